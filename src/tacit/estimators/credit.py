@@ -1,0 +1,53 @@
+r"""Credit: which rows of the graph answer for which part of the loss.
+
+A loss $L = \tfrac1N \sum_i L_i$ has a cost $w_i$ per node. All of it may be credited to every edge (global), or, when the
+predictor is local with $L$ hops, only to the edges that could have changed node $i$'s output: $A_{jk}$ can do that only
+when $j$ is reached from $i$ over at most $L - 1$ edges. Whether $j$ is reached does not depend on $A_{jk}$ itself, so
+that the gradient stays exact, with far less variance.
+"""
+
+from dataclasses import dataclass
+from typing import Protocol
+
+from tacit.errors import require
+from tacit.graph import reachability
+from tacit.shapes import Cost, Graphs
+from tacit.shapes import Credit as RowCredit
+
+
+class Credit(Protocol):
+    """The call that the score function makes."""
+
+    def __call__(self, advantage: Cost, graphs: Graphs) -> RowCredit:
+        """Return what multiplies the log-probability of each row (last axis 1: the same for all rows)."""
+        ...
+
+
+@dataclass(frozen=True)
+class GlobalCredit:
+    """Every edge answers for the whole loss; right for any predictor."""
+
+    def __call__(self, advantage: Cost, graphs: Graphs) -> RowCredit:
+        """Return the mean advantage over units, the same for every row."""
+        return _per_draw(advantage, graphs).mean(-1, keepdim=True)
+
+
+@dataclass(frozen=True)
+class ReceptiveFieldCredit:
+    """A row answers for the nodes that reach it; right for a local predictor and a node-scope loss."""
+
+    num_hops: int
+
+    def __post_init__(self) -> None:
+        require(self.num_hops >= 1, f"num_hops needs to be at least 1, got {self.num_hops}; raise num_hops")
+
+    def __call__(self, advantage: Cost, graphs: Graphs) -> RowCredit:
+        r"""Return $\tfrac1N \sum_i w_i\, 1[j \text{ within } L-1 \text{ edges of } i]$ for each row $j$."""
+        weight = _per_draw(advantage, graphs)  # (draw, graph, node)
+        reached = reachability(graphs, self.num_hops - 1)
+        return (weight[..., None, :] @ reached)[..., 0, :] / weight.shape[-1]
+
+
+def _per_draw(advantage: Cost, graphs: Graphs) -> Cost:
+    """Average over the pairs that share their graphs: (draw, graph, unit)."""
+    return advantage.mean(0, keepdim=True) if graphs.shape[0] == 1 else advantage

@@ -1,0 +1,136 @@
+r"""Graphs whose edges are independent coins.
+
+$$P_\theta(A) = \prod_{ij} \theta_{ij}^{A_{ij}} (1 - \theta_{ij})^{1 - A_{ij}}$$
+
+$A_{ij} = 1$ means that node $i$ reads node $j$: row receives, column sends. $\theta$ covers every ordered pair,
+self-loops included. Stored is the unconstrained ``edge_logits``; shown is ``edge_probs`` $= \theta$.
+"""
+
+import torch
+from torch import Generator, Tensor, nn
+from torch.nn.functional import logsigmoid
+
+from tacit.errors import InputError, require
+from tacit.shapes import EdgeMask, EdgeProbs, Graphs, LogProb, RowLogProb, Uniforms
+
+# Where the paper starts (its appendix on the experimental set-up): few edges, none impossible.
+INITIAL_PROBS = (0.0, 0.1)
+
+
+class BernoulliGraph(nn.Module):
+    """A probability for each ordered pair of nodes; entries can be held at a value.
+
+    Exact at 0 and 1: such an edge is never or always sampled, and log-probability and score stay finite for
+    every graph that can occur (one that cannot has log-probability minus infinity).
+
+    >>> graph = BernoulliGraph(torch.tensor([[0.0, 0.5], [1.0, 0.5]]))
+    >>> graphs = graph.sample(1000, generator=Generator().manual_seed(0))
+    >>> graphs.shape, graphs[..., 0, 0].max().item(), graphs[..., 1, 0].min().item()
+    (torch.Size([1, 1000, 2, 2]), 0.0, 1.0)
+    >>> graph.log_prob(graphs)[0, 0].exp().item()
+    0.25
+    """
+
+    fixed: EdgeMask
+    fixed_probs: EdgeProbs
+
+    def __init__(
+        self,
+        edge_probs: EdgeProbs,
+        fixed: EdgeMask | None = None,
+        initial_range: tuple[float, float] | None = None,
+    ) -> None:
+        """Start at ``edge_probs``; entries where ``fixed`` is true stay there.
+
+        With ``initial_range`` each replica of a fit starts at its own probabilities, uniform in that range.
+        """
+        super().__init__()
+        _require_probabilities(edge_probs)
+        if fixed is None:
+            fixed = torch.zeros_like(edge_probs, dtype=torch.bool)
+        require(
+            fixed.shape == edge_probs.shape,
+            f"fixed needs the shape of edge_probs, {tuple(edge_probs.shape)}, got {tuple(fixed.shape)}; "
+            "pass one true or false per ordered pair of nodes",
+        )
+        self.initial_range = initial_range
+        self.edge_logits = nn.Parameter(torch.logit(edge_probs.detach().clone()))
+        self.register_buffer("fixed", fixed.clone())
+        self.register_buffer("fixed_probs", torch.where(fixed, edge_probs.detach(), 0.0))
+
+    @classmethod
+    def uniform(
+        cls, num_nodes: int, *, generator: Generator, low: float = INITIAL_PROBS[0], high: float = INITIAL_PROBS[1]
+    ) -> "BernoulliGraph":
+        """Return a graph whose probabilities are drawn uniformly from (``low``, ``high``)."""
+        require(num_nodes >= 1, f"num_nodes needs to be at least 1, got {num_nodes}; pass the number of nodes")
+        require(
+            0 <= low <= high <= 1,
+            f"low and high need 0 <= low <= high <= 1, got {low} and {high}; pass two probabilities in order",
+        )
+        graph = cls(torch.full((num_nodes, num_nodes), high, device=generator.device), initial_range=(low, high))
+        graph.load_state_dict(graph.initial_parameters(generator), strict=False)
+        return graph
+
+    def initial_parameters(self, generator: Generator) -> dict[str, Tensor]:
+        """Return where a replica starts: fresh uniform probabilities, or the present ones without a range."""
+        logits = self.edge_logits.detach()
+        if self.initial_range is None:
+            return {"edge_logits": logits}
+        low, high = self.initial_range
+        uniforms = torch.rand(logits.shape, generator=generator, device=generator.device, dtype=logits.dtype)
+        smallest = torch.finfo(logits.dtype).eps  # an open interval: an edge that starts at 0 would stay there
+        return {"edge_logits": torch.logit(low + (high - low) * uniforms.clamp_min(smallest)).to(logits.device)}
+
+    @property
+    def num_nodes(self) -> int:
+        """Number of nodes."""
+        return self.edge_logits.shape[-1]
+
+    @property
+    def edge_probs(self) -> EdgeProbs:
+        r"""The probability $\theta_{ij}$ of each edge."""
+        return torch.where(self.fixed, self.fixed_probs, torch.sigmoid(self.edge_logits))
+
+    def sample(self, num_graphs: int, *, num_pairs: int = 1, generator: Generator) -> Graphs:
+        """Draw ``num_graphs`` graphs for each of ``num_pairs`` pairs."""
+        require(num_graphs >= 1, f"num_graphs needs to be at least 1, got {num_graphs}; raise num_graphs")
+        shape = (num_pairs, num_graphs, self.num_nodes, self.num_nodes)
+        logits = self.edge_logits
+        return self.sample_from(torch.rand(shape, generator=generator, device=logits.device, dtype=logits.dtype))
+
+    def sample_from(self, uniforms: Uniforms) -> Graphs:
+        r"""Return the graphs that given uniforms make: $A_{ij} = 1[u_{ij} < \theta_{ij}]$. No gradient passes."""
+        return (uniforms < self.edge_probs.detach()).to(uniforms.dtype)
+
+    def row_log_prob(self, graphs: Graphs) -> RowLogProb:
+        r"""Return $\log P(A_{i,:})$ for each row; rows are independent, so they add up to $\log P(A)$."""
+        log_present = torch.where(self.fixed, self.fixed_probs.log(), logsigmoid(self.edge_logits))
+        log_absent = torch.where(self.fixed, (-self.fixed_probs).log1p(), logsigmoid(-self.edge_logits))
+        return torch.where(graphs > 0, log_present, log_absent).sum(-1)
+
+    def log_prob(self, graphs: Graphs) -> LogProb:
+        r"""Return $\log P_\theta(A)$."""
+        return self.row_log_prob(graphs).sum(-1)
+
+    def score(self, graphs: Graphs) -> Graphs:
+        r"""Return $\partial \log P_\theta(A) / \partial \mathrm{logit}\,\theta_{ij} = A_{ij} - \theta_{ij}$.
+
+        It is zero where an entry is held fixed.
+        """
+        return torch.where(self.fixed, 0.0, graphs - self.edge_probs)
+
+
+def _require_probabilities(edge_probs: EdgeProbs) -> None:
+    if edge_probs.ndim != 2 or edge_probs.shape[0] != edge_probs.shape[1]:
+        raise InputError(
+            f"edge_probs needs a square matrix, got shape {tuple(edge_probs.shape)}; "
+            "pass one probability per ordered pair of nodes"
+        )
+    outside = ~((edge_probs >= 0) & (edge_probs <= 1))
+    if outside.any():
+        i, j = (int(k) for k in outside.nonzero()[0])
+        raise InputError(
+            f"edge_probs needs values in [0, 1], got {edge_probs[i, j].item()} at [{i}, {j}]; "
+            "pass probabilities, not weights or logits"
+        )

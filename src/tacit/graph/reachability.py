@@ -1,0 +1,34 @@
+"""Which nodes can read which, in how many steps."""
+
+from collections.abc import Iterator
+
+import torch
+
+from tacit.shapes import Graphs
+
+
+def boolean_powers(graphs: Graphs, num_hops: int) -> Iterator[Graphs]:
+    r"""Yield $1[A^l \neq 0]$ for $l = 1, \dots,$ ``num_hops``: is there a walk of exactly $l$ edges?
+
+    >>> path = torch.tensor([[0., 1., 0.], [0., 0., 1.], [0., 0., 0.]])[None, None]
+    >>> [power[0, 0, 0].tolist() for power in boolean_powers(path, 2)]
+    [[0.0, 1.0, 0.0], [0.0, 0.0, 1.0]]
+    """
+    power = graphs
+    yield power
+    for _ in range(num_hops - 1):
+        power = ((power @ graphs) > 0).to(graphs.dtype)
+        yield power
+
+
+def reachability(graphs: Graphs, num_steps: int) -> Graphs:
+    """Return 1 at [i, j] where j can be reached from i over at most ``num_steps`` edges; i reaches itself.
+
+    >>> path = torch.tensor([[0., 1., 0.], [0., 0., 1.], [0., 0., 0.]])[None, None]
+    >>> reachability(path, 1)[0, 0, 0].tolist()
+    [1.0, 1.0, 0.0]
+    """
+    reached = torch.eye(graphs.shape[-1], dtype=graphs.dtype, device=graphs.device).expand_as(graphs)
+    for power in boolean_powers(graphs, num_steps) if num_steps else ():
+        reached = torch.maximum(reached, power)
+    return reached

@@ -1,0 +1,90 @@
+r"""Kernels: similarity of two outputs as a function of their squared distance.
+
+The distance is the root of the *mean* squared difference over nodes and channels, so that a scale means the same for
+outputs of any size.
+"""
+
+from dataclasses import dataclass
+from typing import Protocol
+
+import torch
+from torch import Tensor
+
+from tacit.errors import require
+
+
+class Kernel(Protocol):
+    """A function of squared distances, entry by entry."""
+
+    def __call__(self, squared_distance: Tensor) -> Tensor:
+        """Return the similarity at each squared distance."""
+        ...
+
+
+def safe_sqrt(values: Tensor) -> Tensor:
+    """Return the square root, with derivative 0 instead of infinity at 0 (two equal samples have no direction).
+
+    >>> zero = torch.zeros(1, requires_grad=True)
+    >>> safe_sqrt(zero).backward(); zero.grad.item()
+    0.0
+    """
+    positive = values > 0
+    return torch.where(positive, torch.where(positive, values, 1.0).sqrt(), 0.0)
+
+
+def _require_positive(name: str, value: float) -> None:
+    require(0 < value < float("inf"), f"{name} needs to be positive, got {value}; pass a positive {name}")
+
+
+@dataclass(frozen=True)
+class RationalQuadratic:
+    r"""$k = (1 + d^2 / (2 \alpha s^2))^{-\alpha}$; the defaults are the paper's."""
+
+    scale: float = 0.04
+    alpha: float = 0.5
+
+    def __post_init__(self) -> None:
+        _require_positive("scale", self.scale)
+        _require_positive("alpha", self.alpha)
+
+    def __call__(self, squared_distance: Tensor) -> Tensor:
+        """Return the similarity at each squared distance."""
+        base = 1.0 + squared_distance * (1.0 / (2.0 * self.alpha * self.scale**2))
+        return base.rsqrt() if self.alpha == 0.5 else base**-self.alpha
+
+
+@dataclass(frozen=True)
+class Gaussian:
+    r"""$k = \exp(-d^2 / (2 s^2))$."""
+
+    scale: float
+
+    def __post_init__(self) -> None:
+        _require_positive("scale", self.scale)
+
+    def __call__(self, squared_distance: Tensor) -> Tensor:
+        """Return the similarity at each squared distance."""
+        return torch.exp(squared_distance * (-1.0 / (2.0 * self.scale**2)))
+
+
+@dataclass(frozen=True)
+class Laplacian:
+    r"""$k = \exp(-d / s)$."""
+
+    scale: float
+
+    def __post_init__(self) -> None:
+        _require_positive("scale", self.scale)
+
+    def __call__(self, squared_distance: Tensor) -> Tensor:
+        """Return the similarity at each squared distance."""
+        return torch.exp(safe_sqrt(squared_distance) * (-1.0 / self.scale))
+
+
+@dataclass(frozen=True)
+class NegativeDistance:
+    r"""$k = -d$: not positive definite, but conditionally so, which is what the energy score needs."""
+
+    def __call__(self, squared_distance: Tensor) -> Tensor:
+        """Return the similarity at each squared distance."""
+        return -safe_sqrt(squared_distance)

@@ -1,0 +1,65 @@
+"""What a predictor is: a module from (inputs, graphs) to samples, and nothing more.
+
+A user's own, in ten lines. ``graphs`` has shape (draw, graph, node, node) with draw = batch, or 1 when the batch
+shares its graphs, so write it to broadcast:
+
+>>> class MeanOfNeighbours(nn.Module):
+...     num_hops = 1                       # optional: y_i depends on row i of the graph alone
+...     def __init__(self, in_channels: int) -> None:
+...         super().__init__()
+...         self.lift = nn.Linear(in_channels, 1)
+...     def forward(self, inputs, graphs):
+...         messages = self.lift(inputs)[:, None]                      # (batch, 1, node, 1)
+...         degree = graphs.sum(-1, keepdim=True).clamp_min(1)         # (draw, graph, node, 1)
+...         return torch.tanh(graphs @ messages / degree)              # (batch, graph, node, 1)
+>>> inputs, graphs = torch.randn(5, 3, 2), torch.ones(1, 4, 3, 3)
+>>> MeanOfNeighbours(2)(inputs, graphs).shape
+torch.Size([5, 4, 3, 1])
+
+``num_hops = L`` promises locality: the output of node i depends only on rows of the graph that belong to nodes
+within L - 1 edges of i. It lets credit for a node's loss go to the edges that could have caused it. The promise is
+checked numerically before training; a predictor without it is trained with global credit.
+Parameters with ``requires_grad=False`` are taken as known.
+"""
+
+import copy
+from typing import Protocol
+
+import torch
+from torch import Generator, Tensor, nn
+
+from tacit.shapes import Graphs, Inputs, Samples
+
+
+class Predictor(Protocol):
+    """The call that training makes."""
+
+    def __call__(self, inputs: Inputs, graphs: Graphs) -> Samples:
+        """Return the prediction of every pair under each of its graphs."""
+        ...
+
+
+def num_hops_of(predictor: nn.Module) -> int | None:
+    """Return the locality that a predictor declares, or None when it promises nothing."""
+    hops = getattr(predictor, "num_hops", None)
+    return hops if isinstance(hops, int) else None
+
+
+def initial_parameters(module: nn.Module, generator: Generator) -> dict[str, Tensor]:
+    """Return fresh initial values for the trainable parameters of a module.
+
+    A predictor may say how by a method ``initial_parameters(generator)``. Otherwise every layer that has
+    ``reset_parameters`` is reset, as in PyTorch and PyG; parameters that no layer resets start where they are.
+    The global generator is left as it was.
+    """
+    own = getattr(module, "initial_parameters", None)
+    if own is not None:
+        return {name: value.detach() for name, value in own(generator).items()}
+    fresh = copy.deepcopy(module)
+    with torch.random.fork_rng(devices=[]):
+        torch.manual_seed(int(torch.randint(2**31, (), generator=generator, device=generator.device)))
+        for layer in fresh.modules():
+            reset = getattr(layer, "reset_parameters", None)
+            if callable(reset):
+                reset()
+    return {name: value.detach() for name, value in fresh.named_parameters() if value.requires_grad}

@@ -1,0 +1,39 @@
+"""The vocabulary of tensor shapes: every signature in the package is written in these words.
+
+The axes are always in this order, and a name always means the same thing:
+
+=============  ==========================================================================
+``batch``      pairs (x, y) of a mini-batch
+``graph``      graphs sampled for one pair
+``node``       nodes; in a graph the first ``node`` axis receives and the second sends
+``channel``    numbers per node
+``draw``       ``batch`` when every pair has graphs of its own, 1 when the batch shares them
+``unit``       parts a loss is made of: the nodes at node scope, 1 at joint scope
+=============  ==========================================================================
+
+Replicas are one more axis in front of all others, added by :mod:`tacit.training.lift` and not seen here.
+Shapes are checked under test only (jaxtyping with beartype); at run time the aliases cost nothing.
+"""
+
+from jaxtyping import Bool, Float, Int16
+from torch import Tensor
+
+Inputs = Float[Tensor, "batch node in_channel"]
+Targets = Float[Tensor, "batch node channel"]
+Samples = Float[Tensor, "batch graph node channel"]
+PointPrediction = Float[Tensor, "batch node channel"]
+
+EdgeProbs = Float[Tensor, "node node"]
+EdgeMask = Bool[Tensor, "node node"]
+Graphs = Float[Tensor, "draw graph node node"]
+Uniforms = Float[Tensor, "draw graph node node"]
+RandomBits = Int16[Tensor, "draw graph node node"]
+RowLogProb = Float[Tensor, "draw graph node"]
+LogProb = Float[Tensor, "draw graph"]
+
+Cost = Float[Tensor, "batch graph unit"]
+Baseline = Float[Tensor, "#batch #graph unit"]
+UnitLoss = Float[Tensor, "batch unit"]
+PairLoss = Float[Tensor, " batch"]
+Credit = Float[Tensor, "draw graph #node"]
+Scalar = Float[Tensor, ""]

@@ -1,0 +1,18 @@
+"""Training: many replicas of one model, by stochastic gradients."""
+
+from tacit.training.fit import Epoch, FitResult, Replica, fit
+from tacit.training.model import LatentGraphModel
+from tacit.training.schedule import CosineDecay, Schedule, StepDecay
+from tacit.training.settings import FitSettings
+
+__all__ = [
+    "CosineDecay",
+    "Epoch",
+    "FitResult",
+    "FitSettings",
+    "LatentGraphModel",
+    "Replica",
+    "Schedule",
+    "StepDecay",
+    "fit",
+]

@@ -1,0 +1,45 @@
+"""How to train: the choices that are not part of the model."""
+
+from dataclasses import dataclass, field
+
+from tacit.errors import require
+from tacit.training.schedule import CosineDecay, Schedule
+
+
+@dataclass(frozen=True)
+class FitSettings:
+    """Epochs, batches, step sizes, averaging and the dropping of bad replicas.
+
+    ``predictor_rate``    learning rate of the predictor, as a factor of the schedule's rate
+    ``average_fraction``  the answer is the mean over this last part of the steps; 0 takes the last step
+    ``halve_after``       epochs after which the worse half of the replicas is dropped (by validation loss)
+    """
+
+    epochs: int = 10
+    batch_size: int = 128
+    schedule: Schedule = field(default_factory=CosineDecay)
+    predictor_rate: float = 1.0
+    average_fraction: float = 0.25
+    halve_after: tuple[int, ...] = ()
+    adam_betas: tuple[float, float] = (0.9, 0.99)  # the paper's appendix
+
+    def __post_init__(self) -> None:
+        for name in ("epochs", "batch_size"):
+            value = getattr(self, name)
+            require(value >= 1, f"{name} needs to be at least 1, got {value}; raise {name}")
+        require(
+            0 <= self.average_fraction <= 1,
+            f"average_fraction needs to be in [0, 1], got {self.average_fraction}; pass for example 0.25",
+        )
+        require(
+            self.predictor_rate > 0,
+            f"predictor_rate needs to be positive, got {self.predictor_rate}; freeze the predictor to keep it as it is",
+        )
+        require(
+            all(epoch >= 1 for epoch in self.halve_after),
+            f"halve_after needs epochs counted from 1, got {self.halve_after}; pass for example (1, 2, 3)",
+        )
+        require(
+            all(0 <= beta < 1 for beta in self.adam_betas),
+            f"adam_betas needs two numbers in [0, 1), got {self.adam_betas}; pass for example (0.9, 0.99)",
+        )

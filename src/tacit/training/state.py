@@ -1,0 +1,70 @@
+"""The parameters of all replicas, how a gradient moves them, and their running average."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+
+import torch
+from torch import Tensor
+
+from tacit.randomness import generator_for
+from tacit.training.lift import Stack
+from tacit.training.model import LatentGraphModel
+from tacit.training.settings import FitSettings
+
+
+@dataclass
+class ReplicaState:
+    """Stacks of tensors, the first axis the replica; Adam works entry by entry and so needs no lifting."""
+
+    parameters: Stack
+    frozen: Stack
+    averages: Stack = field(default_factory=dict)
+    averaged_steps: int = 0
+    optimizer: torch.optim.Optimizer | None = None
+
+    @classmethod
+    def create(cls, model: LatentGraphModel, seeds: Sequence[int], *, fresh: bool) -> "ReplicaState":
+        """Return the state at which the replicas of these seeds start."""
+        present = {name: value.detach() for name, value in model.state_dict().items()}
+        trainable = [name for name, value in model.named_parameters() if value.requires_grad]
+        starts = [
+            model.initial_parameters(generator_for(seed, "initial")) if fresh else present for seed in seeds
+        ]
+        parameters = {
+            name: torch.stack([start[name] for start in starts]).to(present[name]).clone() for name in trainable
+        }
+        frozen = {
+            name: value.expand(len(seeds), *value.shape) for name, value in present.items() if name not in trainable
+        }
+        return cls(parameters, frozen)
+
+    def update(self, gradients: Stack, rate: float, settings: FitSettings, *, averaging: bool) -> None:
+        """Take one step of Adam, and include the result in the average if it counts."""
+        if self.optimizer is None:
+            groups = [{"params": [value]} for value in self.parameters.values()]
+            self.optimizer = torch.optim.Adam(groups, lr=rate, betas=settings.adam_betas, fused=True)
+        for (name, value), group in zip(self.parameters.items(), self.optimizer.param_groups, strict=True):
+            value.grad = gradients[name]
+            group["lr"] = rate if name.startswith("graph.") else rate * settings.predictor_rate
+        self.optimizer.step()
+        if averaging:
+            self.averaged_steps += 1
+            for name, value in self.parameters.items():
+                shown = _shown(name, value)
+                average = self.averages.setdefault(name, torch.zeros_like(shown))
+                average += (shown - average) / self.averaged_steps
+
+    def averaged(self) -> Stack:
+        """Return the averaged parameters, or the present ones when nothing was averaged."""
+        if not self.averaged_steps:
+            return self.parameters
+        return {name: _stored(name, value) for name, value in self.averages.items()}
+
+
+def _shown(name: str, value: Tensor) -> Tensor:
+    """Edge probabilities are averaged as probabilities: the mean of logits would favour the extremes."""
+    return torch.sigmoid(value) if name == "graph.edge_logits" else value
+
+
+def _stored(name: str, value: Tensor) -> Tensor:
+    return torch.logit(value) if name == "graph.edge_logits" else value
