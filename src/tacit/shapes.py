@@ -15,7 +15,7 @@ Replicas are one more axis in front of all others, added by :mod:`tacit.training
 Shapes are checked under test only (jaxtyping with beartype); at run time the aliases cost nothing.
 """
 
-from jaxtyping import Bool, Float, Int16
+from jaxtyping import Bool, Float
 from torch import Tensor
 
 Inputs = Float[Tensor, "batch node in_channel"]
@@ -27,7 +27,6 @@ EdgeProbs = Float[Tensor, "node node"]
 EdgeMask = Bool[Tensor, "node node"]
 Graphs = Float[Tensor, "draw graph node node"]
 Uniforms = Float[Tensor, "draw graph node node"]
-RandomBits = Int16[Tensor, "draw graph node node"]
 RowLogProb = Float[Tensor, "draw graph node"]
 LogProb = Float[Tensor, "draw graph"]
 

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from typing import Protocol
 
 from tacit.errors import require
-from tacit.graph import reachability
+from tacit.graph import walks_within
 from tacit.shapes import Cost, Graphs
 from tacit.shapes import Credit as RowCredit
 
@@ -44,8 +44,13 @@ class ReceptiveFieldCredit:
     def __call__(self, advantage: Cost, graphs: Graphs) -> RowCredit:
         r"""Return $\tfrac1N \sum_i w_i\, 1[j \text{ within } L-1 \text{ edges of } i]$ for each row $j$."""
         weight = _per_draw(advantage, graphs)  # (draw, graph, node)
-        reached = reachability(graphs, self.num_hops - 1)
-        return (weight[..., None, :] @ reached)[..., 0, :] / weight.shape[-1]
+        if self.num_hops == 1:
+            return weight / weight.shape[-1]
+        walks = walks_within(graphs, self.num_hops - 1)
+        # Every node reaches itself, once: by a walk or without one. (A maximum with the identity is slower.)
+        from_others = (weight[..., None, :] @ walks)[..., 0, :]
+        itself = weight * (1 - walks.diagonal(dim1=-2, dim2=-1))
+        return (from_others + itself) / weight.shape[-1]
 
 
 def _per_draw(advantage: Cost, graphs: Graphs) -> Cost:

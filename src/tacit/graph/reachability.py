@@ -1,5 +1,6 @@
 """Which nodes can read which, in how many steps."""
 
+import functools
 from collections.abc import Iterator
 
 import torch
@@ -21,6 +22,11 @@ def boolean_powers(graphs: Graphs, num_hops: int) -> Iterator[Graphs]:
         yield power
 
 
+def walks_within(graphs: Graphs, num_steps: int) -> Graphs:
+    """Return 1 at [i, j] where a walk of one to ``num_steps`` edges leads from i to j."""
+    return functools.reduce(torch.maximum, boolean_powers(graphs, num_steps))
+
+
 def reachability(graphs: Graphs, num_steps: int) -> Graphs:
     """Return 1 at [i, j] where j can be reached from i over at most ``num_steps`` edges; i reaches itself.
 
@@ -28,7 +34,5 @@ def reachability(graphs: Graphs, num_steps: int) -> Graphs:
     >>> reachability(path, 1)[0, 0, 0].tolist()
     [1.0, 1.0, 0.0]
     """
-    reached = torch.eye(graphs.shape[-1], dtype=graphs.dtype, device=graphs.device).expand_as(graphs)
-    for power in boolean_powers(graphs, num_steps) if num_steps else ():
-        reached = torch.maximum(reached, power)
-    return reached
+    itself = torch.eye(graphs.shape[-1], dtype=graphs.dtype, device=graphs.device).expand_as(graphs)
+    return torch.maximum(itself, walks_within(graphs, num_steps)) if num_steps else itself

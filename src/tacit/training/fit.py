@@ -1,6 +1,6 @@
 """The training loop: R replicas, each with its own seed, as one program.
 
-A replica is what its seed makes it: initial values, order of batches and random bits come from generators of its own, so
+A replica is what its seed makes it: initial values, order of batches and uniforms come from generators of its own, so
 that R replicas together equal R fits alone.
 """
 
@@ -15,8 +15,8 @@ from torch import Tensor
 from tacit.data import Pairs
 from tacit.data.pairs import covering_batches, epoch_batches
 from tacit.errors import InputError, TrainingError, require
-from tacit.randomness import draw_bits, generator_for
-from tacit.training.lift import LiftedGradient, LiftName, Stack
+from tacit.randomness import draw_uniforms, generator_for
+from tacit.training.lift import Batch, LiftedGradient, LiftName, Stack
 from tacit.training.model import LatentGraphModel
 from tacit.training.settings import FitSettings
 from tacit.training.state import ReplicaState
@@ -133,7 +133,7 @@ class _Loop:
         self.batch_size = min(settings.batch_size, len(train))
         self.steps_per_epoch = len(train) // self.batch_size
         self.orders = [generator_for(seed, "batches", device) for seed in seeds]
-        self.graph_bits = [generator_for(seed, "graphs", device) for seed in seeds]
+        self.graph_draws = [generator_for(seed, "graphs", device) for seed in seeds]
         self.active = list(range(len(seeds)))
         self.dropped: dict[int, int] = {}
         self.history: list[Epoch] = []
@@ -141,20 +141,27 @@ class _Loop:
         self.steps_done = 0
         self.seconds = 0.0
 
+    @property
+    def running(self) -> list[int]:
+        """Replicas that are computed: one lifted program keeps its shape, a loop leaves out the dropped ones."""
+        return list(range(len(self.seeds))) if self.gradient.lifted else self.active
+
     def run_epoch(self, epoch: int, monitor: Monitor | None, on_progress: Callable[[Progress], None] | None) -> None:
         """Train one epoch, validate, and drop the worse half where the settings say so."""
         settings, steps = self.settings, self.steps_per_epoch
         total_steps = steps * settings.epochs
         start, compiled_before = time.perf_counter(), self.gradient.compile_seconds
-        orders = torch.stack([epoch_batches(len(self.train), self.batch_size, g) for g in self.orders])
+        running = self.running
+        orders = torch.stack([epoch_batches(len(self.train), self.batch_size, self.orders[r]) for r in running])
         losses, rate = [], 0.0
         for step in range(steps):
             if on_progress is not None:
                 last = self.history[-1].train_loss[self.active[0]] if self.history else None
                 on_progress(Progress(epoch, settings.epochs, self.steps_done, total_steps, last))
             rate = settings.schedule(epoch + step / steps, settings.epochs)
-            batch = self._batch(self.train, orders[:, step], self._draw())
-            grads, pair_losses = self.gradient(self.state.parameters, self.state.frozen, batch, self.active)
+            uniforms = torch.stack([self._draw(self.graph_draws[r]) for r in running])
+            batch = _batch(self.train, orders[:, step], uniforms)
+            grads, pair_losses = self.gradient(self.state.parameters, self.state.frozen, batch, running)
             averaging = self.steps_done >= round((1 - settings.average_fraction) * total_steps)
             self.state.update(grads, rate, settings, averaging=averaging)
             losses.append(pair_losses.mean(1))
@@ -180,14 +187,13 @@ class _Loop:
 
     def validate(self, parameters: Stack) -> Float[Tensor, " replica"]:
         """Return the validation loss of each replica, all of them under the same random graphs."""
-        bits = generator_for(0, "validation", self.train.inputs.device)
-        total, count = torch.zeros(len(self.seeds)), 0
+        draws = generator_for(0, "validation", self.train.inputs.device)
+        running, total, count = self.running, torch.zeros(len(self.seeds)), 0
         for index, new in covering_batches(len(self.validation), self.batch_size):
-            rows = index.to(self.train.inputs.device).expand(len(self.seeds), -1)
-            shared = self._draw_one(bits).expand(len(self.seeds), -1, -1, -1, -1)
-            _, losses = self.gradient(
-                parameters, self.state.frozen, self._batch(self.validation, rows, shared), self.active
-            )
+            rows = index.to(self.train.inputs.device).expand(len(running), -1)
+            uniforms = self._draw(draws).expand(len(running), -1, -1, -1, -1)
+            batch = _batch(self.validation, rows, uniforms)
+            _, losses = self.gradient(parameters, self.state.frozen, batch, running)
             total += losses[:, :new].sum(1).cpu()
             count += new
         return total / count
@@ -218,17 +224,10 @@ class _Loop:
             notes,
         )
 
-    def _batch(self, pairs: Pairs, rows: Tensor, bits: Tensor) -> tuple[Tensor, Tensor, Tensor]:
-        return pairs.inputs[rows], pairs.targets[rows], bits  # each (replica, batch, ...)
-
-    def _draw(self) -> Tensor:
-        """Draw the random bits of a step for every replica from that replica's own generator."""
-        return torch.stack([self._draw_one(generator) for generator in self.graph_bits])
-
-    def _draw_one(self, generator: torch.Generator) -> Tensor:
-        draws = 1 if self.model.share_graphs else self.batch_size
-        nodes = self.model.graph.num_nodes
-        return draw_bits(draws, self.model.num_graphs, nodes, nodes, generator=generator)
+    def _draw(self, generator: torch.Generator) -> Tensor:
+        draws, nodes = 1 if self.model.share_graphs else self.batch_size, self.model.graph.num_nodes
+        shape = (draws, self.model.num_graphs, nodes, nodes)
+        return draw_uniforms(*shape, generator=generator, dtype=self.train.inputs.dtype)
 
     def _drop_worse_half(self, epoch: int) -> None:
         ranked = sorted(self.active, key=lambda r: float(self.validation_loss[r]))
@@ -248,3 +247,7 @@ class _Loop:
                 f"the loss became {losses[step, replica].item()} at epoch {epoch + 1}, step {step + 1} "
                 f"(replica {replica}, seed {self.seeds[replica]}); lower the learning rate or check the predictor"
             )
+
+
+def _batch(pairs: Pairs, rows: Tensor, uniforms: Tensor) -> Batch:
+    return pairs.inputs[rows], pairs.targets[rows], uniforms

@@ -1,6 +1,6 @@
 """From the gradient of one replica to the gradients of R, compiled where a compiler is at hand.
 
-The step is written for one replica as a pure function of (parameters, batch, random bits). On a GPU it is lifted by
+The step is written for one replica as a pure function of (parameters, batch, uniforms). On a GPU it is lifted by
 ``vmap``: one program for all replicas fills the chip. On a CPU replicas are looped over: the working set of one stays in
 the cache, and replicas can be dropped without compiling again (measured in ``benchmarks/replicas.py``).
 """
@@ -19,6 +19,7 @@ from tacit.training.model import LatentGraphModel
 
 LiftName = Literal["auto", "loop", "vmap"]
 Stack = dict[str, Tensor]  # by name, with a leading replica axis
+Batch = tuple[Tensor, Tensor, Tensor]  # inputs, targets, uniforms, each with a leading replica axis
 
 NO_COMPILER = "torch.compile is not usable here, so training runs eagerly, several times slower"
 
@@ -43,16 +44,17 @@ class LiftedGradient:
         self._options = _compiler_options(model)
 
     def __call__(
-        self, parameters: Stack, frozen: Stack, batch: tuple[Tensor, Tensor, Tensor], active: Sequence[int]
+        self, parameters: Stack, frozen: Stack, batch: Batch, running: Sequence[int]
     ) -> tuple[Stack, Float[Tensor, "replica batch"]]:
-        """Return stacked gradients and losses; those of replicas that are not active are zero."""
+        """Return stacked gradients and losses of the ``running`` replicas, to which the batch belongs; zero elsewhere."""
         if self.lifted:
-            grads, losses = self._first_or_run(parameters, frozen, *batch)
-            return grads, losses
+            return self._first_or_run(parameters, frozen, *batch)
         grads = {name: torch.zeros_like(value) for name, value in parameters.items()}
-        losses = batch[0].new_zeros(batch[0].shape[:2])
-        for r in active:
-            one, losses[r] = self._first_or_run(_pick(parameters, r), _pick(frozen, r), *(part[r] for part in batch))
+        losses = batch[0].new_zeros(len(next(iter(parameters.values()))), batch[0].shape[1])
+        for position, r in enumerate(running):
+            one, losses[r] = self._first_or_run(
+                _pick(parameters, r), _pick(frozen, r), *(part[position] for part in batch)
+            )
             for name, value in one.items():
                 grads[name][r] = value
         return grads, losses
@@ -81,8 +83,8 @@ class LiftedGradient:
 
 
 def _gradient_function(model: LatentGraphModel) -> Callable[..., Any]:
-    def objective(parameters: Stack, frozen: Stack, inputs: Tensor, targets: Tensor, bits: Tensor) -> Any:
-        return functional_call(model, {**parameters, **frozen}, (inputs, targets, bits))
+    def objective(parameters: Stack, frozen: Stack, inputs: Tensor, targets: Tensor, uniforms: Tensor) -> Any:
+        return functional_call(model, {**parameters, **frozen}, (inputs, targets, uniforms))
 
     return grad(objective, has_aux=True)
 

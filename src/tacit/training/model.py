@@ -13,8 +13,8 @@ from tacit.estimators import GlobalCredit, ReceptiveFieldCredit, ScoreFunction, 
 from tacit.graph import BernoulliGraph
 from tacit.losses import Loss
 from tacit.predictors import initial_parameters, num_hops_of
-from tacit.randomness import generator_for, uniforms_from_bits
-from tacit.shapes import Graphs, Inputs, PairLoss, RandomBits, Samples, Scalar, Targets
+from tacit.randomness import generator_for
+from tacit.shapes import Graphs, Inputs, PairLoss, Samples, Scalar, Targets, Uniforms
 
 CreditName = Literal["auto", "global", "receptive_field"]
 
@@ -49,9 +49,9 @@ class LatentGraphModel(nn.Module):
         self.share_graphs = share_graphs
         self.estimator = ScoreFunction(_choose_credit(credit, loss, predictor))
 
-    def forward(self, inputs: Inputs, targets: Targets, bits: RandomBits) -> tuple[Scalar, PairLoss]:
+    def forward(self, inputs: Inputs, targets: Targets, uniforms: Uniforms) -> tuple[Scalar, PairLoss]:
         """Return a number whose gradient is the estimate for theta and psi at once, and the loss of each pair."""
-        graphs = self.graph.sample_from(uniforms_from_bits(bits, inputs.dtype))
+        graphs = self.graph.sample_from(uniforms)
         terms = self.loss(self.predictor(inputs, graphs), targets)
         losses = terms.value.mean(-1)
         surrogate = self.estimator.surrogate(terms, graphs, self.graph.row_log_prob(graphs))

@@ -1,0 +1,200 @@
+"""The command ``tacit``: reads options, prints, returns an exit code. Torch is imported only when a job starts.
+
+Exit codes: 0 the job was done; 2 bad usage or bad input, one line says what; 1 anything else.
+"""
+
+import json
+import shlex
+import sys
+from enum import StrEnum
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import click
+import typer
+
+from tacit.console import Display
+from tacit.errors import InputError, TrainingError, did_you_mean
+
+if TYPE_CHECKING:
+    import torch
+
+    from tacit.experiments.demo import Demo
+
+app = typer.Typer(
+    add_completion=False,
+    no_args_is_help=True,
+    rich_markup_mode=None,
+    pretty_exceptions_enable=False,
+    help="Learns the graph that data does not show, and says how sure it is.",
+)
+
+Seed = Annotated[int, typer.Option(min=0, help="Same seed, same machine, same result.")]
+Device = Annotated[str, typer.Option(help="auto, cpu, cuda or cuda:N.")]
+Quiet = Annotated[bool, typer.Option("--quiet", help="Print only the path of the report.")]
+Json = Annotated[bool, typer.Option("--json", help="Print the result as one JSON object.")]
+
+
+class Method(StrEnum):
+    """How ``tacit demo`` learns."""
+
+    node = "node"
+    paper = "paper"
+
+
+@app.callback(invoke_without_command=True)
+def tacit(version: Annotated[bool, typer.Option("--version", help="Print the version and exit.")] = False) -> None:
+    """Learns the graph that data does not show, and says how sure it is."""
+    if version:
+        from tacit import __version__
+
+        print(f"tacit {__version__}")
+        raise typer.Exit
+
+
+@app.command()
+def demo(
+    method: Annotated[Method, typer.Option(help="node: our default; paper: the paper's own settings.")] = Method.node,
+    out: Annotated[Path | None, typer.Option(help="New directory for the results. [default: runs/demo-N]")] = None,
+    config: Annotated[Path | None, typer.Option(help="TOML file whose values replace the method's own.")] = None,
+    seed: Seed = 0,
+    device: Device = "auto",
+    quiet: Quiet = False,
+    as_json: Json = False,
+) -> None:
+    """Learn the paper's synthetic system, score it against the truth, and draw a report."""
+    out = out or _next_free(Path("runs"), "demo")
+    with Display(quiet=quiet or as_json) as display:
+        display.stage("starting")
+        from tacit.config import METHODS, load_config
+        from tacit.experiments.demo import Listener, run_demo
+
+        settings = METHODS[method] if config is None else load_config(config, METHODS[method])
+        result = run_demo(
+            settings,
+            out,
+            seed=seed,
+            device=_device(device),
+            command=_command(),
+            listener=Listener(display.stage, display.step),
+        )
+    if as_json:
+        print(json.dumps(_as_json(result), indent=2))
+    elif quiet:
+        print(result.report)
+    else:
+        _print_demo(result)
+    if not result.complete:
+        print(f"tacit: stopped before the end; what was learned is in {result.directory}", file=sys.stderr)
+        raise typer.Exit(1)
+
+
+@app.command()
+def report(
+    run: Annotated[Path, typer.Argument(help="A directory that tacit wrote.")],
+    quiet: Quiet = False,
+    as_json: Json = False,
+) -> None:
+    """Draw the page and the figures of a finished run again, from its records alone."""
+    with Display(quiet=quiet or as_json) as display:
+        display.stage("starting")
+        from tacit.experiments.demo import draw_demo, draw_run
+
+        if not run.is_dir():
+            raise InputError(f"RUN needs to be a directory, got {run}, which is not; pass what a tacit command wrote")
+        display.stage("drawing")
+        whole = (run / "known").is_dir() or (run / "joint").is_dir()
+        page = draw_demo(run) if whole else draw_run(run)
+    print(json.dumps({"report": str(page)}) if as_json else page)
+
+
+def main(arguments: list[str] | None = None) -> None:
+    """Run the command and exit with its code."""
+    try:
+        code = app(arguments, standalone_mode=False)
+    except (InputError, click.UsageError, click.BadParameter) as error:
+        code = _complain(_usage_text(error), 2)
+    except (TrainingError, OSError, click.ClickException) as error:
+        code = _complain(str(error), 1)
+    except (KeyboardInterrupt, click.Abort):
+        code = _complain("stopped by the user before anything was learned; nothing was written", 1)
+    sys.exit(code if isinstance(code, int) else 0)
+
+
+def _usage_text(error: Exception) -> str:
+    if isinstance(error, click.NoSuchOption):
+        known = [name for parameter in error.ctx.command.params for name in parameter.opts] if error.ctx else []
+        return f"unknown option '{error.option_name}'{did_you_mean(error.option_name, known)}"
+    if isinstance(error, click.ClickException):
+        return error.format_message().replace("\n", " ")
+    return str(error)
+
+
+def _complain(message: str, code: int) -> int:
+    print(f"tacit: {message}", file=sys.stderr)
+    return code
+
+
+def _device(name: str) -> "torch.device":
+    import torch
+
+    if name == "auto":
+        return torch.device("cuda" if torch.cuda.is_available() else "cpu")
+    try:
+        device = torch.device(name)
+    except RuntimeError:
+        raise InputError(f"device needs one of auto, cpu, cuda, cuda:N, got '{name}'; use --device auto") from None
+    count = torch.cuda.device_count()
+    if device.type == "cuda" and (device.index or 0) >= count:
+        raise InputError(f"device needs a CUDA device that is there, got '{name}' of {count}; use --device cpu")
+    if device.type not in ("cpu", "cuda"):
+        raise InputError(f"device needs one of auto, cpu, cuda, cuda:N, got '{name}'; use --device auto")
+    return device
+
+
+def _next_free(parent: Path, name: str) -> Path:
+    number = 1
+    while (parent / f"{name}-{number}").exists():
+        number += 1
+    return parent / f"{name}-{number}"
+
+
+def _command() -> str:
+    return shlex.join(["tacit", *sys.argv[1:]])
+
+
+def _as_json(result: "Demo") -> dict[str, Any]:
+    return {
+        "directory": str(result.directory),
+        "report": str(result.report),
+        "complete": result.complete,
+        "runs": {
+            name: run.record.model_dump(include={"metrics", "optimal", "paper", "timings", "warnings"})
+            for name, run in result.runs.items()
+        },
+    }
+
+
+def _print_demo(result: "Demo") -> None:
+    from rich.console import Console
+    from rich.table import Table
+
+    table = Table(caption="paper: its loss table; oracle: sees every hidden graph; optimal: the true model", box=None)
+    table.add_column("")
+    for column in ("edge error", "paper", "oracle", "point MAE", "optimal", "point MSE", "optimal", "training"):
+        table.add_column(column, justify="right")
+    for run in result.runs.values():
+        metrics, optimal, paper = run.record.metrics, run.record.optimal, run.record.paper
+        table.add_row(
+            run.record.title,
+            f"{metrics['edge_prob_mae']:.4f}",
+            f"{paper['edge_prob_mae']:.3f}",
+            f"{optimal['edge_prob_mae']:.4f}",
+            *(f"{source[key]:.4f}" for key in ("point_mae", "point_mse") for source in (metrics, optimal)),
+            f"{run.record.timings['train_seconds']:.1f} s",
+        )
+    console = Console()
+    console.print(table)
+    for note in dict.fromkeys(note for run in result.runs.values() for note in run.record.warnings):
+        console.print(f"note: {note}", soft_wrap=True, markup=False)
+    console.print(f"report: {result.report}", soft_wrap=True, markup=False, highlight=False)

@@ -1,0 +1,93 @@
+"""What a person sees while a job runs: a bar on a terminal, a line now and then elsewhere."""
+
+import sys
+import threading
+import time
+from types import TracebackType
+from typing import Any
+
+INTERVAL = 1.5  # seconds between lines where there is no terminal: never silent for two
+
+
+class Display:
+    """Show stages and training progress on standard error, until the ``with`` block ends."""
+
+    def __init__(self, *, quiet: bool) -> None:
+        self.quiet = quiet
+        self.interactive = sys.stderr.isatty()
+        self._text, self._start, self._last = "", time.monotonic(), ""
+        self._stop = threading.Event()
+        self._bar: Any = None
+        self._task: Any = None
+        self._stage_start = self._start
+        self._thread: threading.Thread | None = None
+
+    def __enter__(self) -> "Display":
+        if self.quiet:
+            return self
+        if self.interactive:
+            self._bar = _terminal_bar()
+            self._bar.start()
+        else:
+            self._thread = threading.Thread(target=self._speak, daemon=True)
+            self._thread.start()
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, value: BaseException | None, trace: TracebackType | None) -> None:
+        self._stop.set()
+        if self._thread is not None:
+            self._thread.join()
+        if self._bar is not None:
+            self._bar.stop()
+
+    def stage(self, text: str) -> None:
+        """Begin a stage: its name is shown until the next."""
+        self._text, self._stage_start = text, time.monotonic()
+        if self._bar is not None:
+            if self._task is not None:
+                self._bar.update(self._task, visible=False)
+            self._task = self._bar.add_task(text, total=None, detail="")
+        elif not self.quiet:
+            self._say(text)
+
+    def step(self, progress: Any) -> None:
+        """Show a training step: epoch, loss and how long it will take."""
+        if self.quiet or progress.step == 0:
+            return
+        name = self._text.split(":")[0]
+        loss = "" if progress.loss is None else f"loss {progress.loss:.4f}"
+        detail = f"epoch {progress.epoch + 1}/{progress.epochs} {loss}".rstrip()
+        if progress.step == 1:
+            self.stage(f"{name}: training")
+        if self._bar is not None:
+            self._bar.update(self._task, completed=progress.step, total=progress.steps, detail=detail)
+        else:
+            elapsed = time.monotonic() - self._stage_start
+            left = elapsed / progress.step * (progress.steps - progress.step)
+            self._text = f"{name}: training, {detail}, {left:.0f} s left"
+
+    def _speak(self) -> None:
+        while not self._stop.wait(INTERVAL):
+            self._say(self._text)
+
+    def _say(self, text: str) -> None:
+        if text:
+            stamp = f"{time.monotonic() - self._start:5.0f} s  "
+            print(stamp + text + (" ..." if text == self._last else ""), file=sys.stderr, flush=True)
+            self._last = text
+
+
+def _terminal_bar() -> Any:
+    from rich.console import Console
+    from rich.progress import BarColumn, Progress, SpinnerColumn, TextColumn, TimeElapsedColumn, TimeRemainingColumn
+
+    return Progress(
+        SpinnerColumn(),
+        TextColumn("{task.description}"),
+        BarColumn(bar_width=24),
+        TextColumn("{task.fields[detail]}"),
+        TimeElapsedColumn(),
+        TimeRemainingColumn(compact=True),
+        console=Console(stderr=True),
+        transient=True,
+    )

@@ -1,0 +1,26 @@
+r"""Point predictions $T[P_{y|x}]$: one number from a distribution, the best one for a given error."""
+
+from typing import Literal
+
+import torch
+
+from tacit.errors import InputError
+from tacit.shapes import PointPrediction, Samples
+
+PointName = Literal["mean", "median"]
+
+
+def point_prediction(samples: Samples, kind: PointName) -> PointPrediction:
+    """Return the mean (best for squared error) or the median (best for absolute error) over graphs.
+
+    The median of an even number of samples is the midpoint of the two in the middle.
+
+    >>> point_prediction(torch.tensor([0., 1., 5., 6.]).view(1, 4, 1, 1), "median").item()
+    3.0
+    """
+    if kind == "mean":
+        return samples.mean(1)
+    if kind == "median":
+        ordered, count = samples.sort(dim=1).values, samples.shape[1]
+        return (ordered[:, (count - 1) // 2] + ordered[:, count // 2]) / 2
+    raise InputError(f"kind needs 'mean' or 'median', got '{kind}'; use 'mean' for squared, 'median' for absolute error")

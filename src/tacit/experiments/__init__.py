@@ -1,0 +1,1 @@
+"""Jobs that a command runs from start to end."""

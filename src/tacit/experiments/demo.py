@@ -1,0 +1,191 @@
+"""The main job: the paper's system, learned with psi known and with psi learned, and scored against the truth."""
+
+import math
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from pathlib import Path
+
+import torch
+from torch import nn
+
+from tacit.config import DemoConfig
+from tacit.data import Split
+from tacit.errors import InputError
+from tacit.evaluation import edge_prob_errors, predictive_metrics
+from tacit.graph import BernoulliGraph
+from tacit.predictors import HopPredictor
+from tacit.randomness import generator_for
+from tacit.records import Record, Run, describe_device, read_run, versions, write_run
+from tacit.report import draw_figures, write_page
+from tacit.shapes import EdgeProbs
+from tacit.systems import CommunitySystem
+from tacit.training import FitResult, LatentGraphModel, fit
+from tacit.training.fit import Progress
+
+# The paper's loss table and text: MAE on theta for MMD, psi trained or not; point losses of its best rows.
+PAPER = {"edge_prob_mae": 0.009, "point_mae": 0.269, "point_mse": 0.159}
+TITLES = {"known": "psi known", "joint": "psi learned"}
+PAGE_TITLE = "tacit demo: the paper's synthetic system"
+
+
+@dataclass(frozen=True)
+class Listener:
+    """Whom to tell how the job goes: which stage it is in, and each training step."""
+
+    stage: Callable[[str], None] = field(default=lambda text: None)
+    step: Callable[[Progress], None] = field(default=lambda progress: None)
+
+
+@dataclass(frozen=True)
+class Demo:
+    """What the job made: the runs by name, where they are, and whether all of it was done."""
+
+    runs: dict[str, Run]
+    directory: Path
+    report: Path
+    complete: bool
+
+
+def run_demo(
+    config: DemoConfig,
+    directory: Path,
+    *,
+    seed: int = 0,
+    device: torch.device,
+    command: str = "tacit demo",
+    listener: Listener | None = None,
+) -> Demo:
+    """Run the job and write ``known/``, ``joint/`` and ``report.html`` under ``directory``, which must be new or empty."""
+    require_new(directory)
+    listener = listener or Listener()
+    system = config.system.build()
+    listener.stage(f"drawing {config.system.num_pairs:,} pairs of {system.num_nodes} nodes")
+    pairs = system.generate(config.system.num_pairs, seed).to(device).split()
+    listener.stage("computing the optimal values")
+    optimal = _optimal(system, config, pairs, seed)
+
+    runs: dict[str, Run] = {}
+    for name in TITLES:
+        result = _train(name, system, config, pairs, seed, listener)
+        listener.stage(f"{TITLES[name]}: scoring on the test pairs")
+        record = _record(name, system, config, pairs, seed, command, result, optimal)
+        directory.mkdir(parents=True, exist_ok=True)
+        write_run(directory / name, record, result)
+        runs[name] = read_run(directory / name)
+        if result.interrupted:
+            break
+    listener.stage("drawing the report")
+    report = draw_demo(directory, runs)
+    return Demo(runs, directory, report, complete=len(runs) == len(TITLES) and not result.interrupted)
+
+
+def draw_demo(directory: Path, runs: dict[str, Run] | None = None) -> Path:
+    """Draw figures and pages of a demo directory from its records alone; return the page of the whole."""
+    if runs is None:
+        runs = {name: read_run(directory / name) for name in TITLES if (directory / name).is_dir()}
+    for name, run in runs.items():
+        draw_run(directory / name, run)
+    write_page(list(runs.values()), directory / "report.html", PAGE_TITLE)
+    return directory / "report.html"
+
+
+def draw_run(directory: Path, run: Run | None = None) -> Path:
+    """Draw the figures and the page of one run directory from its records alone."""
+    run = run or read_run(directory)
+    draw_figures(run, directory / "figures")
+    write_page([run], directory / "report.html", run.record.title)
+    return directory / "report.html"
+
+
+def require_new(directory: Path) -> None:
+    """Refuse a directory that holds anything: a run is never written over."""
+    if directory.exists() and (not directory.is_dir() or any(directory.iterdir())):
+        raise InputError(f"out needs a new or empty directory, got {directory}, which exists; choose another --out")
+
+
+def oracle_edge_prob_mae(true_edge_probs: EdgeProbs, num_pairs: int) -> float:
+    r"""Return the expected error of someone who sees every hidden graph: a frequency out of ``num_pairs`` per edge.
+
+    $\sqrt{2 \theta (1 - \theta) / (\pi n)}$ for each entry, the mean of a normal's absolute value.
+    """
+    variance = true_edge_probs * (1 - true_edge_probs) / num_pairs
+    return (2 / math.pi * variance).sqrt().mean().item()
+
+
+def _model(system: CommunitySystem, config: DemoConfig, predictor: nn.Module, graph: BernoulliGraph) -> LatentGraphModel:
+    choices = config.model
+    return LatentGraphModel(
+        graph,
+        predictor,
+        choices.build_loss(),
+        num_graphs=choices.num_graphs,
+        share_graphs=choices.share_graphs,
+        credit=choices.credit,
+    )
+
+
+def _train(
+    name: str, system: CommunitySystem, config: DemoConfig, pairs: Split, seed: int, listener: Listener
+) -> FitResult:
+    generator = generator_for(seed, name)
+    hops, in_channels, channels = system.hop_weights.shape
+    predictor = (
+        system.true_predictor()
+        if name == "known"
+        else HopPredictor.random(hops, in_channels, channels, generator=generator)
+    )
+    model = _model(system, config, predictor, BernoulliGraph.uniform(system.num_nodes, generator=generator))
+    replicas = 1 if name == "known" else config.training.replicas
+    listener.stage(f"{TITLES[name]}: compiling the training step")
+    truth = system.true_edge_probs.to(pairs.train.inputs.device)
+    return fit(
+        model,
+        pairs.train,
+        pairs.validation,
+        config.training.build(),
+        seeds=[seed * 1000 + replica for replica in range(replicas)],
+        monitor=lambda edge_probs: {"edge_prob_mae": (edge_probs - truth).abs().mean((1, 2)).tolist()},
+        on_progress=listener.step,
+    )
+
+
+def _optimal(system: CommunitySystem, config: DemoConfig, pairs: Split, seed: int) -> dict[str, float]:
+    device = pairs.test.inputs.device
+    truth = _model(system, config, system.true_predictor(), system.true_graph()).to(device)
+    scores = predictive_metrics(truth, pairs.test, truth.loss, generator=generator_for(seed, "optimal", device))
+    return {"edge_prob_mae": oracle_edge_prob_mae(system.true_edge_probs, len(pairs.train)), **scores}
+
+
+def _record(
+    name: str,
+    system: CommunitySystem,
+    config: DemoConfig,
+    pairs: Split,
+    seed: int,
+    command: str,
+    result: FitResult,
+    optimal: dict[str, float],
+) -> Record:
+    model, device = result.model, pairs.test.inputs.device
+    scores = predictive_metrics(model, pairs.test, model.loss, generator=generator_for(seed, "score", device))
+    return Record(
+        title=TITLES[name],
+        command=command,
+        config={**config.model_dump(mode="json"), "psi": name},
+        seed=seed,
+        versions=versions(),
+        device=describe_device(device),
+        timings={
+            "train_seconds": result.train_seconds,
+            "compile_seconds": result.compile_seconds,
+            "steps": result.steps,
+        },
+        metrics={**edge_prob_errors(model.graph.edge_probs, system.true_edge_probs), **scores},
+        optimal=optimal,
+        paper=PAPER,
+        replicas=[vars(replica) for replica in result.replicas],
+        best_replica=result.best,
+        node_names=[str(node) for node in range(system.num_nodes)],
+        true_edge_probs=system.true_edge_probs.tolist(),
+        warnings=result.warnings,
+    )

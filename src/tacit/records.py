@@ -1,0 +1,131 @@
+"""Run directories: one JSON record per run, edges, history and model beside it; written whole or not at all."""
+
+import csv
+import json
+import os
+import platform
+import shutil
+from collections.abc import Sequence
+from dataclasses import asdict
+from importlib.metadata import version
+from pathlib import Path
+from typing import Any
+
+import torch
+from jaxtyping import Float
+from pydantic import BaseModel, ConfigDict, ValidationError
+from safetensors.torch import save_file
+
+from tacit.errors import InputError
+from tacit.training import Epoch, FitResult
+
+FORMAT = 1
+EDGE_COLUMNS = ("source", "target", "probability", "std_error", "low", "high", "identifiable")
+LIBRARIES = ("tacit", "torch", "numpy", "safetensors")
+
+
+class Record(BaseModel):
+    """What ``record.json`` holds: everything a table, figure or page is drawn from, besides edges and history."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+    format: int = FORMAT
+    title: str
+    command: str
+    config: dict[str, Any]
+    seed: int
+    versions: dict[str, str]
+    device: str
+    timings: dict[str, float]
+    metrics: dict[str, float]
+    optimal: dict[str, float] = {}
+    paper: dict[str, float] = {}
+    replicas: list[dict[str, Any]]
+    best_replica: int
+    node_names: list[str]
+    true_edge_probs: list[list[float]] | None = None
+    warnings: list[str] = []
+
+
+class Run(BaseModel):
+    """A run directory, read back."""
+
+    record: Record
+    edge_probs: list[list[float]]
+    history: list[dict[str, Any]]
+
+
+def versions() -> dict[str, str]:
+    """Return the versions of Python and of the libraries that results depend on."""
+    return {"python": platform.python_version(), **{name: version(name) for name in LIBRARIES}}
+
+
+def describe_device(device: torch.device) -> str:
+    """Return the device in words."""
+    if device.type == "cuda":
+        return f"cuda ({torch.cuda.get_device_name(device)})"
+    return f"cpu ({torch.get_num_threads()} threads)"
+
+
+def write_run(directory: Path, record: Record, result: FitResult) -> None:
+    """Write a run directory: first aside, then moved into place, so that a half-written one never has the name."""
+    partial = directory.with_name(f".{directory.name}.partial-{os.getpid()}")
+    shutil.rmtree(partial, ignore_errors=True)
+    partial.mkdir(parents=True)
+    try:
+        model = result.model
+        write_edges(partial / "edges.csv", model.graph.edge_probs.detach().cpu(), record.node_names)
+        with (partial / "history.jsonl").open("w", encoding="utf-8") as lines:
+            lines.writelines(json.dumps(_history_line(epoch)) + "\n" for epoch in result.history)
+        tensors = {name: value.detach().cpu().contiguous() for name, value in model.state_dict().items()}
+        save_file(tensors, partial / "model.safetensors", metadata={"format": str(FORMAT), "tacit": version("tacit")})
+        (partial / "figures").mkdir()
+        (partial / "record.json").write_text(record.model_dump_json(indent=2) + "\n", encoding="utf-8")
+        partial.rename(directory)
+    except BaseException:
+        shutil.rmtree(partial, ignore_errors=True)
+        raise
+
+
+def write_edges(path: Path, edge_probs: Float[torch.Tensor, "node node"], node_names: Sequence[str]) -> None:
+    """Write one row per ordered pair; columns that were not computed are there and empty."""
+    with path.open("w", newline="", encoding="utf-8") as file:
+        rows = csv.writer(file, lineterminator="\n")
+        rows.writerow(EDGE_COLUMNS)
+        for i, target in enumerate(node_names):
+            for j, source in enumerate(node_names):
+                rows.writerow((source, target, f"{edge_probs[i, j].item():.6g}", "", "", "", ""))
+
+
+def read_run(directory: Path) -> Run:
+    """Read a run directory back; a missing or foreign file is an :class:`InputError`."""
+    try:
+        record = Record.model_validate_json((directory / "record.json").read_text(encoding="utf-8"))
+        lines = (directory / "history.jsonl").read_text(encoding="utf-8").splitlines()
+        history = [json.loads(line) for line in lines]
+        edge_probs = _read_edges(directory / "edges.csv", record.node_names)
+    except OSError as error:
+        raise InputError(
+            f"{directory} needs to be a run directory, but {Path(str(error.filename)).name} cannot be read "
+            f"({error.strerror}); pass the directory that a tacit command wrote"
+        ) from None
+    except ValidationError as error:
+        first = error.errors()[0]
+        where = ".".join(str(part) for part in first["loc"]) or "the file"
+        raise InputError(f"record.json in {directory} is not a tacit record ({where}: {first['msg']})") from None
+    except (ValueError, KeyError) as error:
+        raise InputError(f"{directory} holds a damaged run ({error}); run the command again") from None
+    if record.format != FORMAT:
+        raise InputError(f"{directory} has format {record.format}, this tacit reads format {FORMAT}; run it again")
+    return Run(record=record, edge_probs=edge_probs, history=history)
+
+
+def _read_edges(path: Path, node_names: Sequence[str]) -> list[list[float]]:
+    with path.open(newline="", encoding="utf-8") as file:
+        probability = {(row["target"], row["source"]): float(row["probability"]) for row in csv.DictReader(file)}
+    return [[probability[target, source] for source in node_names] for target in node_names]
+
+
+def _history_line(epoch: Epoch) -> dict[str, Any]:
+    line = asdict(epoch)
+    return {**{key: value for key, value in line.items() if key != "monitored"}, **line["monitored"]}

@@ -1,0 +1,98 @@
+"""The page: one self-contained HTML file, for one run or for several side by side."""
+
+import json
+from pathlib import Path
+from typing import Any
+
+import plotly.graph_objects as go
+from jinja2 import Environment, PackageLoader
+from markupsafe import Markup
+from plotly.offline import get_plotlyjs
+
+from tacit.records import Run
+from tacit.report.figures import curves, panels
+
+PLOTLY_COLOURS = {"viridis": "Viridis", "magma": "Magma"}
+BEST, OTHERS, OPTIMAL = "#0072b2", "#bbbbbb", "#d55e00"
+MARGINS = {"l": 50, "r": 10, "t": 36, "b": 44}
+
+
+def write_page(runs: list[Run], path: Path, title: str) -> None:
+    """Write the page of these runs."""
+    environment = Environment(loader=PackageLoader("tacit.report"), autoescape=True, trim_blocks=True, lstrip_blocks=True)
+    page = environment.get_template("page.html").render(
+        title=title,
+        plotly=Markup(get_plotlyjs()),
+        runs=[
+            {
+                "record": run.record,
+                "config": json.dumps(run.record.config, indent=2),
+                "matrices": [_json(_heatmap(run, *panel)) for panel in panels(run)],
+                "curves": [_json(_curve(run, *curve)) for curve in curves(run)],
+                "strongest": strongest_edges(run),
+            }
+            for run in runs
+        ],
+    )
+    path.write_text(page, encoding="utf-8")
+
+
+def strongest_edges(run: Run, count: int = 10) -> list[dict[str, Any]]:
+    """Return the most probable edges between different nodes, the most probable first."""
+    names = run.record.node_names
+    truth = run.record.true_edge_probs
+    rows = [
+        {
+            "source": names[j],
+            "target": names[i],
+            "probability": probability,
+            "truth": truth[i][j] if truth else None,
+        }
+        for i, row in enumerate(run.edge_probs)
+        for j, probability in enumerate(row)
+        if i != j
+    ]
+    return sorted(rows, key=lambda row: -row["probability"])[:count]
+
+
+def _heatmap(run: Run, title: str, matrix: Any, colours: str, top: float) -> go.Figure:
+    names = run.record.node_names
+    figure = go.Figure(
+        go.Heatmap(
+            z=matrix.round(5).tolist(),
+            x=names,
+            y=names,
+            colorscale=PLOTLY_COLOURS[colours],
+            zmin=0,
+            zmax=top,
+            hovertemplate="%{x} → %{y}: %{z:.4f}<extra></extra>",
+        )
+    )
+    figure.update_xaxes(title="source (sends)", type="category", constrain="domain")
+    figure.update_yaxes(title="target (receives)", type="category", autorange="reversed", scaleanchor="x")
+    return figure.update_layout(title=title, margin=MARGINS, height=340)
+
+
+def _curve(
+    run: Run, title: str, epochs: list[int], lines: list[list[float | None]], optimal: float | None
+) -> go.Figure:
+    figure = go.Figure()
+    for replica, values in enumerate(lines):
+        best = replica == run.record.best_replica
+        figure.add_scatter(
+            x=epochs,
+            y=values,
+            mode="lines+markers",
+            line={"color": BEST if best else OTHERS, "width": 3 if best else 1},
+            name=f"replica {replica}" + (" (kept)" if best else ""),
+            showlegend=False,
+        )
+    if optimal is not None:
+        figure.add_hline(y=optimal, line={"color": OPTIMAL, "dash": "dash"}, annotation_text="optimal")
+    figure.update_xaxes(title="epoch")
+    return figure.update_layout(title=title, margin=MARGINS, height=300)
+
+
+def _json(figure: go.Figure) -> Markup:
+    """Return a figure as JSON that cannot end the script it stands in."""
+    return Markup(figure.to_json().replace("<", "\\u003c"))
