@@ -43,7 +43,9 @@ class Method(StrEnum):
 
 
 @app.callback(invoke_without_command=True)
-def tacit(version: Annotated[bool, typer.Option("--version", help="Print the version and exit.")] = False) -> None:
+def tacit(
+    version: Annotated[bool, typer.Option("--version", help="Print the version and exit.")] = False,
+) -> None:
     """Learns the graph that data does not show, and says how sure it is."""
     if version:
         from tacit import __version__
@@ -181,7 +183,16 @@ def _print_demo(result: "Demo") -> None:
 
     table = Table(caption="paper: its loss table; oracle: sees every hidden graph; optimal: the true model", box=None)
     table.add_column("")
-    for column in ("edge error", "paper", "oracle", "point MAE", "optimal", "point MSE", "optimal", "training"):
+    for column in (
+        "edge error",
+        "paper",
+        "oracle",
+        "point MAE",
+        "optimal",
+        "point MSE",
+        "optimal",
+        "training",
+    ):
         table.add_column(column, justify="right")
     for run in result.runs.values():
         metrics, optimal, paper = run.record.metrics, run.record.optimal, run.record.paper

@@ -23,9 +23,9 @@ def generator_for(seed: int, purpose: str, device: torch.device | str = "cpu") -
 def draw_uniforms(*shape: int, generator: Generator, dtype: torch.dtype = torch.float32) -> Float[Tensor, "..."]:
     r"""Draw $u = (k + 1/2) / 2^{16}$ with 16 random bits $k$, four numbers to each random word.
 
-    This takes a third of the time of floats with all their bits. $P(u < p)$ is $p$ rounded to a multiple of $2^{-16}$:
-    exact for 0 and 1, and in between off by at most $2^{-17} \approx 8 \cdot 10^{-6}$, a hundredth of the sampling error of
-    an edge that is *seen* in 28,000 graphs.
+    This takes a third of the time of floats with all their bits. $P(u < p)$ is $p$ rounded to a multiple of
+    $2^{-16}$: exact for 0 and 1, and in between off by at most $2^{-17} \approx 8 \cdot 10^{-6}$, a hundredth of the
+    sampling error of an edge that is *seen* in 28,000 graphs.
     """
     count = torch.Size(shape).numel()
     words = torch.empty((count + 3) // 4, dtype=torch.int64, device=generator.device)

@@ -78,7 +78,11 @@ def write_run(directory: Path, record: Record, result: FitResult) -> None:
         with (partial / "history.jsonl").open("w", encoding="utf-8") as lines:
             lines.writelines(json.dumps(_history_line(epoch)) + "\n" for epoch in result.history)
         tensors = {name: value.detach().cpu().contiguous() for name, value in model.state_dict().items()}
-        save_file(tensors, partial / "model.safetensors", metadata={"format": str(FORMAT), "tacit": version("tacit")})
+        save_file(
+            tensors,
+            partial / "model.safetensors",
+            metadata={"format": str(FORMAT), "tacit": version("tacit")},
+        )
         (partial / "figures").mkdir()
         (partial / "record.json").write_text(record.model_dump_json(indent=2) + "\n", encoding="utf-8")
         partial.rename(directory)

@@ -1,9 +1,9 @@
 r"""Credit: which rows of the graph answer for which part of the loss.
 
-A loss $L = \tfrac1N \sum_i L_i$ has a cost $w_i$ per node. All of it may be credited to every edge (global), or, when the
-predictor is local with $L$ hops, only to the edges that could have changed node $i$'s output: $A_{jk}$ can do that only
-when $j$ is reached from $i$ over at most $L - 1$ edges. Whether $j$ is reached does not depend on $A_{jk}$ itself, so
-that the gradient stays exact, with far less variance.
+A mean of node losses has a cost $w_i$ per node. All of it may be credited to every edge (global), or, when the
+predictor is local with $L$ hops, only to the edges that could have changed node $i$'s output: $A_{jk}$ can do that
+only when $j$ is reached from $i$ over at most $L - 1$ edges. Whether $j$ is reached does not depend on $A_{jk}$
+itself, so that the gradient stays exact, with far less variance.
 """
 
 from dataclasses import dataclass

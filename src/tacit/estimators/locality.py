@@ -7,7 +7,7 @@ from tacit.errors import InputError
 from tacit.graph import reachability
 from tacit.shapes import Inputs
 
-# Expected degrees of the graphs tried: sparse ones leave most nodes out of reach, denser ones have normalisations at work.
+# Expected degrees of the graphs tried: sparse ones leave most nodes out of reach, in denser ones normalisations show.
 DEGREES = (0.5, 1.5, 3.0)
 FLIPS = 192
 TOLERANCE = 1e-4

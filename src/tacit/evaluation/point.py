@@ -2,8 +2,6 @@ r"""Point predictions $T[P_{y|x}]$: one number from a distribution, the best one
 
 from typing import Literal
 
-import torch
-
 from tacit.errors import InputError
 from tacit.shapes import PointPrediction, Samples
 
@@ -15,6 +13,7 @@ def point_prediction(samples: Samples, kind: PointName) -> PointPrediction:
 
     The median of an even number of samples is the midpoint of the two in the middle.
 
+    >>> import torch
     >>> point_prediction(torch.tensor([0., 1., 5., 6.]).view(1, 4, 1, 1), "median").item()
     3.0
     """
@@ -23,4 +22,6 @@ def point_prediction(samples: Samples, kind: PointName) -> PointPrediction:
     if kind == "median":
         ordered, count = samples.sort(dim=1).values, samples.shape[1]
         return (ordered[:, (count - 1) // 2] + ordered[:, count // 2]) / 2
-    raise InputError(f"kind needs 'mean' or 'median', got '{kind}'; use 'mean' for squared, 'median' for absolute error")
+    raise InputError(
+        f"kind needs 'mean' or 'median', got '{kind}'; use 'mean' for squared, 'median' for absolute error"
+    )

@@ -32,8 +32,8 @@ PAGE_TITLE = "tacit demo: the paper's synthetic system"
 class Listener:
     """Whom to tell how the job goes: which stage it is in, and each training step."""
 
-    stage: Callable[[str], None] = field(default=lambda text: None)
-    step: Callable[[Progress], None] = field(default=lambda progress: None)
+    stage: Callable[[str], None] = field(default=lambda _: None)
+    step: Callable[[Progress], None] = field(default=lambda _: None)
 
 
 @dataclass(frozen=True)
@@ -55,7 +55,7 @@ def run_demo(
     command: str = "tacit demo",
     listener: Listener | None = None,
 ) -> Demo:
-    """Run the job and write ``known/``, ``joint/`` and ``report.html`` under ``directory``, which must be new or empty."""
+    """Run the job and write ``known/``, ``joint/`` and ``report.html`` under a new or empty directory."""
     require_new(directory)
     listener = listener or Listener()
     system = config.system.build()
@@ -112,7 +112,7 @@ def oracle_edge_prob_mae(true_edge_probs: EdgeProbs, num_pairs: int) -> float:
     return (2 / math.pi * variance).sqrt().mean().item()
 
 
-def _model(system: CommunitySystem, config: DemoConfig, predictor: nn.Module, graph: BernoulliGraph) -> LatentGraphModel:
+def _model(config: DemoConfig, predictor: nn.Module, graph: BernoulliGraph) -> LatentGraphModel:
     choices = config.model
     return LatentGraphModel(
         graph,
@@ -134,7 +134,7 @@ def _train(
         if name == "known"
         else HopPredictor.random(hops, in_channels, channels, generator=generator)
     )
-    model = _model(system, config, predictor, BernoulliGraph.uniform(system.num_nodes, generator=generator))
+    model = _model(config, predictor, BernoulliGraph.uniform(system.num_nodes, generator=generator))
     replicas = 1 if name == "known" else config.training.replicas
     listener.stage(f"{TITLES[name]}: compiling the training step")
     truth = system.true_edge_probs.to(pairs.train.inputs.device)
@@ -151,7 +151,7 @@ def _train(
 
 def _optimal(system: CommunitySystem, config: DemoConfig, pairs: Split, seed: int) -> dict[str, float]:
     device = pairs.test.inputs.device
-    truth = _model(system, config, system.true_predictor(), system.true_graph()).to(device)
+    truth = _model(config, system.true_predictor(), system.true_graph()).to(device)
     scores = predictive_metrics(truth, pairs.test, truth.loss, generator=generator_for(seed, "optimal", device))
     return {"edge_prob_mae": oracle_edge_prob_mae(system.true_edge_probs, len(pairs.train)), **scores}
 

@@ -60,7 +60,12 @@ class BernoulliGraph(nn.Module):
 
     @classmethod
     def uniform(
-        cls, num_nodes: int, *, generator: Generator, low: float = INITIAL_PROBS[0], high: float = INITIAL_PROBS[1]
+        cls,
+        num_nodes: int,
+        *,
+        generator: Generator,
+        low: float = INITIAL_PROBS[0],
+        high: float = INITIAL_PROBS[1],
     ) -> "BernoulliGraph":
         """Return a graph whose probabilities are drawn uniformly from (``low``, ``high``)."""
         require(num_nodes >= 1, f"num_nodes needs to be at least 1, got {num_nodes}; pass the number of nodes")

@@ -33,7 +33,8 @@ class HopPredictor(nn.Module):
             "pass one matrix per hop",
         )
         require(
-            bool(torch.isfinite(hop_weights).all()), "hop_weights needs finite numbers, got NaN or infinity; check them"
+            bool(torch.isfinite(hop_weights).all()),
+            "hop_weights needs finite numbers, got NaN or infinity; check them",
         )
         self.hop_weights = nn.Parameter(hop_weights.detach().clone())
 

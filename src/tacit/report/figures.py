@@ -11,7 +11,7 @@ from tacit.records import Run
 
 # Readable for colour-blind people and in grey: probability from light to dark, error likewise in another hue.
 PROBABILITY_COLOURS, ERROR_COLOURS = "viridis", "magma"
-STYLE: dict[str, Any] = {"font.size": 9, "axes.spines.top": False, "axes.spines.right": False}
+STYLE: Any = {"font.size": 9, "axes.spines.top": False, "axes.spines.right": False}
 
 
 def draw_figures(run: Run, directory: Path) -> list[Path]:
@@ -28,7 +28,7 @@ def draw_figures(run: Run, directory: Path) -> list[Path]:
 
 
 def panels(run: Run) -> list[tuple[str, np.ndarray, str, float]]:
-    """Return title, matrix, colours and upper end of the scale of each heatmap: learned, and where known true and error."""
+    """Return title, matrix, colours and top of the scale of each heatmap: learned, and where known true and error."""
     learned = np.array(run.edge_probs)
     if run.record.true_edge_probs is None:
         return [("learned edge probability", learned, PROBABILITY_COLOURS, 1.0)]
@@ -44,7 +44,10 @@ def panels(run: Run) -> list[tuple[str, np.ndarray, str, float]]:
 def curves(run: Run) -> list[tuple[str, list[int], list[list[float | None]], float | None]]:
     """Return title, epochs, one line per replica and the optimal value of each curve during training."""
     epochs = [line["epoch"] for line in run.history]
-    known = (("validation_loss", "validation loss", "distribution_loss"), ("edge_prob_mae", "edge probability MAE", None))
+    known = (
+        ("validation_loss", "validation loss", "distribution_loss"),
+        ("edge_prob_mae", "edge probability MAE", None),
+    )
     found = []
     for key, title, optimal in known:
         if run.history and key in run.history[0]:
@@ -56,7 +59,9 @@ def curves(run: Run) -> list[tuple[str, list[int], list[list[float | None]], flo
 def _matrices(run: Run) -> Figure:
     shown = panels(run)
     figure = Figure(figsize=(3.4 * len(shown), 3.0), layout="constrained")
-    for axes, (title, matrix, colours, top) in zip(figure.subplots(1, len(shown), squeeze=False)[0], shown, strict=True):
+    for axes, (title, matrix, colours, top) in zip(
+        figure.subplots(1, len(shown), squeeze=False)[0], shown, strict=True
+    ):
         image = axes.imshow(matrix, cmap=colours, vmin=0, vmax=top, interpolation="nearest")
         axes.set(title=title, xlabel="source (sends)", ylabel="target (receives)")
         figure.colorbar(image, ax=axes, shrink=0.8)

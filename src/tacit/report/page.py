@@ -19,7 +19,9 @@ MARGINS = {"l": 50, "r": 10, "t": 36, "b": 44}
 
 def write_page(runs: list[Run], path: Path, title: str) -> None:
     """Write the page of these runs."""
-    environment = Environment(loader=PackageLoader("tacit.report"), autoescape=True, trim_blocks=True, lstrip_blocks=True)
+    environment = Environment(
+        loader=PackageLoader("tacit.report"), autoescape=True, trim_blocks=True, lstrip_blocks=True
+    )
     page = environment.get_template("page.html").render(
         title=title,
         plotly=Markup(get_plotlyjs()),
@@ -41,18 +43,11 @@ def strongest_edges(run: Run, count: int = 10) -> list[dict[str, Any]]:
     """Return the most probable edges between different nodes, the most probable first."""
     names = run.record.node_names
     truth = run.record.true_edge_probs
-    rows = [
-        {
-            "source": names[j],
-            "target": names[i],
-            "probability": probability,
-            "truth": truth[i][j] if truth else None,
-        }
-        for i, row in enumerate(run.edge_probs)
-        for j, probability in enumerate(row)
-        if i != j
+    entries = [(p, i, j) for i, row in enumerate(run.edge_probs) for j, p in enumerate(row) if i != j]
+    return [
+        {"source": names[j], "target": names[i], "probability": p, "truth": truth[i][j] if truth else None}
+        for p, i, j in sorted(entries, reverse=True)[:count]
     ]
-    return sorted(rows, key=lambda row: -row["probability"])[:count]
 
 
 def _heatmap(run: Run, title: str, matrix: Any, colours: str, top: float) -> go.Figure:

@@ -33,7 +33,8 @@ def community_edge_probs(num_communities: int = 2, edge_prob: float = 0.75) -> E
     [50, 518]
     """
     require(
-        num_communities >= 1, f"num_communities needs to be at least 1, got {num_communities}; raise num_communities"
+        num_communities >= 1,
+        f"num_communities needs to be at least 1, got {num_communities}; raise num_communities",
     )
     require(0 <= edge_prob <= 1, f"edge_prob needs to be in [0, 1], got {edge_prob}; pass a probability")
     starts = range(0, NODES_PER_COMMUNITY * num_communities, NODES_PER_COMMUNITY)
@@ -63,7 +64,10 @@ class CommunitySystem:
     input_scale: float = 1.5
 
     def __post_init__(self) -> None:
-        require(self.input_scale > 0, f"input_scale needs to be positive, got {self.input_scale}; raise input_scale")
+        require(
+            self.input_scale > 0,
+            f"input_scale needs to be positive, got {self.input_scale}; raise input_scale",
+        )
         self.true_graph(), self.true_predictor()  # their own checks
 
     @property
@@ -88,7 +92,7 @@ class CommunitySystem:
         graph, predictor = self.true_graph(), self.true_predictor()
         in_channels = self.hop_weights.shape[1]
         inputs = self.input_scale * torch.randn(num_pairs, self.num_nodes, in_channels, generator=generator)
-        chunks = inputs.split(max(1, CHUNK_ENTRIES // self.num_nodes**2))
+        chunks = torch.split(inputs, max(1, CHUNK_ENTRIES // self.num_nodes**2))
         targets = [
             predictor(chunk, graph.sample(1, num_pairs=len(chunk), generator=generator))[:, 0] for chunk in chunks
         ]

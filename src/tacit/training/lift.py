@@ -1,8 +1,8 @@
 """From the gradient of one replica to the gradients of R, compiled where a compiler is at hand.
 
 The step is written for one replica as a pure function of (parameters, batch, uniforms). On a GPU it is lifted by
-``vmap``: one program for all replicas fills the chip. On a CPU replicas are looped over: the working set of one stays in
-the cache, and replicas can be dropped without compiling again (measured in ``benchmarks/replicas.py``).
+``vmap``: one program for all replicas fills the chip. On a CPU replicas are looped over: the working set of one stays
+in the cache, and replicas can be dropped without compiling again (measured in ``benchmarks/replicas.py``).
 """
 
 import time
@@ -46,7 +46,7 @@ class LiftedGradient:
     def __call__(
         self, parameters: Stack, frozen: Stack, batch: Batch, running: Sequence[int]
     ) -> tuple[Stack, Float[Tensor, "replica batch"]]:
-        """Return stacked gradients and losses of the ``running`` replicas, to which the batch belongs; zero elsewhere."""
+        """Return stacked gradients and losses of the ``running`` replicas, whose batch this is; zero elsewhere."""
         if self.lifted:
             return self._first_or_run(parameters, frozen, *batch)
         grads = {name: torch.zeros_like(value) for name, value in parameters.items()}

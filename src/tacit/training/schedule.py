@@ -31,7 +31,7 @@ class StepDecay:
         for name in ("first", "then"):
             _require_rate(name, getattr(self, name))
 
-    def __call__(self, epoch: float, epochs: int) -> float:
+    def __call__(self, epoch: float, epochs: int) -> float:  # noqa: ARG002 - the other schedules need it
         """Return the learning rate at an epoch."""
         return self.first if epoch < self.change_epoch else self.then
 
@@ -60,4 +60,7 @@ class CosineDecay:
 
 
 def _require_rate(name: str, value: float) -> None:
-    require(0 < value < math.inf, f"{name} needs to be a positive learning rate, got {value}; pass for example 0.05")
+    require(
+        0 < value < math.inf,
+        f"{name} needs to be a positive learning rate, got {value}; pass for example 0.05",
+    )

@@ -27,9 +27,7 @@ class ReplicaState:
         """Return the state at which the replicas of these seeds start."""
         present = {name: value.detach() for name, value in model.state_dict().items()}
         trainable = [name for name, value in model.named_parameters() if value.requires_grad]
-        starts = [
-            model.initial_parameters(generator_for(seed, "initial")) if fresh else present for seed in seeds
-        ]
+        starts = [model.initial_parameters(generator_for(seed, "initial")) if fresh else present for seed in seeds]
         parameters = {
             name: torch.stack([start[name] for start in starts]).to(present[name]).clone() for name in trainable
         }
