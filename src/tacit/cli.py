@@ -10,7 +10,6 @@ from enum import StrEnum
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
-import click
 import typer
 
 from tacit.console import Display
@@ -29,7 +28,23 @@ app = typer.Typer(
     help="Learns the graph that data does not show, and says how sure it is.",
 )
 
-Seed = Annotated[int, typer.Option(min=0, help="Same seed, same machine, same result.")]
+# The errors of the command line, whichever copy of click typer works with.
+UsageError: type[Exception] = typer.BadParameter.__bases__[0]
+CommandError: type[Exception] = UsageError.__bases__[0]
+
+EXPLANATION = """
+edge error: mean absolute error of the edge probabilities, beside the paper's and that
+of an oracle that sees every hidden graph. MAE, MSE: point predictions on the test
+pairs, beside those of the true model. time: training alone."""
+
+
+def _whole_number(text: str) -> int:
+    if not str(text).isdecimal():
+        raise typer.BadParameter(f"needs a whole number of at least 0, got '{text}'; pass for example 0")
+    return int(text)
+
+
+Seed = Annotated[int, typer.Option(parser=_whole_number, metavar="N", help="Same seed, same machine, same result.")]
 Device = Annotated[str, typer.Option(help="auto, cpu, cuda or cuda:N.")]
 Quiet = Annotated[bool, typer.Option("--quiet", help="Print only the path of the report.")]
 Json = Annotated[bool, typer.Option("--json", help="Print the result as one JSON object.")]
@@ -114,22 +129,24 @@ def main(arguments: list[str] | None = None) -> None:
     """Run the command and exit with its code."""
     try:
         code = app(arguments, standalone_mode=False)
-    except (InputError, click.UsageError, click.BadParameter) as error:
+    except (InputError, UsageError) as error:
         code = _complain(_usage_text(error), 2)
-    except (TrainingError, OSError, click.ClickException) as error:
+    except (TrainingError, OSError, CommandError) as error:
         code = _complain(str(error), 1)
-    except (KeyboardInterrupt, click.Abort):
+    except (KeyboardInterrupt, typer.Abort):
         code = _complain("stopped by the user before anything was learned; nothing was written", 1)
     sys.exit(code if isinstance(code, int) else 0)
 
 
-def _usage_text(error: Exception) -> str:
-    if isinstance(error, click.NoSuchOption):
-        known = [name for parameter in error.ctx.command.params for name in parameter.opts] if error.ctx else []
+def _usage_text(error: Any) -> str:
+    if isinstance(error, InputError):
+        return str(error)
+    context = getattr(error, "ctx", None)
+    if hasattr(error, "option_name") and context is not None:
+        known = [name for parameter in context.command.params for name in parameter.opts if name.startswith("-")]
         return f"unknown option '{error.option_name}'{did_you_mean(error.option_name, known)}"
-    if isinstance(error, click.ClickException):
-        return error.format_message().replace("\n", " ")
-    return str(error)
+    text = " ".join(str(error.format_message()).split()).replace("Value error, ", "").rstrip(".")
+    return f"{text}; see '{context.command_path} --help'" if context is not None else text
 
 
 def _complain(message: str, code: int) -> int:
@@ -181,19 +198,10 @@ def _print_demo(result: "Demo") -> None:
     from rich.console import Console
     from rich.table import Table
 
-    table = Table(caption="paper: its loss table; oracle: sees every hidden graph; optimal: the true model", box=None)
-    table.add_column("")
-    for column in (
-        "edge error",
-        "paper",
-        "oracle",
-        "point MAE",
-        "optimal",
-        "point MSE",
-        "optimal",
-        "training",
-    ):
-        table.add_column(column, justify="right")
+    table = Table(box=None, pad_edge=False)
+    table.add_column("", no_wrap=True)
+    for column in ("edge error", "paper", "oracle", "MAE", "optimal", "MSE", "optimal", "time"):
+        table.add_column(column, justify="right", no_wrap=True)
     for run in result.runs.values():
         metrics, optimal, paper = run.record.metrics, run.record.optimal, run.record.paper
         table.add_row(
@@ -206,6 +214,7 @@ def _print_demo(result: "Demo") -> None:
         )
     console = Console()
     console.print(table)
+    console.print(EXPLANATION, highlight=False)
     for note in dict.fromkeys(note for run in result.runs.values() for note in run.record.warnings):
         console.print(f"note: {note}", soft_wrap=True, markup=False)
     console.print(f"report: {result.report}", soft_wrap=True, markup=False, highlight=False)

@@ -19,7 +19,7 @@ C = TypeVar("C", bound="_Closed")
 
 
 class _Closed(BaseModel):
-    model_config = ConfigDict(extra="forbid", frozen=True)
+    model_config = ConfigDict(extra="forbid", frozen=True, allow_inf_nan=False)
 
 
 class SystemConfig(_Closed):
@@ -78,6 +78,7 @@ class TrainingConfig(_Closed):
     average_fraction: float = Field(0.25, ge=0, le=1)
     replicas: int = Field(8, ge=1)
     halve_after: tuple[int, ...] = (1, 2, 3)
+    compile: bool = True
 
     def build(self) -> FitSettings:
         """Return the settings of a fit with several replicas."""

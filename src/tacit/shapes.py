@@ -31,6 +31,7 @@ RowLogProb = Float[Tensor, "draw graph node"]
 LogProb = Float[Tensor, "draw graph"]
 
 Cost = Float[Tensor, "batch graph unit"]
+DrawCost = Float[Tensor, "draw graph unit"]
 Baseline = Float[Tensor, "#batch #graph unit"]
 UnitLoss = Float[Tensor, "batch unit"]
 PairLoss = Float[Tensor, " batch"]

@@ -7,14 +7,15 @@ itself, so that the gradient stays exact, with far less variance.
 """
 
 from dataclasses import dataclass
-from typing import Protocol
+from typing import Protocol, runtime_checkable
 
 from tacit.errors import require
 from tacit.graph import walks_within
-from tacit.shapes import Cost, Graphs
+from tacit.shapes import Cost, DrawCost, Graphs
 from tacit.shapes import Credit as RowCredit
 
 
+@runtime_checkable
 class Credit(Protocol):
     """The call that the score function makes."""
 
@@ -53,6 +54,6 @@ class ReceptiveFieldCredit:
         return (from_others + itself) / weight.shape[-1]
 
 
-def _per_draw(advantage: Cost, graphs: Graphs) -> Cost:
+def _per_draw(advantage: Cost, graphs: Graphs) -> DrawCost:
     """Average over the pairs that share their graphs: (draw, graph, unit)."""
     return advantage.mean(0, keepdim=True) if graphs.shape[0] == 1 else advantage

@@ -144,6 +144,7 @@ def _train(
         pairs.validation,
         config.training.build(),
         seeds=[seed * 1000 + replica for replica in range(replicas)],
+        compile=config.training.compile,
         monitor=lambda edge_probs: {"edge_prob_mae": (edge_probs - truth).abs().mean((1, 2)).tolist()},
         on_progress=listener.step,
     )

@@ -65,7 +65,7 @@ class KernelScore:
                 f"{type(self).__name__} with baseline '{self.baseline}' needs num_graphs >= {self.min_graphs}, "
                 f"got {num_graphs}; raise num_graphs"
             )
-        pairwise = self.kernel(self._squared_distance(samples[:, :, None] - samples[:, None]))
+        pairwise = self.kernel(self._pairwise_squared_distance(samples))
         self_similarity = self.kernel(targets.new_zeros(()))
         row = (pairwise.sum(2) - self_similarity) / (num_graphs - 1)  # (batch, graph, unit)
         data = self.kernel(self._squared_distance(samples - targets[:, None]))  # (batch, graph, unit)
@@ -73,6 +73,20 @@ class KernelScore:
         value = self.weight * (row.mean(1) - 2 * data.mean(1))
         cost = 2 * self.weight * (row - data)
         return LossTerms(value, cost, 2 * self.weight * self._baseline(row, data))
+
+    def _pairwise_squared_distance(self, samples: Samples) -> Tensor:
+        """Return the squared distance of every two samples of a pair: (batch, graph, graph, unit).
+
+        At joint scope by one matrix product, of samples around their mean so that rounding stays small against the
+        spread; the diagonal comes out of the same product, so that equal samples are at distance zero.
+        """
+        if self.scope == "node":
+            return self._squared_distance(samples[:, :, None] - samples[:, None])
+        flat = (samples - samples.mean(1, keepdim=True)).flatten(2)  # (batch, graph, node * channel)
+        products = flat @ flat.mT
+        norms = products.diagonal(dim1=-2, dim2=-1)
+        squares = (norms[:, :, None] + norms[:, None] - 2 * products).clamp_min(0)
+        return squares[..., None] / flat.shape[-1]
 
     def _squared_distance(self, difference: Tensor) -> Tensor:
         """Return the mean square over channels, and over nodes too at joint scope: (..., unit)."""

@@ -5,7 +5,7 @@ outputs of any size.
 """
 
 from dataclasses import dataclass
-from typing import Protocol
+from typing import Protocol, runtime_checkable
 
 import torch
 from torch import Tensor
@@ -13,6 +13,7 @@ from torch import Tensor
 from tacit.errors import require
 
 
+@runtime_checkable
 class Kernel(Protocol):
     """A function of squared distances, entry by entry."""
 

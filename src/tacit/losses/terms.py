@@ -1,6 +1,6 @@
 """What a loss hands to a gradient estimator: three tensors, and nothing else passes between them."""
 
-from typing import NamedTuple, Protocol
+from typing import NamedTuple, Protocol, runtime_checkable
 
 from tacit.shapes import Baseline, Cost, Samples, Targets, UnitLoss
 
@@ -20,6 +20,7 @@ class LossTerms(NamedTuple):
     baseline: Baseline
 
 
+@runtime_checkable
 class Loss(Protocol):
     """The call that training makes."""
 

@@ -23,7 +23,7 @@ Parameters with ``requires_grad=False`` are taken as known.
 """
 
 import copy
-from typing import Protocol
+from typing import Protocol, runtime_checkable
 
 import torch
 from torch import Generator, Tensor, nn
@@ -31,6 +31,7 @@ from torch import Generator, Tensor, nn
 from tacit.shapes import Graphs, Inputs, Samples
 
 
+@runtime_checkable
 class Predictor(Protocol):
     """The call that training makes."""
 

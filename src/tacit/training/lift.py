@@ -21,6 +21,7 @@ LiftName = Literal["auto", "loop", "vmap"]
 Stack = dict[str, Tensor]  # by name, with a leading replica axis
 Batch = tuple[Tensor, Tensor, Tensor]  # inputs, targets, uniforms, each with a leading replica axis
 
+MANY_MODELS = 1000
 NO_COMPILER = "torch.compile is not usable here, so training runs eagerly, several times slower"
 
 
@@ -63,18 +64,19 @@ class LiftedGradient:
         if self._pending:
             self._pending = False
             self._compile(*args)
-        with torch._dynamo.config.patch(recompile_limit=64):
-            result: tuple[Stack, Tensor] = self._run(*args)
+        result: tuple[Stack, Tensor] = self._run(*args)
         return result
 
     def _compile(self, *args: Any) -> None:
         """Try the compiled version once; without a working compiler stay eager and say so."""
         start = time.perf_counter()
-        compiled = torch.compile(self._eager, dynamic=False, options=self._options)
         try:
-            with warnings.catch_warnings(), torch._dynamo.config.patch(recompile_limit=64):
+            with warnings.catch_warnings():
                 warnings.simplefilter("ignore")  # the compiler's own deprecations are not the user's business
-                compiled(*args)
+                compiled = torch.compile(self._eager, dynamic=False, options=self._options)
+                # Every model is compiled under the one code object of torch.func.grad: leave room for many.
+                with torch._dynamo.config.patch(recompile_limit=MANY_MODELS):
+                    compiled(*args)
             self._run = compiled
         except Exception as error:  # whatever the toolchain raises: the eager version is equal, only slower
             reason = str(error).strip().splitlines() or [type(error).__name__]

@@ -2,11 +2,12 @@
 
 import math
 from dataclasses import dataclass
-from typing import Protocol
+from typing import Protocol, runtime_checkable
 
 from tacit.errors import require
 
 
+@runtime_checkable
 class Schedule(Protocol):
     """The call that training makes before every step."""
 

@@ -42,7 +42,7 @@ class ReplicaState:
             groups = [{"params": [value]} for value in self.parameters.values()]
             self.optimizer = torch.optim.Adam(groups, lr=rate, betas=settings.adam_betas, fused=True)
         for (name, value), group in zip(self.parameters.items(), self.optimizer.param_groups, strict=True):
-            value.grad = gradients[name]
+            value.grad = gradients[name].contiguous()  # fused Adam reads memory in order, whatever the strides
             group["lr"] = rate if name.startswith("graph.") else rate * settings.predictor_rate
         self.optimizer.step()
         if averaging:

@@ -1,0 +1,34 @@
+"""Shapes and types are enforced in every test; the global random generator must stay untouched."""
+
+import os
+
+import jaxtyping
+from jaxtyping import install_import_hook
+
+if os.environ.get("TACIT_TYPECHECK", "1") == "1":
+    install_import_hook("tacit", "typechecking.check")
+
+import pytest
+import torch
+
+torch.set_num_threads(1)  # the tensors are tiny: threads would only wait for each other
+
+
+@pytest.fixture(autouse=True)
+def global_generator_untouched():
+    before = torch.get_rng_state()
+    yield
+    assert torch.equal(before, torch.get_rng_state()), "the global generator was used"
+
+
+@pytest.fixture
+def unchecked():
+    """Switch the shape checks off, as for a user: the library's own errors must do."""
+    jaxtyping.config.update("jaxtyping_disable", True)
+    yield
+    jaxtyping.config.update("jaxtyping_disable", False)
+
+
+@pytest.fixture
+def rng():
+    return torch.Generator().manual_seed(0)

@@ -1,0 +1,59 @@
+import pytest
+import torch
+from torch import nn
+
+from tacit.errors import InputError
+from tacit.estimators import check_locality
+from tacit.graph import BernoulliGraph
+from tacit.losses import EnergyScore
+from tacit.predictors import HopPredictor
+from tacit.training import LatentGraphModel
+
+
+class SymmetricGCN(nn.Module):
+    """Two layers with D^-1/2 A D^-1/2: a sender's degree counts who else it sends to, so it is not local."""
+
+    num_hops = 2
+
+    def forward(self, inputs, graphs):
+        degree_in, degree_out = graphs.sum(-1, keepdim=True) + 1, graphs.sum(-2, keepdim=True) + 1
+        normalised = graphs / (degree_in * degree_out).sqrt()
+        hidden = torch.tanh(normalised @ inputs.sum(-1, keepdim=True)[:, None])
+        return normalised @ hidden
+
+
+def test_hop_predictor_is_local(rng):
+    predictor = HopPredictor.random(3, 4, generator=rng)
+    check_locality(predictor, torch.randn(4, 12, 4, generator=rng), 3, generator=rng)
+
+
+def test_fewer_hops_than_true_are_found_out(rng):
+    predictor = HopPredictor.random(3, 4, generator=rng)
+    with pytest.raises(InputError, match=r"declares num_hops=2 and its output at node \d+ changed with edge"):
+        check_locality(predictor, torch.randn(4, 12, 4, generator=rng), 2, generator=rng)
+
+
+@pytest.mark.parametrize("nodes", [3, 12, 40])
+def test_symmetric_normalisation_is_refused(rng, nodes):
+    model = LatentGraphModel(BernoulliGraph.uniform(nodes, generator=rng), SymmetricGCN(), EnergyScore(scope="node"))
+    with pytest.raises(InputError, match='needs a local predictor, but SymmetricGCN .* use credit="global"'):
+        model.check(torch.randn(4, nodes, 4, generator=rng), torch.zeros(4, nodes, 1))
+
+
+def test_symmetric_normalisation_is_fine_with_global_credit(rng):
+    model = LatentGraphModel(
+        BernoulliGraph.uniform(5, generator=rng), SymmetricGCN(), EnergyScore(scope="node"), credit="global"
+    )
+    model.check(torch.randn(4, 5, 4, generator=rng), torch.zeros(4, 5, 1))
+
+
+def test_credit_needs_node_scope_and_declared_hops(rng, unchecked):
+    graph = BernoulliGraph.uniform(3, generator=rng)
+    with pytest.raises(InputError, match="needs a loss of node scope, got joint scope"):
+        LatentGraphModel(
+            graph, HopPredictor.random(2, 1, generator=rng), EnergyScore(scope="joint"), credit="receptive_field"
+        )
+    with pytest.raises(InputError, match="needs a predictor that declares num_hops, got Identity"):
+        LatentGraphModel(graph, nn.Identity(), EnergyScore(scope="node"), credit="receptive_field")
+    with pytest.raises(InputError, match="credit needs one of auto, global, receptive_field, got 'local'"):
+        LatentGraphModel(graph, nn.Identity(), EnergyScore(scope="node"), credit="local")

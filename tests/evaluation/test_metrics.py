@@ -1,0 +1,57 @@
+import pytest
+import torch
+
+from tacit.data import Pairs
+from tacit.errors import InputError
+from tacit.evaluation import edge_prob_errors, point_prediction, predictive_metrics
+from tacit.graph import BernoulliGraph
+from tacit.losses import MMD, EnergyScore
+from tacit.predictors import HopPredictor
+from tacit.randomness import generator_for
+from tacit.training import LatentGraphModel
+
+
+def test_edge_prob_errors():
+    errors = edge_prob_errors(torch.tensor([[0.5, 0.1], [0.0, 1.0]]), torch.tensor([[0.25, 0.1], [0.0, 0.0]]))
+    assert errors == {"edge_prob_mae": pytest.approx(1.25 / 4), "edge_prob_max_error": 1.0}
+
+
+def test_point_predictions(rng, unchecked):
+    samples = torch.randn(2, 7, 3, 1, generator=rng)
+    assert torch.equal(point_prediction(samples, "median"), samples.median(1).values)
+    assert torch.equal(point_prediction(samples, "mean"), samples.mean(1))
+    even = point_prediction(samples[:, :6], "median")
+    assert torch.allclose(even, samples[:, :6].quantile(0.5, dim=1))
+    with pytest.raises(InputError, match="kind needs 'mean' or 'median', got 'mode'"):
+        point_prediction(samples, "mode")
+
+
+def test_predictive_metrics_of_an_enumerable_model(rng):
+    """One edge of probability 0.3: y is a or b. Every value has a formula; chunks do not change them."""
+    probs = torch.tensor([[0.0, 0.3], [0.0, 0.0]])
+    model = LatentGraphModel(BernoulliGraph(probs), HopPredictor(torch.ones(1, 1, 1)), EnergyScore(scope="joint"))
+    inputs = torch.tensor([[0.0], [0.5]]).expand(300, 2, 1).clone()
+    targets = torch.full((300, 2, 1), 0.2)
+    b = torch.tanh(torch.tensor(0.5)).item()
+    scores = predictive_metrics(
+        model, Pairs(inputs, targets), EnergyScore(scope="node"), generator=generator_for(0, "t"), point_graphs=4000
+    )
+    assert scores["point_mae"] == pytest.approx(0.2)  # the median is 0 at both nodes
+    assert scores["point_mse"] == pytest.approx(((0.2 - 0.3 * b) ** 2 + 0.2**2) / 2, rel=0.05)
+    spread = 0.3 * 0.7 * b  # E|y_s - y_t| / 2 at node 0
+    node = 0.7 * 0.2 + 0.3 * abs(b - 0.2) - spread
+    assert scores["distribution_loss"] == pytest.approx((node + 0.2) / 2, abs=0.01)
+    joint = 0.7 * 0.2 + 0.3 * (((b - 0.2) ** 2 + 0.2**2) / 2) ** 0.5 - spread / 2**0.5
+    assert scores["energy_score"] == pytest.approx(joint, abs=0.01)
+
+
+def test_the_truth_beats_a_wrong_graph(rng):
+    from tacit.systems import CommunitySystem
+
+    system = CommunitySystem()
+    pairs = system.generate(500, 0)
+    values = {}
+    for name, probs in (("truth", system.true_edge_probs), ("wrong", system.true_edge_probs * 0.5)):
+        model = LatentGraphModel(BernoulliGraph(probs), system.true_predictor(), MMD())
+        values[name] = predictive_metrics(model, pairs, model.loss, generator=generator_for(0, "t"), point_graphs=200)
+    assert all(values["truth"][key] < values["wrong"][key] for key in values["truth"])

@@ -1,0 +1,99 @@
+import math
+
+import pytest
+import scoringrules
+import torch
+
+import oracles
+from tacit.errors import InputError
+from tacit.losses import MMD, EnergyScore, Gaussian, Laplacian, RationalQuadratic
+
+PLAIN = {  # each kernel written out for two outputs
+    "rational_quadratic": lambda a, b: (1 + oracles.rms_distance(a, b) ** 2 / (2 * 1.3 * 0.3**2)) ** -1.3,
+    "paper": lambda a, b: 1 / math.sqrt(1 + oracles.rms_distance(a, b) ** 2 / 0.04**2),
+    "gaussian": lambda a, b: math.exp(-(oracles.rms_distance(a, b) ** 2) / (2 * 0.4**2)),
+    "laplacian": lambda a, b: math.exp(-oracles.rms_distance(a, b) / 0.6),
+    "energy": lambda a, b: -oracles.rms_distance(a, b),
+}
+LOSSES = {
+    "rational_quadratic": lambda **k: MMD(RationalQuadratic(0.3, alpha=1.3), **k),
+    "paper": lambda **k: MMD(**k),
+    "gaussian": lambda **k: MMD(Gaussian(0.4), **k),
+    "laplacian": lambda **k: MMD(Laplacian(0.6), **k),
+    "energy": lambda **k: EnergyScore(**k),
+}
+
+
+@pytest.fixture
+def batch(rng):
+    samples = torch.randn(4, 5, 3, 2, generator=rng, dtype=torch.float64)
+    return samples, torch.randn(4, 3, 2, generator=rng, dtype=torch.float64)
+
+
+@pytest.mark.parametrize("name", LOSSES)
+def test_value_equals_the_loop(batch, name):
+    samples, targets = batch
+    weight = 0.5 if name == "energy" else 1.0
+    joint = LOSSES[name](scope="joint")(samples, targets).value
+    node = LOSSES[name](scope="node")(samples, targets).value
+    for pair in range(4):
+        expected = oracles.kernel_score(samples[pair], targets[pair], PLAIN[name], weight)
+        assert float(joint[pair, 0]) == pytest.approx(expected, abs=1e-12)
+        for i in range(3):
+            expected = oracles.kernel_score(samples[pair, :, i], targets[pair, i], PLAIN[name], weight)
+            assert float(node[pair, i]) == pytest.approx(expected, abs=1e-12)
+
+
+def test_energy_score_equals_scoringrules(batch):
+    samples, targets = batch
+    expected = scoringrules.es_ensemble(targets.flatten(1).numpy(), samples.flatten(2).numpy(), estimator="fair")
+    ours = EnergyScore(scope="joint")(samples, targets).value[:, 0]
+    assert ours.numpy() == pytest.approx(expected / math.sqrt(6), abs=1e-12)
+
+
+def test_node_energy_score_of_one_channel_is_the_crps(batch):
+    samples, targets = batch[0][..., :1], batch[1][..., :1]
+    expected = scoringrules.crps_ensemble(targets[..., 0].numpy(), samples[..., 0].mT.numpy(), estimator="fair")
+    assert EnergyScore(scope="node")(samples, targets).value.numpy() == pytest.approx(expected, abs=1e-12)
+
+
+@pytest.mark.parametrize("kernel", [RationalQuadratic(0.3), RationalQuadratic(0.3, 2.0), Gaussian(0.5), Laplacian(0.5)])
+def test_kernels_are_positive_definite(rng, kernel):
+    points = torch.randn(40, 3, generator=rng, dtype=torch.float64)
+    matrix = kernel(torch.cdist(points, points).square() / 3)
+    assert torch.linalg.eigvalsh(matrix).min() > 0
+
+
+@pytest.mark.parametrize("name", LOSSES)
+def test_leave_one_out_baseline_is_blind_to_its_graph(batch, name):
+    samples, targets = batch
+    changed = samples.clone()
+    changed[:, 2] += 1.7
+    before, after = (LOSSES[name]()(s, targets).baseline for s in (samples, changed))
+    assert torch.allclose(before[:, 2], after[:, 2], atol=1e-13)
+    assert (before[:, 1] - after[:, 1]).abs().min() > 1e-6
+
+
+@pytest.mark.parametrize("name", LOSSES)
+@pytest.mark.parametrize("scope", ["node", "joint"])
+def test_equal_samples_have_finite_gradients(name, scope):
+    samples = torch.zeros(2, 4, 3, 1, requires_grad=True)
+    LOSSES[name](scope=scope)(samples, torch.zeros(2, 3, 1)).value.sum().backward()
+    assert torch.isfinite(samples.grad).all()
+
+
+def test_errors_name_argument_need_value_and_remedy(batch, unchecked):
+    samples, targets = batch
+    with pytest.raises(
+        InputError, match="MMD with baseline 'leave_one_out' needs num_graphs >= 3, got 2; raise num_gr"
+    ):
+        MMD()(samples[:, :2], targets)
+    with pytest.raises(InputError, match="EnergyScore with baseline 'none' needs num_graphs >= 2, got 1"):
+        EnergyScore(baseline="none")(samples[:, :1], targets)
+    with pytest.raises(InputError, match=r"scope needs one of node, joint, got 'nod'; did you mean 'node'\?"):
+        MMD(scope="nod")
+    with pytest.raises(InputError, match="baseline needs one of none, paper, leave_one_out, got 'loo'"):
+        EnergyScore(baseline="loo")
+    for kernel in (RationalQuadratic, Gaussian, Laplacian):
+        with pytest.raises(InputError, match=r"scale needs to be positive, got -1\.0; pass a positive scale"):
+            kernel(scale=-1.0)

@@ -1,0 +1,240 @@
+"""The command as a user meets it: files, output, exit codes, wrong calls."""
+
+import csv
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+
+import pytest
+import torch
+from safetensors.torch import load_file
+
+from tacit.cli import main
+from tacit.records import EDGE_COLUMNS
+
+TINY = """
+[system]
+num_pairs = 300
+[model]
+num_graphs = 4
+[training]
+epochs = 2
+batch_size = 32
+replicas = 2
+halve_after = [1]
+compile = false
+"""
+
+
+@pytest.fixture
+def tiny(tmp_path):
+    path = tmp_path / "tiny.toml"
+    path.write_text(TINY)
+    return path
+
+
+def call(*arguments):
+    with pytest.raises(SystemExit) as caught:
+        main([str(argument) for argument in arguments])
+    return caught.value.code
+
+
+@pytest.fixture(scope="module")
+def finished(tmp_path_factory):
+    """One finished demo that several tests look at."""
+    directory = tmp_path_factory.mktemp("demo")
+    (directory / "tiny.toml").write_text(TINY)
+    assert call("demo", "--config", directory / "tiny.toml", "--out", directory / "out", "--quiet", "--seed", 4) == 0
+    return directory / "out"
+
+
+def test_run_directories_follow_the_contract(finished):
+    assert sorted(path.name for path in finished.iterdir()) == ["joint", "known", "report.html"]
+    for name in ("known", "joint"):
+        run = finished / name
+        files = {path.name for path in run.iterdir()}
+        assert files == {"record.json", "edges.csv", "model.safetensors", "history.jsonl", "figures", "report.html"}
+        record = json.loads((run / "record.json").read_text())
+        assert record["seed"] == 4
+        assert {"config", "versions", "device", "timings", "metrics", "warnings"} <= set(record)
+        assert {"train_seconds", "steps"} <= set(record["timings"])
+        assert set(record["metrics"]) == {
+            "edge_prob_mae", "edge_prob_max_error", "point_mae", "point_mse", "energy_score", "distribution_loss",
+        }  # fmt: skip
+        assert record["timings"]["steps"] == 2 * (240 // 32)
+        assert {path.suffix for path in (run / "figures").iterdir()} == {".png", ".pdf"}
+
+
+def test_edges_follow_the_model(finished):
+    with (finished / "known" / "edges.csv").open() as file:
+        rows = list(csv.DictReader(file))
+    assert tuple(rows[0]) == EDGE_COLUMNS
+    assert len(rows) == 144
+    logits = load_file(finished / "known" / "model.safetensors")["graph.edge_logits"]
+    for row in rows:
+        expected = torch.sigmoid(logits[int(row["target"]), int(row["source"])]).item()
+        assert float(row["probability"]) == pytest.approx(expected, abs=1e-6)
+        assert row["std_error"] == row["low"] == row["high"] == row["identifiable"] == ""
+
+
+def test_history_has_a_line_per_epoch_and_an_entry_per_replica(finished):
+    lines = [json.loads(line) for line in (finished / "joint" / "history.jsonl").read_text().splitlines()]
+    assert [line["epoch"] for line in lines] == [1, 2]
+    assert [sum(value is not None for value in line["validation_loss"]) for line in lines] == [2, 1]
+    assert {"train_loss", "learning_rate", "edge_prob_mae", "seconds"} <= set(lines[0])
+
+
+def test_page_holds_everything_itself(finished):
+    page = (finished / "report.html").read_text()
+    assert "psi known" in page
+    assert "psi learned" in page
+    assert page.count("Plotly.newPlot") >= 1
+    for tag in ("<script src", "<link", '<img src="http', "@import"):
+        assert tag not in page
+
+
+def test_report_is_drawn_from_records_alone(finished, capsys):
+    page = finished / "report.html"
+    before = page.read_text()
+    page.unlink()
+    (finished / "known" / "model.safetensors").rename(finished / "known" / "moved")
+    try:
+        assert call("report", finished) == 0
+    finally:
+        (finished / "known" / "moved").rename(finished / "known" / "model.safetensors")
+    assert str(page) in capsys.readouterr().out
+    assert page.read_text() == before
+    assert call("report", finished / "known", "--json") == 0
+    assert json.loads(capsys.readouterr().out) == {"report": str(finished / "known" / "report.html")}
+
+
+def test_same_seed_same_result(finished, tiny, tmp_path):
+    assert call("demo", "--config", tiny, "--out", tmp_path / "again", "--quiet", "--seed", 4) == 0
+    for name in ("known", "joint"):
+        first, again = (load_file(root / name / "model.safetensors") for root in (finished, tmp_path / "again"))
+        assert all(torch.equal(first[key], again[key]) for key in first)
+
+
+def test_json_and_table(tiny, tmp_path, capsys):
+    assert call("demo", "--config", tiny, "--out", tmp_path / "a", "--json", "--method", "paper") == 0
+    printed = capsys.readouterr()
+    result = json.loads(printed.out)
+    assert printed.err == ""
+    assert set(result["runs"]) == {"known", "joint"}
+    assert call("demo", "--config", tiny, "--out", tmp_path / "b") == 0
+    printed = capsys.readouterr()
+    for word in ("psi known", "psi learned", "paper", "optimal", "report:"):
+        assert word in printed.out
+    assert "epoch 2/2" in printed.err or "training" in printed.err
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["demo", "--sed", "1"], "unknown option '--sed'; did you mean '--seed'?"),
+        (["demo", "--seed", "x"], "needs a whole number of at least 0, got 'x'; pass for example 0"),
+        (["demo", "--seed", "-1"], "needs a whole number of at least 0, got '-1'"),
+        (["demo", "--method", "nodes"], "'nodes' is not one of 'node', 'paper'"),
+        (["demo", "--device", "tpu"], "device needs one of auto, cpu, cuda, cuda:N, got 'tpu'; use --device auto"),
+        (["demo", "--device", "meta"], "device needs one of auto, cpu, cuda, cuda:N, got 'meta'"),
+        (["demo", "--device", "cuda:99"], "device needs a CUDA device that is there, got 'cuda:99'"),
+        (["demo", "--config", "none.toml"], "config needs a readable file, got none.toml"),
+        (["dem"], "No such command 'dem'"),
+        (["report", "nowhere"], "RUN needs to be a directory, got nowhere"),
+        (["report"], "Missing"),
+    ],
+)
+def test_wrong_calls_are_one_line_and_exit_2(arguments, message, tmp_path, monkeypatch, capsys):
+    monkeypatch.chdir(tmp_path)
+    assert call(*arguments) == 2
+    printed = capsys.readouterr()
+    last = [line for line in printed.err.splitlines() if line.startswith("tacit: ")]
+    assert len(last) == 1
+    assert message in last[0]
+    assert printed.out == ""
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_an_existing_directory_is_never_written_over(tiny, tmp_path, capsys):
+    out = tmp_path / "out"
+    out.mkdir()
+    (out / "mine.txt").write_text("precious")
+    assert call("demo", "--config", tiny, "--out", out) == 2
+    assert (
+        f"out needs a new or empty directory, got {out}, which exists; choose another --out" in capsys.readouterr().err
+    )
+    assert [path.name for path in out.iterdir()] == ["mine.txt"]
+    file = tmp_path / "file"
+    file.write_text("x")
+    assert call("demo", "--config", tiny, "--out", file) == 2
+
+
+def test_default_directories_are_numbered(tiny, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    for number in (1, 2):
+        assert call("demo", "--config", tiny, "--quiet") == 0
+        assert (tmp_path / "runs" / f"demo-{number}" / "report.html").is_file()
+
+
+def test_reading_foreign_or_damaged_runs(finished, tmp_path, capsys):
+    assert call("report", tmp_path) == 2
+    assert "needs to be a run directory, but record.json cannot be read" in capsys.readouterr().err
+    damaged = tmp_path / "damaged"
+    damaged.mkdir()
+    for name in ("record.json", "edges.csv", "history.jsonl"):
+        (damaged / name).write_text((finished / "known" / name).read_text())
+    (damaged / "edges.csv").write_text("source,target,probability\n0,0,0.5\n")
+    assert call("report", damaged) == 2
+    assert "holds a damaged run" in capsys.readouterr().err
+    (damaged / "record.json").write_text('{"title": 3}')
+    assert call("report", damaged) == 2
+    assert "is not a tacit record" in capsys.readouterr().err
+
+
+def test_a_failed_write_leaves_nothing_behind(tiny, tmp_path, monkeypatch, capsys):
+    import tacit.records
+
+    def full(*args, **kwargs):
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr(tacit.records, "save_file", full)
+    assert call("demo", "--config", tiny, "--out", tmp_path / "out") == 1
+    assert "No space left on device" in capsys.readouterr().err
+    assert list((tmp_path / "out").iterdir()) == []
+
+
+def test_python_m_tacit_and_ctrl_c_keep_what_was_learned(tmp_path):
+    """A real process, stopped while it trains: exit code 1, the run directory whole, one line says so."""
+    (tmp_path / "long.toml").write_text(TINY.replace("epochs = 2", "epochs = 100000"))
+    arguments = ["demo", "--config", str(tmp_path / "long.toml"), "--out", str(tmp_path / "out")]
+    process = subprocess.Popen(
+        [sys.executable, "-m", "tacit", *arguments],
+        stderr=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        text=True,
+        env={**os.environ, "OMP_NUM_THREADS": "1"},
+    )
+    heard = ""
+    deadline = time.monotonic() + 120
+    while "epoch" not in heard and time.monotonic() < deadline:
+        heard += process.stderr.readline()
+    process.send_signal(signal.SIGINT)
+    output, errors = process.communicate(timeout=120)
+    assert process.returncode == 1, errors
+    assert "stopped before the end; what was learned is in" in errors
+    assert "stopped by the user after" in output
+    record = json.loads((tmp_path / "out" / "known" / "record.json").read_text())
+    assert record["timings"]["steps"] > 0
+    assert (tmp_path / "out" / "report.html").is_file()
+    assert not (tmp_path / "out" / "joint").exists()
+
+
+def test_help_does_not_import_torch():
+    code = "import sys; from tacit.cli import main\ntry: main(['demo', '--help'])\nexcept SystemExit: pass\n"
+    code += "assert 'torch' not in sys.modules, 'torch was imported'"
+    result = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=60)
+    assert result.returncode == 0, result.stderr
+    assert "--seed" in result.stdout

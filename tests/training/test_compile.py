@@ -1,0 +1,84 @@
+"""The compiled step equals the eager one; without a compiler everything works and says so once."""
+
+import sys
+
+import pytest
+import torch
+
+from tacit.graph import BernoulliGraph
+from tacit.losses import MMD, EnergyScore
+from tacit.predictors import HopPredictor
+from tacit.randomness import draw_uniforms
+from tacit.systems import CommunitySystem
+from tacit.training import FitSettings, LatentGraphModel, fit
+from tacit.training.lift import LiftedGradient
+from tacit.training.state import ReplicaState
+
+
+@pytest.mark.usefixtures("unchecked")
+@pytest.mark.parametrize("loss", [EnergyScore(), MMD(scope="joint", baseline="paper")], ids=["node", "joint"])
+def test_compiled_equals_eager(rng, loss):
+    system = CommunitySystem()
+    pairs = system.generate(64, 0).to("cpu", torch.float64)
+    share = loss.scope == "joint"
+    model = LatentGraphModel(
+        BernoulliGraph.uniform(12, generator=rng, high=0.6),
+        HopPredictor.random(2, 4, generator=rng),
+        loss,
+        num_graphs=5,
+        share_graphs=share,
+    ).double()
+    state = ReplicaState.create(model, (0, 1), fresh=True)
+    uniforms = draw_uniforms(2, 1 if share else 64, 5, 12, 12, generator=rng, dtype=torch.float64)
+    batch = (pairs.inputs.expand(2, -1, -1, -1), pairs.targets.expand(2, -1, -1, -1), uniforms)
+    results = {}
+    for compiled in (False, True):
+        gradient = LiftedGradient(model, compile=compiled)
+        results[compiled] = gradient(state.parameters, state.frozen, batch, (0, 1))
+        if gradient.fallback is not None:
+            pytest.skip(f"no compiler here: {gradient.fallback}")
+    for name, value in results[True][0].items():
+        assert torch.allclose(value, results[False][0][name], atol=1e-12)
+    assert torch.allclose(results[True][1], results[False][1], atol=1e-12)
+
+
+def test_without_a_compiler_training_runs_eagerly_and_says_so_once(monkeypatch, rng):
+    def no_compiler(function, **options):
+        def fails(*args):
+            raise RuntimeError("InvalidCxxCompiler: no working C++ compiler found\nand more lines")
+
+        return fails
+
+    monkeypatch.setattr(torch, "compile", no_compiler)
+    system = CommunitySystem()
+    pairs = system.generate(100, 0).split()
+    model = LatentGraphModel(
+        BernoulliGraph.uniform(12, generator=rng), system.true_predictor(), EnergyScore(), num_graphs=3
+    )
+    result = fit(model, pairs.train, pairs.validation, FitSettings(epochs=2, batch_size=20), seeds=(0, 1))
+    assert len(result.warnings) == 1
+    assert result.warnings[0].startswith("torch.compile is not usable here, so training runs eagerly")
+    assert "no working C++ compiler" in result.warnings[0]
+    assert "\n" not in result.warnings[0]
+
+
+@pytest.mark.gpu
+def test_cuda_agrees_with_cpu(rng):
+    if not torch.cuda.is_available():
+        pytest.skip("no CUDA device")
+    system = CommunitySystem()
+    pairs = system.generate(64, 0).to("cpu", torch.float64)
+    model = LatentGraphModel(BernoulliGraph.uniform(12, generator=rng), system.true_predictor(), EnergyScore()).double()
+    state = ReplicaState.create(model, (0, 1), fresh=True)
+    uniforms = draw_uniforms(2, 64, 16, 12, 12, generator=rng, dtype=torch.float64)
+    batch = (pairs.inputs.expand(2, -1, -1, -1), pairs.targets.expand(2, -1, -1, -1), uniforms)
+    expected, losses = LiftedGradient(model, compile=False)(state.parameters, state.frozen, batch, (0, 1))
+    gpu = model.to("cuda")
+    on_gpu = lambda stack: {name: value.cuda() for name, value in stack.items()}  # noqa: E731
+    gradient, gpu_losses = LiftedGradient(gpu)(
+        on_gpu(state.parameters), on_gpu(state.frozen), tuple(part.cuda() for part in batch), (0, 1)
+    )
+    assert torch.allclose(gpu_losses.cpu(), losses, atol=1e-10)
+    for name, value in gradient.items():
+        assert torch.allclose(value.cpu(), expected[name], atol=1e-10)
+    assert "triton" in sys.modules

@@ -1,0 +1,223 @@
+import pytest
+import torch
+
+from tacit.data import Pairs
+from tacit.errors import InputError, TrainingError
+from tacit.graph import BernoulliGraph
+from tacit.losses import MMD, EnergyScore, RationalQuadratic
+from tacit.predictors import HopPredictor
+from tacit.systems import CommunitySystem
+from tacit.training import CosineDecay, FitSettings, LatentGraphModel, StepDecay, fit
+
+SEEDS = (3, 7, 20)
+
+
+@pytest.fixture(scope="module")
+def system():
+    probs = torch.tensor([[0.7, 0.3, 0.0, 0.0], [0.0, 0.6, 0.4, 0.0], [0.0, 0.0, 0.5, 0.9], [0.8, 0.0, 0.0, 0.5]])
+    return CommunitySystem(probs)
+
+
+@pytest.fixture(scope="module")
+def pairs(system):
+    return system.generate(400, 0).to("cpu", torch.float64).split()
+
+
+def make(system, *, known=False, loss=None, **choices):
+    rng = torch.Generator().manual_seed(0)
+    predictor = system.true_predictor() if known else HopPredictor.random(2, 4, generator=rng)
+    choices = {"num_graphs": 4} | choices
+    return LatentGraphModel(BernoulliGraph.uniform(4, generator=rng), predictor, loss or EnergyScore(), **choices)
+
+
+def run(system, pairs, seeds, lift, settings, **choices):
+    return fit(make(system, **choices), pairs.train, pairs.validation, settings, seeds=seeds, lift=lift, compile=False)
+
+
+@pytest.mark.parametrize("lift", ["loop", "vmap"])
+@pytest.mark.parametrize(
+    "choices",
+    [
+        {"known": True},
+        {},
+        {"loss": MMD(RationalQuadratic(), scope="joint", baseline="paper"), "share_graphs": True},
+    ],
+    ids=["psi-known", "psi-trained", "joint-shared"],
+)
+def test_replicas_together_equal_each_alone(system, pairs, lift, choices):
+    """Float64, 200 steps, initial values, batches and graphs from each replica's own seed: equal to 1e-8."""
+    settings = FitSettings(epochs=10, batch_size=16, average_fraction=0.3)
+    together = run(system, pairs, SEEDS, lift, settings, **choices)
+    assert together.steps == 200
+    for replica, seed in enumerate(SEEDS):
+        alone = run(system, pairs, (seed,), "loop", settings, **choices)
+        for name, value in together.parameters.items():
+            assert (value[replica] - alone.parameters[name][0]).abs().max() < 1e-8
+        assert together.replicas[replica].validation_loss == pytest.approx(alone.replicas[0].validation_loss, abs=1e-9)
+    spread = together.parameters["graph.edge_logits"].std(0).max()
+    assert spread > 1e-2, "replicas would all be the same"
+
+
+@pytest.mark.parametrize("lift", ["loop", "vmap"])
+def test_dropping_bad_replicas_does_not_change_the_good_ones(system, pairs, lift):
+    settings = FitSettings(epochs=3, batch_size=32, halve_after=(1, 2))
+    seeds = (1, 2, 3, 4)
+    dropped = run(system, pairs, seeds, lift, settings)
+    kept = run(system, pairs, seeds, "loop", FitSettings(epochs=3, batch_size=32))
+    last = [replica.dropped_after for replica in dropped.replicas]
+    assert sorted(last, key=str) == [1, 1, 2, None]
+    best = dropped.best
+    assert last[best] is None
+    losses = [kept.history[0].validation_loss[r] for r in range(4)]
+    assert {r for r in range(4) if last[r] == 1} == set(sorted(range(4), key=lambda r: losses[r])[2:])
+    for name, value in dropped.parameters.items():
+        assert torch.allclose(value[best], kept.parameters[name][best], atol=1e-10)
+    assert sum(value is not None for value in dropped.history[2].train_loss) == 1
+
+
+def test_selection_keeps_the_lowest_validation_loss(system, pairs):
+    result = run(system, pairs, SEEDS, "loop", FitSettings(epochs=1, batch_size=64))
+    losses = [replica.validation_loss for replica in result.replicas]
+    assert result.best == losses.index(min(losses))
+    kept = result.parameters["graph.edge_logits"][result.best]
+    assert torch.equal(result.model.graph.edge_logits.detach(), kept)
+
+
+def test_training_finds_a_small_graph(system, pairs):
+    result = run(system, pairs, (0,), "loop", FitSettings(epochs=30, batch_size=32), known=True, num_graphs=8)
+    error = (result.model.graph.edge_probs - system.true_edge_probs.double()).abs()
+    assert error.mean() < 0.05  # 320 pairs: an oracle that sees the graphs would stand at 0.011
+    before, after = result.history[0].validation_loss[0], result.history[-1].validation_loss[0]
+    assert after < before
+
+
+def test_average_is_the_mean_of_the_last_iterates(system, pairs):
+    """With no averaging the last step is kept; averaging everything from a constant gives that constant."""
+    settings = dict(epochs=2, batch_size=64, schedule=StepDecay(1e-9, 1e-9))
+    mean = run(system, pairs, (0,), "loop", FitSettings(average_fraction=1.0, **settings))
+    last = run(system, pairs, (0,), "loop", FitSettings(average_fraction=0.0, **settings))
+    for name, value in mean.parameters.items():
+        assert torch.allclose(value, last.parameters[name], atol=1e-6)
+    steps = []
+    moving = FitSettings(epochs=1, batch_size=64, average_fraction=1.0)
+    averaged = run(system, pairs, (0,), "loop", moving)
+
+    from tacit.training.state import ReplicaState
+
+    original = ReplicaState.update
+
+    def spy(self, *args, **kwargs):
+        original(self, *args, **kwargs)
+        steps.append(torch.sigmoid(self.parameters["graph.edge_logits"]))
+
+    ReplicaState.update = spy
+    try:
+        run(system, pairs, (0,), "loop", moving)
+    finally:
+        ReplicaState.update = original
+    expected = torch.stack(steps).mean(0)
+    assert torch.allclose(torch.sigmoid(averaged.parameters["graph.edge_logits"]), expected, atol=1e-12)
+
+
+def test_fixed_entries_and_known_psi_stay(system, pairs):
+    model = make(system, known=True)
+    fixed = torch.eye(4, dtype=torch.bool)
+    model.graph = BernoulliGraph(torch.full((4, 4), 0.05).fill_diagonal_(0.25), fixed)
+    fit(model, pairs.train, pairs.validation, FitSettings(epochs=1, batch_size=32), compile=False)
+    probs = model.graph.edge_probs.detach()
+    assert torch.equal(probs.diagonal(), torch.full((4,), 0.25, dtype=probs.dtype))
+    assert (probs[~fixed] != 0.05).all()
+    assert torch.equal(model.predictor.hop_weights.float(), system.hop_weights)
+
+
+def test_start_at_model(system, pairs):
+    model = make(system)
+    start = model.graph.edge_probs.detach().clone().double()
+    settings = FitSettings(epochs=1, batch_size=64, schedule=StepDecay(1e-9, 1e-9), average_fraction=0)
+    result = fit(model, pairs.train, pairs.validation, settings, seeds=(5,), compile=False, start_at_model=True)
+    assert torch.allclose(result.model.graph.edge_probs.detach(), start, atol=1e-6)
+
+
+class Exploding(HopPredictor):
+    def forward(self, inputs, graphs):
+        samples = super().forward(inputs, graphs)
+        return samples / (inputs.amax() < 4).to(samples.dtype) * 1.0
+
+
+def test_a_loss_that_becomes_nan_stops_the_run_and_says_where(system, pairs):
+    model = make(system, known=True)
+    model.predictor = Exploding(system.hop_weights)
+    inputs = pairs.train.inputs.clone()
+    inputs[5, 0, 0] = 50.0  # the pair that breaks it: somewhere inside the first epoch
+    train = Pairs(inputs, pairs.train.targets)
+    calm = Pairs(inputs[6:].clamp(-3.9, 3.9), pairs.train.targets[6:])
+    with pytest.raises(
+        TrainingError, match=r"the loss became \S+ at epoch 1, step \d+ \(replica 0, seed 0\); lower the"
+    ):
+        fit(model, train, calm, FitSettings(epochs=2, batch_size=32), compile=False)
+
+
+@pytest.mark.parametrize("stop_at", [1, 25])
+def test_ctrl_c_keeps_what_was_learned(system, pairs, stop_at):
+    def interrupt(progress):
+        if progress.step == stop_at:
+            raise KeyboardInterrupt
+
+    model = make(system, known=True)
+    start = torch.sigmoid(model.graph.edge_logits.detach().clone())
+    settings = FitSettings(epochs=3, batch_size=16)
+    result = fit(model, pairs.train, pairs.validation, settings, compile=False, on_progress=interrupt)
+    assert result.interrupted
+    assert result.steps == stop_at
+    assert result.warnings == [f"stopped by the user after {stop_at} of 60 steps"]
+    assert (result.model.graph.edge_probs - start).abs().max() > 1e-4
+    assert len(result.history) == stop_at // 20
+
+
+def test_ctrl_c_before_the_first_step_is_passed_on(system, pairs):
+    def interrupt(progress):
+        raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        fit(make(system), pairs.train, pairs.validation, compile=False, on_progress=interrupt)
+
+
+def test_schedules():
+    paper, cosine = StepDecay(), CosineDecay(0.1, 0.02)
+    assert [paper(e, 10) for e in (0, 4.99, 5, 9)] == [0.05, 0.05, 0.01, 0.01]
+    assert [round(cosine(e, 4), 6) for e in (0, 2, 4)] == [0.1, 0.06, 0.02]
+
+
+def test_errors(system, pairs, unchecked):
+    other = Pairs(pairs.train.inputs[:, :3], pairs.train.targets[:, :3])
+    with pytest.raises(
+        InputError, match="inputs needs 4 nodes like the graph, got 3; build the graph with num_nodes=3"
+    ):
+        fit(make(system), other, pairs.validation, compile=False)
+    with pytest.raises(InputError, match="seeds needs at least one seed"):
+        fit(make(system), pairs.train, pairs.validation, seeds=())
+    with pytest.raises(
+        InputError, match=r"EnergyScore needs num_graphs >= 3 with this baseline, got 2; raise num_graphs"
+    ):
+        make(system, num_graphs=2)
+    with pytest.raises(InputError, match=r"halve_after needs epochs up to epochs=2, got \(3,\)"):
+        fit(make(system), pairs.train, pairs.validation, FitSettings(epochs=2, halve_after=(3,)))
+    for bad, match in (
+        ({"epochs": 0}, "epochs needs to be at least 1, got 0"),
+        ({"batch_size": 0}, "batch_size needs to be at least 1, got 0"),
+        ({"average_fraction": 1.5}, r"average_fraction needs to be in \[0, 1\], got 1.5"),
+        ({"predictor_rate": 0.0}, "predictor_rate needs to be positive, got 0.0"),
+        ({"adam_betas": (0.9, 1.0)}, "adam_betas needs two numbers"),
+        ({"halve_after": (0,)}, "halve_after needs epochs counted from 1"),
+    ):
+        with pytest.raises(InputError, match=match):
+            FitSettings(**bad)
+    with pytest.raises(InputError, match="first needs to be a positive learning rate, got -1"):
+        StepDecay(first=-1)
+    with pytest.raises(InputError, match="last needs to be between 0 and first=0.1, got 0.2"):
+        CosineDecay(0.1, 0.2)
+    model = make(system)
+    model.predictor = torch.nn.Flatten()
+    model.predictor.forward = lambda inputs, graphs: inputs
+    with pytest.raises(InputError, match=r"Flatten needs to return \(batch, graph, node, channel\) = \(2, 4, 4, 1\)"):
+        fit(model, pairs.train, pairs.validation, compile=False)
