@@ -1,6 +1,7 @@
 r"""One training step: tacit against the same step written with PyTorch Geometric's message passing.
 
-The paper's 12-node system, batch 128, 32 graphs, known $\psi$: draw graphs, predict, loss, gradient for $\theta$, Adam.
+The paper's 12-node system, batch 128, 32 graphs: draw graphs, predict, loss, gradients, Adam; with $\psi$ known (a
+gradient for $\theta$ alone) and with $\psi$ trained.
 
 $$y_s = \tanh\Big(\sum_{l=1}^{2} 1[A_s^l \neq 0]\, x\, \psi_l\Big), \qquad
 \nabla = \tfrac1S \sum_s (w_s - b_s)\, \nabla \log P_\theta(A_s)$$
@@ -10,21 +11,23 @@ $w_s$ is the cost of graph $s$ under joint-scope MMD, $b_s$ its leave-one-out ba
 ``tacit``           what ``tacit.training.fit`` does in a step: all graphs dense, the gradient compiled
 ``PyG, usual``      a ``Data`` object per pair and graph, edges found graph by graph, ``Batch.from_data_list``
 ``PyG, careful``    the same disjoint batch built by tensor arithmetic, without objects
+``PyG, tuned``      careful, and messages made once per pair and passed as plain numbers: what profiling suggests next
 ``PyG, channels``   where the batch shares its graphs: 32 disjoint graphs, the 128 pairs as channels
 
 The PyG steps differ in the forward pass only. All must give tacit's gradient from the same uniforms before anything
-is timed. Message passing pays per edge and tacit does not, so both ends of a training are measured: the paper's
-sparse start, and the true probabilities, near which most steps are taken. One thread by default: with more threads
-than free cores every parallel region waits for the scheduler, and all steps take 100 ms and more.
+is timed. Message passing pays per edge and tacit does not, so both ends of a training are measured: the true
+probabilities, near which a training takes all but its first steps and for which the targets hold, and the paper's
+sparse start. Leave the machine alone meanwhile: with more threads than free cores every parallel region waits for the
+scheduler, and all steps take 100 ms and more.
 
-Needs ``pip install tacit[bench]``. Run ``python benchmarks/step_vs_pyg.py [--rounds 7] [--threads 1] [--json FILE]``.
+Needs ``pip install tacit[bench]``. Run ``python benchmarks/step_vs_pyg.py [--rounds 7] [--threads 2] [--json FILE]``.
 """
 
 import argparse
 import json
 import time
 from collections.abc import Callable
-from itertools import cycle
+from itertools import cycle, product
 from pathlib import Path
 from statistics import median
 
@@ -52,27 +55,29 @@ SETTINGS = FitSettings(batch_size=BATCH_SIZE)
 RATE = 1e-5  # so small that theta stays where it is measured
 TOLERANCE = 1e-4  # largest difference of two gradients, relative to the largest entry
 TARGETS = {"PyG, usual": 50, "PyG, careful": 5}
-STEPS_PER_TURN = {"tacit": 40, "PyG, usual": 2, "PyG, careful": 20, "PyG, channels": 20}
+STEPS_PER_TURN = {"tacit": 40, "PyG, usual": 1, "PyG, careful": 10, "PyG, tuned": 10, "PyG, channels": 10}
 
 
 class TacitStep:
     """The step as ``fit`` takes it, with one replica; averaging is on, as in the last quarter of a fit."""
 
-    def __init__(self, system: CommunitySystem, edge_probs: EdgeProbs, *, share: bool) -> None:
+    def __init__(self, system: CommunitySystem, edge_probs: EdgeProbs, *, share: bool, train_psi: bool) -> None:
         graph, loss = BernoulliGraph(edge_probs), MMD(scope="joint", baseline="leave_one_out")
-        model = LatentGraphModel(graph, system.true_predictor(), loss, num_graphs=NUM_GRAPHS, share_graphs=share)
+        predictor = system.true_predictor().requires_grad_(train_psi)
+        model = LatentGraphModel(graph, predictor, loss, num_graphs=NUM_GRAPHS, share_graphs=share)
         self.lifted = LiftedGradient(model)
         self.state = ReplicaState.create(model, (0,), fresh=False)
 
     def gradient(self, pairs: Pairs, rows: Tensor, uniforms: Uniforms) -> Tensor:
-        """Return the gradient for the edge logits."""
-        batch = pairs.inputs[rows[None]], pairs.targets[rows[None]], torch.stack([uniforms])
-        self.grads, _ = self.lifted(self.state.parameters, self.state.frozen, batch, [0])
-        return self.grads["graph.edge_logits"][0]
+        """Return the gradients for the edge logits and, if trained, psi, in one row."""
+        batch = pairs.inputs[rows], pairs.targets[rows], uniforms
+        self.grads, _ = self.lifted(self.state.parameters, self.state.frozen, [batch], [0])
+        return torch.cat([value[0].flatten() for value in self.grads.values()])
 
     def __call__(self, pairs: Pairs, rows: Tensor, shape: tuple[int, ...], generator: Generator) -> None:
         """Draw, gather, differentiate, update."""
-        self.gradient(pairs, rows, draw_uniforms(*shape, generator=generator))
+        batch = pairs.inputs[rows], pairs.targets[rows], draw_uniforms(*shape, generator=generator)
+        self.grads, _ = self.lifted(self.state.parameters, self.state.frozen, [batch], [0])
         self.state.update(self.grads, RATE, SETTINGS, averaging=True)
 
 
@@ -91,23 +96,28 @@ class HopLayer(MessagePassing):
 class PygStep:
     """Loss, gradient and update in plain PyTorch around a forward pass ``predict`` by message passing."""
 
-    def __init__(self, predict: Callable[..., Samples], system: CommunitySystem, edge_probs: EdgeProbs) -> None:
-        self.predict, self.layer, self.hop_weights = predict, HopLayer(), system.hop_weights
+    def __init__(
+        self, predict: Callable[..., Samples], system: CommunitySystem, edge_probs: EdgeProbs, *, train_psi: bool
+    ) -> None:
+        self.predict, self.layer = predict, HopLayer()
+        self.hop_weights = nn.Parameter(system.hop_weights.clone(), requires_grad=train_psi)
         self.edge_logits = nn.Parameter(torch.logit(edge_probs))
-        self.optimizer = torch.optim.Adam([self.edge_logits], RATE, SETTINGS.adam_betas, fused=True)
+        self.parameters = [self.edge_logits] + [self.hop_weights] * train_psi
+        self.optimizer = torch.optim.Adam(self.parameters, RATE, SETTINGS.adam_betas, fused=True)
 
     def gradient(self, pairs: Pairs, rows: Tensor, uniforms: Uniforms) -> Tensor:
-        r"""Return the gradient for the logits $l$; $\log P(A) = \sum_{ij} A_{ij} l_{ij} - \log(1 + e^{l_{ij}})$."""
+        r"""Return the gradients, logits $l$ first; $\log P(A) = \sum_{ij} A_{ij} l_{ij} - \log(1 + e^{l_{ij}})$."""
         graphs = (uniforms < torch.sigmoid(self.edge_logits.detach())).float()
         samples = self.predict(self.layer, self.hop_weights, pairs.inputs[rows], graphs)
-        advantage = mmd_advantage(samples, pairs.targets[rows])
+        value, advantage = mmd_value_and_advantage(samples, pairs.targets[rows])
+        advantage = advantage.detach()
         if len(graphs) == 1:
             advantage = advantage.mean(0, keepdim=True)
         logits = self.edge_logits.flatten()
         log_prob = graphs.flatten(2) @ logits - nn.functional.softplus(logits).sum()  # (draw, graph)
         self.optimizer.zero_grad()
-        (advantage * log_prob).mean().backward()
-        return self.edge_logits.grad
+        (value + (advantage * log_prob).mean()).backward()
+        return torch.cat([parameter.grad.flatten() for parameter in self.parameters])
 
     def __call__(self, pairs: Pairs, rows: Tensor, shape: tuple[int, ...], generator: Generator) -> None:
         """Draw, gather, differentiate, update."""
@@ -130,15 +140,26 @@ def predict_usual(layer: HopLayer, hop_weights: Tensor, inputs: Inputs, graphs: 
 
 
 def predict_careful(layer: HopLayer, hop_weights: Tensor, inputs: Inputs, graphs: Graphs) -> Samples:
-    """Build the same batch by tensor arithmetic; a message is a number, not a vector of length one."""
-    num_pairs, num_nodes = inputs.shape[:2]
-    edges = disjoint_edges(graphs), disjoint_edges(graphs @ graphs)
-    if len(graphs) == 1:
-        offsets = NUM_GRAPHS * num_nodes * torch.arange(num_pairs)[:, None]
-        edges = tuple((index[:, None] + offsets).flatten(1) for index in edges)
+    """Build the batch that PyG would collate by tensor arithmetic: a (node, channel) matrix, ``edge_index`` per hop."""
+    x = inputs[:, None].expand(-1, NUM_GRAPHS, -1, -1).reshape(-1, inputs.shape[2])
+    output = layer(x @ hop_weights, *batch_edges(inputs, graphs))
+    return output.view(len(inputs), NUM_GRAPHS, inputs.shape[1], 1)
+
+
+def predict_tuned(layer: HopLayer, hop_weights: Tensor, inputs: Inputs, graphs: Graphs) -> Samples:
+    """The same edges, but messages are made once per pair, and are numbers instead of vectors of length one."""
     messages = (inputs @ hop_weights[:, None])[..., 0]  # (hop, batch, node)
     messages = messages[:, :, None].expand(-1, -1, NUM_GRAPHS, -1).reshape(2, -1)
-    return layer(messages, *edges).view(num_pairs, NUM_GRAPHS, num_nodes, 1)
+    return layer(messages, *batch_edges(inputs, graphs)).view(len(inputs), NUM_GRAPHS, inputs.shape[1], 1)
+
+
+def batch_edges(inputs: Inputs, graphs: Graphs) -> tuple[Tensor, Tensor]:
+    """Return the edges of all pairs and graphs for one and for two hops; those of shared graphs are found once."""
+    edges = disjoint_edges(graphs), disjoint_edges(graphs @ graphs)
+    if len(graphs) > 1:
+        return edges
+    offsets = NUM_GRAPHS * inputs.shape[1] * torch.arange(len(inputs))[:, None]
+    return tuple((index[:, None] + offsets).flatten(1) for index in edges)
 
 
 def predict_channels(layer: HopLayer, hop_weights: Tensor, inputs: Inputs, graphs: Graphs) -> Samples:
@@ -156,8 +177,8 @@ def disjoint_edges(graphs: Graphs) -> Tensor:
     return torch.stack([target - target % num_nodes + sender, target])
 
 
-def mmd_advantage(samples: Samples, targets: Targets) -> Tensor:
-    """Return cost minus leave-one-out baseline: (batch, graph). ``cdist`` is the quickest exact way in eager mode."""
+def mmd_value_and_advantage(samples: Samples, targets: Targets) -> tuple[Tensor, Tensor]:
+    """Return the loss, and cost minus leave-one-out baseline (batch, graph); ``cdist`` is quickest in eager mode."""
     flat, num_graphs = samples.flatten(2), samples.shape[1]
 
     def similarity(other: Tensor) -> Tensor:
@@ -168,7 +189,7 @@ def mmd_advantage(samples: Samples, targets: Targets) -> Tensor:
     data = similarity(targets.flatten(1)[:, None])[..., 0]
     row_rest = (row.sum(1, keepdim=True) - 2 * row) / (num_graphs - 2)
     data_rest = (data.sum(1, keepdim=True) - data) / (num_graphs - 1)
-    return 2 * ((row - data) - (row_rest - data_rest))
+    return row.mean() - 2 * data.mean(), 2 * ((row - data) - (row_rest - data_rest))
 
 
 def check_gradients(steps: dict[str, TacitStep | PygStep], *batch: Pairs | Tensor) -> None:
@@ -183,14 +204,14 @@ def check_gradients(steps: dict[str, TacitStep | PygStep], *batch: Pairs | Tenso
 
 
 def measure(
-    system: CommunitySystem, pairs: Pairs, edge_probs: EdgeProbs, *, share: bool, rounds: int
+    system: CommunitySystem, pairs: Pairs, edge_probs: EdgeProbs, *, share: bool, train_psi: bool, rounds: int
 ) -> dict[str, list[float]]:
     """Return ms per step, the median of each turn; turns alternate so that noise meets all alike."""
-    predictors = {"PyG, usual": predict_usual, "PyG, careful": predict_careful}
+    predictors = {"PyG, usual": predict_usual, "PyG, careful": predict_careful, "PyG, tuned": predict_tuned}
     if share:
         predictors["PyG, channels"] = predict_channels
-    steps = {"tacit": TacitStep(system, edge_probs, share=share)}
-    steps |= {name: PygStep(predict, system, edge_probs) for name, predict in predictors.items()}
+    steps = {"tacit": TacitStep(system, edge_probs, share=share, train_psi=train_psi)}
+    steps |= {name: PygStep(predict, system, edge_probs, train_psi=train_psi) for name, predict in predictors.items()}
     shape = (1 if share else BATCH_SIZE, NUM_GRAPHS, system.num_nodes, system.num_nodes)
     generator = generator_for(0, "graphs")
     batches = epoch_batches(len(pairs), BATCH_SIZE, generator_for(0, "batches"))
@@ -211,7 +232,7 @@ def measure(
 def main() -> None:
     parser = argparse.ArgumentParser(description="One training step: tacit against PyTorch Geometric.")
     parser.add_argument("--rounds", type=int, default=7, help="turns of each implementation (default 7)")
-    parser.add_argument("--threads", type=int, default=1, help="threads for all of them (default 1)")
+    parser.add_argument("--threads", type=int, default=2, help="threads for all of them (default 2)")
     parser.add_argument("--json", type=Path, metavar="FILE", help="write the figures to FILE")
     args = parser.parse_args()
     for name in ("rounds", "threads"):
@@ -221,22 +242,25 @@ def main() -> None:
     system = CommunitySystem()
     pairs = system.generate(NUM_PAIRS)
     start = BernoulliGraph.uniform(system.num_nodes, generator=generator_for(0, "initial"))
-    thetas = {"start": start.edge_probs.detach(), "true": system.true_edge_probs.clamp(0.01, 0.99)}
+    thetas = {"true": system.true_edge_probs.clamp(0.01, 0.99), "start": start.edge_probs.detach()}
     setting = {"torch": torch.__version__, "torch_geometric": torch_geometric.__version__}
     setting |= {"threads": args.threads, "rounds": args.rounds}
     print("  ".join(f"{key} {value}" for key, value in setting.items()))
     print("Targets: tacit at least 50 times as fast as PyG, usual, and 5 times as PyG, careful.")
-    print(f"{'graphs':<8}{'theta':<7}{'implementation':<15}{'ms/step (this machine)':>23}{'ratio':>9}  target")
+    print(
+        f"{'graphs':<8}{'theta':<7}{'psi':<9}{'implementation':<15}{'ms/step (this machine)':>23}{'ratio':>9}  target"
+    )
     results = []
-    for mode, theta in ((mode, theta) for mode in ("shared", "own") for theta in thetas):
-        turns = measure(system, pairs, thetas[theta], share=mode == "shared", rounds=args.rounds)
+    for mode, theta, psi in product(("shared", "own"), thetas, ("known", "trained")):
+        choices = {"share": mode == "shared", "train_psi": psi == "trained", "rounds": args.rounds}
+        turns = measure(system, pairs, thetas[theta], **choices)
         for name, times in turns.items():
             ratio = median(t / base for t, base in zip(times, turns["tacit"], strict=True))
-            target = TARGETS.get(name)
+            target = TARGETS.get(name) if theta == "true" else None
             verdict = f">= {target} {'met' if ratio >= target else 'NOT met'}" if target else ""
-            print(f"{mode:<8}{theta:<7}{name:<15}{median(times):>23.2f}{ratio:>9.1f}  {verdict}", flush=True)
+            print(f"{mode:<8}{theta:<7}{psi:<9}{name:<15}{median(times):>23.2f}{ratio:>9.1f}  {verdict}", flush=True)
             figures = {"ms_per_step": median(times), "ratio": ratio, "target": target}
-            results.append({"graphs": mode, "theta": theta, "implementation": name, **figures})
+            results.append({"graphs": mode, "theta": theta, "psi": psi, "implementation": name, **figures})
     if args.json:
         args.json.write_text(json.dumps({**setting, "results": results}, indent=2) + "\n")
 

@@ -3,10 +3,8 @@
 import hashlib
 
 import torch
-from jaxtyping import Float, Int16
+from jaxtyping import Float
 from torch import Generator, Tensor
-
-RESOLUTION = 2**16
 
 
 def generator_for(seed: int, purpose: str, device: torch.device | str = "cpu") -> Generator:
@@ -21,22 +19,24 @@ def generator_for(seed: int, purpose: str, device: torch.device | str = "cpu") -
 
 
 def draw_uniforms(*shape: int, generator: Generator, dtype: torch.dtype = torch.float32) -> Float[Tensor, "..."]:
-    r"""Draw $u = (k + 1/2) / 2^{16}$ with 16 random bits $k$, four numbers to each random word.
+    r"""Draw $u = (k + r) / 2^8$: eight bits $k$ for every number, a fraction $r$ shared along the first axis.
 
-    This takes a third of the time of floats with all their bits. $P(u < p)$ is $p$ rounded to a multiple of
-    $2^{-16}$: exact for 0 and 1, and in between off by at most $2^{-17} \approx 8 \cdot 10^{-6}$, a hundredth of the
-    sampling error of an edge that is *seen* in 28,000 graphs.
+    The fraction, $(k' + 1/2) / 2^{15}$, decides only one comparison in 256, so one set serves all pairs of a batch.
+    Each $u$ is uniform to 23 bits and lies strictly between 0 and 1. Numbers that differ in any but the first axis are
+    independent: the graphs of one pair always are, which is what exact gradients need. It takes a fifth of the time
+    of floats with all their bits.
+
+    >>> draw_uniforms(2, 3, generator=generator_for(0, "doc")).shape
+    torch.Size([2, 3])
     """
-    count = torch.Size(shape).numel()
-    words = torch.empty((count + 3) // 4, dtype=torch.int64, device=generator.device)
-    words.random_(-(2**63), None, generator=generator)
-    return uniforms_from_bits(words.view(torch.int16)[:count].view(shape), dtype)
+    bytes_ = _random_words(torch.Size(shape).numel(), torch.uint8, generator).view(shape)
+    words = _random_words(torch.Size(shape[1:]).numel(), torch.int16, generator).view(shape[1:])
+    fraction = ((words >> 1).to(dtype) + (2**14 + 0.5)) / 2**15
+    return bytes_.to(dtype).add_(fraction).mul_(1 / 2**8)
 
 
-def uniforms_from_bits(bits: Int16[Tensor, "..."], dtype: torch.dtype = torch.float32) -> Float[Tensor, "..."]:
-    """Map 16 bits to the middle of their cell of (0, 1).
-
-    >>> uniforms_from_bits(torch.tensor([-32768, 32767], dtype=torch.int16)) * RESOLUTION
-    tensor([5.0000e-01, 6.5536e+04])
-    """
-    return bits.to(dtype).add_(RESOLUTION / 2 + 0.5).mul_(1 / RESOLUTION)
+def _random_words(count: int, dtype: torch.dtype, generator: Generator) -> Tensor:
+    """Return ``count`` random integers that fill their type, cut out of 64-bit words."""
+    per_word = 8 // dtype.itemsize
+    words = torch.empty(-(-count // per_word), dtype=torch.int64, device=generator.device)
+    return words.random_(-(2**63), None, generator=generator).view(dtype)[:count]

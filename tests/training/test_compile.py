@@ -29,12 +29,14 @@ def test_compiled_equals_eager(rng, loss):
         share_graphs=share,
     ).double()
     state = ReplicaState.create(model, (0, 1), fresh=True)
-    uniforms = draw_uniforms(2, 1 if share else 64, 5, 12, 12, generator=rng, dtype=torch.float64)
-    batch = (pairs.inputs.expand(2, -1, -1, -1), pairs.targets.expand(2, -1, -1, -1), uniforms)
+    shape = (1 if share else 64, 5, 12, 12)
+    batches = [
+        (pairs.inputs, pairs.targets, draw_uniforms(*shape, generator=rng, dtype=torch.float64)) for _ in range(2)
+    ]
     results = {}
     for compiled in (False, True):
         gradient = LiftedGradient(model, compile=compiled)
-        results[compiled] = gradient(state.parameters, state.frozen, batch, (0, 1))
+        results[compiled] = gradient(state.parameters, state.frozen, batches, (0, 1))
         if gradient.fallback is not None:
             pytest.skip(f"no compiler here: {gradient.fallback}")
     for name, value in results[True][0].items():
@@ -70,13 +72,18 @@ def test_cuda_agrees_with_cpu(rng):
     pairs = system.generate(64, 0).to("cpu", torch.float64)
     model = LatentGraphModel(BernoulliGraph.uniform(12, generator=rng), system.true_predictor(), EnergyScore()).double()
     state = ReplicaState.create(model, (0, 1), fresh=True)
-    uniforms = draw_uniforms(2, 64, 16, 12, 12, generator=rng, dtype=torch.float64)
-    batch = (pairs.inputs.expand(2, -1, -1, -1), pairs.targets.expand(2, -1, -1, -1), uniforms)
-    expected, losses = LiftedGradient(model, compile=False)(state.parameters, state.frozen, batch, (0, 1))
+    batches = [
+        (pairs.inputs, pairs.targets, draw_uniforms(64, 16, 12, 12, generator=rng, dtype=torch.float64))
+        for _ in range(2)
+    ]
+    expected, losses = LiftedGradient(model, compile=False)(state.parameters, state.frozen, batches, (0, 1))
     gpu = model.to("cuda")
     on_gpu = lambda stack: {name: value.cuda() for name, value in stack.items()}  # noqa: E731
     gradient, gpu_losses = LiftedGradient(gpu)(
-        on_gpu(state.parameters), on_gpu(state.frozen), tuple(part.cuda() for part in batch), (0, 1)
+        on_gpu(state.parameters),
+        on_gpu(state.frozen),
+        [tuple(part.cuda() for part in batch) for batch in batches],
+        (0, 1),
     )
     assert torch.allclose(gpu_losses.cpu(), losses, atol=1e-10)
     for name, value in gradient.items():

@@ -7,6 +7,7 @@ that R replicas together equal R fits alone.
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
+from itertools import repeat
 
 import torch
 from jaxtyping import Float
@@ -152,16 +153,18 @@ class _Loop:
         total_steps = steps * settings.epochs
         start, compiled_before = time.perf_counter(), self.gradient.compile_seconds
         running = self.running
-        orders = torch.stack([epoch_batches(len(self.train), self.batch_size, self.orders[r]) for r in running])
+        orders = [epoch_batches(len(self.train), self.batch_size, self.orders[r]) for r in running]
         losses, rate = [], 0.0
         for step in range(steps):
             if on_progress is not None:
                 last = self.history[-1].train_loss[self.active[0]] if self.history else None
                 on_progress(Progress(epoch, settings.epochs, self.steps_done, total_steps, last))
             rate = settings.schedule(epoch + step / steps, settings.epochs)
-            uniforms = torch.stack([self._draw(self.graph_draws[r]) for r in running])
-            batch = _batch(self.train, orders[:, step], uniforms)
-            grads, pair_losses = self.gradient(self.state.parameters, self.state.frozen, batch, running)
+            batches = (
+                _batch(self.train, orders[position][step], self._draw(self.graph_draws[r]))
+                for position, r in enumerate(running)
+            )
+            grads, pair_losses = self.gradient(self.state.parameters, self.state.frozen, batches, running)
             averaging = self.steps_done >= round((1 - settings.average_fraction) * total_steps)
             self.state.update(grads, rate, settings, averaging=averaging)
             losses.append(pair_losses.mean(1))
@@ -190,10 +193,8 @@ class _Loop:
         draws = generator_for(0, "validation", self.train.inputs.device)
         running, total, count = self.running, torch.zeros(len(self.seeds)), 0
         for index, new in covering_batches(len(self.validation), self.batch_size):
-            rows = index.to(self.train.inputs.device).expand(len(running), -1)
-            uniforms = self._draw(draws).expand(len(running), -1, -1, -1, -1)
-            batch = _batch(self.validation, rows, uniforms)
-            _, losses = self.gradient(parameters, self.state.frozen, batch, running)
+            batch = _batch(self.validation, index.to(self.train.inputs.device), self._draw(draws))
+            _, losses = self.gradient(parameters, self.state.frozen, repeat(batch, len(running)), running)
             total += losses[:, :new].sum(1).cpu()
             count += new
         return total / count

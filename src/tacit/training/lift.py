@@ -7,21 +7,21 @@ in the cache, and replicas can be dropped without compiling again (measured in `
 
 import time
 import warnings
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from typing import Any, Literal
 
 import torch
 from jaxtyping import Float
 from torch import Tensor
 from torch.func import functional_call, grad, vmap
+from torch.fx.experimental.proxy_tensor import make_fx
 
 from tacit.training.model import LatentGraphModel
 
 LiftName = Literal["auto", "loop", "vmap"]
 Stack = dict[str, Tensor]  # by name, with a leading replica axis
-Batch = tuple[Tensor, Tensor, Tensor]  # inputs, targets, uniforms, each with a leading replica axis
+Batch = tuple[Tensor, Tensor, Tensor]  # inputs, targets and uniforms of one replica
 
-MANY_MODELS = 1000
 NO_COMPILER = "torch.compile is not usable here, so training runs eagerly, several times slower"
 
 
@@ -37,46 +37,49 @@ class LiftedGradient:
         self.lifted = lift == "vmap" or (lift == "auto" and device.type == "cuda")
         self.compile_seconds = 0.0
         self.fallback: str | None = None
-        self._eager = _gradient_function(model)
-        if self.lifted:
-            self._eager = vmap(self._eager)
-        self._run = self._eager
+        self._names = [name for name, value in model.named_parameters() if value.requires_grad]
+        self._frozen = [name for name in model.state_dict() if name not in self._names]
+        flat = _flat_gradient(model, self._names, self._frozen)
+        self._run = vmap(flat) if self.lifted else flat
         self._pending = compile
         self._options = _compiler_options(model)
 
     def __call__(
-        self, parameters: Stack, frozen: Stack, batch: Batch, running: Sequence[int]
+        self, parameters: Stack, frozen: Stack, batches: Iterable[Batch], running: Sequence[int]
     ) -> tuple[Stack, Float[Tensor, "replica batch"]]:
-        """Return stacked gradients and losses of the ``running`` replicas, whose batch this is; zero elsewhere."""
-        if self.lifted:
-            return self._first_or_run(parameters, frozen, *batch)
-        grads = {name: torch.zeros_like(value) for name, value in parameters.items()}
-        losses = batch[0].new_zeros(len(next(iter(parameters.values()))), batch[0].shape[1])
-        for position, r in enumerate(running):
-            one, losses[r] = self._first_or_run(
-                _pick(parameters, r), _pick(frozen, r), *(part[position] for part in batch)
-            )
-            for name, value in one.items():
-                grads[name][r] = value
-        return grads, losses
+        """Return stacked gradients and losses of the ``running`` replicas, a batch for each; zero elsewhere.
 
-    def _first_or_run(self, *args: Any) -> tuple[Stack, Tensor]:
+        ``batches`` may be made on the way: a loop asks for the next one when it has used the last.
+        """
+        stacks = [parameters[name] for name in self._names] + [frozen[name] for name in self._frozen]
+        if self.lifted:
+            *gradients, losses = self._call(*stacks, *(torch.stack(parts) for parts in zip(*batches, strict=True)))
+        else:
+            results = [
+                self._call(*(value[r] for value in stacks), *batch) for r, batch in zip(running, batches, strict=True)
+            ]
+            *gradients, losses = (_spread(values, running, len(stacks[0])) for values in zip(*results, strict=True))
+        return dict(zip(self._names, gradients, strict=True)), losses
+
+    def _call(self, *tensors: Tensor) -> tuple[Tensor, ...]:
         if self._pending:
             self._pending = False
-            self._compile(*args)
-        result: tuple[Stack, Tensor] = self._run(*args)
+            self._compile(*tensors)
+        result: tuple[Tensor, ...] = self._run(*tensors)
         return result
 
-    def _compile(self, *args: Any) -> None:
-        """Try the compiled version once; without a working compiler stay eager and say so."""
+    def _compile(self, *tensors: Tensor) -> None:
+        """Try the compiled version once; without a working compiler stay eager and say so.
+
+        The step is first traced into a flat list of tensor operations: what is compiled then checks its few tensors
+        at each call instead of every attribute of the model, and no two models share a compiler cache.
+        """
         start = time.perf_counter()
         try:
             with warnings.catch_warnings():
                 warnings.simplefilter("ignore")  # the compiler's own deprecations are not the user's business
-                compiled = torch.compile(self._eager, dynamic=False, options=self._options)
-                # Every model is compiled under the one code object of torch.func.grad: leave room for many.
-                with torch._dynamo.config.patch(recompile_limit=MANY_MODELS):
-                    compiled(*args)
+                compiled = torch.compile(make_fx(self._run)(*tensors), dynamic=False, options=self._options)
+                compiled(*tensors)
             self._run = compiled
         except Exception as error:  # whatever the toolchain raises: the eager version is equal, only slower
             reason = str(error).strip().splitlines() or [type(error).__name__]
@@ -84,23 +87,38 @@ class LiftedGradient:
         self.compile_seconds = time.perf_counter() - start
 
 
-def _gradient_function(model: LatentGraphModel) -> Callable[..., Any]:
-    def objective(parameters: Stack, frozen: Stack, inputs: Tensor, targets: Tensor, uniforms: Tensor) -> Any:
-        return functional_call(model, {**parameters, **frozen}, (inputs, targets, uniforms))
+def _flat_gradient(model: LatentGraphModel, names: list[str], frozen: list[str]) -> Callable[..., tuple[Tensor, ...]]:
+    """Return the step of one replica: tensors (parameters, frozen, batch) to tensors (gradients, losses)."""
 
-    return grad(objective, has_aux=True)
+    def objective(parameters: Stack, constants: Stack, *batch: Tensor) -> Any:
+        return functional_call(model, {**parameters, **constants}, batch)
+
+    def gradient(*tensors: Tensor) -> tuple[Tensor, ...]:
+        parameters = dict(zip(names, tensors, strict=False))
+        constants = dict(zip(frozen, tensors[len(names) :], strict=False))
+        batch = tensors[len(names) + len(frozen) :]
+        gradients, losses = grad(objective, has_aux=True)(parameters, constants, *batch)
+        return (*(gradients[name] for name in names), losses)
+
+    return gradient
+
+
+def _spread(values: Sequence[Tensor], running: Sequence[int], num_replicas: int) -> Tensor:
+    """Stack the results of the running replicas at their places among all; zero elsewhere."""
+    stacked = torch.stack(list(values))
+    if len(running) == num_replicas:
+        return stacked
+    return stacked.new_zeros(num_replicas, *stacked.shape[1:]).index_copy(
+        0, torch.tensor(running, device=stacked.device), stacked
+    )
 
 
 def _compiler_options(model: LatentGraphModel) -> dict[str, Any] | None:
     """Return options for the CPU compiler.
 
     With fewer nodes than lanes in a 512-bit register, inductor (torch 2.13) puts its threads around the innermost
-    reduction: thousands of thread launches a step, five times slower. 256-bit registers avoid that at 8 nodes or more.
+    reduction: thousands of thread launches a step, ten times slower. 256-bit registers avoid that at 8 nodes or more.
     """
     if model.graph.edge_logits.device.type != "cpu" or model.loss.scope != "node":
         return None
     return {"cpp.simdlen": 256} if model.graph.num_nodes < 16 else None
-
-
-def _pick(stack: Stack, replica: int) -> Stack:
-    return {name: value[replica] for name, value in stack.items()}

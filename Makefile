@@ -1,0 +1,47 @@
+# make demo   install what is needed and run the main job
+# make test   install what is missing and pass the tests
+# make check  format, lint, types, import contract
+# make bench  measure speed and accuracy (minutes; leave the machine alone meanwhile)
+
+PYTHON ?= $(shell command -v python3.11 || command -v python3)
+BIN := .venv/bin
+PIP := $(BIN)/python -m pip --disable-pip-version-check
+
+.PHONY: demo test check format bench clean
+
+demo: .venv/installed
+	$(BIN)/tacit demo
+
+test: .venv/installed-dev
+	$(BIN)/pytest
+
+check: .venv/installed-dev
+	$(BIN)/ruff format --check src tests benchmarks
+	$(BIN)/ruff check src tests benchmarks
+	$(BIN)/mypy
+	$(BIN)/lint-imports --no-cache | tail -n 6
+
+format: .venv/installed-dev
+	$(BIN)/ruff format src tests benchmarks
+	$(BIN)/ruff check --fix src tests benchmarks
+
+bench: .venv/installed-dev
+	$(BIN)/python benchmarks/step_vs_pyg.py
+	$(BIN)/python benchmarks/replicas.py
+	$(BIN)/python benchmarks/accuracy.py
+
+.venv/bin/python:
+	$(PYTHON) -m venv .venv
+
+.venv/installed: pyproject.toml constraints.txt | .venv/bin/python
+	@echo "installing tacit and what it needs into .venv"
+	$(PIP) install --quiet --constraint constraints.txt --editable .
+	@touch $@
+
+.venv/installed-dev: pyproject.toml constraints.txt | .venv/bin/python
+	@echo "installing tacit and its development tools into .venv"
+	$(PIP) install --quiet --constraint constraints.txt --editable '.[dev]'
+	@touch $@ .venv/installed
+
+clean:
+	rm -rf .venv build dist runs .mypy_cache .ruff_cache .pytest_cache .hypothesis src/*.egg-info
