@@ -38,7 +38,7 @@ of an oracle that sees every hidden graph. MAE, MSE: point predictions on the te
 pairs, beside those of the true model. time: training alone."""
 
 
-def _whole_number(text: str) -> int:
+def _whole_number(text: str | int) -> int:
     if not str(text).isdecimal():
         raise typer.BadParameter(f"needs a whole number of at least 0, got '{text}'; pass for example 0")
     return int(text)
@@ -134,7 +134,7 @@ def main(arguments: list[str] | None = None) -> None:
     except (TrainingError, OSError, CommandError) as error:
         code = _complain(str(error), 1)
     except (KeyboardInterrupt, typer.Abort):
-        code = _complain("stopped by the user before anything was learned; nothing was written", 1)
+        code = _complain("stopped by the user", 1)
     sys.exit(code if isinstance(code, int) else 0)
 
 

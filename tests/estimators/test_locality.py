@@ -36,7 +36,7 @@ def test_fewer_hops_than_true_are_found_out(rng):
 @pytest.mark.parametrize("nodes", [3, 12, 40])
 def test_symmetric_normalisation_is_refused(rng, nodes):
     model = LatentGraphModel(BernoulliGraph.uniform(nodes, generator=rng), SymmetricGCN(), EnergyScore(scope="node"))
-    with pytest.raises(InputError, match='needs a local predictor, but SymmetricGCN .* use credit="global"'):
+    with pytest.raises(InputError, match=r'needs a local predictor, but SymmetricGCN .* use credit="global"'):
         model.check(torch.randn(4, nodes, 4, generator=rng), torch.zeros(4, nodes, 1))
 
 

@@ -93,7 +93,7 @@ def test_training_finds_a_small_graph(system, pairs):
 
 def test_average_is_the_mean_of_the_last_iterates(system, pairs):
     """With no averaging the last step is kept; averaging everything from a constant gives that constant."""
-    settings = dict(epochs=2, batch_size=64, schedule=StepDecay(1e-9, 1e-9))
+    settings = {"epochs": 2, "batch_size": 64, "schedule": StepDecay(1e-9, 1e-9)}
     mean = run(system, pairs, (0,), "loop", FitSettings(average_fraction=1.0, **settings))
     last = run(system, pairs, (0,), "loop", FitSettings(average_fraction=0.0, **settings))
     for name, value in mean.parameters.items():
@@ -214,10 +214,10 @@ def test_errors(system, pairs, unchecked):
             FitSettings(**bad)
     with pytest.raises(InputError, match="first needs to be a positive learning rate, got -1"):
         StepDecay(first=-1)
-    with pytest.raises(InputError, match="last needs to be between 0 and first=0.1, got 0.2"):
+    with pytest.raises(InputError, match=r"last needs to be between 0 and first=0\.1, got 0.2"):
         CosineDecay(0.1, 0.2)
     model = make(system)
     model.predictor = torch.nn.Flatten()
-    model.predictor.forward = lambda inputs, graphs: inputs
+    model.predictor.forward = lambda inputs, _: inputs
     with pytest.raises(InputError, match=r"Flatten needs to return \(batch, graph, node, channel\) = \(2, 4, 4, 1\)"):
         fit(model, pairs.train, pairs.validation, compile=False)

@@ -36,6 +36,11 @@ class Pairs:
     def __post_init__(self) -> None:
         for name, values in (("inputs", self.inputs), ("targets", self.targets)):
             require(
+                isinstance(values, Tensor) and values.is_floating_point(),
+                f"{name} needs a tensor of floats, got {getattr(values, 'dtype', type(values).__name__)}; "
+                "use torch.as_tensor(values).float()",
+            )
+            require(
                 values.ndim == 3,
                 f"{name} needs shape (pairs, nodes, channels), got {tuple(values.shape)}; add the missing axis",
             )
@@ -44,6 +49,10 @@ class Pairs:
             self.inputs.shape[:2] == self.targets.shape[:2],
             "inputs and targets need the same number of pairs and nodes, got "
             f"{tuple(self.inputs.shape[:2])} and {tuple(self.targets.shape[:2])}; pass rows that belong together",
+        )
+        require(
+            self.inputs.dtype == self.targets.dtype,
+            f"inputs and targets need one type, got {self.inputs.dtype} and {self.targets.dtype}; convert one of them",
         )
         require(len(self) > 0, "inputs needs at least one pair, got none; pass more rows")
 

@@ -19,8 +19,7 @@ from tacit.records import Record, Run, describe_device, read_run, versions, writ
 from tacit.report import draw_figures, write_page
 from tacit.shapes import EdgeProbs
 from tacit.systems import CommunitySystem
-from tacit.training import FitResult, LatentGraphModel, fit
-from tacit.training.fit import Progress
+from tacit.training import FitResult, LatentGraphModel, Progress, fit
 
 # The paper's loss table and text: MAE on theta for MMD, psi trained or not; point losses of its best rows.
 PAPER = {"edge_prob_mae": 0.009, "point_mae": 0.269, "point_mse": 0.159}
@@ -65,18 +64,24 @@ def run_demo(
     optimal = _optimal(system, config, pairs, seed)
 
     runs: dict[str, Run] = {}
-    for name in TITLES:
-        result = _train(name, system, config, pairs, seed, listener)
-        listener.stage(f"{TITLES[name]}: scoring on the test pairs")
-        record = _record(name, system, config, pairs, seed, command, result, optimal)
-        directory.mkdir(parents=True, exist_ok=True)
-        write_run(directory / name, record, result)
-        runs[name] = read_run(directory / name)
-        if result.interrupted:
-            break
+    interrupted = False
+    try:
+        for name in TITLES:
+            if interrupted:
+                break
+            result = _train(name, system, config, pairs, seed, listener)
+            interrupted = result.interrupted
+            listener.stage(f"{TITLES[name]}: scoring on the test pairs")
+            record = _record(name, system, config, pairs, seed, command, result, optimal)
+            directory.mkdir(parents=True, exist_ok=True)
+            write_run(directory / name, record, result)
+            runs[name] = read_run(directory / name)
+    except KeyboardInterrupt:  # between two fits: what is finished is kept
+        if not runs:
+            raise
+        interrupted = True
     listener.stage("drawing the report")
-    report = draw_demo(directory, runs)
-    return Demo(runs, directory, report, complete=len(runs) == len(TITLES) and not result.interrupted)
+    return Demo(runs, directory, draw_demo(directory, runs), complete=not interrupted)
 
 
 def draw_demo(directory: Path, runs: dict[str, Run] | None = None) -> Path:

@@ -7,6 +7,7 @@ self-loops included. Stored is the unconstrained ``edge_logits``; shown is ``edg
 """
 
 import torch
+from jaxtyping import Float
 from torch import Generator, Tensor, nn
 from torch.nn.functional import logsigmoid
 
@@ -95,7 +96,11 @@ class BernoulliGraph(nn.Module):
     @property
     def edge_probs(self) -> EdgeProbs:
         r"""The probability $\theta_{ij}$ of each edge."""
-        return torch.where(self.fixed, self.fixed_probs, torch.sigmoid(self.edge_logits))
+        return self.probs_from(self.edge_logits)
+
+    def probs_from(self, edge_logits: Float[Tensor, "*replica node node"]) -> Float[Tensor, "*replica node node"]:
+        """Return the probabilities that other logits would give, for one replica or for many."""
+        return torch.where(self.fixed, self.fixed_probs, torch.sigmoid(edge_logits))
 
     def sample(self, num_graphs: int, *, num_pairs: int = 1, generator: Generator) -> Graphs:
         """Draw ``num_graphs`` graphs for each of ``num_pairs`` pairs."""

@@ -1,7 +1,8 @@
 """Training: many replicas of one model, by stochastic gradients."""
 
-from tacit.training.fit import Epoch, FitResult, Replica, fit
+from tacit.training.fit import fit
 from tacit.training.model import LatentGraphModel
+from tacit.training.result import Epoch, FitResult, Progress, Replica
 from tacit.training.schedule import CosineDecay, Schedule, StepDecay
 from tacit.training.settings import FitSettings
 
@@ -11,6 +12,7 @@ __all__ = [
     "FitResult",
     "FitSettings",
     "LatentGraphModel",
+    "Progress",
     "Replica",
     "Schedule",
     "StepDecay",

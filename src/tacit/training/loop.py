@@ -1,0 +1,169 @@
+"""The training loop: steps, validation, the dropping of bad replicas, and the choice at the end."""
+
+import time
+from collections.abc import Callable, Sequence
+from itertools import repeat
+
+import torch
+from jaxtyping import Float
+from torch import Tensor
+
+from tacit.data import Pairs
+from tacit.data.pairs import covering_batches, epoch_batches
+from tacit.errors import TrainingError
+from tacit.randomness import draw_uniforms, generator_for
+from tacit.training.lift import Batch, LiftedGradient, Stack
+from tacit.training.model import LatentGraphModel
+from tacit.training.result import Epoch, FitResult, Progress, Replica
+from tacit.training.settings import FitSettings
+from tacit.training.state import ReplicaState
+
+Monitor = Callable[[Float[Tensor, "replica node node"]], dict[str, list[float]]]
+
+
+class Loop:
+    """The moving parts of one fit."""
+
+    def __init__(
+        self,
+        model: LatentGraphModel,
+        train: Pairs,
+        validation: Pairs,
+        settings: FitSettings,
+        seeds: Sequence[int],
+        state: ReplicaState,
+        gradient: LiftedGradient,
+    ) -> None:
+        self.model, self.train, self.validation, self.settings = model, train, validation, settings
+        self.seeds, self.state, self.gradient = seeds, state, gradient
+        device = train.inputs.device
+        self.batch_size = min(settings.batch_size, len(train))
+        self.steps_per_epoch = len(train) // self.batch_size
+        self.orders = [generator_for(seed, "batches", device) for seed in seeds]
+        self.graph_draws = [generator_for(seed, "graphs", device) for seed in seeds]
+        self.active = list(range(len(seeds)))
+        self.dropped: dict[int, int] = {}
+        self.history: list[Epoch] = []
+        self.validation_loss = torch.full((len(seeds),), torch.inf)
+        self.steps_done = 0
+        self.seconds = 0.0
+
+    @property
+    def running(self) -> list[int]:
+        """Replicas that are computed: one lifted program keeps its shape, a loop leaves out the dropped ones."""
+        return list(range(len(self.seeds))) if self.gradient.lifted else self.active
+
+    def run_epoch(self, epoch: int, monitor: Monitor | None, on_progress: Callable[[Progress], None] | None) -> None:
+        """Train one epoch, validate, and drop the worse half where the settings say so."""
+        start, compiled_before = time.perf_counter(), self.gradient.compile_seconds
+        try:
+            train_loss = self._train(epoch, on_progress)
+            self.validation_loss[self.active] = self.validate(self.state.parameters)[self.active]
+        finally:  # the time until Ctrl-C counts too
+            compiled = self.gradient.compile_seconds - compiled_before
+            seconds = time.perf_counter() - start - compiled
+            self.seconds += seconds
+        edge_probs = self.model.graph.probs_from(self.state.parameters["graph.edge_logits"])
+        monitored = monitor(edge_probs) if monitor else {}
+        self.history.append(
+            Epoch(
+                epoch + 1,
+                self.settings.schedule(epoch, self.settings.epochs),
+                self._listed(train_loss),
+                self._listed(self.validation_loss),
+                seconds,
+                {name: self._listed(torch.tensor(values)) for name, values in monitored.items()},
+            )
+        )
+        if epoch + 1 in self.settings.halve_after:
+            self._drop_worse_half(epoch + 1)
+
+    def _train(self, epoch: int, on_progress: Callable[[Progress], None] | None) -> Float[Tensor, " replica"]:
+        """Take the steps of one epoch and return the mean loss of each replica."""
+        settings, steps, running = self.settings, self.steps_per_epoch, self.running
+        total_steps = steps * settings.epochs
+        averaging_from = round((1 - settings.average_fraction) * total_steps)
+        orders = [epoch_batches(len(self.train), self.batch_size, self.orders[r]) for r in running]
+        last = self.history[-1].train_loss[self.active[0]] if self.history else None
+        losses = []
+        for step in range(steps):
+            if on_progress is not None:
+                on_progress(Progress(epoch, settings.epochs, self.steps_done, total_steps, last))
+            batches = (
+                _batch(self.train, orders[position][step], self._draw(self.graph_draws[r]))
+                for position, r in enumerate(running)
+            )
+            grads, pair_losses = self.gradient(self.state.parameters, self.state.frozen, batches, running)
+            rate = settings.schedule(epoch + step / steps, settings.epochs)
+            self.state.update(grads, rate, settings, averaging=self.steps_done >= averaging_from)
+            losses.append(pair_losses.mean(1))
+            self.steps_done += 1
+        by_step = torch.stack(losses).cpu()  # (step, replica): the only wait for the device in an epoch
+        self._require_finite(by_step, f"the loss became {{value}} at epoch {epoch + 1}, step {{step}}")
+        return by_step.mean(0)
+
+    def validate(self, parameters: Stack) -> Float[Tensor, " replica"]:
+        """Return the validation loss of each replica, all of them under the same random graphs."""
+        draws = generator_for(0, "validation", self.train.inputs.device)
+        running, total, count = self.running, torch.zeros(len(self.seeds)), 0
+        for index, new in covering_batches(len(self.validation), self.batch_size):
+            batch = _batch(self.validation, index.to(self.train.inputs.device), self._draw(draws))
+            _, losses = self.gradient(parameters, self.state.frozen, repeat(batch, len(running)), running)
+            total += losses[:, :new].sum(1).cpu()
+            count += new
+        mean = total / count
+        self._require_finite(mean[None], f"the validation loss became {{value}} after {self.steps_done} steps")
+        return mean
+
+    def finish(self, interrupted: bool) -> FitResult:
+        """Take the averaged parameters, validate them once more and keep the best replica."""
+        parameters = self.state.averaged()
+        self.validation_loss[self.active] = self.validate(parameters)[self.active]
+        best = min(self.active, key=lambda r: float(self.validation_loss[r]))
+        self.model.load_state_dict({name: value[best] for name, value in parameters.items()}, strict=False)
+        notes = [self.gradient.fallback] if self.gradient.fallback else []
+        if interrupted:
+            notes.append(
+                f"stopped by the user after {self.steps_done} of {self.steps_per_epoch * self.settings.epochs} steps"
+            )
+        losses = self.validation_loss.tolist()
+        replicas = [Replica(seed, losses[r], self.dropped.get(r)) for r, seed in enumerate(self.seeds)]
+        return FitResult(
+            self.model,
+            best,
+            replicas,
+            self.history,
+            parameters,
+            self.steps_done,
+            self.seconds,
+            self.gradient.compile_seconds,
+            interrupted,
+            notes,
+        )
+
+    def _draw(self, generator: torch.Generator) -> Tensor:
+        draws, nodes = 1 if self.model.share_graphs else self.batch_size, self.model.graph.num_nodes
+        shape = (draws, self.model.num_graphs, nodes, nodes)
+        return draw_uniforms(*shape, generator=generator, dtype=self.train.inputs.dtype)
+
+    def _drop_worse_half(self, epoch: int) -> None:
+        ranked = sorted(self.active, key=lambda r: float(self.validation_loss[r]))
+        keep = max(1, len(ranked) // 2)
+        self.dropped |= dict.fromkeys(ranked[keep:], epoch)
+        self.active = sorted(ranked[:keep])
+
+    def _listed(self, values: Tensor) -> list[float | None]:
+        return [float(value) if r in self.active else None for r, value in enumerate(values)]
+
+    def _require_finite(self, losses: Float[Tensor, "step replica"], what: str) -> None:
+        bad = ~torch.isfinite(losses[:, self.active])
+        if bad.any():
+            step, position = (int(i) for i in bad.nonzero()[0])
+            replica = self.active[position]
+            where = what.format(value=losses[step, replica].item(), step=step + 1)
+            who = f"replica {replica}, seed {self.seeds[replica]}"
+            raise TrainingError(f"{where} ({who}); lower the learning rate or check the predictor")
+
+
+def _batch(pairs: Pairs, rows: Tensor, uniforms: Tensor) -> Batch:
+    return pairs.inputs[rows], pairs.targets[rows], uniforms

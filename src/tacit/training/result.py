@@ -1,0 +1,57 @@
+"""What a fit returns, and what it tells on the way."""
+
+from dataclasses import dataclass, field
+
+from tacit.training.lift import Stack
+from tacit.training.model import LatentGraphModel
+
+
+@dataclass(frozen=True)
+class Progress:
+    """Where training stands, for a progress bar; ``loss`` is that of the last finished epoch."""
+
+    epoch: int
+    epochs: int
+    step: int
+    steps: int
+    loss: float | None
+
+
+@dataclass(frozen=True)
+class Epoch:
+    """What one epoch showed; lists have an entry per replica, None once it was dropped."""
+
+    epoch: int
+    learning_rate: float
+    train_loss: list[float | None]
+    validation_loss: list[float | None]
+    seconds: float
+    monitored: dict[str, list[float | None]] = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
+class Replica:
+    """How one replica ended; ``dropped_after`` is the epoch after which it was given up, or None."""
+
+    seed: int
+    validation_loss: float
+    dropped_after: int | None
+
+
+@dataclass(frozen=True)
+class FitResult:
+    """The trained model (the replica with the lowest validation loss) and how it came about.
+
+    ``parameters`` holds those of all replicas, stacked; ``train_seconds`` leaves ``compile_seconds`` out.
+    """
+
+    model: LatentGraphModel
+    best: int
+    replicas: list[Replica]
+    history: list[Epoch]
+    parameters: Stack
+    steps: int
+    train_seconds: float
+    compile_seconds: float
+    interrupted: bool
+    warnings: list[str]
