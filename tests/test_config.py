@@ -10,7 +10,7 @@ def test_methods_build_what_they_say():
     ours, paper = METHODS["node"], METHODS["paper"]
     assert ours.model.build_loss() == EnergyScore(scope="node", baseline="leave_one_out")
     assert paper.model.build_loss() == MMD(scope="joint", baseline="paper")
-    assert (paper.model.num_graphs, paper.model.share_graphs) == (32, True)
+    assert (paper.model.num_graphs, paper.model.share_graphs) == (64, True)
     assert ours.training.build().schedule == CosineDecay(0.1, 0.0)
     settings = paper.training.build()
     assert (settings.schedule, settings.epochs, settings.batch_size) == (StepDecay(0.05, 0.01, 5), 10, 128)

@@ -33,9 +33,9 @@ UsageError: type[Exception] = typer.BadParameter.__bases__[0]
 CommandError: type[Exception] = UsageError.__bases__[0]
 
 EXPLANATION = """
-edge error: mean absolute error of the edge probabilities, beside the paper's and that
-of an oracle that sees every hidden graph. MAE, MSE: point predictions on the test
-pairs, beside those of the true model. time: training alone."""
+edge error: mean absolute error of the edge probabilities, beside the paper's
+and that of an oracle that sees every hidden graph. MAE, MSE: point predictions
+on the test pairs, beside those of the true model. time: training alone."""
 
 
 def _whole_number(text: str | int) -> int:

@@ -6,7 +6,7 @@ import time
 from types import TracebackType
 from typing import Any
 
-INTERVAL = 1.5  # seconds between lines where there is no terminal: never silent for two
+INTERVAL = 0.9  # seconds between lines where there is no terminal: never silent for two
 
 
 class Display:

@@ -12,7 +12,7 @@ from tacit.training import LatentGraphModel
 # Graphs per pair for the mean and the median: S graphs raise the MSE by 1 / S of itself, here 0.1% (6% with 16).
 POINT_GRAPHS = 1000
 # Graphs per pair for losses that compare all pairs of graphs: they have no bias at any number.
-PAIRWISE_GRAPHS = 64
+PAIRWISE_GRAPHS = 32
 # Pairs at once: 128 x 1,000 x nodes numbers.
 CHUNK = 128
 

@@ -20,8 +20,9 @@ def point_prediction(samples: Samples, kind: PointName) -> PointPrediction:
     if kind == "mean":
         return samples.mean(1)
     if kind == "median":
-        ordered, count = samples.sort(dim=1).values, samples.shape[1]
-        return (ordered[:, (count - 1) // 2] + ordered[:, count // 2]) / 2
+        middle, count = samples.movedim(1, -1), samples.shape[1]
+        lower, upper = (middle.kthvalue(k + 1).values for k in ((count - 1) // 2, count // 2))
+        return (lower + upper) / 2
     raise InputError(
         f"kind needs 'mean' or 'median', got '{kind}'; use 'mean' for squared, 'median' for absolute error"
     )

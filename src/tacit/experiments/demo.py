@@ -158,8 +158,13 @@ def _train(
 def _optimal(system: CommunitySystem, config: DemoConfig, pairs: Split, seed: int) -> dict[str, float]:
     device = pairs.test.inputs.device
     truth = _model(config, system.true_predictor(), system.true_graph()).to(device)
-    scores = predictive_metrics(truth, pairs.test, truth.loss, generator=generator_for(seed, "optimal", device))
-    return {"edge_prob_mae": oracle_edge_prob_mae(system.true_edge_probs, len(pairs.train)), **scores}
+    generator = generator_for(seed, "optimal", device)
+    validation = predictive_metrics(truth, pairs.validation, truth.loss, generator=generator, point_graphs=32)
+    return {
+        "edge_prob_mae": oracle_edge_prob_mae(system.true_edge_probs, len(pairs.train)),
+        "validation_loss": validation["distribution_loss"],
+        **predictive_metrics(truth, pairs.test, truth.loss, generator=generator),
+    }
 
 
 def _record(

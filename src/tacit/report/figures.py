@@ -44,15 +44,16 @@ def panels(run: Run) -> list[tuple[str, np.ndarray, str, float]]:
 def curves(run: Run) -> list[tuple[str, list[int], list[list[float | None]], float | None]]:
     """Return title, epochs, one line per replica and the optimal value of each curve during training."""
     epochs = [line["epoch"] for line in run.history]
-    known = (
-        ("validation_loss", "validation loss", "distribution_loss"),
-        ("edge_prob_mae", "edge probability MAE", None),
-    )
+    titles = {
+        "train_loss": "training loss",
+        "validation_loss": "validation loss",
+        "edge_prob_mae": "edge probability error",
+    }
     found = []
-    for key, title, optimal in known:
+    for key, title in titles.items():
         if run.history and key in run.history[0]:
             lines = [list(values) for values in zip(*(line[key] for line in run.history), strict=True)]
-            found.append((title, epochs, lines, run.record.optimal.get(optimal) if optimal else None))
+            found.append((title, epochs, lines, run.record.optimal.get(key)))
     return found
 
 
