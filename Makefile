@@ -19,7 +19,7 @@ check: .venv/installed-dev
 	$(BIN)/ruff format --check src tests benchmarks
 	$(BIN)/ruff check src tests benchmarks
 	$(BIN)/mypy
-	$(BIN)/lint-imports --no-cache | tail -n 6
+	$(BIN)/lint-imports --no-cache
 
 format: .venv/installed-dev
 	$(BIN)/ruff format src tests benchmarks
