@@ -200,7 +200,7 @@ def test_a_failed_write_leaves_nothing_behind(tiny, tmp_path, monkeypatch, capsy
     def full(*args, **kwargs):
         raise OSError(28, "No space left on device")
 
-    monkeypatch.setattr(tacit.records, "save_file", full)
+    monkeypatch.setattr(tacit.records, "save", full)
     assert call("demo", "--config", tiny, "--out", tmp_path / "out") == 1
     assert "No space left on device" in capsys.readouterr().err
     assert list((tmp_path / "out").iterdir()) == []

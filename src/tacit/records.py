@@ -14,7 +14,7 @@ from typing import Any
 import torch
 from jaxtyping import Float
 from pydantic import BaseModel, ConfigDict, ValidationError
-from safetensors.torch import save_file
+from safetensors.torch import save
 
 from tacit.errors import InputError
 from tacit.training import Epoch, FitResult
@@ -78,11 +78,8 @@ def write_run(directory: Path, record: Record, result: FitResult) -> None:
         with (partial / "history.jsonl").open("w", encoding="utf-8") as lines:
             lines.writelines(json.dumps(_history_line(epoch)) + "\n" for epoch in result.history)
         tensors = {name: value.detach().cpu().contiguous() for name, value in model.state_dict().items()}
-        save_file(
-            tensors,
-            partial / "model.safetensors",
-            metadata={"format": str(FORMAT), "tacit": version("tacit")},
-        )
+        metadata = {"format": str(FORMAT), "tacit": version("tacit")}
+        (partial / "model.safetensors").write_bytes(save(tensors, metadata))
         (partial / "figures").mkdir()
         (partial / "record.json").write_text(record.model_dump_json(indent=2) + "\n", encoding="utf-8")
         partial.rename(directory)

@@ -31,6 +31,7 @@ def fit(
 ) -> FitResult:
     """Train one replica per seed on the device the data is on, and keep the best by validation loss.
 
+    The model is trained in place: it moves to the data's device and type and ends with the best replica's parameters.
     ``start_at_model`` starts every replica at the model's present parameters instead of fresh random ones.
     ``monitor`` sees the edge probabilities of all replicas after each epoch and returns numbers to record.
     Ctrl-C ends the training; what was learned up to then is returned, with ``interrupted`` set.

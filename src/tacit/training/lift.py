@@ -22,7 +22,7 @@ LiftName = Literal["auto", "loop", "vmap"]
 Stack = dict[str, Tensor]  # by name, with a leading replica axis
 Batch = tuple[Tensor, Tensor, Tensor]  # inputs, targets and uniforms of one replica
 
-NO_COMPILER = "torch.compile is not usable here, so training runs eagerly, several times slower"
+NO_COMPILER = "torch.compile is not usable here, so training runs eagerly, several times slower; g++ would help"
 
 
 class LiftedGradient:
