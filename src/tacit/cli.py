@@ -207,7 +207,7 @@ def _print_demo(result: "Demo") -> None:
         table.add_row(
             run.record.title,
             f"{metrics['edge_prob_mae']:.4f}",
-            f"{paper['edge_prob_mae']:.3f}",
+            f"{paper['edge_prob_mae']:.3f}" if paper else "-",
             f"{optimal['edge_prob_mae']:.4f}",
             *(f"{source[key]:.4f}" for key in ("point_mae", "point_mse") for source in (metrics, optimal)),
             f"{run.record.timings['train_seconds']:.1f} s",
