@@ -232,6 +232,13 @@ def test_python_m_tacit_and_ctrl_c_keep_what_was_learned(tmp_path):
     assert not (tmp_path / "out" / "joint").exists()
 
 
+def test_no_command_shows_the_help(capsys):
+    assert call() == 2
+    printed = capsys.readouterr()
+    assert "Commands:" in printed.out
+    assert printed.err == ""
+
+
 def test_help_does_not_import_torch():
     code = "import sys; from tacit.cli import main\ntry: main(['demo', '--help'])\nexcept SystemExit: pass\n"
     code += "assert 'torch' not in sys.modules, 'torch was imported'"

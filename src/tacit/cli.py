@@ -22,7 +22,6 @@ if TYPE_CHECKING:
 
 app = typer.Typer(
     add_completion=False,
-    no_args_is_help=True,
     rich_markup_mode=None,
     pretty_exceptions_enable=False,
     help="Learns the graph that data does not show, and says how sure it is.",
@@ -59,6 +58,7 @@ class Method(StrEnum):
 
 @app.callback(invoke_without_command=True)
 def tacit(
+    context: typer.Context,
     version: Annotated[bool, typer.Option("--version", help="Print the version and exit.")] = False,
 ) -> None:
     """Learns the graph that data does not show, and says how sure it is."""
@@ -67,9 +67,12 @@ def tacit(
 
         print(f"tacit {__version__}")
         raise typer.Exit
+    if context.invoked_subcommand is None:
+        print(context.get_help())
+        raise typer.Exit(2)
 
 
-@app.command()
+@app.command(short_help="Learn the paper's system and draw a report.")
 def demo(
     method: Annotated[Method, typer.Option(help="node: our default; paper: the paper's own settings.")] = Method.node,
     out: Annotated[Path | None, typer.Option(help="New directory for the results. [default: runs/demo-N]")] = None,
@@ -106,7 +109,7 @@ def demo(
         raise typer.Exit(1)
 
 
-@app.command()
+@app.command(short_help="Draw a run's page and figures again.")
 def report(
     run: Annotated[Path, typer.Argument(help="A directory that tacit wrote.")],
     quiet: Quiet = False,
