@@ -58,7 +58,6 @@ class Method(StrEnum):
 
 @app.callback(invoke_without_command=True)
 def tacit(
-    context: typer.Context,
     version: Annotated[bool, typer.Option("--version", help="Print the version and exit.")] = False,
 ) -> None:
     """Learns the graph that data does not show, and says how sure it is."""
@@ -67,9 +66,6 @@ def tacit(
 
         print(f"tacit {__version__}")
         raise typer.Exit
-    if context.invoked_subcommand is None:
-        print(context.get_help())
-        raise typer.Exit(2)
 
 
 @app.command(short_help="Learn the paper's system and draw a report.")
@@ -130,8 +126,10 @@ def report(
 
 def main(arguments: list[str] | None = None) -> None:
     """Run the command and exit with its code."""
+    arguments = sys.argv[1:] if arguments is None else arguments
     try:
-        code = app(arguments, standalone_mode=False)
+        code = app(arguments or ["--help"], standalone_mode=False)
+        code = code if arguments else 2  # no command: the help, but nothing was done
     except (InputError, UsageError) as error:
         code = _complain(_usage_text(error), 2)
     except (TrainingError, OSError, CommandError) as error:
