@@ -31,6 +31,7 @@ app = typer.Typer(
 UsageError: type[Exception] = typer.BadParameter.__bases__[0]
 CommandError: type[Exception] = UsageError.__bases__[0]
 
+STOPPED = "stopped by the user"
 EXPLANATION = """
 edge error: mean absolute error of the edge probabilities, beside the paper's
 and that of an oracle that sees every hidden graph. MAE, MSE: point predictions
@@ -130,12 +131,13 @@ def main(arguments: list[str] | None = None) -> None:
     try:
         code = app(arguments or ["--help"], standalone_mode=False)
         code = code if arguments else 2  # no command: the help, but nothing was done
+        code = _complain(STOPPED, 1) if code == 130 else code  # what newer typers make of Ctrl-C
     except (InputError, UsageError) as error:
         code = _complain(_usage_text(error), 2)
     except (TrainingError, OSError, CommandError) as error:
         code = _complain(str(error), 1)
     except (KeyboardInterrupt, typer.Abort):
-        code = _complain("stopped by the user", 1)
+        code = _complain(STOPPED, 1)
     sys.exit(code if isinstance(code, int) else 0)
 
 

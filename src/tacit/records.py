@@ -5,7 +5,8 @@ import json
 import os
 import platform
 import shutil
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import asdict
 from importlib.metadata import version
 from pathlib import Path
@@ -65,6 +66,27 @@ def describe_device(device: torch.device) -> str:
     if device.type == "cuda":
         return f"cuda ({torch.cuda.get_device_name(device)})"
     return f"cpu ({torch.get_num_threads()} threads)"
+
+
+@contextmanager
+def new_directory(directory: Path) -> Iterator[None]:
+    """Make a directory for results before the work begins; take it away again if the work fails and left it empty.
+
+    One that holds anything is refused: a run is never written over.
+    """
+    try:
+        if directory.exists() and (not directory.is_dir() or any(directory.iterdir())):
+            raise InputError(f"out needs a new or empty directory, got {directory}, which exists; choose another --out")
+        made = not directory.exists()
+        directory.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise InputError(f"out needs a directory that can be made, got {directory} ({error.strerror})") from None
+    try:
+        yield
+    except BaseException:
+        if made and not any(directory.iterdir()):
+            directory.rmdir()
+        raise
 
 
 def write_run(directory: Path, record: Record, result: FitResult) -> None:

@@ -24,13 +24,13 @@ class SymmetricGCN(nn.Module):
 
 def test_hop_predictor_is_local(rng):
     predictor = HopPredictor.random(3, 4, generator=rng)
-    check_locality(predictor, torch.randn(4, 12, 4, generator=rng), 3, generator=rng)
+    check_locality(predictor, 12, 4, 3, generator=rng)
 
 
 def test_fewer_hops_than_true_are_found_out(rng):
     predictor = HopPredictor.random(3, 4, generator=rng)
     with pytest.raises(InputError, match=r"declares num_hops=2 and its output at node \d+ changed with edge"):
-        check_locality(predictor, torch.randn(4, 12, 4, generator=rng), 2, generator=rng)
+        check_locality(predictor, 12, 4, 2, generator=rng)
 
 
 @pytest.mark.parametrize("nodes", [3, 12, 40])
@@ -38,6 +38,24 @@ def test_symmetric_normalisation_is_refused(rng, nodes):
     model = LatentGraphModel(BernoulliGraph.uniform(nodes, generator=rng), SymmetricGCN(), EnergyScore(scope="node"))
     with pytest.raises(InputError, match=r'needs a local predictor, but SymmetricGCN .* use credit="global"'):
         model.check(torch.randn(4, nodes, 4, generator=rng), torch.zeros(4, nodes, 1))
+
+
+def test_data_of_zeros_does_not_empty_the_check(rng):
+    model = LatentGraphModel(BernoulliGraph.uniform(12, generator=rng), SymmetricGCN(), EnergyScore(scope="node"))
+    with pytest.raises(InputError, match="needs a local predictor"):
+        model.check(torch.zeros(4, 12, 4), torch.zeros(4, 12, 1))
+
+
+class Deaf(nn.Module):
+    num_hops = 1
+
+    def forward(self, inputs, graphs):
+        return inputs[:, None, :, :1].expand(-1, graphs.shape[1], -1, -1)
+
+
+def test_a_predictor_that_no_edge_changes_is_refused(rng):
+    with pytest.raises(InputError, match="no edge changed the output of Deaf for random inputs"):
+        check_locality(Deaf(), 6, 4, 1, generator=rng)
 
 
 def test_symmetric_normalisation_is_fine_with_global_credit(rng):

@@ -1,3 +1,4 @@
+import itertools
 import math
 
 import pytest
@@ -80,6 +81,30 @@ def test_equal_samples_have_finite_gradients(name, scope):
     samples = torch.zeros(2, 4, 3, 1, requires_grad=True)
     LOSSES[name](scope=scope)(samples, torch.zeros(2, 3, 1)).value.sum().backward()
     assert torch.isfinite(samples.grad).all()
+
+
+@pytest.mark.parametrize("name", LOSSES)
+@pytest.mark.parametrize("scope", ["node", "joint"])
+def test_nan_is_never_a_score(name, scope):
+    samples = torch.zeros(1, 4, 2, 1)
+    samples[0, 1, 0, 0] = torch.nan
+    assert LOSSES[name](scope=scope)(samples, torch.zeros(1, 2, 1)).value.isnan().any()
+
+
+@pytest.mark.parametrize("name", LOSSES)
+@pytest.mark.parametrize("scope", ["node", "joint"])
+def test_leave_one_out_baseline_equals_the_loop(batch, name, scope):
+    """2c (mean of k over ordered pairs without s, minus mean of k(y, y_t) over t != s)."""
+    samples, targets = batch
+    weight = 0.5 if name == "energy" else 1.0
+    baseline = LOSSES[name](scope=scope)(samples, targets).baseline
+    parts = [slice(i, i + 1) for i in range(3)] if scope == "node" else [slice(0, 3)]
+    for (unit, part), s in itertools.product(enumerate(parts), range(5)):
+        others = [samples[0, t, part] for t in range(5) if t != s]
+        spread = [PLAIN[name](a, b) for a, b in itertools.permutations(others, 2)]
+        data = [PLAIN[name](targets[0, part], a) for a in others]
+        expected = 2 * weight * (sum(spread) / len(spread) - sum(data) / len(data))
+        assert float(baseline[0, s, unit]) == pytest.approx(expected, abs=1e-12)
 
 
 def test_errors_name_argument_need_value_and_remedy(batch, unchecked):

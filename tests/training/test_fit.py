@@ -92,12 +92,7 @@ def test_training_finds_a_small_graph(system, pairs):
 
 
 def test_average_is_the_mean_of_the_last_iterates(system, pairs):
-    """With no averaging the last step is kept; averaging everything from a constant gives that constant."""
-    settings = {"epochs": 2, "batch_size": 64, "schedule": StepDecay(1e-9, 1e-9)}
-    mean = run(system, pairs, (0,), "loop", FitSettings(average_fraction=1.0, **settings))
-    last = run(system, pairs, (0,), "loop", FitSettings(average_fraction=0.0, **settings))
-    for name, value in mean.parameters.items():
-        assert torch.allclose(value, last.parameters[name], atol=1e-6)
+    """The mean over all steps of the probabilities, taken down on the way; with a fraction of 0 the last step is kept."""
     steps = []
     moving = FitSettings(epochs=1, batch_size=64, average_fraction=1.0)
     averaged = run(system, pairs, (0,), "loop", moving)
@@ -117,6 +112,8 @@ def test_average_is_the_mean_of_the_last_iterates(system, pairs):
         ReplicaState.update = original
     expected = torch.stack(steps).mean(0)
     assert torch.allclose(torch.sigmoid(averaged.parameters["graph.edge_logits"]), expected, atol=1e-12)
+    last = run(system, pairs, (0,), "loop", FitSettings(epochs=1, batch_size=64, average_fraction=0.0))
+    assert torch.allclose(torch.sigmoid(last.parameters["graph.edge_logits"]), steps[-1], atol=1e-12)
 
 
 def test_fixed_entries_and_known_psi_stay(system, pairs):
@@ -157,6 +154,42 @@ def test_a_loss_that_becomes_nan_stops_the_run_and_says_where(system, pairs):
         fit(model, train, calm, FitSettings(epochs=2, batch_size=32), compile=False)
 
 
+class TurnsNaN(HopPredictor):
+    """Its weights become NaN after the first step: the square root of a negative number, with no error."""
+
+    def forward(self, inputs, graphs):
+        return super().forward(inputs, graphs) + (0.5 - self.hop_weights.abs().max()).sqrt() * 0
+
+
+def test_weights_that_become_nan_stop_the_run_too(system, pairs):
+    model = make(system)
+    model.predictor = TurnsNaN(torch.full((2, 4, 1), 0.4999))
+    with pytest.raises(TrainingError, match="became nan"):
+        fit(
+            model,
+            pairs.train,
+            pairs.validation,
+            FitSettings(epochs=1, batch_size=16),
+            compile=False,
+            start_at_model=True,
+        )
+
+
+def test_adam_and_the_predictor_s_own_rate(system, pairs):
+    """One step of Adam moves every entry by its rate, whatever the gradient: lr for theta, a tenth for psi."""
+    settings = FitSettings(
+        epochs=1, batch_size=320, schedule=StepDecay(0.01, 0.01), average_fraction=0, predictor_rate=0.1
+    )
+    model = make(system)
+    start = {name: value.detach().double().clone() for name, value in model.named_parameters()}
+    result = fit(model, pairs.train, pairs.validation, settings, compile=False, start_at_model=True)
+    assert result.steps == 1
+    for name, rate in (("graph.edge_logits", 0.01), ("predictor.hop_weights", 0.001)):
+        moved = (result.parameters[name][0] - start[name]).abs()
+        assert torch.allclose(moved, torch.full_like(moved, rate), rtol=1e-3)
+    assert FitSettings().adam_betas == (0.9, 0.99)
+
+
 @pytest.mark.parametrize("stop_at", [1, 25])
 def test_ctrl_c_keeps_what_was_learned(system, pairs, stop_at):
     def interrupt(progress):
@@ -193,7 +226,9 @@ def test_errors(system, pairs, unchecked):
     with pytest.raises(
         InputError, match="inputs needs 4 nodes like the graph, got 3; build the graph with num_nodes=3"
     ):
-        fit(make(system), other, pairs.validation, compile=False)
+        fit(make(system), other, other, compile=False)
+    with pytest.raises(InputError, match=r"validation inputs need to be like those of train, .* got \(\(3, 4\)"):
+        fit(make(system), pairs.train, other, compile=False)
     with pytest.raises(InputError, match="seeds needs at least one seed"):
         fit(make(system), pairs.train, pairs.validation, seeds=())
     with pytest.raises(

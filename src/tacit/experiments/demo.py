@@ -10,12 +10,12 @@ from torch import nn
 
 from tacit.config import DemoConfig, SystemConfig
 from tacit.data import Split
-from tacit.errors import InputError
 from tacit.evaluation import edge_prob_errors, predictive_metrics
 from tacit.graph import BernoulliGraph
+from tacit.interrupts import deferred_interrupts
 from tacit.predictors import HopPredictor
 from tacit.randomness import generator_for
-from tacit.records import Record, Run, describe_device, read_run, versions, write_run
+from tacit.records import Record, Run, describe_device, new_directory, read_run, versions, write_run
 from tacit.report import draw_figures, write_page
 from tacit.shapes import EdgeProbs
 from tacit.systems import CommunitySystem
@@ -55,9 +55,22 @@ def run_demo(
     listener: Listener | None = None,
 ) -> Demo:
     """Run the job and write ``known/``, ``joint/`` and ``report.html`` under a new or empty directory."""
-    require_new(directory)
     listener = listener or Listener()
     system = config.system.build()
+    config.training.build(), _model(config, system.true_predictor(), system.true_graph())  # refuse before any work
+    with new_directory(directory):
+        return _run(system, config, directory, seed, device, command, listener)
+
+
+def _run(
+    system: CommunitySystem,
+    config: DemoConfig,
+    directory: Path,
+    seed: int,
+    device: torch.device,
+    command: str,
+    listener: Listener,
+) -> Demo:
     listener.stage(f"drawing {config.system.num_pairs:,} pairs of {system.num_nodes} nodes")
     pairs = system.generate(config.system.num_pairs, seed).to(device).split()
     listener.stage("computing the optimal values")
@@ -70,18 +83,20 @@ def run_demo(
             if interrupted:
                 break
             result = _train(name, system, config, pairs, seed, listener)
-            interrupted = result.interrupted
-            listener.stage(f"{TITLES[name]}: scoring on the test pairs")
-            record = _record(name, system, config, pairs, seed, command, result, optimal)
-            directory.mkdir(parents=True, exist_ok=True)
-            write_run(directory / name, record, result)
-            runs[name] = read_run(directory / name)
+            with deferred_interrupts() as held:
+                listener.stage(f"{TITLES[name]}: scoring on the test pairs")
+                record = _record(name, system, config, pairs, seed, command, result, optimal)
+                write_run(directory / name, record, result)
+                runs[name] = read_run(directory / name)
+            interrupted = result.interrupted or bool(held)
     except KeyboardInterrupt:  # between two fits: what is finished is kept
         if not runs:
             raise
         interrupted = True
-    listener.stage("drawing the report")
-    return Demo(runs, directory, draw_demo(directory, runs), complete=not interrupted)
+    with deferred_interrupts():
+        listener.stage("drawing the report")
+        report = draw_demo(directory, runs)
+    return Demo(runs, directory, report, complete=len(runs) == len(TITLES) and not result.interrupted)
 
 
 def draw_demo(directory: Path, runs: dict[str, Run] | None = None) -> Path:
@@ -100,12 +115,6 @@ def draw_run(directory: Path, run: Run | None = None) -> Path:
     draw_figures(run, directory / "figures")
     write_page([run], directory / "report.html", run.record.title)
     return directory / "report.html"
-
-
-def require_new(directory: Path) -> None:
-    """Refuse a directory that holds anything: a run is never written over."""
-    if directory.exists() and (not directory.is_dir() or any(directory.iterdir())):
-        raise InputError(f"out needs a new or empty directory, got {directory}, which exists; choose another --out")
 
 
 def oracle_edge_prob_mae(true_edge_probs: EdgeProbs, num_pairs: int) -> float:

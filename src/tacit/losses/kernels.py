@@ -25,12 +25,14 @@ class Kernel(Protocol):
 def safe_sqrt(values: Tensor) -> Tensor:
     """Return the square root, with derivative 0 instead of infinity at 0 (two equal samples have no direction).
 
+    NaN stays NaN: a broken prediction must not look like a perfect one.
+
     >>> zero = torch.zeros(1, requires_grad=True)
     >>> safe_sqrt(zero).backward(); zero.grad.item()
     0.0
     """
-    positive = values > 0
-    return torch.where(positive, torch.where(positive, values, 1.0).sqrt(), 0.0)
+    zero = values == 0
+    return torch.where(zero, 0.0, torch.where(zero, 1.0, values).sqrt())
 
 
 def _require_positive(name: str, value: float) -> None:

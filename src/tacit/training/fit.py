@@ -6,8 +6,12 @@ that R replicas together equal R fits alone.
 
 from collections.abc import Callable, Sequence
 
+import torch
+from torch import Tensor
+
 from tacit.data import Pairs
 from tacit.errors import InputError, require
+from tacit.interrupts import deferred_interrupts
 from tacit.training.lift import LiftedGradient, LiftName
 from tacit.training.loop import Loop, Monitor
 from tacit.training.model import LatentGraphModel
@@ -42,6 +46,11 @@ def fit(
         raise InputError(
             f"halve_after needs epochs up to epochs={settings.epochs}, got {settings.halve_after}; lower them"
         )
+    for name in ("inputs", "targets"):
+        expected, got = _kind(getattr(train, name)), _kind(getattr(validation, name))
+        require(
+            expected == got, f"validation {name} need to be like those of train, {expected}, got {got}; convert them"
+        )
     model = model.to(train.inputs.device, train.inputs.dtype)
     model.check(train.inputs, train.targets)
     state = ReplicaState.create(model, seeds, fresh=not start_at_model)
@@ -55,4 +64,9 @@ def fit(
         if loop.steps_done == 0:
             raise
         interrupted = True
-    return loop.finish(interrupted)
+    with deferred_interrupts():
+        return loop.finish(interrupted)
+
+
+def _kind(values: Tensor) -> tuple[tuple[int, ...], torch.dtype, torch.device]:
+    return tuple(values.shape[1:]), values.dtype, values.device

@@ -87,7 +87,8 @@ class LatentGraphModel(nn.Module):
             f"got {tuple(samples.shape)}; see tacit.predictors.protocol for an example",
         )
         if isinstance(self.estimator.credit, ReceptiveFieldCredit):
-            check_locality(self.predictor, inputs, self.estimator.credit.num_hops, generator=generator)
+            hops = self.estimator.credit.num_hops
+            check_locality(self.predictor, nodes, inputs.shape[2], hops, generator=generator)
 
 
 def _choose_credit(credit: CreditName, loss: Loss, predictor: nn.Module) -> GlobalCredit | ReceptiveFieldCredit:

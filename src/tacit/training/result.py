@@ -42,7 +42,8 @@ class Replica:
 class FitResult:
     """The trained model (the replica with the lowest validation loss) and how it came about.
 
-    ``parameters`` holds those of all replicas, stacked; ``train_seconds`` leaves ``compile_seconds`` out.
+    ``parameters`` holds those of all replicas, stacked (of a dropped one, whatever they were left at);
+    ``train_seconds`` leaves ``compile_seconds`` out.
     """
 
     model: LatentGraphModel

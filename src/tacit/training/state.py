@@ -45,12 +45,11 @@ class ReplicaState:
             value.grad = gradients[name].contiguous()  # fused Adam reads memory in order, whatever the strides
             group["lr"] = rate if name.startswith("graph.") else rate * settings.predictor_rate
         self.optimizer.step()
-        if averaging:
-            self.averaged_steps += 1
-            for name, value in self.parameters.items():
-                shown = _shown(name, value)
-                average = self.averages.setdefault(name, torch.zeros_like(shown))
-                average += (shown - average) / self.averaged_steps
+        if averaging:  # all averages at once, so that Ctrl-C finds either the old or the new ones
+            shown = {name: _shown(name, value) for name, value in self.parameters.items()}
+            old, count = self.averages or shown, self.averaged_steps + 1
+            new = {name: old[name] + (value - old[name]) / count for name, value in shown.items()}
+            self.averages, self.averaged_steps = new, count
 
     def averaged(self) -> Stack:
         """Return the averaged parameters, or the present ones when nothing was averaged."""
