@@ -51,6 +51,16 @@ def test_bad_files_are_one_clear_line(tmp_path, text, message):
     assert "\n" not in str(caught.value).replace(str(path), "")
 
 
+@pytest.mark.parametrize("schedule", ["step", "cosine"])
+def test_rates_that_do_not_fit_are_named_as_in_the_file(schedule):
+    for final in (0.0, 0.5) if schedule == "step" else (0.5,):
+        config = override(DemoConfig(), {"training": {"schedule": schedule, "final_learning_rate": final}})
+        with pytest.raises(
+            InputError, match=r"final_learning_rate in \[training\] needs to be .* got 0.*pass for example"
+        ):
+            config.training.build()
+
+
 def test_missing_file(tmp_path):
     with pytest.raises(InputError, match=r"config needs a readable file, got .*none.toml \(No such file"):
         load_config(tmp_path / "none.toml", DemoConfig())

@@ -82,6 +82,13 @@ class TrainingConfig(_Closed):
 
     def build(self) -> FitSettings:
         """Return the settings of a fit with several replicas."""
+        first, final = self.learning_rate, self.final_learning_rate
+        lowest = "above 0" if self.schedule == "step" else "at least 0"
+        if final > first or (self.schedule == "step" and final == 0):
+            raise InputError(
+                f"final_learning_rate in [training] needs to be {lowest} and at most learning_rate={first} "
+                f"with schedule '{self.schedule}', got {final}; pass for example {first / 5:g}"
+            )
         return FitSettings(
             epochs=self.epochs,
             batch_size=self.batch_size,

@@ -13,8 +13,8 @@ class Display:
     """Show stages and training progress on standard error, until the ``with`` block ends."""
 
     def __init__(self, *, quiet: bool) -> None:
-        self.quiet = quiet
-        self.interactive = sys.stderr.isatty()
+        self.quiet = quiet or sys.stderr is None
+        self.interactive = not self.quiet and sys.stderr.isatty()
         self._text, self._start, self._last = "", time.monotonic(), ""
         self._stop = threading.Event()
         self._bar: Any = None
@@ -73,9 +73,12 @@ class Display:
             self._say(self._text)
 
     def _say(self, text: str) -> None:
-        if text:
+        if text and not self.quiet:
             stamp = f"{time.monotonic() - self._start:5.0f} s  "
-            print(stamp + text + (" ..." if text == self._last else ""), file=sys.stderr, flush=True)
+            try:
+                print(stamp + text + (" ..." if text == self._last else ""), file=sys.stderr, flush=True)
+            except (OSError, ValueError):  # nobody listens any more: the job goes on
+                self.quiet = True
             self._last = text
 
 

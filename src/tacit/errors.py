@@ -25,6 +25,18 @@ def did_you_mean(word: str, known: Iterable[str]) -> str:
     return f"; did you mean '{near[0]}'?" if near else f"; known are {', '.join(known)}"
 
 
+def require_whole(name: str, value: object, low: int = 1) -> None:
+    """Raise :class:`InputError` unless ``value`` is a whole number of at least ``low``.
+
+    >>> require_whole("epochs", 2.5)
+    Traceback (most recent call last):
+    ...
+    tacit.errors.InputError: epochs needs to be a whole number of at least 1, got 2.5
+    """
+    if not isinstance(value, int) or isinstance(value, bool) or value < low:
+        raise InputError(f"{name} needs to be a whole number of at least {low}, got {value!r}")
+
+
 def require(condition: bool, message: str) -> None:
     """Raise :class:`InputError` with ``message`` unless ``condition`` holds."""
     if not condition:

@@ -14,7 +14,7 @@ from typing import Any
 
 import torch
 from jaxtyping import Float
-from pydantic import BaseModel, ConfigDict, ValidationError
+from pydantic import BaseModel, ConfigDict, ValidationError, model_validator
 from safetensors.torch import save
 
 from tacit.errors import InputError
@@ -22,6 +22,8 @@ from tacit.training import Epoch, FitResult
 
 FORMAT = 1
 EDGE_COLUMNS = ("source", "target", "probability", "std_error", "low", "high", "identifiable")
+PAGE_METRICS = {"point_mae", "point_mse", "distribution_loss"}
+PAGE_TIMINGS = {"train_seconds", "steps"}
 LIBRARIES = ("tacit", "torch", "numpy", "safetensors")
 
 
@@ -47,6 +49,18 @@ class Record(BaseModel):
     true_edge_probs: list[list[float]] | None = None
     warnings: list[str] = []
 
+    @model_validator(mode="after")
+    def _complete(self) -> "Record":
+        """Hold what every table and page shows."""
+        for name, values, needed in (("metrics", self.metrics, PAGE_METRICS), ("timings", self.timings, PAGE_TIMINGS)):
+            if not needed <= set(values):
+                raise ValueError(f"{name} lacks {', '.join(sorted(needed - set(values)))}")
+        nodes = len(self.node_names)
+        truth = self.true_edge_probs
+        if truth is not None and [len(row) for row in truth] != [nodes] * nodes:
+            raise ValueError(f"true_edge_probs is not {nodes} x {nodes}")
+        return self
+
 
 class Run(BaseModel):
     """A run directory, read back."""
@@ -54,6 +68,16 @@ class Run(BaseModel):
     record: Record
     edge_probs: list[list[float]]
     history: list[dict[str, Any]]
+
+    @model_validator(mode="after")
+    def _regular(self) -> "Run":
+        """Hold an entry per replica in every line of the history."""
+        replicas = len(self.record.replicas)
+        for number, line in enumerate(self.history, 1):
+            lists = [value for value in line.values() if isinstance(value, list)]
+            if "epoch" not in line or not lists or any(len(value) != replicas for value in lists):
+                raise ValueError(f"history.jsonl line {number} is not that of an epoch of {replicas} replicas")
+        return self
 
 
 def versions() -> dict[str, str]:
@@ -123,10 +147,14 @@ def write_edges(path: Path, edge_probs: Float[torch.Tensor, "node node"], node_n
 def read_run(directory: Path) -> Run:
     """Read a run directory back; a missing or foreign file is an :class:`InputError`."""
     try:
-        record = Record.model_validate_json((directory / "record.json").read_text(encoding="utf-8"))
+        text = (directory / "record.json").read_text(encoding="utf-8")
+        found = json.loads(text).get("format", FORMAT)
+        if found != FORMAT:
+            raise InputError(f"{directory} has format {found}, this tacit reads format {FORMAT}; run it again")
+        record = Record.model_validate_json(text)
         lines = (directory / "history.jsonl").read_text(encoding="utf-8").splitlines()
-        history = [json.loads(line) for line in lines]
         edge_probs = _read_edges(directory / "edges.csv", record.node_names)
+        return Run(record=record, edge_probs=edge_probs, history=[json.loads(line) for line in lines])
     except OSError as error:
         raise InputError(
             f"{directory} needs to be a run directory, but {Path(str(error.filename)).name} cannot be read "
@@ -134,18 +162,24 @@ def read_run(directory: Path) -> Run:
         ) from None
     except ValidationError as error:
         first = error.errors()[0]
-        where = ".".join(str(part) for part in first["loc"]) or "the file"
-        raise InputError(f"record.json in {directory} is not a tacit record ({where}: {first['msg']})") from None
-    except (ValueError, KeyError) as error:
+        where = ".".join(str(part) for part in first["loc"])
+        raise InputError(
+            f"{directory} holds a damaged run ({where}{': ' if where else ''}{first['msg']}); run the command again"
+        ) from None
+    except InputError:
+        raise
+    except (ValueError, KeyError, AttributeError, TypeError) as error:
         raise InputError(f"{directory} holds a damaged run ({error}); run the command again") from None
-    if record.format != FORMAT:
-        raise InputError(f"{directory} has format {record.format}, this tacit reads format {FORMAT}; run it again")
-    return Run(record=record, edge_probs=edge_probs, history=history)
 
 
 def _read_edges(path: Path, node_names: Sequence[str]) -> list[list[float]]:
     with path.open(newline="", encoding="utf-8") as file:
         probability = {(row["target"], row["source"]): float(row["probability"]) for row in csv.DictReader(file)}
+    missing = [
+        f"{source} -> {target}" for target in node_names for source in node_names if (target, source) not in probability
+    ]
+    if missing:
+        raise ValueError(f"edges.csv lacks {len(missing)} edges, the first {missing[0]}")
     return [[probability[target, source] for source in node_names] for target in node_names]
 
 

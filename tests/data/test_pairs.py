@@ -41,10 +41,12 @@ def test_errors(unchecked):
         Pairs(good, good[:3])
     with pytest.raises(InputError, match=r"inputs needs shape \(pairs, nodes, channels\), got \(3, 2\)"):
         Pairs(good[0], good)
-    with pytest.raises(InputError, match=r"inputs needs a tensor of floats, got torch.int64; use torch.as_tensor"):
+    with pytest.raises(InputError, match=r"inputs needs a tensor of floats .*, got torch.int64; use torch.as_tensor"):
         Pairs(good.long(), good)
-    with pytest.raises(InputError, match=r"targets needs a tensor of floats, got float64; use torch.as_tensor"):
+    with pytest.raises(InputError, match=r"targets needs a tensor of floats .*, got float64; use torch.as_tensor"):
         Pairs(good, good.double().numpy())
+    with pytest.raises(InputError, match=r"inputs needs a tensor of floats .*, got torch.bfloat16"):
+        Pairs(good.bfloat16(), good)
     with pytest.raises(InputError, match=r"need one type, got torch.float32 and torch.float64"):
         Pairs(good, good.double())
     with pytest.raises(InputError, match="at least one pair in each part"):

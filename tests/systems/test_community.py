@@ -22,6 +22,21 @@ def test_the_paper_s_graph():
     assert int(((probs > 0) & touching).sum()) == 14  # the entries the paper's misconfigured experiment holds fixed
 
 
+def test_the_paper_s_constants():
+    """Table of the paper's appendix: theta* = 3/4, sigma_x = 1.5, N = 12, psi_1, psi_2."""
+    system = CommunitySystem()
+    assert system.input_scale == 1.5
+    assert (
+        system.hop_weights[..., 0].tolist() == torch.tensor([[0.3, -0.2, 0.1, -0.2], [-0.3, 0.1, 0.2, -0.1]]).tolist()
+    )
+    edges = {(0, 1), (1, 2), (3, 4), (1, 3), (2, 4), (4, 5), (0, 3), (1, 4), (3, 5)}
+    edges |= {(i + 6, j + 6) for i, j in edges} | {(5, 6)} | {(i, i) for i in range(12)}
+    expected = torch.zeros(12, 12)
+    for i, j in edges:
+        expected[i, j] = expected[j, i] = 0.75
+    assert torch.equal(system.true_edge_probs, expected)
+
+
 def test_pairs_depend_on_the_seed_alone():
     system = CommunitySystem()
     first, again, other = system.generate(50, 1), system.generate(50, 1), system.generate(50, 2)
@@ -36,6 +51,11 @@ def test_own_theta_hops_and_scale():
     assert pairs.inputs.std().item() == pytest.approx(2.0, rel=0.02)
     expected = torch.tanh(pairs.inputs @ system.hop_weights.sum(0))  # self-loops only: every hop stays at home
     assert torch.allclose(pairs.targets, expected, atol=1e-6)
+
+
+def test_double_precision():
+    system = CommunitySystem(community_edge_probs().double(), CommunitySystem().hop_weights.double())
+    assert system.generate(10).targets.dtype == torch.float64
 
 
 def test_optimal_values_of_the_paper_s_system():
@@ -53,11 +73,11 @@ def test_optimal_values_of_the_paper_s_system():
 
 
 def test_errors(unchecked):
-    with pytest.raises(InputError, match="num_communities needs to be at least 1, got 0"):
+    with pytest.raises(InputError, match="num_communities needs to be a whole number of at least 1, got 0"):
         community_edge_probs(0)
     with pytest.raises(InputError, match=r"edge_prob needs to be in \[0, 1\], got 1.2"):
         community_edge_probs(2, 1.2)
     with pytest.raises(InputError, match="input_scale needs to be positive, got 0"):
         CommunitySystem(input_scale=0.0)
-    with pytest.raises(InputError, match="num_pairs needs to be at least 1, got 0"):
+    with pytest.raises(InputError, match="num_pairs needs to be a whole number of at least 1, got 0"):
         CommunitySystem().generate(0)

@@ -58,6 +58,33 @@ def test_replicas_together_equal_each_alone(system, pairs, lift, choices):
     assert spread > 1e-2, "replicas would all be the same"
 
 
+class NotLiftable(HopPredictor):
+    def forward(self, inputs, graphs):
+        return super().forward(inputs, graphs) * (1.0 if inputs.amax().item() > -1e9 else 0.0)
+
+
+def test_a_predictor_that_cannot_be_lifted_is_looped_with_the_same_result(system, pairs):
+    settings = FitSettings(epochs=1, batch_size=64)
+    results = {}
+    for lift in ("vmap", "loop"):
+        model = make(system, known=True)
+        model.predictor = NotLiftable(system.hop_weights)
+        results[lift] = fit(model, pairs.train, pairs.validation, settings, seeds=SEEDS, lift=lift, compile=False)
+    assert results["vmap"].warnings[0].startswith("the predictor cannot be lifted by vmap, so replicas are trained in")
+    assert results["loop"].warnings == []
+    for name, value in results["vmap"].parameters.items():
+        assert torch.equal(value, results["loop"].parameters[name])
+
+
+def test_vmap_is_taken_when_asked_for(system, pairs, monkeypatch):
+    import tacit.training.lift
+
+    lifted = []
+    monkeypatch.setattr(tacit.training.lift, "vmap", lambda f: lifted.append(f) or torch.func.vmap(f))
+    run(system, pairs, SEEDS, "vmap", FitSettings(epochs=1, batch_size=64))
+    assert lifted
+
+
 @pytest.mark.parametrize("lift", ["loop", "vmap"])
 def test_dropping_bad_replicas_does_not_change_the_good_ones(system, pairs, lift):
     settings = FitSettings(epochs=3, batch_size=32, halve_after=(1, 2))
@@ -92,7 +119,7 @@ def test_training_finds_a_small_graph(system, pairs):
 
 
 def test_average_is_the_mean_of_the_last_iterates(system, pairs):
-    """The mean over all steps of the probabilities, taken down on the way; with a fraction of 0 the last step is kept."""
+    """The mean over all steps of the probabilities, noted on the way; with a fraction of 0 the last step is kept."""
     steps = []
     moving = FitSettings(epochs=1, batch_size=64, average_fraction=1.0)
     averaged = run(system, pairs, (0,), "loop", moving)
@@ -238,8 +265,8 @@ def test_errors(system, pairs, unchecked):
     with pytest.raises(InputError, match=r"halve_after needs epochs up to epochs=2, got \(3,\)"):
         fit(make(system), pairs.train, pairs.validation, FitSettings(epochs=2, halve_after=(3,)))
     for bad, match in (
-        ({"epochs": 0}, "epochs needs to be at least 1, got 0"),
-        ({"batch_size": 0}, "batch_size needs to be at least 1, got 0"),
+        ({"epochs": 0}, "epochs needs to be a whole number of at least 1, got 0"),
+        ({"batch_size": 0}, "batch_size needs to be a whole number of at least 1, got 0"),
         ({"average_fraction": 1.5}, r"average_fraction needs to be in \[0, 1\], got 1.5"),
         ({"predictor_rate": 0.0}, "predictor_rate needs to be positive, got 0.0"),
         ({"adam_betas": (0.9, 1.0)}, "adam_betas needs two numbers"),

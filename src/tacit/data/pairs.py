@@ -36,8 +36,9 @@ class Pairs:
     def __post_init__(self) -> None:
         for name, values in (("inputs", self.inputs), ("targets", self.targets)):
             require(
-                isinstance(values, Tensor) and values.is_floating_point(),
-                f"{name} needs a tensor of floats, got {getattr(values, 'dtype', type(values).__name__)}; "
+                isinstance(values, Tensor) and values.dtype in (torch.float32, torch.float64),
+                f"{name} needs a tensor of floats (float32 or float64), "
+                f"got {getattr(values, 'dtype', type(values).__name__)}; "
                 "use torch.as_tensor(values).float()",
             )
             require(

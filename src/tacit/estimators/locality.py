@@ -48,7 +48,7 @@ def check_locality(
     name = type(predictor).__name__
     if not bool(torch.isfinite(change).all() and change.max() > 0):
         raise InputError(
-            f"credit by receptive field needs a predictor that depends on the graph, but no edge changed the output "
+            "credit by receptive field needs a predictor that depends on the graph, but no edge changed the output "
             f'of {name} for random inputs; check it, or use credit="global"'
         )
     out_of_reach = reachability(graphs[None], num_hops - 1)[0, trials, :, row] == 0  # (flip, node)
@@ -56,7 +56,7 @@ def check_locality(
     if broken.any():
         trial, node = (int(i) for i in broken.nonzero()[0])
         raise InputError(
-            f"credit by receptive field needs a local predictor, but {name} declares num_hops={num_hops} and its "
-            f"output at node {node} changed with edge [{int(row[trial])}, {int(column[trial])}], which is out of reach; "
+            f"credit by receptive field needs a local predictor, but {name} declares num_hops={num_hops} and its output"
+            f" at node {node} changed with edge [{int(row[trial])}, {int(column[trial])}], which is out of reach; "
             'use credit="global", or correct num_hops'
         )

@@ -4,6 +4,7 @@ import torch
 from torch import Generator
 
 from tacit.data import Pairs
+from tacit.errors import require
 from tacit.evaluation.point import point_prediction
 from tacit.losses import EnergyScore, Loss
 from tacit.shapes import EdgeProbs
@@ -23,6 +24,11 @@ def edge_prob_errors(edge_probs: EdgeProbs, true_edge_probs: EdgeProbs) -> dict[
     >>> edge_prob_errors(torch.tensor([[0.5, 0.0], [0.0, 0.0]]), torch.zeros(2, 2))
     {'edge_prob_mae': 0.125, 'edge_prob_max_error': 0.5}
     """
+    require(
+        edge_probs.shape == true_edge_probs.shape,
+        f"true_edge_probs needs the shape of edge_probs, {tuple(edge_probs.shape)}, got {tuple(true_edge_probs.shape)};"
+        " pass the truth for the same nodes",
+    )
     error = (edge_probs.detach().double() - true_edge_probs.to(edge_probs.device).double()).abs()
     return {"edge_prob_mae": error.mean().item(), "edge_prob_max_error": error.max().item()}
 

@@ -11,7 +11,7 @@ from jaxtyping import Float
 from torch import Generator, Tensor, nn
 from torch.nn.functional import logsigmoid
 
-from tacit.errors import InputError, require
+from tacit.errors import InputError, require, require_whole
 from tacit.shapes import EdgeMask, EdgeProbs, Graphs, LogProb, RowLogProb, Uniforms
 
 # Where the paper starts (its appendix on the experimental set-up): few edges, none impossible.
@@ -50,8 +50,8 @@ class BernoulliGraph(nn.Module):
         if fixed is None:
             fixed = torch.zeros_like(edge_probs, dtype=torch.bool)
         require(
-            fixed.shape == edge_probs.shape,
-            f"fixed needs the shape of edge_probs, {tuple(edge_probs.shape)}, got {tuple(fixed.shape)}; "
+            isinstance(fixed, Tensor) and fixed.dtype == torch.bool and fixed.shape == edge_probs.shape,
+            f"fixed needs a tensor of booleans with the shape of edge_probs, {tuple(edge_probs.shape)}; "
             "pass one true or false per ordered pair of nodes",
         )
         self.initial_range = initial_range
@@ -69,7 +69,7 @@ class BernoulliGraph(nn.Module):
         high: float = INITIAL_PROBS[1],
     ) -> "BernoulliGraph":
         """Return a graph whose probabilities are drawn uniformly from (``low``, ``high``)."""
-        require(num_nodes >= 1, f"num_nodes needs to be at least 1, got {num_nodes}; pass the number of nodes")
+        require_whole("num_nodes", num_nodes)
         require(
             0 <= low <= high <= 1,
             f"low and high need 0 <= low <= high <= 1, got {low} and {high}; pass two probabilities in order",
@@ -104,7 +104,8 @@ class BernoulliGraph(nn.Module):
 
     def sample(self, num_graphs: int, *, num_pairs: int = 1, generator: Generator) -> Graphs:
         """Draw ``num_graphs`` graphs for each of ``num_pairs`` pairs."""
-        require(num_graphs >= 1, f"num_graphs needs to be at least 1, got {num_graphs}; raise num_graphs")
+        require_whole("num_graphs", num_graphs)
+        require_whole("num_pairs", num_pairs)
         shape = (num_pairs, num_graphs, self.num_nodes, self.num_nodes)
         logits = self.edge_logits
         return self.sample_from(torch.rand(shape, generator=generator, device=logits.device, dtype=logits.dtype))
@@ -132,6 +133,9 @@ class BernoulliGraph(nn.Module):
 
 
 def _require_probabilities(edge_probs: EdgeProbs) -> None:
+    if not isinstance(edge_probs, Tensor) or not edge_probs.is_floating_point():
+        kind = getattr(edge_probs, "dtype", type(edge_probs).__name__)
+        raise InputError(f"edge_probs needs a tensor of floats, got {kind}; use torch.as_tensor(values).float()")
     if edge_probs.ndim != 2 or edge_probs.shape[0] != edge_probs.shape[1]:
         raise InputError(
             f"edge_probs needs a square matrix, got shape {tuple(edge_probs.shape)}; "

@@ -65,6 +65,11 @@ class KernelScore:
                 f"{type(self).__name__} with baseline '{self.baseline}' needs num_graphs >= {self.min_graphs}, "
                 f"got {num_graphs}; raise num_graphs"
             )
+        if (samples.shape[0], *samples.shape[2:]) != tuple(targets.shape):
+            raise InputError(
+                f"samples {tuple(samples.shape)} (batch, graph, node, channel) and targets {tuple(targets.shape)} "
+                "(batch, node, channel) need the same batch, nodes and channels; check the predictor's output"
+            )
         pairwise = self.kernel(self._pairwise_squared_distance(samples))
         self_similarity = self.kernel(targets.new_zeros(()))
         row = (pairwise.sum(2) - self_similarity) / (num_graphs - 1)  # (batch, graph, unit)

@@ -7,7 +7,7 @@ import torch
 from jaxtyping import Float
 from torch import Generator, Tensor, nn
 
-from tacit.errors import require
+from tacit.errors import require, require_whole
 from tacit.graph import boolean_powers
 from tacit.shapes import Graphs, Inputs, Samples
 
@@ -28,6 +28,10 @@ class HopPredictor(nn.Module):
     def __init__(self, hop_weights: HopWeights) -> None:
         super().__init__()
         require(
+            isinstance(hop_weights, Tensor) and hop_weights.is_floating_point(),
+            "hop_weights needs a tensor of floats; use torch.as_tensor(values).float()",
+        )
+        require(
             hop_weights.ndim == 3 and hop_weights.numel() > 0,
             f"hop_weights needs shape (hops, in_channels, channels), got {tuple(hop_weights.shape)}; "
             "pass one matrix per hop",
@@ -42,7 +46,7 @@ class HopPredictor(nn.Module):
     def random(cls, num_hops: int, in_channels: int, channels: int = 1, *, generator: Generator) -> "HopPredictor":
         """Return a predictor with random weights."""
         for name, value in (("num_hops", num_hops), ("in_channels", in_channels), ("channels", channels)):
-            require(value >= 1, f"{name} needs to be at least 1, got {value}; raise {name}")
+            require_whole(name, value)
         predictor = cls(torch.zeros(num_hops, in_channels, channels, device=generator.device))
         predictor.load_state_dict(predictor.initial_parameters(generator))
         return predictor

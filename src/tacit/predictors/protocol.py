@@ -57,7 +57,7 @@ def initial_parameters(module: nn.Module, generator: Generator) -> dict[str, Ten
     if own is not None:
         return {name: value.detach() for name, value in own(generator).items()}
     fresh = copy.deepcopy(module)
-    with torch.random.fork_rng(devices=[]):
+    with torch.random.fork_rng(devices=range(torch.cuda.device_count())):
         torch.manual_seed(int(torch.randint(2**31, (), generator=generator, device=generator.device)))
         for layer in fresh.modules():
             reset = getattr(layer, "reset_parameters", None)

@@ -9,7 +9,7 @@ import torch
 from torch import Tensor
 
 from tacit.data import Pairs
-from tacit.errors import require
+from tacit.errors import require, require_whole
 from tacit.graph import BernoulliGraph
 from tacit.predictors import HopPredictor
 from tacit.randomness import generator_for
@@ -32,10 +32,7 @@ def community_edge_probs(num_communities: int = 2, edge_prob: float = 0.75) -> E
     >>> [int((community_edge_probs(c) > 0).sum()) for c in (2, 20)]
     [50, 518]
     """
-    require(
-        num_communities >= 1,
-        f"num_communities needs to be at least 1, got {num_communities}; raise num_communities",
-    )
+    require_whole("num_communities", num_communities)
     require(0 <= edge_prob <= 1, f"edge_prob needs to be in [0, 1], got {edge_prob}; pass a probability")
     starts = range(0, NODES_PER_COMMUNITY * num_communities, NODES_PER_COMMUNITY)
     edges = [(start + i, start + j) for start in starts for i, j in COMMUNITY_EDGES]
@@ -77,7 +74,7 @@ class CommunitySystem:
 
     def true_graph(self) -> BernoulliGraph:
         r"""Return the distribution $P_{\theta^*}$."""
-        return BernoulliGraph(self.true_edge_probs)
+        return BernoulliGraph(self.true_edge_probs.to(self.hop_weights.dtype))
 
     def true_predictor(self) -> HopPredictor:
         r"""Return $f_{\psi^*}$, its parameters known (not trainable)."""
@@ -87,11 +84,12 @@ class CommunitySystem:
 
     def generate(self, num_pairs: int, seed: int = 0) -> Pairs:
         """Draw pairs, each with a hidden graph of its own that is then forgotten."""
-        require(num_pairs >= 1, f"num_pairs needs to be at least 1, got {num_pairs}; raise num_pairs")
+        require_whole("num_pairs", num_pairs)
         generator = generator_for(seed, "system")
         graph, predictor = self.true_graph(), self.true_predictor()
         in_channels = self.hop_weights.shape[1]
-        inputs = self.input_scale * torch.randn(num_pairs, self.num_nodes, in_channels, generator=generator)
+        shape, dtype = (num_pairs, self.num_nodes, in_channels), self.hop_weights.dtype
+        inputs = self.input_scale * torch.randn(shape, generator=generator, dtype=dtype)
         chunks = torch.split(inputs, max(1, CHUNK_ENTRIES // self.num_nodes**2))
         targets = [
             predictor(chunk, graph.sample(1, num_pairs=len(chunk), generator=generator))[:, 0] for chunk in chunks

@@ -5,12 +5,13 @@ that R replicas together equal R fits alone.
 """
 
 from collections.abc import Callable, Sequence
+from typing import get_args
 
 import torch
 from torch import Tensor
 
 from tacit.data import Pairs
-from tacit.errors import InputError, require
+from tacit.errors import InputError, require, require_whole
 from tacit.interrupts import deferred_interrupts
 from tacit.training.lift import LiftedGradient, LiftName
 from tacit.training.loop import Loop, Monitor
@@ -41,7 +42,19 @@ def fit(
     Ctrl-C ends the training; what was learned up to then is returned, with ``interrupted`` set.
     """
     settings = settings or FitSettings()
-    require(len(seeds) >= 1, "seeds needs at least one seed, got none; pass for example seeds=(0,)")
+    for name, value, kind in (
+        ("train", train, Pairs),
+        ("validation", validation, Pairs),
+        ("settings", settings, FitSettings),
+    ):
+        require(isinstance(value, kind), f"{name} needs a {kind.__name__}, got {type(value).__name__}; build one")
+    require(
+        isinstance(seeds, Sequence) and len(seeds) >= 1 and len(set(seeds)) == len(seeds),
+        f"seeds needs at least one seed and no seed twice, got {seeds!r}; pass for example range(8)",
+    )
+    for seed in seeds:
+        require_whole("each of seeds", seed, 0)
+    require(lift in get_args(LiftName), f"lift needs one of {', '.join(get_args(LiftName))}, got '{lift}'; use 'auto'")
     if any(epoch > settings.epochs for epoch in settings.halve_after):
         raise InputError(
             f"halve_after needs epochs up to epochs={settings.epochs}, got {settings.halve_after}; lower them"

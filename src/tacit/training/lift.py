@@ -22,6 +22,7 @@ LiftName = Literal["auto", "loop", "vmap"]
 Stack = dict[str, Tensor]  # by name, with a leading replica axis
 Batch = tuple[Tensor, Tensor, Tensor]  # inputs, targets and uniforms of one replica
 
+NOT_LIFTED = "the predictor cannot be lifted by vmap, so replicas are trained in turn, slower on a GPU"
 NO_COMPILER = "torch.compile is not usable here, so training runs eagerly, several times slower; g++ would help"
 
 
@@ -39,8 +40,8 @@ class LiftedGradient:
         self.fallback: str | None = None
         self._names = [name for name, value in model.named_parameters() if value.requires_grad]
         self._frozen = [name for name in model.state_dict() if name not in self._names]
-        flat = _flat_gradient(model, self._names, self._frozen)
-        self._run = vmap(flat) if self.lifted else flat
+        self._flat = self._run = _flat_gradient(model, self._names, self._frozen)
+        self._untried = self.lifted
         self._pending = compile
         self._options = _compiler_options(model)
 
@@ -52,6 +53,9 @@ class LiftedGradient:
         ``batches`` may be made on the way: a loop asks for the next one when it has used the last.
         """
         stacks = [parameters[name] for name in self._names] + [frozen[name] for name in self._frozen]
+        if self._untried:
+            batches = list(batches)
+            self._try_to_lift(stacks, batches)
         if self.lifted:
             *gradients, losses = self._call(*stacks, *(torch.stack(parts) for parts in zip(*batches, strict=True)))
         else:
@@ -60,6 +64,16 @@ class LiftedGradient:
             ]
             *gradients, losses = (_spread(values, running, len(stacks[0])) for values in zip(*results, strict=True))
         return dict(zip(self._names, gradients, strict=True)), losses
+
+    def _try_to_lift(self, stacks: list[Tensor], batches: list[Batch]) -> None:
+        """Lift the step by ``vmap``; a predictor that cannot be lifted is looped, with the same results."""
+        self._untried = False
+        try:
+            vmap(self._flat)(*stacks, *(torch.stack(parts) for parts in zip(*batches, strict=True)))
+            self._run = vmap(self._flat)
+        except Exception as error:  # if the fault is the predictor's own, the loop below raises it again
+            self.lifted = False
+            self.fallback = f"{NOT_LIFTED} ({_first_line(error)})"
 
     def _call(self, *tensors: Tensor) -> tuple[Tensor, ...]:
         if self._pending:
@@ -82,9 +96,12 @@ class LiftedGradient:
                 compiled(*tensors)
             self._run = compiled
         except Exception as error:  # whatever the toolchain raises: the eager version is equal, only slower
-            reason = str(error).strip().splitlines() or [type(error).__name__]
-            self.fallback = f"{NO_COMPILER} ({reason[0][:120]})"
+            self.fallback = f"{NO_COMPILER} ({_first_line(error)})"
         self.compile_seconds = time.perf_counter() - start
+
+
+def _first_line(error: Exception) -> str:
+    return (str(error).strip() or type(error).__name__).splitlines()[0][:120]
 
 
 def _flat_gradient(model: LatentGraphModel, names: list[str], frozen: list[str]) -> Callable[..., tuple[Tensor, ...]]:

@@ -18,6 +18,7 @@ from tacit.training.result import Epoch, FitResult, Progress, Replica
 from tacit.training.settings import FitSettings
 from tacit.training.state import ReplicaState
 
+NOTICE_EVERY = 20  # steps between two losses shown
 Monitor = Callable[[Float[Tensor, "replica node node"]], dict[str, list[float]]]
 
 
@@ -84,7 +85,7 @@ class Loop:
         total_steps = steps * settings.epochs
         averaging_from = round((1 - settings.average_fraction) * total_steps)
         orders = [epoch_batches(len(self.train), self.batch_size, self.orders[r]) for r in running]
-        last = self.history[-1].train_loss[self.active[0]] if self.history else None
+        last = min(loss for loss in self.history[-1].train_loss if loss is not None) if self.history else None
         losses = []
         for step in range(steps):
             if on_progress is not None:
@@ -98,6 +99,8 @@ class Loop:
             self.state.update(grads, rate, settings, averaging=self.steps_done >= averaging_from)
             losses.append(pair_losses.mean(1))
             self.steps_done += 1
+            if step % NOTICE_EVERY == 0 and losses[-1].device.type == "cpu":  # elsewhere reading it would make it wait
+                last = losses[-1][self.active].min().item()
         by_step = torch.stack(losses).cpu()  # (step, replica): the only wait for the device in an epoch
         self._require_finite(by_step, f"the loss became {{value}} at epoch {epoch + 1}, step {{step}}")
         return by_step.mean(0)

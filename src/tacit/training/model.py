@@ -8,7 +8,7 @@ from typing import Literal
 import torch
 from torch import Generator, Tensor, nn
 
-from tacit.errors import InputError, require
+from tacit.errors import InputError, require, require_whole
 from tacit.estimators import GlobalCredit, ReceptiveFieldCredit, ScoreFunction, check_locality
 from tacit.graph import BernoulliGraph
 from tacit.losses import Loss
@@ -37,6 +37,8 @@ class LatentGraphModel(nn.Module):
         credit: CreditName = "auto",
     ) -> None:
         super().__init__()
+        _require_parts(graph, predictor, loss)
+        require_whole("num_graphs", num_graphs)
         require(
             num_graphs >= loss.min_graphs,
             f"{type(loss).__name__} needs num_graphs >= {loss.min_graphs} with this baseline, got {num_graphs}; "
@@ -89,6 +91,17 @@ class LatentGraphModel(nn.Module):
         if isinstance(self.estimator.credit, ReceptiveFieldCredit):
             hops = self.estimator.credit.num_hops
             check_locality(self.predictor, nodes, inputs.shape[2], hops, generator=generator)
+
+
+def _require_parts(graph: object, predictor: object, loss: object) -> None:
+    for name, value, kind, example in (
+        ("graph", graph, BernoulliGraph, "BernoulliGraph.uniform(12, generator=rng)"),
+        ("predictor", predictor, nn.Module, "HopPredictor.random(2, 4, generator=rng)"),
+        ("loss", loss, Loss, 'EnergyScore(scope="node")'),
+    ):
+        if isinstance(value, type) or not isinstance(value, kind):
+            got = repr(value) if isinstance(value, str | type) else type(value).__name__
+            raise InputError(f"{name} needs an object like {example}, got {got}; build one")
 
 
 def _choose_credit(credit: CreditName, loss: Loss, predictor: nn.Module) -> GlobalCredit | ReceptiveFieldCredit:

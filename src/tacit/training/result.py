@@ -8,7 +8,7 @@ from tacit.training.model import LatentGraphModel
 
 @dataclass(frozen=True)
 class Progress:
-    """Where training stands, for a progress bar; ``loss`` is that of the last finished epoch."""
+    """Where training stands, for a progress bar; ``loss`` is the lowest of the replicas."""
 
     epoch: int
     epochs: int

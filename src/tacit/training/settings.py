@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass, field
 
-from tacit.errors import require
+from tacit.errors import require, require_whole
 from tacit.training.schedule import CosineDecay, Schedule
 
 
@@ -25,21 +25,24 @@ class FitSettings:
 
     def __post_init__(self) -> None:
         for name in ("epochs", "batch_size"):
-            value = getattr(self, name)
-            require(value >= 1, f"{name} needs to be at least 1, got {value}; raise {name}")
+            require_whole(name, getattr(self, name))
+        require(
+            callable(self.schedule) and not isinstance(self.schedule, type),
+            f"schedule needs an object like CosineDecay(0.1), got {self.schedule!r}; pass CosineDecay or StepDecay",
+        )
         require(
             0 <= self.average_fraction <= 1,
             f"average_fraction needs to be in [0, 1], got {self.average_fraction}; pass for example 0.25",
         )
         require(
-            self.predictor_rate > 0,
+            0 < self.predictor_rate < float("inf"),
             f"predictor_rate needs to be positive, got {self.predictor_rate}; freeze the predictor to keep it as it is",
         )
         require(
-            all(epoch >= 1 for epoch in self.halve_after),
+            isinstance(self.halve_after, tuple) and all(epoch >= 1 for epoch in self.halve_after),
             f"halve_after needs epochs counted from 1, got {self.halve_after}; pass for example (1, 2, 3)",
         )
         require(
-            all(0 <= beta < 1 for beta in self.adam_betas),
+            len(self.adam_betas) == 2 and all(0 <= beta < 1 for beta in self.adam_betas),
             f"adam_betas needs two numbers in [0, 1), got {self.adam_betas}; pass for example (0.9, 0.99)",
         )
