@@ -43,8 +43,8 @@ def demo(method: str, seed: int) -> dict[tuple[str, str], float]:
         command = [sys.executable, "-m", "tacit", "demo", "--method", method, "--seed", str(seed), "--out", str(out)]
         start = last = time.monotonic()
         silence = 0.0
-        process = subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True)
-        for _ in process.stderr:
+        process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
+        for _ in process.stdout:
             now = time.monotonic()
             silence, last = max(silence, now - last), now
         if process.wait():
