@@ -43,37 +43,98 @@ def graph_probs(graphs, edge_probs):
     return torch.where(graphs > 0, edge_probs, 1 - edge_probs).prod(-1).prod(-1)
 
 
-def exact_loss(model, logits, weights, inputs, targets, free):
-    """Spread and data parts of the expected loss, summed over every graph and every pair of graphs."""
-    graphs = all_graphs(free)
-    probs = graph_probs(graphs, torch.sigmoid(logits))
-    samples = functional_call(model.predictor, {"hop_weights": weights}, (inputs, graphs[None]))
-    loss, kernel = model.loss, model.loss.kernel
-    pairwise = kernel(loss._squared_distance(samples[:, :, None] - samples[:, None])).mean((0, -1))
-    data = kernel(loss._squared_distance(samples - targets[:, None])).mean((0, -1))
-    return loss.weight * (probs @ pairwise @ probs), -2 * loss.weight * (probs @ data)
+def kernel_of(name):
+    """Each kernel written out for two outputs, with derivatives; equal outputs are at distance 0."""
+
+    def distance(a, b):
+        square = ((a - b) ** 2).mean()
+        return torch.where(square > 0, torch.where(square > 0, square, 1.0).sqrt(), 0.0)
+
+    return {
+        "rational_quadratic": lambda a, b: (1 + distance(a, b) ** 2 / 0.3**2) ** -0.5,
+        "rational_quadratic_alpha": lambda a, b: (1 + distance(a, b) ** 2 / (2 * 1.3 * 0.3**2)) ** -1.3,
+        "gaussian": lambda a, b: torch.exp(-(distance(a, b) ** 2) / (2 * 0.4**2)),
+        "laplacian": lambda a, b: torch.exp(-distance(a, b) / 0.6),
+        "energy": lambda a, b: -distance(a, b),
+    }[name]
 
 
-def expected_gradient(model, inputs, targets, free, draws, num_graphs):
+def kernel_expectation(name, probs, samples, target):
+    """c (E k(Y, Y') - 2 E k(y, Y)), as two sums over every graph: spread and data."""
+    kernel, weight = kernel_of(name), 0.5 if name == "energy" else 1.0
+    spread = sum(
+        p * q * kernel(a, b) for p, a in zip(probs, samples, strict=True) for q, b in zip(probs, samples, strict=True)
+    )
+    data = sum(p * kernel(target, a) for p, a in zip(probs, samples, strict=True))
+    return weight * spread, -2 * weight * data
+
+
+def expected_loss(name, scope, probs, samples, targets, observed=None):
+    """The loss of a batch with the expectation over graphs written as a sum; samples (pair, graph, node, channel).
+
+    Kernel losses: mean over the units that observe anything. Errors: mean over all observed numbers. ELBO: sum.
+    """
+    pairs, nodes = targets.shape[:2]
+    seen = torch.ones_like(targets, dtype=torch.bool) if observed is None else observed > 0
+    if name in ("point_mse", "literature_mae", "literature_mse", "elbo"):
+        mean = torch.einsum("g,bgnc->bnc", probs, samples)
+        error = samples - targets[:, None]
+        by_number = {
+            "point_mse": lambda: (mean - targets) ** 2,
+            "literature_mae": lambda: torch.einsum("g,bgnc->bnc", probs, error.abs()),
+            "literature_mse": lambda: torch.einsum("g,bgnc->bnc", probs, error**2),
+            "elbo": lambda: (
+                -torch.einsum("g,bgnc->bnc", probs, torch.distributions.Normal(samples, 0.7).log_prob(targets[:, None]))
+            ),
+        }[name]()
+        return by_number[seen].sum() / pairs if name == "elbo" else by_number[seen].mean()
+    units = [[i] for i in range(nodes)] if scope == "node" else [list(range(nodes))]
+    values = []
+    for b, unit in itertools.product(range(pairs), units):
+        there = seen[b, unit]
+        if there.any():
+            parts = kernel_expectation(name, probs, samples[b][:, unit][:, there], targets[b, unit][there])
+            values.append(sum(parts))
+    return sum(values) / len(values)
+
+
+def uniform_cells(free, edge_probs, antithetic):
+    """Uniforms that stand for all others, and the probability of each: an edge depends only on which of the intervals
+    between 0, theta, 1 (and 1 - theta for antithetic pairs) its uniform falls into. (cell, node, node), (cell,)."""
+    places, choices = free.nonzero().tolist(), []
+    for i, j in places:
+        theta = float(edge_probs[i, j])
+        ends = sorted({0.0, theta, 1.0} | ({1 - theta} if antithetic else set()))
+        choices.append([((low + high) / 2, high - low) for low, high in itertools.pairwise(ends)])
+    cells = torch.full((math.prod(map(len, choices)), *free.shape), 0.5, dtype=torch.float64)
+    probs = torch.ones(len(cells), dtype=torch.float64)
+    for number, chosen in enumerate(itertools.product(*choices)):
+        for (i, j), (uniform, length) in zip(places, chosen, strict=True):
+            cells[number, i, j] = uniform
+            probs[number] *= length
+    return cells, probs
+
+
+def expected_gradient(model, inputs, targets, free, draws, num_graphs, observed=None):
     """Mean of the estimator over every tuple of graphs, weighted by its probability: gradients by name."""
-    return gradient_moments(model, inputs, targets, free, draws, num_graphs)[0]
+    return gradient_moments(model, inputs, targets, free, draws, num_graphs, observed)[0]
 
 
-def gradient_moments(model, inputs, targets, free, draws, num_graphs, chunk=20_000):
-    """Mean and mean square of the estimator over every tuple of graphs."""
-    graphs = all_graphs(free)
-    probs = graph_probs(graphs, torch.sigmoid(model.graph.edge_logits.detach()))
+def gradient_moments(model, inputs, targets, free, draws, num_graphs, observed=None, chunk=20_000):
+    """Mean and mean square of the estimator over every tuple of uniforms."""
+    group = model.estimator.group_size
+    cells, probs = uniform_cells(free, model.graph.edge_probs.detach(), antithetic=group == 2)
     parameters = {name: value.detach() for name, value in model.named_parameters()}
     buffers = dict(model.named_buffers())
 
     def objective(parameters, uniforms):
-        return functional_call(model, {**parameters, **buffers}, (inputs, targets, uniforms))[0]
+        return functional_call(model, {**parameters, **buffers}, (inputs, targets, uniforms, observed))[0]
 
     mean = {name: torch.zeros_like(value) for name, value in parameters.items()}
     square = {name: torch.zeros_like(value) for name, value in parameters.items()}
-    tuples = torch.cartesian_prod(*[torch.arange(len(graphs))] * (draws * num_graphs))
-    for part in tuples.split(chunk):
-        uniforms = (1 - graphs[part]).unflatten(1, (draws, num_graphs))  # u = 0 makes an edge, u = 1 none
+    tuples = torch.cartesian_prod(*[torch.arange(len(cells))] * (draws * num_graphs // group))
+    for part in tuples.view(len(tuples), -1).split(chunk):
+        uniforms = cells[part].unflatten(1, (draws, num_graphs // group))
         gradients = vmap(grad(objective), in_dims=(None, 0))(parameters, uniforms)
         weight = probs[part].prod(1)
         for name, value in gradients.items():

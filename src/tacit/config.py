@@ -1,20 +1,62 @@
 """Every choice of a run as data: closed, frozen, checked; strings become objects here and nowhere below."""
 
 import tomllib
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
+from functools import partial
 from pathlib import Path
 from typing import Any, Literal, TypeVar
 
 import torch
-from pydantic import BaseModel, ConfigDict, Field, ValidationError
+from pydantic import BaseModel, ConfigDict, Field, PositiveFloat, ValidationError
+from torch import nn
 
-from tacit.errors import InputError, did_you_mean
-from tacit.losses import MMD, EnergyScore, Gaussian, Laplacian, Loss, RationalQuadratic
-from tacit.losses.kernels import Kernel
+from tacit.errors import InputError, did_you_mean, require
+from tacit.estimators import Concrete, DisARM, Estimator, ScoreFunction, StraightThrough
+from tacit.graph import BernoulliGraph, EdgePrior, Link, Sigmoid, SineSquared
+from tacit.losses import (
+    ELBO,
+    MMD,
+    EnergyScore,
+    Gaussian,
+    Kernel,
+    KernelMean,
+    Laplacian,
+    Literature1,
+    Literature2,
+    Loss,
+    PointMSE,
+    RationalQuadratic,
+    median_distance,
+)
+from tacit.shapes import Targets
 from tacit.systems import PAPER_HOP_WEIGHTS, CommunitySystem, community_edge_probs
-from tacit.training import CosineDecay, FitSettings, StepDecay
+from tacit.training import CosineDecay, FitSettings, LatentGraphModel, StepDecay
 
+LossName = Literal[
+    "mmd",
+    "energy",
+    "point_mse",
+    "literature_1_mae",
+    "literature_1_mse",
+    "literature_2_mae",
+    "literature_2_mse",
+    "elbo",
+]
 KERNELS = {"rational_quadratic": RationalQuadratic, "gaussian": Gaussian, "laplacian": Laplacian}
+SIMPLE_LOSSES: Mapping[str, Callable[..., Loss]] = {
+    "energy": EnergyScore,
+    "point_mse": PointMSE,
+    "literature_1_mae": partial(Literature1, "mae"),
+    "literature_1_mse": partial(Literature1, "mse"),
+    "literature_2_mae": partial(Literature2, "mae"),
+    "literature_2_mse": partial(Literature2, "mse"),
+}
+ESTIMATORS: Mapping[str, Callable[[], Estimator]] = {
+    "score_function": ScoreFunction,
+    "disarm": DisARM,
+    "straight_through": StraightThrough,
+}
+LINKS: Mapping[str, Callable[[], Link]] = {"sigmoid": Sigmoid, "sine_squared": SineSquared}
 C = TypeVar("C", bound="_Closed")
 
 
@@ -46,23 +88,100 @@ class SystemConfig(_Closed):
 
 
 class ModelConfig(_Closed):
-    """The loss and how its gradient is estimated."""
+    """The loss, how its gradient is estimated, and what is believed beforehand."""
 
-    loss: Literal["mmd", "energy"] = "energy"
+    loss: LossName = "energy"
     scope: Literal["node", "joint"] = "node"
     kernel: Literal["rational_quadratic", "gaussian", "laplacian"] = "rational_quadratic"
-    kernel_scale: float = Field(0.04, gt=0)
-    baseline: Literal["none", "paper", "leave_one_out"] = "leave_one_out"
-    credit: Literal["auto", "global", "receptive_field"] = "auto"
-    num_graphs: int = Field(16, ge=2)
+    kernel_scale: PositiveFloat | tuple[PositiveFloat, ...] | Literal["median"] = 0.04
+    likelihood_sd: float = Field(0.1, gt=0)
+    baseline: Literal["auto", "none", "paper", "leave_one_out", "moving_average"] = "auto"
+    estimator: Literal["score_function", "disarm", "straight_through", "concrete"] = "score_function"
+    temperature: float = Field(1.0, gt=0)
+    final_temperature: float = Field(0.1, gt=0)
+    credit: Literal["auto", "global", "receptive_field", "own_row"] = "auto"
+    link: Literal["sigmoid", "sine_squared"] = "sigmoid"
+    prior: float | tuple[tuple[float, ...], ...] | None = None
+    prior_weight: float = Field(1.0, gt=0)
+    num_graphs: int = Field(16, ge=1)
     share_graphs: bool = False
 
-    def build_loss(self) -> Loss:
+    def build(self, graph: BernoulliGraph, predictor: nn.Module, targets: Targets | None = None) -> LatentGraphModel:
+        """Return the model; ``targets`` are those that a kernel_scale of "median" is taken from."""
+        return LatentGraphModel(
+            graph,
+            predictor,
+            self.build_loss(targets),
+            estimator=self.build_estimator(),
+            num_graphs=self.num_graphs,
+            share_graphs=self.share_graphs,
+            credit=self.credit,
+            prior=None if self.loss == "elbo" else self._build_prior(),
+        )
+
+    def build_loss(self, targets: Targets | None = None) -> Loss:
         """Return the loss."""
-        if self.loss == "energy":
-            return EnergyScore(scope=self.scope, baseline=self.baseline)
-        kernel: Kernel = KERNELS[self.kernel](scale=self.kernel_scale)
-        return MMD(kernel, scope=self.scope, baseline=self.baseline)
+        self._refuse_unused()
+        options: dict[str, Any] = {"scope": self.scope}
+        if self.baseline != "auto":
+            options["baseline"] = self.baseline
+        if self.loss == "mmd":
+            return MMD(self._build_kernel(targets), **options)
+        if self.loss == "elbo":
+            prior = self._build_prior()
+            if prior is None:
+                raise InputError("loss 'elbo' in [model] needs a prior, got none; set prior, for example to 0.5")
+            return ELBO(self.likelihood_sd, prior, **options)
+        return SIMPLE_LOSSES[self.loss](**options)
+
+    def build_estimator(self) -> Estimator:
+        """Return the gradient estimator."""
+        if self.estimator == "concrete":
+            return Concrete(self.temperature, self.final_temperature)
+        return ESTIMATORS[self.estimator]()
+
+    def build_link(self) -> Link:
+        """Return how edge probabilities are stored."""
+        return LINKS[self.link]()
+
+    def _build_kernel(self, targets: Targets | None) -> Kernel:
+        scales = self.kernel_scale if isinstance(self.kernel_scale, tuple) else (self.kernel_scale,)
+        numbers = [
+            scale if not isinstance(scale, str) else 1.0 if targets is None else median_distance(targets, self.scope)
+            for scale in scales
+        ]
+        kernels = tuple(KERNELS[self.kernel](scale=scale) for scale in numbers)
+        return kernels[0] if len(kernels) == 1 else KernelMean(kernels)
+
+    def _build_prior(self) -> EdgePrior | None:
+        if self.prior is None:
+            return None
+        try:
+            return EdgePrior(torch.tensor(self.prior), self.prior_weight)
+        except ValueError as error:
+            if isinstance(error, InputError):
+                raise
+            raise InputError("prior in [model] needs rows of one length; pass one number per node in each") from None
+
+    def _refuse_unused(self) -> None:
+        """An option that the chosen loss or estimator would ignore is a mistake, not a wish."""
+        for key, chosen, needed in (
+            ("kernel", self.loss, "mmd"),
+            ("kernel_scale", self.loss, "mmd"),
+            ("likelihood_sd", self.loss, "elbo"),
+            ("temperature", self.estimator, "concrete"),
+            ("final_temperature", self.estimator, "concrete"),
+        ):
+            value, what = getattr(self, key), "loss" if chosen is self.loss else "estimator"
+            if chosen != needed and value != type(self).model_fields[key].default:
+                raise InputError(
+                    f"{key} in [model] is for {what} '{needed}' and would be ignored by '{chosen}'; "
+                    f"remove it, or set {what} to '{needed}'"
+                )
+        require(
+            self.prior is not None or self.prior_weight == 1.0,
+            "prior_weight in [model] needs a prior, got none; set prior, or remove prior_weight",
+        )
 
 
 class TrainingConfig(_Closed):

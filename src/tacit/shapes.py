@@ -21,12 +21,15 @@ from torch import Tensor
 Inputs = Float[Tensor, "batch node in_channel"]
 Targets = Float[Tensor, "batch node channel"]
 Samples = Float[Tensor, "batch graph node channel"]
+Observed = Float[Tensor, "batch node channel"]
 PointPrediction = Float[Tensor, "batch node channel"]
 
 EdgeProbs = Float[Tensor, "node node"]
+EdgeLogProbs = Float[Tensor, "node node"]
 EdgeMask = Bool[Tensor, "node node"]
 Graphs = Float[Tensor, "draw graph node node"]
 Uniforms = Float[Tensor, "draw graph node node"]
+GroupUniforms = Float[Tensor, "draw group node node"]  # one set for graphs that are drawn together
 RowLogProb = Float[Tensor, "draw graph node"]
 LogProb = Float[Tensor, "draw graph"]
 
@@ -34,6 +37,7 @@ Cost = Float[Tensor, "batch graph unit"]
 DrawCost = Float[Tensor, "draw graph unit"]
 Baseline = Float[Tensor, "#batch #graph unit"]
 UnitLoss = Float[Tensor, "batch unit"]
+UnitAverage = Float[Tensor, " unit"]
 PairLoss = Float[Tensor, " batch"]
 Credit = Float[Tensor, "draw graph #node"]
 Scalar = Float[Tensor, ""]

@@ -1,101 +1,131 @@
-"""The gradient estimates against exact enumeration: an expectation is a sum over every tuple of graphs."""
+"""The unbiased gradient estimates against exact enumeration: an expectation is a sum over every tuple of graphs."""
 
 import itertools
 
 import pytest
 import torch
-from torch.func import grad
 
 import oracles
-from tacit.graph import BernoulliGraph
-from tacit.losses import MMD, EnergyScore, Gaussian, KernelScore, Laplacian, RationalQuadratic
+from tacit.estimators import DisARM, OwnRowCredit, ReceptiveFieldCredit, ScoreFunction
+from tacit.graph import EdgePrior, SineSquared
+from tacit.losses import MMD, EnergyScore, KernelScore, Literature2, RationalQuadratic
 from tacit.predictors import HopPredictor
-from tacit.training import LatentGraphModel
+from toys import LOSSES, ONE_EDGE, THREE_EDGES, TOLERANCE, TWO_EDGES, exact_gradients, gap, raw_name, toy
 
-TOLERANCE = 1e-10
-LOSSES = {
-    "rational_quadratic": lambda **k: MMD(RationalQuadratic(0.3), **k),
-    "rational_quadratic_alpha": lambda **k: MMD(RationalQuadratic(0.3, alpha=1.3), **k),
-    "gaussian": lambda **k: MMD(Gaussian(0.4), **k),
-    "laplacian": lambda **k: MMD(Laplacian(0.6), **k),
-    "energy": lambda **k: EnergyScore(**k),
+# estimator, baseline of the loss, graphs beyond the fewest (a baseline or a partner needs some)
+WAYS = {
+    "score function": (ScoreFunction(), "none", 0),
+    "score function, more graphs": (ScoreFunction(), "none", 1),
+    "leave-one-out": (ScoreFunction(), "leave_one_out", 0),
+    "moving average": (ScoreFunction(), "moving_average", 0),
+    "disarm": (DisARM(), "none", None),
 }
-THREE_EDGES = torch.tensor([[True, True], [True, False]])
-TWO_EDGES = torch.tensor([[False, True], [True, False]])
 
 
-def toy(free, loss, num_pairs, num_graphs, *, share=False, credit="auto", seed=0):
-    """A model of a few free edges, everything else impossible, and a batch for it; all in float64."""
-    generator = torch.Generator().manual_seed(seed)
-    nodes = len(free)
-    probs = 0.15 + 0.7 * torch.rand(nodes, nodes, generator=generator, dtype=torch.float64)
-    graph = BernoulliGraph(torch.where(free, probs, 0.0), fixed=~free)
-    predictor = HopPredictor(torch.randn(2, 2, 1, generator=generator, dtype=torch.float64))
-    model = LatentGraphModel(graph, predictor, loss, num_graphs=num_graphs, share_graphs=share, credit=credit).double()
-    inputs = torch.randn(num_pairs, nodes, 2, generator=generator, dtype=torch.float64)
-    targets = 0.5 * torch.randn(num_pairs, nodes, 1, generator=generator, dtype=torch.float64)
-    return model, inputs, targets
-
-
-def exact_gradients(model, inputs, targets, free, spread_factor=1.0, data_factor=1.0):
-    def loss(logits, weights):
-        spread, data = oracles.exact_loss(model, logits, weights, inputs, targets, free)
-        return spread_factor * spread + data_factor * data
-
-    logits, weights = model.graph.edge_logits.detach(), model.predictor.hop_weights.detach()
-    logits = torch.where(free, logits, -torch.inf)
-    for_logits, for_weights = grad(loss, argnums=(0, 1))(logits, weights)
-    return torch.where(free, for_logits, 0.0), for_weights
-
-
-def gap(expected, exact):
-    return float((expected - exact).abs().max())
-
-
-@pytest.mark.parametrize("name", LOSSES)
-@pytest.mark.parametrize("scope", ["node", "joint"])
-@pytest.mark.parametrize(("baseline", "num_graphs"), [("none", 2), ("none", 3), ("leave_one_out", 3)])
-def test_gradients_of_theta_and_psi_are_exact_in_expectation(name, scope, baseline, num_graphs):
-    loss = LOSSES[name](scope=scope, baseline=baseline)
-    model, inputs, targets = toy(THREE_EDGES, loss, 1, num_graphs)
-    expected = oracles.expected_gradient(model, inputs, targets, THREE_EDGES, 1, num_graphs)
-    for_logits, for_weights = exact_gradients(model, inputs, targets, THREE_EDGES)
-    assert float(for_logits.abs().max()) > 1e-3, "the check would be empty"
-    assert gap(expected["graph.edge_logits"], for_logits) < TOLERANCE
+def check_exact(model, name, inputs, targets, free, draws, num_graphs, observed=None):
+    expected = oracles.expected_gradient(model, inputs, targets, free, draws, num_graphs, observed)
+    for_raw, for_weights = exact_gradients(model, name, inputs, targets, free, observed)
+    assert float(for_raw.abs().max()) > 1e-3, "the check would be empty"
+    assert float(for_weights.abs().max()) > 1e-3, "the check would be empty"
+    assert gap(expected[raw_name(model)], for_raw) < TOLERANCE
     assert gap(expected["predictor.hop_weights"], for_weights) < TOLERANCE
+
+
+@pytest.mark.parametrize("way", WAYS)
+@pytest.mark.parametrize("scope", ["node", "joint"])
+@pytest.mark.parametrize("name", LOSSES)
+def test_gradients_of_theta_and_psi_are_exact_in_expectation(name, scope, way):
+    estimator, baseline, extra = WAYS[way]
+    loss = LOSSES[name](scope=scope, baseline=baseline)
+    num_graphs = 2 * (1 + loss.pairwise) if extra is None else loss.min_graphs + extra
+    model, inputs, targets = toy(THREE_EDGES, loss, 1, num_graphs, estimator=estimator)
+    check_exact(model, name, inputs, targets, THREE_EDGES, 1, num_graphs)
+
+
+@pytest.mark.parametrize("credit", ["global", "receptive_field"])
+@pytest.mark.parametrize("estimator", [ScoreFunction(), DisARM()])
+@pytest.mark.parametrize("name", ["energy", "point_mse", "literature_mae", "elbo"])
+def test_exact_with_sine_squared_probabilities(name, estimator, credit):
+    loss = LOSSES[name](baseline="none")
+    num_graphs = estimator.group_size * (1 + loss.pairwise)
+    choices = {"estimator": estimator, "credit": credit, "link": SineSquared()}
+    model, inputs, targets = toy(THREE_EDGES, loss, 1, num_graphs, **choices)
+    check_exact(model, name, inputs, targets, THREE_EDGES, 1, num_graphs)
+
+
+@pytest.mark.parametrize("estimator", [ScoreFunction(), DisARM()])
+@pytest.mark.parametrize("scope", ["node", "joint"])
+@pytest.mark.parametrize("name", LOSSES)
+def test_exact_with_missing_targets(name, scope, estimator):
+    """Two pairs that share their graphs, one with a missing node; a third that observes nothing counts for nothing."""
+    loss = LOSSES[name](scope=scope, baseline="none")
+    num_graphs = estimator.group_size * (1 + loss.pairwise)
+    model, inputs, targets = toy(TWO_EDGES, loss, 3, num_graphs, share=True, estimator=estimator)
+    observed = torch.tensor([[1.0, 1.0], [0.0, 1.0], [0.0, 0.0]], dtype=torch.float64)[..., None]
+    check_exact(model, name, inputs, targets, TWO_EDGES, 1, num_graphs, observed)
+
+
+@pytest.mark.parametrize("baseline", ["leave_one_out", "moving_average"])
+@pytest.mark.parametrize("scope", ["node", "joint"])
+def test_baselines_stay_exact_with_missing_targets(scope, baseline):
+    loss = LOSSES["energy"](scope=scope, baseline=baseline)
+    model, inputs, targets = toy(TWO_EDGES, loss, 2, 3, share=True)
+    observed = torch.tensor([[1.0, 1.0], [0.0, 1.0]], dtype=torch.float64)[..., None]
+    check_exact(model, "energy", inputs, targets, TWO_EDGES, 1, 3, observed)
 
 
 @pytest.mark.parametrize("share", [True, False])
 @pytest.mark.parametrize("scope", ["node", "joint"])
 def test_exact_for_batches_with_shared_and_with_own_graphs(share, scope):
     model, inputs, targets = toy(TWO_EDGES, EnergyScore(scope=scope), 2, 3, share=share)
-    expected = oracles.expected_gradient(model, inputs, targets, TWO_EDGES, 1 if share else 2, 3)
-    for_logits, for_weights = exact_gradients(model, inputs, targets, TWO_EDGES)
-    assert gap(expected["graph.edge_logits"], for_logits) < TOLERANCE
-    assert gap(expected["predictor.hop_weights"], for_weights) < TOLERANCE
+    check_exact(model, "energy", inputs, targets, TWO_EDGES, 1 if share else 2, 3)
+
+
+@pytest.mark.parametrize("prior", [0.3, [[0.3, 0.6], [0.2, 0.7]]])
+@pytest.mark.parametrize("name", ["energy", "point_mse", "literature_mse"])
+def test_exact_with_the_penalty_of_a_prior(name, prior):
+    loss = LOSSES[name](baseline="none")
+    edge_prior = EdgePrior(torch.tensor(prior, dtype=torch.float64), weight=0.4)
+    model, inputs, targets = toy(THREE_EDGES, loss, 1, loss.min_graphs, prior=edge_prior)
+    check_exact(model, name, inputs, targets, THREE_EDGES, 1, loss.min_graphs)
 
 
 @pytest.mark.parametrize("num_graphs", [2, 3])
 @pytest.mark.parametrize("share", [True, False])
 def test_baseline_of_the_paper_has_the_predicted_bias(share, num_graphs):
     pairs = 2
-    model, inputs, targets = toy(
-        TWO_EDGES, MMD(RationalQuadratic(0.3), scope="joint", baseline="paper"), pairs, num_graphs, share=share
-    )
-    expected = oracles.expected_gradient(model, inputs, targets, TWO_EDGES, 1 if share else pairs, num_graphs)
+    loss = MMD(RationalQuadratic(0.3), scope="joint", baseline="paper")
+    model, inputs, targets = toy(TWO_EDGES, loss, pairs, num_graphs, share=share)
+    draws = 1 if share else pairs
+    expected = oracles.expected_gradient(model, inputs, targets, TWO_EDGES, draws, num_graphs)["graph.edge_logits"]
     values = num_graphs if share else num_graphs * pairs
-    shrunk, _ = exact_gradients(model, inputs, targets, TWO_EDGES, 1 - 2 / values, 1 - 1 / values)
-    unbiased, _ = exact_gradients(model, inputs, targets, TWO_EDGES)
-    assert gap(expected["graph.edge_logits"], shrunk) < TOLERANCE
-    assert gap(expected["graph.edge_logits"], unbiased) > 1e-4
+    parts = kernel_parts("rational_quadratic", model, inputs, targets, TWO_EDGES)
+    assert gap(expected, (1 - 2 / values) * parts["spread"] + (1 - 1 / values) * parts["data"]) < TOLERANCE
+    assert gap(expected, parts["spread"] + parts["data"]) > 1e-4
+
+
+def kernel_parts(name, model, inputs, targets, free):
+    """The exact gradients for theta of the two terms of a kernel score, apart."""
+
+    def expectation(part):
+        def total(probs, samples):
+            pairs = [oracles.kernel_expectation(name, probs, s, y)[part] for s, y in zip(samples, targets, strict=True)]
+            return sum(pairs) / len(pairs)
+
+        return total
+
+    return {
+        part: exact_gradients(model, name, inputs, targets, free, expectation=expectation(number))[0]
+        for number, part in enumerate(("spread", "data"))
+    }
 
 
 class TrapBaseline(KernelScore):
     """Leaves out row s and column t of the kernel matrix only; entries in column s still depend on graph s."""
 
-    def __call__(self, samples, targets):
-        terms = super().__call__(samples, targets)
-        k = self.kernel(self._squared_distance(samples[:, :, None] - samples[:, None]))
+    def __call__(self, samples, targets, observed=None, **options):
+        terms = super().__call__(samples, targets, observed, **options)
+        k = self.kernel(self._pairwise_squared_distance(samples, observed))
         count = samples.shape[1]
         baseline = torch.zeros_like(terms.cost)
         for s, t in itertools.permutations(range(count), 2):
@@ -106,14 +136,13 @@ class TrapBaseline(KernelScore):
 
 def test_trap_baseline_fails_the_check():
     """Its baseline keeps entries that depend on graph s, which shrinks the gradient of the spread."""
-    one_edge = torch.tensor([[False, True], [False, False]])
-    model, inputs, targets = toy(one_edge, TrapBaseline(RationalQuadratic(0.3), scope="joint"), 1, 4)
-    expected = oracles.expected_gradient(model, inputs, targets, one_edge, 1, 4)["graph.edge_logits"][0, 1]
-    spread, _ = exact_gradients(model, inputs, targets, one_edge, 1.0, 0.0)
-    exact, _ = exact_gradients(model, inputs, targets, one_edge)
-    assert abs(expected - exact[0, 1]) > 1e-3
+    model, inputs, targets = toy(ONE_EDGE, TrapBaseline(RationalQuadratic(0.3), scope="joint"), 1, 4)
+    expected = oracles.expected_gradient(model, inputs, targets, ONE_EDGE, 1, 4)["graph.edge_logits"][0, 1]
+    parts = kernel_parts("rational_quadratic", model, inputs, targets, ONE_EDGE)
+    exact = (parts["spread"] + parts["data"])[0, 1]
+    assert abs(expected - exact) > 1e-3
     # the gradient of the data term is untouched, so the gap is the shrinkage of the spread term
-    assert (expected - exact[0, 1]) / spread[0, 1] == pytest.approx(-3 / 7, abs=1e-9)  # 43% at S = 4
+    assert (expected - exact) / parts["spread"][0, 1] == pytest.approx(-3 / 7, abs=1e-9)  # 43% at S = 4
 
 
 class RowMean(HopPredictor):
@@ -128,23 +157,24 @@ class RowMean(HopPredictor):
 
 @pytest.mark.parametrize("predictor", [HopPredictor, RowMean])
 def test_receptive_field_credit_is_exact_over_all_graphs_of_three_nodes(predictor):
-    free = torch.ones(3, 3, dtype=torch.bool)  # 512 graphs, 262,144 pairs of graphs
-    loss = EnergyScore(scope="node", baseline="none")
-    model, inputs, targets = toy(free, loss, 1, 2, credit="receptive_field")
+    free = torch.ones(3, 3, dtype=torch.bool)  # 512 graphs
+    loss = LOSSES["literature_mse"](baseline="none")  # one graph at a time is enough for all of them
+    model, inputs, targets = toy(free, loss, 1, 1, credit="receptive_field")
     model.predictor = predictor(model.predictor.hop_weights.detach())
-    expected = oracles.expected_gradient(model, inputs, targets, free, 1, 2)
-    for_logits, for_weights = exact_gradients(model, inputs, targets, free)
-    assert gap(expected["graph.edge_logits"], for_logits) < TOLERANCE
-    assert gap(expected["predictor.hop_weights"], for_weights) < TOLERANCE
+    check_exact(model, "literature_mse", inputs, targets, free, 1, 1)
 
 
-def test_receptive_field_credit_with_leave_one_out_is_exact_and_less_noisy():
-    free = torch.tensor([[False, True, True], [False, False, True], [True, False, False]])  # 16 graphs, 4,096 triples
-    variance = {}
+FOUR_EDGES = torch.tensor([[False, True, True], [False, False, True], [True, False, False]])
+
+
+@pytest.mark.parametrize("estimator", [ScoreFunction(), DisARM()])
+def test_receptive_field_credit_with_pairs_of_graphs_is_exact_and_less_noisy(estimator):
+    """16 graphs and 4,096 triples of them, or 81 antithetic pairs and 6,561 pairs of those."""
+    variance, num_graphs = {}, 3 if estimator.group_size == 1 else 4
     for credit in ("receptive_field", "global"):
-        model, inputs, targets = toy(free, EnergyScore(scope="node"), 1, 3, credit=credit)
-        mean, square = oracles.gradient_moments(model, inputs, targets, free, 1, 3)
-        for_logits, _ = exact_gradients(model, inputs, targets, free)
+        model, inputs, targets = toy(FOUR_EDGES, EnergyScore(), 1, num_graphs, credit=credit, estimator=estimator)
+        mean, square = oracles.gradient_moments(model, inputs, targets, FOUR_EDGES, 1, num_graphs)
+        for_logits, _ = exact_gradients(model, "energy", inputs, targets, FOUR_EDGES)
         assert gap(mean["graph.edge_logits"], for_logits) < TOLERANCE
         variance[credit] = float((square["graph.edge_logits"] - mean["graph.edge_logits"] ** 2).sum())
     assert variance["receptive_field"] < 0.9 * variance["global"]
@@ -152,11 +182,24 @@ def test_receptive_field_credit_with_leave_one_out_is_exact_and_less_noisy():
 
 def test_a_too_short_receptive_field_is_not_exact():
     """The check has teeth: claiming one hop for a predictor of two loses part of the gradient."""
-    from tacit.estimators import ReceptiveFieldCredit, ScoreFunction
-
-    free = torch.ones(2, 2, dtype=torch.bool)
-    model, inputs, targets = toy(free, EnergyScore(scope="node", baseline="none"), 1, 2)
+    model, inputs, targets = toy(THREE_EDGES, EnergyScore(baseline="none"), 1, 2)
     model.estimator = ScoreFunction(ReceptiveFieldCredit(1))
-    expected = oracles.expected_gradient(model, inputs, targets, free, 1, 2)
-    for_logits, _ = exact_gradients(model, inputs, targets, free)
+    expected = oracles.expected_gradient(model, inputs, targets, THREE_EDGES, 1, 2)
+    for_logits, _ = exact_gradients(model, "energy", inputs, targets, THREE_EDGES)
     assert gap(expected["graph.edge_logits"], for_logits) > 1e-3
+
+
+@pytest.mark.parametrize("estimator", [ScoreFunction(), DisARM()])
+@pytest.mark.parametrize("error", ["mae", "mse"])
+def test_literature_2_is_exact_for_one_hop_and_misses_what_is_further_away(error, estimator):
+    for hops in (1, 2):
+        model, inputs, targets = toy(THREE_EDGES, Literature2(error), 1, 2, hops=hops, estimator=estimator)
+        assert isinstance(model.estimator.credit, OwnRowCredit)
+        if hops == 1:
+            check_exact(model, f"literature_{error}", inputs, targets, THREE_EDGES, 1, 2)
+            continue
+        expected = oracles.expected_gradient(model, inputs, targets, THREE_EDGES, 1, 2)
+        exact, for_weights = exact_gradients(model, f"literature_{error}", inputs, targets, THREE_EDGES)
+        bias = (expected["graph.edge_logits"] - exact).norm() / exact.norm()
+        assert float(bias) == pytest.approx({"mae": 0.497, "mse": 0.605}[error], abs=5e-4)
+        assert gap(expected["predictor.hop_weights"], for_weights) < TOLERANCE

@@ -73,5 +73,5 @@ def test_credit_needs_node_scope_and_declared_hops(rng, unchecked):
         )
     with pytest.raises(InputError, match="needs a predictor that declares num_hops, got Identity"):
         LatentGraphModel(graph, nn.Identity(), EnergyScore(scope="node"), credit="receptive_field")
-    with pytest.raises(InputError, match="credit needs one of auto, global, receptive_field, got 'local'"):
+    with pytest.raises(InputError, match="credit needs one of auto, global, receptive_field, own_row, got 'local'"):
         LatentGraphModel(graph, nn.Identity(), EnergyScore(scope="node"), credit="local")

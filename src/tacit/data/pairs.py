@@ -32,6 +32,7 @@ class Pairs:
 
     inputs: Float[Tensor, "pair node in_channel"]
     targets: Float[Tensor, "pair node channel"]
+    observed: Float[Tensor, "pair node channel"] | None = None
 
     def __post_init__(self) -> None:
         for name, values in (("inputs", self.inputs), ("targets", self.targets)):
@@ -45,7 +46,7 @@ class Pairs:
                 values.ndim == 3,
                 f"{name} needs shape (pairs, nodes, channels), got {tuple(values.shape)}; add the missing axis",
             )
-            _require_finite(name, values)
+        _require_finite("inputs", self.inputs, "remove or fill them")
         require(
             self.inputs.shape[:2] == self.targets.shape[:2],
             "inputs and targets need the same number of pairs and nodes, got "
@@ -56,6 +57,21 @@ class Pairs:
             f"inputs and targets need one type, got {self.inputs.dtype} and {self.targets.dtype}; convert one of them",
         )
         require(len(self) > 0, "inputs needs at least one pair, got none; pass more rows")
+        if self.observed is None:
+            _require_finite("targets", self.targets, "remove them, or use Pairs.with_missing(inputs, targets)")
+        else:
+            self._require_observed(self.observed)
+
+    @classmethod
+    def with_missing(cls, inputs: Tensor, targets: Tensor) -> "Pairs":
+        """Return pairs whose missing targets are marked by NaN; the loss leaves them out.
+
+        >>> pairs = Pairs.with_missing(torch.zeros(2, 1, 1), torch.tensor([1.0, torch.nan]).view(2, 1, 1))
+        >>> pairs.observed.flatten().tolist(), pairs.targets.flatten().tolist()
+        ([1.0, 0.0], [1.0, 0.0])
+        """
+        missing = torch.isnan(targets)
+        return cls(inputs, torch.where(missing, 0.0, targets), (~missing).to(targets.dtype))
 
     def __len__(self) -> int:
         return self.inputs.shape[0]
@@ -67,7 +83,12 @@ class Pairs:
 
     def to(self, device: torch.device | str, dtype: torch.dtype | None = None) -> "Pairs":
         """Return the pairs on ``device``."""
-        return Pairs(self.inputs.to(device, dtype), self.targets.to(device, dtype))
+        observed = None if self.observed is None else self.observed.to(device, dtype)
+        return Pairs(self.inputs.to(device, dtype), self.targets.to(device, dtype), observed)
+
+    def __getitem__(self, rows: Tensor | slice) -> "Pairs":
+        observed = None if self.observed is None else self.observed[rows]
+        return Pairs(self.inputs[rows], self.targets[rows], observed)
 
     def split(self, fractions: tuple[float, float] = (0.8, 0.1)) -> Split:
         """Cut into the first ``fractions[0]`` for training, the next for validation, the rest for test."""
@@ -78,7 +99,25 @@ class Pairs:
                 "use more pairs or other fractions"
             )
         parts = torch.tensor_split(torch.arange(len(self)), (train, train + validation))
-        return Split(*(Pairs(self.inputs[part], self.targets[part]) for part in parts))
+        return Split(*(self[part] for part in parts))
+
+    def _require_observed(self, observed: Tensor) -> None:
+        require(
+            isinstance(observed, Tensor) and observed.dtype == self.targets.dtype,
+            f"observed needs a tensor of {self.targets.dtype} like targets, got "
+            f"{getattr(observed, 'dtype', type(observed).__name__)}; use mask.to(targets.dtype)",
+        )
+        require(
+            observed.shape == self.targets.shape,
+            f"observed needs the shape of targets, {tuple(self.targets.shape)}, got {tuple(observed.shape)}; "
+            "pass one value per target",
+        )
+        require(
+            bool(((observed == 0) | (observed == 1)).all()),
+            "observed needs 1 where a target is there and 0 where it is missing, got other numbers; pass a mask",
+        )
+        require(bool(observed.any()), "observed needs at least one target, got none; check the mask")
+        _require_finite("targets", self.targets, "put any number where observed is 0: it is not looked at")
 
 
 def epoch_batches(num_pairs: int, batch_size: int, generator: Generator) -> Int[Tensor, "step batch"]:
@@ -97,11 +136,11 @@ def covering_batches(num_pairs: int, batch_size: int) -> Iterator[tuple[Int[Tens
         yield torch.arange(start, start + batch_size) % num_pairs, min(batch_size, num_pairs - start)
 
 
-def _require_finite(name: str, values: Tensor) -> None:
+def _require_finite(name: str, values: Tensor, remedy: str) -> None:
     bad = ~torch.isfinite(values)
     if bad.any():
         pair, node, channel = (int(i) for i in bad.nonzero()[0])
         raise InputError(
             f"{name} needs finite numbers, got {values[pair, node, channel].item()} at pair {pair}, node {node}, "
-            f"channel {channel} ({int(bad.sum())} such values); remove or fill them"
+            f"channel {channel} ({int(bad.sum())} such values); {remedy}"
         )

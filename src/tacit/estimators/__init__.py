@@ -1,7 +1,27 @@
 """Gradients for the edge probabilities, through graphs that cannot be differentiated."""
 
-from tacit.estimators.credit import Credit, GlobalCredit, ReceptiveFieldCredit
+from tacit.estimators.antithetic import DisARM
+from tacit.estimators.combination import choose_credit, require_combination
+from tacit.estimators.concrete import Concrete
+from tacit.estimators.credit import Credit, GlobalCredit, OwnRowCredit, ReceptiveFieldCredit
 from tacit.estimators.locality import check_locality
+from tacit.estimators.protocol import Estimator
+from tacit.estimators.relaxation import check_relaxation
 from tacit.estimators.score_function import ScoreFunction
+from tacit.estimators.straight_through import StraightThrough
 
-__all__ = ["Credit", "GlobalCredit", "ReceptiveFieldCredit", "ScoreFunction", "check_locality"]
+__all__ = [
+    "Concrete",
+    "Credit",
+    "DisARM",
+    "Estimator",
+    "GlobalCredit",
+    "OwnRowCredit",
+    "ReceptiveFieldCredit",
+    "ScoreFunction",
+    "StraightThrough",
+    "check_locality",
+    "check_relaxation",
+    "choose_credit",
+    "require_combination",
+]

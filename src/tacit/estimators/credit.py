@@ -54,6 +54,16 @@ class ReceptiveFieldCredit:
         return (from_others + itself) / weight.shape[-1]
 
 
+@dataclass(frozen=True)
+class OwnRowCredit:
+    """A row answers for its own node alone: what literature 2 does. Exact for one hop, biased for more."""
+
+    def __call__(self, advantage: Cost, graphs: Graphs) -> RowCredit:
+        r"""Return $w_j / N$ for each row $j$."""
+        weight = _per_draw(advantage, graphs)
+        return weight / weight.shape[-1]
+
+
 def _per_draw(advantage: Cost, graphs: Graphs) -> DrawCost:
     """Average over the pairs that share their graphs: (draw, graph, unit)."""
     return advantage.mean(0, keepdim=True) if graphs.shape[0] == 1 else advantage

@@ -1,24 +1,39 @@
-r"""The score-function estimator.
+r"""The score function: weigh each graph's log-probability by its cost. Exact in expectation for any predictor.
 
 $$\nabla_\theta E[L] = E\Big[ \tfrac1S \sum_s (w_s - b_s)\, \nabla_\theta \log P_\theta(A_s) \Big]$$
 
 $w_s$ is the cost of graph $s$ and $b_s$ its baseline, both from the loss.
 """
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
+from typing import ClassVar
 
 from tacit.estimators.credit import Credit, GlobalCredit
+from tacit.graph import BernoulliGraph
 from tacit.losses import LossTerms
-from tacit.shapes import Graphs, RowLogProb, Scalar
+from tacit.shapes import Graphs, GroupUniforms, Scalar
 
 
 @dataclass(frozen=True)
 class ScoreFunction:
     """Weigh the log-probability of each sampled graph by how much worse than the baseline it did."""
 
+    takes_credit: ClassVar[bool] = True
+    through_graphs: ClassVar[bool] = False
+    hard: ClassVar[bool] = True
+    group_size: ClassVar[int] = 1
     credit: Credit = field(default_factory=GlobalCredit)
 
-    def surrogate(self, terms: LossTerms, graphs: Graphs, row_log_prob: RowLogProb) -> Scalar:
-        """Return a number whose gradient for theta is the estimate; its value means nothing."""
+    def with_credit(self, credit: Credit) -> "ScoreFunction":
+        """Return the same with another credit."""
+        return replace(self, credit=credit)
+
+    def draw(self, graph: BernoulliGraph, uniforms: GroupUniforms, progress: Scalar) -> Graphs:
+        """Return an independent graph for each set of uniforms."""
+        del progress
+        return graph.sample_from(uniforms)
+
+    def surrogate(self, terms: LossTerms, graphs: Graphs, graph: BernoulliGraph) -> Scalar:
+        """Return a number whose gradient for theta is the estimate."""
         advantage = (terms.cost - terms.baseline).detach()
-        return (self.credit(advantage, graphs) * row_log_prob).sum(-1).mean()
+        return (self.credit(advantage, graphs) * graph.row_log_prob(graphs)).sum(-1).mean()

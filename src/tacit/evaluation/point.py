@@ -1,5 +1,6 @@
 r"""Point predictions $T[P_{y|x}]$: one number from a distribution, the best one for a given error."""
 
+import math
 from typing import Literal
 
 from tacit.errors import InputError
@@ -8,21 +9,27 @@ from tacit.shapes import PointPrediction, Samples
 PointName = Literal["mean", "median"]
 
 
-def point_prediction(samples: Samples, kind: PointName) -> PointPrediction:
-    """Return the mean (best for squared error) or the median (best for absolute error) over graphs.
+def point_prediction(samples: Samples, kind: PointName | float) -> PointPrediction:
+    """Return the mean over graphs (best for squared error), the median (best for absolute error), or a quantile.
 
-    The median of an even number of samples is the midpoint of the two in the middle.
+    A quantile is asked for by its level, a number between 0 and 1 (best for the pinball error at that level). Between
+    two samples it is interpolated: the level 0 is the lowest and 1 the highest sample, the median the level 0.5.
 
     >>> import torch
-    >>> point_prediction(torch.tensor([0., 1., 5., 6.]).view(1, 4, 1, 1), "median").item()
-    3.0
+    >>> samples = torch.tensor([0., 1., 5., 6.]).view(1, 4, 1, 1)
+    >>> [point_prediction(samples, kind).item() for kind in ("mean", "median", 0.5, 1.0)]
+    [3.0, 3.0, 3.0, 6.0]
     """
     if kind == "mean":
         return samples.mean(1)
-    if kind == "median":
-        middle, count = samples.movedim(1, -1), samples.shape[1]
-        lower, upper = (middle.kthvalue(k + 1).values for k in ((count - 1) // 2, count // 2))
-        return (lower + upper) / 2
-    raise InputError(
-        f"kind needs 'mean' or 'median', got '{kind}'; use 'mean' for squared, 'median' for absolute error"
-    )
+    level: object = 0.5 if kind == "median" else kind
+    if not isinstance(level, int | float) or isinstance(level, bool) or not 0 <= level <= 1:
+        raise InputError(
+            f"kind needs 'mean', 'median' or the level of a quantile in [0, 1], got {kind!r}; use 'mean' for squared, "
+            "'median' for absolute error"
+        )
+    place = level * (samples.shape[1] - 1)
+    lower, share = math.floor(place), place - math.floor(place)
+    last_axis = samples.movedim(1, -1)
+    below, above = (last_axis.kthvalue(rank + 1).values for rank in (lower, math.ceil(place)))
+    return below + share * (above - below)

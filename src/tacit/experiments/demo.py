@@ -6,7 +6,6 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 import torch
-from torch import nn
 
 from tacit.config import DemoConfig, SystemConfig
 from tacit.data import Split
@@ -19,7 +18,7 @@ from tacit.records import Record, Run, describe_device, new_directory, read_run,
 from tacit.report import draw_figures, write_page
 from tacit.shapes import EdgeProbs
 from tacit.systems import CommunitySystem
-from tacit.training import FitResult, LatentGraphModel, Progress, fit
+from tacit.training import FitResult, Progress, fit
 
 # The paper's loss table and text: MAE on theta for MMD, psi trained or not; point losses of its best rows.
 PAPER = {"edge_prob_mae": 0.009, "point_mae": 0.269, "point_mse": 0.159}
@@ -57,7 +56,7 @@ def run_demo(
     """Run the job and write ``known/``, ``joint/`` and ``report.html`` under a new or empty directory."""
     listener = listener or Listener()
     system = config.system.build()
-    config.training.build(), _model(config, system.true_predictor(), system.true_graph())  # refuse before any work
+    config.training.build(), config.model.build(system.true_graph(), system.true_predictor())  # refuse before any work
     with new_directory(directory):
         return _run(system, config, directory, seed, device, command, listener)
 
@@ -126,18 +125,6 @@ def oracle_edge_prob_mae(true_edge_probs: EdgeProbs, num_pairs: int) -> float:
     return (2 / math.pi * variance).sqrt().mean().item()
 
 
-def _model(config: DemoConfig, predictor: nn.Module, graph: BernoulliGraph) -> LatentGraphModel:
-    choices = config.model
-    return LatentGraphModel(
-        graph,
-        predictor,
-        choices.build_loss(),
-        num_graphs=choices.num_graphs,
-        share_graphs=choices.share_graphs,
-        credit=choices.credit,
-    )
-
-
 def _train(
     name: str, system: CommunitySystem, config: DemoConfig, pairs: Split, seed: int, listener: Listener
 ) -> FitResult:
@@ -148,7 +135,8 @@ def _train(
         if name == "known"
         else HopPredictor.random(hops, in_channels, channels, generator=generator)
     )
-    model = _model(config, predictor, BernoulliGraph.uniform(system.num_nodes, generator=generator))
+    graph = BernoulliGraph.uniform(system.num_nodes, generator=generator, link=config.model.build_link())
+    model = config.model.build(graph, predictor, pairs.train.targets)
     replicas = 1 if name == "known" else config.training.replicas
     listener.stage(f"{TITLES[name]}: compiling the training step")
     truth = system.true_edge_probs.to(pairs.train.inputs.device)
@@ -166,7 +154,7 @@ def _train(
 
 def _optimal(system: CommunitySystem, config: DemoConfig, pairs: Split, seed: int) -> dict[str, float]:
     device = pairs.test.inputs.device
-    truth = _model(config, system.true_predictor(), system.true_graph()).to(device)
+    truth = config.model.build(system.true_graph(), system.true_predictor(), pairs.train.targets).to(device)
     generator = generator_for(seed, "optimal", device)
     validation = predictive_metrics(truth, pairs.validation, truth.loss, generator=generator, point_graphs=32)
     return {

@@ -3,16 +3,17 @@ r"""Graphs whose edges are independent coins.
 $$P_\theta(A) = \prod_{ij} \theta_{ij}^{A_{ij}} (1 - \theta_{ij})^{1 - A_{ij}}$$
 
 $A_{ij} = 1$ means that node $i$ reads node $j$: row receives, column sends. $\theta$ covers every ordered pair,
-self-loops included. Stored is the unconstrained ``edge_logits``; shown is ``edge_probs`` $= \theta$.
+self-loops included. Shown is ``edge_probs`` $= \theta$; stored is an unconstrained number per edge, under a name that
+says what it is: ``edge_logits``, or ``edge_angles`` with the link ``SineSquared``.
 """
 
 import torch
 from jaxtyping import Float
 from torch import Generator, Tensor, nn
-from torch.nn.functional import logsigmoid
 
 from tacit.errors import InputError, require, require_whole
-from tacit.shapes import EdgeMask, EdgeProbs, Graphs, LogProb, RowLogProb, Uniforms
+from tacit.graph.links import Link, Sigmoid
+from tacit.shapes import EdgeLogProbs, EdgeMask, EdgeProbs, Graphs, LogProb, RowLogProb, Uniforms
 
 # Where the paper starts (its appendix on the experimental set-up): few edges, none impossible.
 INITIAL_PROBS = (0.0, 0.1)
@@ -40,12 +41,18 @@ class BernoulliGraph(nn.Module):
         edge_probs: EdgeProbs,
         fixed: EdgeMask | None = None,
         initial_range: tuple[float, float] | None = None,
+        link: Link | None = None,
     ) -> None:
         """Start at ``edge_probs``; entries where ``fixed`` is true stay there.
 
         With ``initial_range`` each replica of a fit starts at its own probabilities, uniform in that range.
         """
         super().__init__()
+        link = Sigmoid() if link is None else link
+        require(
+            isinstance(link, Link) and not isinstance(link, type),
+            f"link needs an object like Sigmoid() or SineSquared(), got {link!r}; build one",
+        )
         _require_probabilities(edge_probs)
         if fixed is None:
             fixed = torch.zeros_like(edge_probs, dtype=torch.bool)
@@ -55,7 +62,8 @@ class BernoulliGraph(nn.Module):
             "pass one true or false per ordered pair of nodes",
         )
         self.initial_range = initial_range
-        self.edge_logits = nn.Parameter(torch.logit(edge_probs.detach().clone()))
+        self.link = link
+        self.register_parameter(link.parameter, nn.Parameter(link.raw(edge_probs.detach().clone())))
         self.register_buffer("fixed", fixed.clone())
         self.register_buffer("fixed_probs", torch.where(fixed, edge_probs.detach(), 0.0))
 
@@ -67,6 +75,7 @@ class BernoulliGraph(nn.Module):
         generator: Generator,
         low: float = INITIAL_PROBS[0],
         high: float = INITIAL_PROBS[1],
+        link: Link | None = None,
     ) -> "BernoulliGraph":
         """Return a graph whose probabilities are drawn uniformly from (``low``, ``high``)."""
         require_whole("num_nodes", num_nodes)
@@ -74,41 +83,56 @@ class BernoulliGraph(nn.Module):
             0 <= low <= high <= 1,
             f"low and high need 0 <= low <= high <= 1, got {low} and {high}; pass two probabilities in order",
         )
-        graph = cls(torch.full((num_nodes, num_nodes), high, device=generator.device), initial_range=(low, high))
+        start = torch.full((num_nodes, num_nodes), high, device=generator.device)
+        graph = cls(start, initial_range=(low, high), link=link)
         graph.load_state_dict(graph.initial_parameters(generator), strict=False)
         return graph
 
     def initial_parameters(self, generator: Generator) -> dict[str, Tensor]:
         """Return where a replica starts: fresh uniform probabilities, or the present ones without a range."""
-        logits = self.edge_logits.detach()
+        raw = self.raw.detach()
         if self.initial_range is None:
-            return {"edge_logits": logits}
+            return {self.link.parameter: raw}
         low, high = self.initial_range
-        uniforms = torch.rand(logits.shape, generator=generator, device=generator.device, dtype=logits.dtype)
-        smallest = torch.finfo(logits.dtype).eps  # an open interval: an edge that starts at 0 would stay there
-        return {"edge_logits": torch.logit(low + (high - low) * uniforms.clamp_min(smallest)).to(logits.device)}
+        uniforms = torch.rand(raw.shape, generator=generator, device=generator.device, dtype=raw.dtype)
+        smallest = torch.finfo(raw.dtype).eps  # an open interval: an edge that starts at 0 would stay there
+        probs = low + (high - low) * uniforms.clamp_min(smallest)
+        return {self.link.parameter: self.link.raw(probs).to(raw.device)}
+
+    @property
+    def raw(self) -> Float[Tensor, "node node"]:
+        """What is stored: unconstrained, a number per edge."""
+        raw: Tensor = getattr(self, self.link.parameter)
+        return raw
 
     @property
     def num_nodes(self) -> int:
         """Number of nodes."""
-        return self.edge_logits.shape[-1]
+        return self.fixed.shape[-1]
 
     @property
     def edge_probs(self) -> EdgeProbs:
         r"""The probability $\theta_{ij}$ of each edge."""
-        return self.probs_from(self.edge_logits)
+        return self.probs_from(self.raw)
 
-    def probs_from(self, edge_logits: Float[Tensor, "*replica node node"]) -> Float[Tensor, "*replica node node"]:
-        """Return the probabilities that other logits would give, for one replica or for many."""
-        return torch.where(self.fixed, self.fixed_probs, torch.sigmoid(edge_logits))
+    def probs_from(self, raw: Float[Tensor, "*replica node node"]) -> Float[Tensor, "*replica node node"]:
+        """Return the probabilities that other stored numbers would give, for one replica or for many."""
+        return torch.where(self.fixed, self.fixed_probs, self.link.probs(raw))
+
+    def log_probs(self) -> tuple[EdgeLogProbs, EdgeLogProbs]:
+        r"""Return $\log \theta$ and $\log(1 - \theta)$."""
+        log_present, log_absent = self.link.log_probs(self.raw)
+        return (
+            torch.where(self.fixed, self.fixed_probs.log(), log_present),
+            torch.where(self.fixed, (-self.fixed_probs).log1p(), log_absent),
+        )
 
     def sample(self, num_graphs: int, *, num_pairs: int = 1, generator: Generator) -> Graphs:
         """Draw ``num_graphs`` graphs for each of ``num_pairs`` pairs."""
         require_whole("num_graphs", num_graphs)
         require_whole("num_pairs", num_pairs)
         shape = (num_pairs, num_graphs, self.num_nodes, self.num_nodes)
-        logits = self.edge_logits
-        return self.sample_from(torch.rand(shape, generator=generator, device=logits.device, dtype=logits.dtype))
+        return self.sample_from(torch.rand(shape, generator=generator, device=self.raw.device, dtype=self.raw.dtype))
 
     def sample_from(self, uniforms: Uniforms) -> Graphs:
         r"""Return the graphs that given uniforms make: $A_{ij} = 1[u_{ij} < \theta_{ij}]$. No gradient passes."""
@@ -116,8 +140,7 @@ class BernoulliGraph(nn.Module):
 
     def row_log_prob(self, graphs: Graphs) -> RowLogProb:
         r"""Return $\log P(A_{i,:})$ for each row; rows are independent, so they add up to $\log P(A)$."""
-        log_present = torch.where(self.fixed, self.fixed_probs.log(), logsigmoid(self.edge_logits))
-        log_absent = torch.where(self.fixed, (-self.fixed_probs).log1p(), logsigmoid(-self.edge_logits))
+        log_present, log_absent = self.log_probs()
         return torch.where(graphs > 0, log_present, log_absent).sum(-1)
 
     def log_prob(self, graphs: Graphs) -> LogProb:

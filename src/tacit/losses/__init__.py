@@ -1,18 +1,36 @@
 """Losses between what the model would produce and what was seen."""
 
 from tacit.losses.distribution import MMD, EnergyScore, KernelScore
-from tacit.losses.kernels import Gaussian, Kernel, Laplacian, NegativeDistance, RationalQuadratic
+from tacit.losses.kernels import (
+    Gaussian,
+    Kernel,
+    KernelMean,
+    Laplacian,
+    NegativeDistance,
+    RationalQuadratic,
+    median_distance,
+)
+from tacit.losses.literature import ELBO, Literature1, Literature2
+from tacit.losses.point import PointMSE
+from tacit.losses.sampled import SampledLoss
 from tacit.losses.terms import Loss, LossTerms
 
 __all__ = [
+    "ELBO",
     "MMD",
     "EnergyScore",
     "Gaussian",
     "Kernel",
+    "KernelMean",
     "KernelScore",
     "Laplacian",
+    "Literature1",
+    "Literature2",
     "Loss",
     "LossTerms",
     "NegativeDistance",
+    "PointMSE",
     "RationalQuadratic",
+    "SampledLoss",
+    "median_distance",
 ]

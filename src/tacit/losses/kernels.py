@@ -11,6 +11,8 @@ import torch
 from torch import Tensor
 
 from tacit.errors import require
+from tacit.losses.units import Scope, unit_mean
+from tacit.shapes import Targets
 
 
 @runtime_checkable
@@ -91,3 +93,47 @@ class NegativeDistance:
     def __call__(self, squared_distance: Tensor) -> Tensor:
         """Return the similarity at each squared distance."""
         return -safe_sqrt(squared_distance)
+
+
+@dataclass(frozen=True)
+class KernelMean:
+    r"""The mean of several kernels, for structure at several scales.
+
+    >>> KernelMean((Gaussian(0.1), Gaussian(1.0)))(torch.zeros(1)).item()
+    1.0
+    """
+
+    kernels: tuple[Kernel, ...]
+
+    def __post_init__(self) -> None:
+        require(
+            isinstance(self.kernels, tuple)
+            and len(self.kernels) > 0
+            and all(isinstance(kernel, Kernel) and not isinstance(kernel, type) for kernel in self.kernels),
+            f"kernels needs a tuple of kernels, got {self.kernels!r}; pass for example (Gaussian(0.1), Gaussian(1.0))",
+        )
+
+    def __call__(self, squared_distance: Tensor) -> Tensor:
+        """Return the similarity at each squared distance."""
+        total = self.kernels[0](squared_distance)
+        for kernel in self.kernels[1:]:
+            total = total + kernel(squared_distance)
+        return total / len(self.kernels)
+
+
+def median_distance(targets: Targets, scope: Scope = "joint", *, max_pairs: int = 500) -> float:
+    """Return the median distance between two targets, the usual scale where nothing better is known.
+
+    Of the first ``max_pairs`` targets; at node scope over all nodes, each compared with itself.
+
+    >>> median_distance(torch.tensor([0.0, 1.0, 3.0]).view(3, 1, 1))
+    2.0
+    """
+    few = targets[:max_pairs]
+    require(len(few) >= 2, f"median_distance needs at least two targets, got {len(few)}; pass more, or choose a scale")
+    distances = unit_mean((few[:, None] - few[None]).square(), scope, None).sqrt()
+    above = torch.ones(len(few), len(few), dtype=torch.bool, device=few.device).triu(1)
+    ordered = distances[above].flatten().sort().values
+    median = (ordered[(len(ordered) - 1) // 2] + ordered[len(ordered) // 2]).item() / 2
+    require(median > 0, "median_distance needs targets that differ, got a median of 0; choose a scale")
+    return median

@@ -1,8 +1,8 @@
-"""What a loss hands to a gradient estimator: three tensors, and nothing else passes between them."""
+"""What a loss hands to a gradient estimator: a few tensors, and nothing else passes between them."""
 
 from typing import NamedTuple, Protocol, runtime_checkable
 
-from tacit.shapes import Baseline, Cost, Samples, Targets, UnitLoss
+from tacit.shapes import Baseline, Cost, Observed, Samples, Targets, UnitAverage, UnitLoss
 
 
 class LossTerms(NamedTuple):
@@ -11,13 +11,16 @@ class LossTerms(NamedTuple):
     ``value``     the loss of each pair and unit, differentiable in the samples
     ``cost``      $w_s$, such that $\sum_s w_s \nabla \log P(A_s) / S$ estimates the gradient for $\theta$
     ``baseline``  an estimate of the cost's mean, subtracted to lower the variance
+    ``average``   the moving average of the cost after this batch, for losses whose baseline it is
 
-    A unit is a node at node scope; at joint scope there is one unit. The loss of a pair is the mean over units.
+    A unit is a node at node scope; at joint scope there is one unit. The loss of a pair is the mean over units. What
+    was not observed has value, cost and baseline 0.
     """
 
     value: UnitLoss
     cost: Cost
     baseline: Baseline
+    average: UnitAverage | None = None
 
 
 @runtime_checkable
@@ -30,10 +33,33 @@ class Loss(Protocol):
         ...
 
     @property
-    def min_graphs(self) -> int:
-        """The fewest graphs per pair that the value and the baseline can be computed from."""
+    def baseline(self) -> str:
+        """Which baseline; ``"moving_average"`` is handed from step to step by the model."""
         ...
 
-    def __call__(self, samples: Samples, targets: Targets) -> LossTerms:
-        """Return value, cost and baseline for a batch."""
+    @property
+    def pairwise(self) -> bool:
+        """Does the loss compare graphs with each other? Then one graph is not enough."""
+        ...
+
+    @property
+    def min_graphs(self) -> int:
+        """The fewest independent graphs per pair that the value and the baseline can be computed from."""
+        ...
+
+    def __call__(
+        self,
+        samples: Samples,
+        targets: Targets,
+        observed: Observed | None = None,
+        *,
+        average: UnitAverage | None = None,
+        group_size: int = 1,
+    ) -> LossTerms:
+        """Return the terms for a batch.
+
+        ``observed``    which targets are there; all of them when None
+        ``average``     the moving average of the cost up to the last batch
+        ``group_size``  this many consecutive graphs depend on each other, and are never compared with each other
+        """
         ...

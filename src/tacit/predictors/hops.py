@@ -3,12 +3,14 @@ r"""The paper's predictor: each hop of the graph has its own linear map.
 $$f_\psi(x, A) = \tanh\Big( \sum_{l=1}^{L} 1[A^l \neq 0]\, x\, \psi_l \Big)$$
 """
 
+from collections.abc import Iterator
+
 import torch
 from jaxtyping import Float
 from torch import Generator, Tensor, nn
 
 from tacit.errors import require, require_whole
-from tacit.graph import boolean_powers
+from tacit.graph import boolean_powers, soft_powers
 from tacit.shapes import Graphs, Inputs, Samples
 
 HopWeights = Float[Tensor, "hop in_channel channel"]
@@ -64,8 +66,15 @@ class HopPredictor(nn.Module):
 
     def forward(self, inputs: Inputs, graphs: Graphs) -> Samples:
         """Return the output of every pair under each of its graphs."""
+        return self._output(inputs, boolean_powers(graphs, self.num_hops))
+
+    def relaxed(self, inputs: Inputs, graphs: Graphs) -> Samples:
+        """Return the same for graphs of 0 and 1, with derivatives for the graphs and for edges in between."""
+        return self._output(inputs, soft_powers(graphs, self.num_hops))
+
+    def _output(self, inputs: Inputs, powers: Iterator[Graphs]) -> Samples:
         messages = torch.einsum("bjc,lco->lbjo", inputs, self.hop_weights)
         total: Tensor | float = 0.0
-        for hop, power in enumerate(boolean_powers(graphs, self.num_hops)):
+        for hop, power in enumerate(powers):
             total = total + torch.einsum("bsij,bjo->bsio", power, messages[hop])
         return torch.tanh(torch.as_tensor(total))

@@ -20,6 +20,10 @@ torch.Size([5, 4, 3, 1])
 within L - 1 edges of i. It lets credit for a node's loss go to the edges that could have caused it. The promise is
 checked numerically before training; a predictor without it is trained with global credit.
 Parameters with ``requires_grad=False`` are taken as known.
+
+Estimators that differentiate through the graph (straight-through, concrete) call ``relaxed(inputs, graphs)`` where a
+predictor has it, else the predictor itself. It must give the same output for graphs of 0 and 1 and have derivatives for
+the graphs; a predictor that multiplies by the graph, as above, has them already, one that thresholds needs ``relaxed``.
 """
 
 import copy
@@ -38,6 +42,12 @@ class Predictor(Protocol):
     def __call__(self, inputs: Inputs, graphs: Graphs) -> Samples:
         """Return the prediction of every pair under each of its graphs."""
         ...
+
+
+def relaxed_call(predictor: nn.Module) -> Predictor:
+    """Return the form of a predictor that can be differentiated for the graphs."""
+    relaxed: Predictor = getattr(predictor, "relaxed", predictor)
+    return relaxed
 
 
 def num_hops_of(predictor: nn.Module) -> int | None:

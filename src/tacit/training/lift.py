@@ -20,7 +20,7 @@ from tacit.training.model import LatentGraphModel
 
 LiftName = Literal["auto", "loop", "vmap"]
 Stack = dict[str, Tensor]  # by name, with a leading replica axis
-Batch = tuple[Tensor, Tensor, Tensor]  # inputs, targets and uniforms of one replica
+Batch = tuple[Tensor, ...]  # of one replica: inputs, targets, uniforms, and which targets are observed if not all
 
 NOT_LIFTED = "the predictor cannot be lifted by vmap, so replicas are trained in turn, slower on a GPU"
 NO_COMPILER = "torch.compile is not usable here, so training runs eagerly, several times slower; g++ would help"
@@ -34,12 +34,12 @@ class LiftedGradient:
     """
 
     def __init__(self, model: LatentGraphModel, *, lift: LiftName = "auto", compile: bool = True) -> None:
-        device = model.graph.edge_logits.device
+        device = model.graph.raw.device
         self.lifted = lift == "vmap" or (lift == "auto" and device.type == "cuda")
         self.compile_seconds = 0.0
         self.fallback: str | None = None
-        self._names = [name for name, value in model.named_parameters() if value.requires_grad]
-        self._frozen = [name for name in model.state_dict() if name not in self._names]
+        self._names, self._frozen = trainable_names(model), list(constants_of(model))
+        self._carried = model.carried
         self._flat = self._run = _flat_gradient(model, self._names, self._frozen)
         self._untried = self.lifted
         self._pending = compile
@@ -47,8 +47,8 @@ class LiftedGradient:
 
     def __call__(
         self, parameters: Stack, frozen: Stack, batches: Iterable[Batch], running: Sequence[int]
-    ) -> tuple[Stack, Float[Tensor, "replica batch"]]:
-        """Return stacked gradients and losses of the ``running`` replicas, a batch for each; zero elsewhere.
+    ) -> tuple[Stack, Float[Tensor, "replica batch"], Stack]:
+        """Return stacked gradients, losses and carried values of the ``running`` replicas; zero elsewhere.
 
         ``batches`` may be made on the way: a loop asks for the next one when it has used the last.
         """
@@ -57,13 +57,15 @@ class LiftedGradient:
             batches = list(batches)
             self._try_to_lift(stacks, batches)
         if self.lifted:
-            *gradients, losses = self._call(*stacks, *(torch.stack(parts) for parts in zip(*batches, strict=True)))
+            outputs = self._call(*stacks, *(torch.stack(parts) for parts in zip(*batches, strict=True)))
         else:
             results = [
                 self._call(*(value[r] for value in stacks), *batch) for r, batch in zip(running, batches, strict=True)
             ]
-            *gradients, losses = (_spread(values, running, len(stacks[0])) for values in zip(*results, strict=True))
-        return dict(zip(self._names, gradients, strict=True)), losses
+            outputs = tuple(_spread(values, running, len(stacks[0])) for values in zip(*results, strict=True))
+        gradients = dict(zip(self._names, outputs, strict=False))
+        losses, *carried = outputs[len(self._names) :]
+        return gradients, losses, dict(zip(self._carried, carried, strict=True))
 
     def _try_to_lift(self, stacks: list[Tensor], batches: list[Batch]) -> None:
         """Lift the step by ``vmap``; a predictor that cannot be lifted is looped, with the same results."""
@@ -100,12 +102,23 @@ class LiftedGradient:
         self.compile_seconds = time.perf_counter() - start
 
 
+def trainable_names(model: LatentGraphModel) -> list[str]:
+    """Return the names of the parameters that are trained."""
+    return [name for name, value in model.named_parameters() if value.requires_grad]
+
+
+def constants_of(model: LatentGraphModel) -> Stack:
+    """Return what a step takes as given: known parameters and buffers, by name."""
+    known = {name: value.detach() for name, value in model.named_parameters() if not value.requires_grad}
+    return known | dict(model.named_buffers())
+
+
 def _first_line(error: Exception) -> str:
     return (str(error).strip() or type(error).__name__).splitlines()[0][:120]
 
 
 def _flat_gradient(model: LatentGraphModel, names: list[str], frozen: list[str]) -> Callable[..., tuple[Tensor, ...]]:
-    """Return the step of one replica: tensors (parameters, frozen, batch) to tensors (gradients, losses)."""
+    """Return the step of one replica: tensors (parameters, frozen, batch) to tensors (gradients, losses, carried)."""
 
     def objective(parameters: Stack, constants: Stack, *batch: Tensor) -> Any:
         return functional_call(model, {**parameters, **constants}, batch)
@@ -114,8 +127,8 @@ def _flat_gradient(model: LatentGraphModel, names: list[str], frozen: list[str])
         parameters = dict(zip(names, tensors, strict=False))
         constants = dict(zip(frozen, tensors[len(names) :], strict=False))
         batch = tensors[len(names) + len(frozen) :]
-        gradients, losses = grad(objective, has_aux=True)(parameters, constants, *batch)
-        return (*(gradients[name] for name in names), losses)
+        gradients, outputs = grad(objective, has_aux=True)(parameters, constants, *batch)
+        return (*(gradients[name] for name in names), *outputs)
 
     return gradient
 
@@ -136,6 +149,6 @@ def _compiler_options(model: LatentGraphModel) -> dict[str, Any] | None:
     With fewer nodes than lanes in a 512-bit register, inductor (torch 2.13) puts its threads around the innermost
     reduction: thousands of thread launches a step, ten times slower. 256-bit registers avoid that at 8 nodes or more.
     """
-    if model.graph.edge_logits.device.type != "cpu" or model.loss.scope != "node":
+    if model.graph.raw.device.type != "cpu" or model.loss.scope != "node":
         return None
     return {"cpp.simdlen": 256} if model.graph.num_nodes < 16 else None

@@ -64,8 +64,7 @@ class Loop:
             compiled = self.gradient.compile_seconds - compiled_before
             seconds = time.perf_counter() - start - compiled
             self.seconds += seconds
-        edge_probs = self.model.graph.probs_from(self.state.parameters["graph.edge_logits"])
-        monitored = monitor(edge_probs) if monitor else {}
+        monitored = monitor(self.state.edge_probs) if monitor else {}
         self.history.append(
             Epoch(
                 epoch + 1,
@@ -94,9 +93,11 @@ class Loop:
                 _batch(self.train, orders[position][step], self._draw(self.graph_draws[r]))
                 for position, r in enumerate(running)
             )
-            grads, pair_losses = self.gradient(self.state.parameters, self.state.frozen, batches, running)
+            self._tell_progress(self.steps_done / total_steps)
+            grads, pair_losses, carried = self.gradient(self.state.parameters, self.state.frozen, batches, running)
             rate = settings.schedule(epoch + step / steps, settings.epochs)
             self.state.update(grads, rate, settings, averaging=self.steps_done >= averaging_from)
+            self.state.frozen |= carried
             losses.append(pair_losses.mean(1))
             self.steps_done += 1
             if step % NOTICE_EVERY == 0 and losses[-1].device.type == "cpu":  # elsewhere reading it would make it wait
@@ -111,7 +112,7 @@ class Loop:
         running, total, count = self.running, torch.zeros(len(self.seeds)), 0
         for index, new in covering_batches(len(self.validation), self.batch_size):
             batch = _batch(self.validation, index.to(self.train.inputs.device), self._draw(draws))
-            _, losses = self.gradient(parameters, self.state.frozen, repeat(batch, len(running)), running)
+            _, losses, _ = self.gradient(parameters, self.state.frozen, repeat(batch, len(running)), running)
             total += losses[:, :new].sum(1).cpu()
             count += new
         mean = total / count
@@ -145,9 +146,13 @@ class Loop:
         )
 
     def _draw(self, generator: torch.Generator) -> Tensor:
-        draws, nodes = 1 if self.model.share_graphs else self.batch_size, self.model.graph.num_nodes
-        shape = (draws, self.model.num_graphs, nodes, nodes)
+        shape = self.model.uniforms_shape(self.batch_size)
         return draw_uniforms(*shape, generator=generator, dtype=self.train.inputs.dtype)
+
+    def _tell_progress(self, done: float) -> None:
+        """Let an estimator with a schedule know how much of the training is done."""
+        if not self.model.estimator.hard:
+            self.state.frozen["progress"] = torch.full_like(self.state.frozen["progress"], done)
 
     def _drop_worse_half(self, epoch: int) -> None:
         ranked = sorted(self.active, key=lambda r: float(self.validation_loss[r]))
@@ -169,4 +174,5 @@ class Loop:
 
 
 def _batch(pairs: Pairs, rows: Tensor, uniforms: Tensor) -> Batch:
-    return pairs.inputs[rows], pairs.targets[rows], uniforms
+    batch = (pairs.inputs[rows], pairs.targets[rows], uniforms)
+    return batch if pairs.observed is None else (*batch, pairs.observed[rows])

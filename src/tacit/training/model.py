@@ -3,28 +3,37 @@ r"""The model that is trained: a graph distribution and a predictor, a loss and 
 $$A \sim P_\theta, \qquad \hat y = f_\psi(x, A)$$
 """
 
-from typing import Literal
-
 import torch
 from torch import Generator, Tensor, nn
 
 from tacit.errors import InputError, require, require_whole
-from tacit.estimators import GlobalCredit, ReceptiveFieldCredit, ScoreFunction, check_locality
-from tacit.graph import BernoulliGraph
-from tacit.losses import Loss
-from tacit.predictors import initial_parameters, num_hops_of
+from tacit.estimators import (
+    Estimator,
+    ReceptiveFieldCredit,
+    ScoreFunction,
+    check_locality,
+    check_relaxation,
+    choose_credit,
+    require_combination,
+)
+from tacit.estimators.combination import CreditName
+from tacit.graph import BernoulliGraph, EdgePrior
+from tacit.losses import Loss, LossTerms
+from tacit.predictors import initial_parameters, relaxed_call
 from tacit.randomness import generator_for
-from tacit.shapes import Graphs, Inputs, PairLoss, Samples, Scalar, Targets, Uniforms
-
-CreditName = Literal["auto", "global", "receptive_field"]
+from tacit.shapes import Graphs, GroupUniforms, Inputs, Observed, Samples, Scalar, Targets, UnitAverage
 
 
 class LatentGraphModel(nn.Module):
     """Everything a training step needs except data and randomness; what cannot go together is refused here.
 
     ``credit`` is "auto" by default: by receptive field where the loss has node scope and the predictor declares its
-    number of hops, else global. ``share_graphs`` draws one set of graphs per batch instead of one per pair.
+    number of hops, else global. ``share_graphs`` draws one set of graphs per batch instead of one per pair. ``prior``
+    adds its penalty to the loss.
     """
+
+    progress: Scalar
+    average_cost: UnitAverage | None
 
     def __init__(
         self,
@@ -32,32 +41,63 @@ class LatentGraphModel(nn.Module):
         predictor: nn.Module,
         loss: Loss,
         *,
+        estimator: Estimator | None = None,
         num_graphs: int = 16,
         share_graphs: bool = False,
         credit: CreditName = "auto",
+        prior: EdgePrior | None = None,
     ) -> None:
         super().__init__()
-        _require_parts(graph, predictor, loss)
+        estimator = ScoreFunction() if estimator is None else estimator
+        _require_parts(graph, predictor, loss, estimator, prior)
         require_whole("num_graphs", num_graphs)
-        require(
-            num_graphs >= loss.min_graphs,
-            f"{type(loss).__name__} needs num_graphs >= {loss.min_graphs} with this baseline, got {num_graphs}; "
-            "raise num_graphs",
-        )
+        require_combination(loss, estimator, num_graphs, credit)
         self.graph = graph
         self.predictor = predictor
         self.loss = loss
         self.num_graphs = num_graphs
         self.share_graphs = share_graphs
-        self.estimator = ScoreFunction(_choose_credit(credit, loss, predictor))
+        self.estimator = estimator
+        if estimator.takes_credit:
+            self.estimator = estimator.with_credit(choose_credit(credit, loss, predictor))
+        self.prior = _choose_prior(loss, prior, graph)
+        self.register_buffer("progress", graph.fixed_probs.new_zeros(()), persistent=False)
+        units = graph.num_nodes if loss.scope == "node" else 1
+        moving = loss.baseline == "moving_average"
+        average = graph.fixed_probs.new_zeros(units) if moving else None
+        self.register_buffer("average_cost", average, persistent=False)
 
-    def forward(self, inputs: Inputs, targets: Targets, uniforms: Uniforms) -> tuple[Scalar, PairLoss]:
-        """Return a number whose gradient is the estimate for theta and psi at once, and the loss of each pair."""
-        graphs = self.graph.sample_from(uniforms)
-        terms = self.loss(self.predictor(inputs, graphs), targets)
-        losses = terms.value.mean(-1)
-        surrogate = self.estimator.surrogate(terms, graphs, self.graph.row_log_prob(graphs))
-        return losses.mean() + surrogate, losses
+    @property
+    def carried(self) -> list[str]:
+        """The buffers that each step hands to the next: :meth:`forward` returns their new values."""
+        return [] if self.average_cost is None else ["average_cost"]
+
+    def uniforms_shape(self, num_pairs: int) -> tuple[int, int, int, int]:
+        """Return the shape of the uniforms that a batch of pairs needs."""
+        nodes = self.graph.num_nodes
+        return 1 if self.share_graphs else num_pairs, self.num_graphs // self.estimator.group_size, nodes, nodes
+
+    def forward(
+        self, inputs: Inputs, targets: Targets, uniforms: GroupUniforms, observed: Observed | None = None
+    ) -> tuple[Scalar, tuple[Tensor, ...]]:
+        """Return a number whose gradient is the estimate for theta and psi at once; and the loss of each pair.
+
+        After the losses of the pairs, which include the penalty of a prior, come the new values of what is carried.
+        """
+        estimator = self.estimator
+        predict = relaxed_call(self.predictor) if estimator.through_graphs else self.predictor
+        graphs = estimator.draw(self.graph, uniforms, self.progress)
+        terms = self._terms(predict(inputs, graphs), targets, observed)
+        penalty = targets.new_zeros(()) if self.prior is None else self.prior.penalty(self.graph)
+        objective = terms.value.mean() + estimator.surrogate(terms, graphs, self.graph) + penalty
+        if not estimator.hard:  # what is reported is the loss of real graphs
+            terms = self._terms(self.predictor(inputs, self.graph.sample_from(uniforms)), targets, observed)
+        losses = terms.value.mean(-1) + penalty
+        return objective, (losses,) if terms.average is None else (losses, terms.average)
+
+    def _terms(self, samples: Samples, targets: Targets, observed: Observed | None) -> LossTerms:
+        average, group_size = self.average_cost, self.estimator.group_size
+        return self.loss(samples, targets, observed, average=average, group_size=group_size)
 
     @torch.no_grad()
     def sample(self, inputs: Inputs, num_graphs: int, *, generator: Generator) -> Samples:
@@ -88,37 +128,34 @@ class LatentGraphModel(nn.Module):
             f"{type(self.predictor).__name__} needs to return (batch, graph, node, channel) = {expected}, "
             f"got {tuple(samples.shape)}; see tacit.predictors.protocol for an example",
         )
-        if isinstance(self.estimator.credit, ReceptiveFieldCredit):
-            hops = self.estimator.credit.num_hops
-            check_locality(self.predictor, nodes, inputs.shape[2], hops, generator=generator)
+        channels = inputs.shape[2]
+        credit = getattr(self.estimator, "credit", None)
+        if isinstance(credit, ReceptiveFieldCredit):
+            check_locality(self.predictor, nodes, channels, credit.num_hops, generator=generator)
+        if self.estimator.through_graphs:
+            check_relaxation(self.predictor, nodes, channels, generator=generator)
 
 
-def _require_parts(graph: object, predictor: object, loss: object) -> None:
+def _require_parts(graph: object, predictor: object, loss: object, estimator: object, prior: object) -> None:
     for name, value, kind, example in (
         ("graph", graph, BernoulliGraph, "BernoulliGraph.uniform(12, generator=rng)"),
         ("predictor", predictor, nn.Module, "HopPredictor.random(2, 4, generator=rng)"),
         ("loss", loss, Loss, 'EnergyScore(scope="node")'),
+        ("estimator", estimator, Estimator, "ScoreFunction()"),
+        ("prior", prior, EdgePrior | None, "EdgePrior(0.1, weight=0.01)"),
     ):
         if isinstance(value, type) or not isinstance(value, kind):
             got = repr(value) if isinstance(value, str | type) else type(value).__name__
             raise InputError(f"{name} needs an object like {example}, got {got}; build one")
 
 
-def _choose_credit(credit: CreditName, loss: Loss, predictor: nn.Module) -> GlobalCredit | ReceptiveFieldCredit:
-    num_hops = num_hops_of(predictor)
-    if credit == "global":
-        return GlobalCredit()
-    if credit == "auto":
-        return GlobalCredit() if num_hops is None or loss.scope != "node" else ReceptiveFieldCredit(num_hops)
-    if credit != "receptive_field":
-        raise InputError(f"credit needs one of auto, global, receptive_field, got '{credit}'; use 'auto'")
-    if loss.scope != "node":
-        raise InputError(
-            "credit='receptive_field' needs a loss of node scope, got joint scope; use scope='node' or credit='global'"
-        )
-    if num_hops is None:
-        raise InputError(
-            f"credit='receptive_field' needs a predictor that declares num_hops, got {type(predictor).__name__}; "
-            "add num_hops if its output is local, or use credit='global'"
-        )
-    return ReceptiveFieldCredit(num_hops)
+def _choose_prior(loss: Loss, prior: EdgePrior | None, graph: BernoulliGraph) -> EdgePrior | None:
+    own: EdgePrior | None = getattr(loss, "prior", None)
+    require(
+        own is None or prior is None,
+        f"{type(loss).__name__} has a prior of its own and takes no second one; give it to the loss",
+    )
+    prior = own if prior is None else prior
+    if prior is not None:
+        prior.check(graph)
+    return prior

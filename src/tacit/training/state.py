@@ -4,10 +4,12 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 import torch
+from jaxtyping import Float
 from torch import Tensor
 
+from tacit.graph import BernoulliGraph
 from tacit.randomness import generator_for
-from tacit.training.lift import Stack
+from tacit.training.lift import Stack, constants_of, trainable_names
 from tacit.training.model import LatentGraphModel
 from tacit.training.settings import FitSettings
 
@@ -16,6 +18,7 @@ from tacit.training.settings import FitSettings
 class ReplicaState:
     """Stacks of tensors, the first axis the replica; Adam works entry by entry and so needs no lifting."""
 
+    graph: BernoulliGraph
     parameters: Stack
     frozen: Stack
     averages: Stack = field(default_factory=dict)
@@ -25,16 +28,14 @@ class ReplicaState:
     @classmethod
     def create(cls, model: LatentGraphModel, seeds: Sequence[int], *, fresh: bool) -> "ReplicaState":
         """Return the state at which the replicas of these seeds start."""
-        present = {name: value.detach() for name, value in model.state_dict().items()}
-        trainable = [name for name, value in model.named_parameters() if value.requires_grad]
+        present = {name: value.detach() for name, value in model.named_parameters()}
         starts = [model.initial_parameters(generator_for(seed, "initial")) if fresh else present for seed in seeds]
         parameters = {
-            name: torch.stack([start[name] for start in starts]).to(present[name]).clone() for name in trainable
+            name: torch.stack([start[name] for start in starts]).to(present[name]).clone()
+            for name in trainable_names(model)
         }
-        frozen = {
-            name: value.expand(len(seeds), *value.shape) for name, value in present.items() if name not in trainable
-        }
-        return cls(parameters, frozen)
+        frozen = {name: value.expand(len(seeds), *value.shape) for name, value in constants_of(model).items()}
+        return cls(model.graph, parameters, frozen)
 
     def update(self, gradients: Stack, rate: float, settings: FitSettings, *, averaging: bool) -> None:
         """Take one step of Adam, and include the result in the average if it counts."""
@@ -46,7 +47,7 @@ class ReplicaState:
             group["lr"] = rate if name.startswith("graph.") else rate * settings.predictor_rate
         self.optimizer.step()
         if averaging:  # all averages at once, so that Ctrl-C finds either the old or the new ones
-            shown = {name: _shown(name, value) for name, value in self.parameters.items()}
+            shown = {name: self._shown(name, value) for name, value in self.parameters.items()}
             old, count = self.averages or shown, self.averaged_steps + 1
             new = {name: old[name] + (value - old[name]) / count for name, value in shown.items()}
             self.averages, self.averaged_steps = new, count
@@ -55,13 +56,20 @@ class ReplicaState:
         """Return the averaged parameters, or the present ones when nothing was averaged."""
         if not self.averaged_steps:
             return self.parameters
-        return {name: _stored(name, value) for name, value in self.averages.items()}
+        return {name: self._stored(name, value) for name, value in self.averages.items()}
 
+    @property
+    def edge_probs(self) -> Float[Tensor, "replica node node"]:
+        """The edge probabilities of all replicas."""
+        return self.graph.probs_from(self.parameters[self._raw_name])
 
-def _shown(name: str, value: Tensor) -> Tensor:
-    """Edge probabilities are averaged as probabilities: the mean of logits would favour the extremes."""
-    return torch.sigmoid(value) if name == "graph.edge_logits" else value
+    @property
+    def _raw_name(self) -> str:
+        return f"graph.{self.graph.link.parameter}"
 
+    def _shown(self, name: str, value: Tensor) -> Tensor:
+        """Edge probabilities are averaged as probabilities: the mean of logits would favour the extremes."""
+        return self.graph.link.probs(value) if name == self._raw_name else value
 
-def _stored(name: str, value: Tensor) -> Tensor:
-    return torch.logit(value) if name == "graph.edge_logits" else value
+    def _stored(self, name: str, value: Tensor) -> Tensor:
+        return self.graph.link.raw(value) if name == self._raw_name else value

@@ -1,0 +1,48 @@
+r"""DisARM: graphs in antithetic pairs, one from uniforms $u$ and one from $1 - u$ (Dong, Mnih, Tucker 2020).
+
+$$\frac{\partial E[L]}{\partial \theta_{ij}} = E\Big[ \tfrac12 (w_s - w_{\tilde s})\,
+  \frac{A_{s,ij} - A_{\tilde s,ij}}{\min(\theta_{ij}, 1 - \theta_{ij})} \Big]$$
+
+The edges that two partners have in common drop out, and so does any baseline. Exact in expectation: each $w$ must be
+the same function of its own graph for both partners, so the loss compares neither of them with the other. The formula
+holds for each edge by itself with a cost of its own, and so with credit by receptive field too.
+"""
+
+from dataclasses import dataclass, field, replace
+from typing import ClassVar
+
+import torch
+
+from tacit.estimators.credit import Credit, GlobalCredit
+from tacit.graph import BernoulliGraph
+from tacit.losses import LossTerms
+from tacit.shapes import Graphs, GroupUniforms, Scalar
+
+
+@dataclass(frozen=True)
+class DisARM:
+    """Compare the costs of two graphs that are as different as the edge probabilities allow."""
+
+    takes_credit: ClassVar[bool] = True
+    through_graphs: ClassVar[bool] = False
+    hard: ClassVar[bool] = True
+    group_size: ClassVar[int] = 2
+    credit: Credit = field(default_factory=GlobalCredit)
+
+    def with_credit(self, credit: Credit) -> "DisARM":
+        """Return the same with another credit."""
+        return replace(self, credit=credit)
+
+    def draw(self, graph: BernoulliGraph, uniforms: GroupUniforms, progress: Scalar) -> Graphs:
+        """Return two graphs in a row for each set of uniforms."""
+        del progress
+        return graph.sample_from(torch.stack([uniforms, 1 - uniforms], 2).flatten(1, 2))
+
+    def surrogate(self, terms: LossTerms, graphs: Graphs, graph: BernoulliGraph) -> Scalar:
+        """Return a number whose gradient for theta is the estimate."""
+        credit = self.credit(terms.cost.detach(), graphs)  # (draw, graph, row)
+        half_difference = (credit[:, 0::2] - credit[:, 1::2]) / 2
+        flips = graphs[:, 0::2] - graphs[:, 1::2]  # (draw, pair, node, node)
+        rarer = torch.minimum(graph.edge_probs, 1 - graph.edge_probs).detach()
+        per_edge = (half_difference[..., None] * flips).mean((0, 1)) / torch.where(rarer > 0, rarer, 1.0)
+        return (per_edge * graph.edge_probs).sum()

@@ -1,0 +1,78 @@
+"""What goes together: losses, estimators, credit and numbers of graphs; what does not is refused, naming what would."""
+
+from typing import Literal, get_args
+
+from torch import nn
+
+from tacit.errors import InputError, require
+from tacit.estimators.credit import Credit, GlobalCredit, OwnRowCredit, ReceptiveFieldCredit
+from tacit.estimators.protocol import Estimator
+from tacit.losses import Loss
+from tacit.predictors import num_hops_of
+
+CreditName = Literal["auto", "global", "receptive_field", "own_row"]
+WEIGHING = "ScoreFunction() or DisARM()"
+
+
+def require_combination(loss: Loss, estimator: Estimator, num_graphs: int, credit: CreditName) -> None:
+    """Raise :class:`InputError` if a loss and an estimator cannot serve each other."""
+    require(
+        credit in get_args(CreditName),
+        f"credit needs one of {', '.join(get_args(CreditName))}, got '{credit}'; use 'auto'",
+    )
+    names = f"{type(loss).__name__} with {type(estimator).__name__}"
+    if not estimator.takes_credit:
+        require(
+            credit == "auto",
+            f"credit='{credit}' needs an estimator that weighs graphs by their cost, got {type(estimator).__name__}; "
+            f"use {WEIGHING}, or credit='auto'",
+        )
+        require(
+            getattr(loss, "credit", None) is None,
+            f"{names} cannot be combined: the loss is made by whom it credits, and the estimator gives no credit; "
+            f"use {WEIGHING}, or the loss Literature1",
+        )
+    size = estimator.group_size
+    needed = loss.min_graphs if size == 1 else size * (1 + loss.pairwise)
+    reason = (
+        f"baseline '{loss.baseline}'" if size == 1 else f"{type(estimator).__name__}, which draws {size} at a time,"
+    )
+    require(
+        num_graphs >= needed,
+        f"{type(loss).__name__} with {reason} needs num_graphs >= {needed}, got {num_graphs}; raise num_graphs"
+        + _less_demanding(loss, num_graphs),
+    )
+    require(
+        num_graphs % size == 0,
+        f"{type(estimator).__name__} draws {size} graphs at a time and needs num_graphs to be a multiple of {size}, "
+        f"got {num_graphs}; use {num_graphs + 1} or ScoreFunction()",
+    )
+
+
+def _less_demanding(loss: Loss, num_graphs: int) -> str:
+    """Name what would do with the graphs at hand."""
+    if num_graphs >= 1 + loss.pairwise:
+        return ", or use baseline='none' with ScoreFunction()"
+    return ", or use loss Literature1" if num_graphs >= 1 else ""
+
+
+def choose_credit(credit: CreditName, loss: Loss, predictor: nn.Module) -> Credit:
+    """Return the credit of a name; "auto" is the most local one that is exact, or the one that makes the loss."""
+    num_hops = num_hops_of(predictor)
+    if credit == "auto":
+        local = loss.scope == "node" and num_hops is not None
+        credit = getattr(loss, "credit", "receptive_field" if local else "global")
+    if credit == "global":
+        return GlobalCredit()
+    if loss.scope != "node":
+        raise InputError(
+            f"credit='{credit}' needs a loss of node scope, got joint scope; use scope='node' or credit='global'"
+        )
+    if credit == "own_row":
+        return OwnRowCredit()
+    if num_hops is None:
+        raise InputError(
+            f"credit='receptive_field' needs a predictor that declares num_hops, got {type(predictor).__name__}; "
+            "add num_hops if its output is local, or use credit='global'"
+        )
+    return ReceptiveFieldCredit(num_hops)

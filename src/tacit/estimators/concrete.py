@@ -1,0 +1,62 @@
+r"""Binary concrete: edges between 0 and 1 that sharpen as the temperature falls (Maddison et al. 2017).
+
+$$A_{ij} = \mathrm{sigmoid}\big( (\mathrm{logit}\,\theta_{ij} - \mathrm{logit}\,u_{ij}) / \tau \big)$$
+
+At $\tau \to 0$ this is $1[u < \theta]$. It is a model of its own at any other temperature, with partial edges, so the
+gradient is biased; lower temperatures lower the bias and raise the variance. The temperature falls geometrically from
+``first`` to ``last`` over a training. The loss that a fit reports is that of graphs of 0 and 1, which is what predicts.
+"""
+
+from dataclasses import dataclass
+from typing import ClassVar
+
+import torch
+
+from tacit.errors import require
+from tacit.estimators.credit import Credit
+from tacit.graph import BernoulliGraph
+from tacit.losses import LossTerms
+from tacit.shapes import Graphs, GroupUniforms, Scalar
+
+
+@dataclass(frozen=True)
+class Concrete:
+    """Relax the edges, and differentiate through them."""
+
+    takes_credit: ClassVar[bool] = False
+    through_graphs: ClassVar[bool] = True
+    hard: ClassVar[bool] = False
+    group_size: ClassVar[int] = 1
+    first: float = 1.0
+    last: float = 0.1
+
+    def __post_init__(self) -> None:
+        require(
+            0 < self.last <= self.first < float("inf"),
+            f"temperatures need 0 < last <= first, got first={self.first} and last={self.last}; "
+            "pass for example first=1.0, last=0.1",
+        )
+
+    def temperature(self, progress: Scalar) -> Scalar:
+        """Return the temperature when this part of the training is done.
+
+        >>> [round(Concrete(1.0, 0.25).temperature(torch.tensor(p)).item(), 3) for p in (0.0, 0.5, 1.0)]
+        [1.0, 0.5, 0.25]
+        """
+        return self.first * (self.last / self.first) ** progress
+
+    def with_credit(self, credit: Credit) -> "Concrete":
+        """Return the same: no credit is taken."""
+        del credit
+        return self
+
+    def draw(self, graph: BernoulliGraph, uniforms: GroupUniforms, progress: Scalar) -> Graphs:
+        """Return an independent relaxed graph for each set of uniforms; fixed entries are 0 or 1."""
+        log_present, log_absent = graph.log_probs()
+        soft = torch.sigmoid((log_present - log_absent - torch.logit(uniforms)) / self.temperature(progress))
+        return torch.where(graph.fixed, graph.sample_from(uniforms), soft)
+
+    def surrogate(self, terms: LossTerms, graphs: Graphs, graph: BernoulliGraph) -> Scalar:
+        """Return nothing: the gradient passes through the graphs."""
+        del graphs, graph
+        return terms.value.new_zeros(())

@@ -1,0 +1,73 @@
+"""Flip single edges of random graphs and watch what a predictor does: the evidence for what it promises."""
+
+import copy
+from collections.abc import Callable
+from typing import NamedTuple
+
+import torch
+from jaxtyping import Float, Int
+from torch import Generator, Tensor, nn
+
+from tacit.predictors import initial_parameters
+from tacit.shapes import Inputs
+
+# Expected degrees of the graphs tried: sparse ones leave most nodes out of reach, in denser ones normalisations show.
+DEGREES = (0.5, 1.5, 3.0)
+FLIPS = 192
+PAIRS = 3
+TOLERANCE = 1e-4
+
+
+class Flips(NamedTuple):
+    """One random graph and one flipped edge per trial.
+
+    ``predictor``    with fresh random parameters where it has trainable ones
+    ``row, column``  the edge that was flipped in each graph
+    ``before``       its output before the flips
+    ``change``       the largest change at each node
+    ``scale``        below ``TOLERANCE`` times this a change is rounding
+    """
+
+    predictor: nn.Module
+    inputs: Inputs
+    graphs: Float[Tensor, "flip node node"]
+    row: Int[Tensor, " flip"]
+    column: Int[Tensor, " flip"]
+    before: Float[Tensor, "pair flip node channel"]
+    change: Float[Tensor, "flip node"]
+    scale: Float[Tensor, ""]
+
+    @property
+    def trials(self) -> Int[Tensor, " flip"]:
+        """The numbers of the trials, as an index."""
+        return torch.arange(len(self.row), device=self.row.device)
+
+    @property
+    def changed(self) -> Tensor:
+        """Which nodes changed by more than rounding: (flip, node)."""
+        return self.change > TOLERANCE * self.scale
+
+
+@torch.no_grad()
+def flip_edges(predictor: nn.Module, num_nodes: int, in_channels: int, *, generator: Generator) -> Flips:
+    """Try random flips with random inputs and fresh random parameters."""
+    reference = next(predictor.parameters(), torch.zeros(()))
+    device, dtype = reference.device, reference.dtype
+
+    def draw(kind: Callable[..., Tensor], *shape: int) -> Tensor:
+        return kind(shape, generator=generator, device=generator.device).to(device)
+
+    degrees = torch.tensor(DEGREES, device=device).repeat_interleave(FLIPS // len(DEGREES))
+    density = (degrees / num_nodes).clamp(max=0.9)[:, None, None]
+    graphs = (draw(torch.rand, len(degrees), num_nodes, num_nodes) < density).to(dtype)  # (flip, node, node)
+    row, column = ((draw(torch.rand, len(degrees)) * num_nodes).long().clamp(max=num_nodes - 1) for _ in range(2))
+    inputs = draw(torch.randn, PAIRS, num_nodes, in_channels).to(dtype)
+    trials = torch.arange(len(degrees), device=device)
+    flipped = graphs.clone()
+    flipped[trials, row, column] = 1 - flipped[trials, row, column]
+
+    fresh = copy.deepcopy(predictor)
+    fresh.load_state_dict(initial_parameters(predictor, generator), strict=False)
+    before, after = (fresh(inputs, some[None]) for some in (graphs, flipped))
+    change = (after - before).abs().amax((0, -1))
+    return Flips(fresh, inputs, graphs, row, column, before, change, before.abs().max().clamp_min(1e-3))

@@ -1,0 +1,47 @@
+"""Can a predictor be differentiated for the graph? Flip edges and see whether its derivative knew."""
+
+import torch
+from torch import Generator, nn
+
+from tacit.errors import InputError
+from tacit.estimators.flips import TOLERANCE, flip_edges
+from tacit.predictors import relaxed_call
+
+# Units that saturate (ReLU) hide a few changes from the derivative; a threshold on the graph hides half or more.
+HIDDEN_SHARE = 0.25
+# The derivative is taken this far inside of 0 and 1: at 0 itself a ReLU that no neighbour reaches has none.
+INSIDE = 0.05
+REMEDY = "or use estimator ScoreFunction() or DisARM()"
+
+
+@torch.enable_grad()
+def check_relaxation(predictor: nn.Module, num_nodes: int, in_channels: int, *, generator: Generator) -> None:
+    """Raise :class:`InputError` unless the predictor's relaxed form agrees with it and has derivatives for the graph.
+
+    Of the nodes that a flip changed one is taken per trial, not the flipped row itself where there are others: a
+    derivative is most easily lost on the way. Its derivative for the flipped edge must not be zero, in at least three
+    quarters of the trials.
+    """
+    flips = flip_edges(predictor, num_nodes, in_channels, generator=generator)
+    name = type(predictor).__name__
+    relaxed = relaxed_call(flips.predictor)
+    gap = float((relaxed(flips.inputs, flips.graphs[None]) - flips.before).detach().abs().max())
+    if not gap <= TOLERANCE * float(flips.scale):
+        raise InputError(
+            f"{name}.relaxed needs to equal {name} for graphs of 0 and 1, got a difference of {gap:.2g}; "
+            f"correct it, {REMEDY}"
+        )
+    some = flips.changed.any(-1)
+    others = torch.arange(num_nodes, device=flips.row.device) != flips.row[:, None]
+    chances = torch.rand(flips.changed.shape, generator=generator, device=generator.device).to(flips.row.device)
+    node = ((chances + others) * flips.changed).argmax(-1)  # (flip): one of the nodes that changed
+    graphs = (INSIDE + (1 - 2 * INSIDE) * flips.graphs).requires_grad_()
+    chosen = relaxed(flips.inputs, graphs[None])[:, flips.trials, node].sum()
+    (slope,) = torch.autograd.grad(chosen, graphs, allow_unused=True) if chosen.requires_grad else (None,)
+    at_flip = (torch.zeros_like(graphs) if slope is None else slope)[flips.trials, flips.row, flips.column]
+    hidden = float(((at_flip == 0) & some).sum() / some.sum().clamp_min(1))
+    if not bool(some.any()) or hidden > HIDDEN_SHARE:
+        raise InputError(
+            f"gradients through the graph need a predictor with derivatives for the graph, but {hidden:.0%} of the "
+            f"changes that edges made in {name} had none; give it a method relaxed(inputs, graphs), {REMEDY}"
+        )

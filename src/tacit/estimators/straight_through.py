@@ -1,0 +1,41 @@
+r"""Straight-through: compute with graphs of 0 and 1, differentiate as if $\partial A / \partial \theta = 1$.
+
+$$\nabla_\theta E[L] \approx E[\nabla_A L]$$
+
+Exact only where the loss is linear in each single edge. Where it bends, as through a tanh or a kernel, the derivative
+at 0 or 1 stands for the difference between them: a bias that no number of graphs removes.
+"""
+
+from dataclasses import dataclass
+from typing import ClassVar
+
+from tacit.estimators.credit import Credit
+from tacit.graph import BernoulliGraph
+from tacit.losses import LossTerms
+from tacit.shapes import Graphs, GroupUniforms, Scalar
+
+
+@dataclass(frozen=True)
+class StraightThrough:
+    """Take the derivative for the sampled edges as that for their probabilities."""
+
+    takes_credit: ClassVar[bool] = False
+    through_graphs: ClassVar[bool] = True
+    hard: ClassVar[bool] = True
+    group_size: ClassVar[int] = 1
+
+    def with_credit(self, credit: Credit) -> "StraightThrough":
+        """Return the same: no credit is taken."""
+        del credit
+        return self
+
+    def draw(self, graph: BernoulliGraph, uniforms: GroupUniforms, progress: Scalar) -> Graphs:
+        """Return an independent graph for each set of uniforms, with the gradient of its probabilities."""
+        del progress
+        probs = graph.edge_probs
+        return graph.sample_from(uniforms) + (probs - probs.detach())
+
+    def surrogate(self, terms: LossTerms, graphs: Graphs, graph: BernoulliGraph) -> Scalar:
+        """Return nothing: the gradient passes through the graphs."""
+        del graphs, graph
+        return terms.value.new_zeros(())

@@ -1,0 +1,92 @@
+r"""Links: how an unconstrained number becomes the probability of an edge.
+
+===============  ===========================  ==================  ==============================================
+link             stored                       $\theta$            Fisher information of one edge, in what is stored
+===============  ===========================  ==================  ==============================================
+``Sigmoid``      ``edge_logits`` $z$          $1 / (1 + e^{-z})$  $\theta (1 - \theta)$: none left at 0 and 1
+``SineSquared``  ``edge_angles`` $\varphi$    $\sin^2 \varphi$    4, everywhere
+===============  ===========================  ==================  ==============================================
+
+A step of one size changes the distribution by the same amount everywhere under ``SineSquared``, and one that
+oversteps 0 or 1 is reflected there instead of getting stuck on a flat tail.
+"""
+
+import math
+from dataclasses import dataclass
+from typing import ClassVar, Protocol, runtime_checkable
+
+import torch
+from torch import Tensor
+from torch.nn.functional import logsigmoid
+
+
+@runtime_checkable
+class Link(Protocol):
+    """The calls that :class:`~tacit.graph.BernoulliGraph` makes; all work entry by entry."""
+
+    parameter: ClassVar[str]
+
+    def probs(self, raw: Tensor) -> Tensor:
+        r"""Return $\theta$."""
+        ...
+
+    def raw(self, probs: Tensor) -> Tensor:
+        r"""Return the number that is stored for $\theta$."""
+        ...
+
+    def log_probs(self, raw: Tensor) -> tuple[Tensor, Tensor]:
+        r"""Return $\log \theta$ and $\log(1 - \theta)$; no derivative is NaN, not even at 0 and 1."""
+        ...
+
+
+@dataclass(frozen=True)
+class Sigmoid:
+    r"""$\theta = 1 / (1 + e^{-z})$, $z$ the logit.
+
+    >>> Sigmoid().probs(torch.tensor([-torch.inf, 0.0, torch.inf])).tolist()
+    [0.0, 0.5, 1.0]
+    """
+
+    parameter: ClassVar[str] = "edge_logits"
+
+    def probs(self, raw: Tensor) -> Tensor:
+        r"""Return $\theta$."""
+        return torch.sigmoid(raw)
+
+    def raw(self, probs: Tensor) -> Tensor:
+        """Return the logit."""
+        return torch.logit(probs)
+
+    def log_probs(self, raw: Tensor) -> tuple[Tensor, Tensor]:
+        r"""Return $\log \theta$ and $\log(1 - \theta)$."""
+        return logsigmoid(raw), logsigmoid(-raw)
+
+
+@dataclass(frozen=True)
+class SineSquared:
+    r"""$\theta = \sin^2 \varphi$, so that $\partial \log P / \partial \varphi$ has variance 4 at any $\theta$.
+
+    >>> SineSquared().probs(torch.tensor([0.0, math.pi / 4, math.pi / 2])).tolist()
+    [0.0, 0.5, 1.0]
+    """
+
+    parameter: ClassVar[str] = "edge_angles"
+
+    def probs(self, raw: Tensor) -> Tensor:
+        r"""Return $\theta$."""
+        return torch.sin(raw).square()
+
+    def raw(self, probs: Tensor) -> Tensor:
+        r"""Return the angle in $[0, \pi / 2]$."""
+        return torch.asin(probs.sqrt())
+
+    def log_probs(self, raw: Tensor) -> tuple[Tensor, Tensor]:
+        r"""Return $2 \log |\sin \varphi|$ and $2 \log |\cos \varphi|$."""
+        probs = self.probs(raw.detach())
+        return _log_square(torch.sin(raw), probs == 0), _log_square(torch.cos(raw), probs == 1)
+
+
+def _log_square(values: Tensor, impossible: Tensor) -> Tensor:
+    """Return 2 log |values|; minus infinity, without a derivative, where it cannot happen."""
+    logs = 2 * torch.where(impossible, 1.0, values).abs().log()
+    return torch.where(impossible, -math.inf, logs)

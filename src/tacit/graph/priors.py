@@ -1,0 +1,71 @@
+r"""What is believed of the edges before any data, as a penalty.
+
+$$\mathrm{KL}(P_\theta, P_p) = \sum_{ij} \theta_{ij} \log \frac{\theta_{ij}}{p_{ij}}
+  + (1 - \theta_{ij}) \log \frac{1 - \theta_{ij}}{1 - p_{ij}}$$
+
+over the entries that are not held fixed. It goes with every loss; the loss of a fit then includes it.
+"""
+
+import math
+
+import torch
+from torch import Tensor, nn
+
+from tacit.errors import InputError, require
+from tacit.graph.bernoulli import BernoulliGraph
+from tacit.shapes import Scalar
+
+
+class EdgePrior(nn.Module):
+    r"""A coin per edge, $P(A_{ij} = 1) = p$ or $p_{ij}$, and how much it counts beside the loss of one pair.
+
+    Weight 1 is that of an ELBO written for one pair. With $n$ pairs and a log-likelihood as the loss, weight $1/n$
+    lets the prior count once instead of once a pair.
+
+    >>> graph = BernoulliGraph(torch.tensor([[0.5, 0.1], [0.1, 0.1]]))
+    >>> round(EdgePrior(0.1).penalty(graph).item(), 4)  # only the first edge differs: .5 log 5 + .5 log(5 / 9)
+    0.5108
+    """
+
+    probs: Tensor
+
+    def __init__(self, probs: float | Tensor, weight: float = 1.0) -> None:
+        super().__init__()
+        require(
+            0 < weight < math.inf,
+            f"weight of a prior needs to be positive, got {weight}; leave the prior out to switch it off",
+        )
+        if not isinstance(probs, Tensor):
+            probs = torch.as_tensor(probs, dtype=torch.get_default_dtype())
+        require(
+            probs.is_floating_point() and (probs.ndim == 0 or (probs.ndim == 2 and probs.shape[0] == probs.shape[1])),
+            f"prior needs one probability or a square matrix of floats, got {probs.dtype} of shape "
+            f"{tuple(probs.shape)}; pass a number, or one probability per ordered pair of nodes",
+        )
+        outside = ~((probs > 0) & (probs < 1))
+        if outside.any():
+            place = tuple(int(i) for i in outside.nonzero()[0])
+            where = f" at [{place[0]}, {place[1]}]" if place else ""
+            raise InputError(
+                f"prior needs probabilities strictly between 0 and 1, got {probs[place].item():g}{where}; "
+                "to rule an edge in or out, hold it fixed in BernoulliGraph"
+            )
+        self.weight = float(weight)
+        self.register_buffer("probs", probs.detach().clone())
+
+    def check(self, graph: BernoulliGraph) -> None:
+        """Raise :class:`InputError` if a matrix of priors does not have the shape of the graph."""
+        expected = (graph.num_nodes, graph.num_nodes)
+        require(
+            self.probs.ndim == 0 or tuple(self.probs.shape) == expected,
+            f"prior needs shape {expected} like the graph, got {tuple(self.probs.shape)}; "
+            "pass one probability per ordered pair of nodes, or one for all",
+        )
+
+    def penalty(self, graph: BernoulliGraph) -> Scalar:
+        """Return the weighted KL divergence from this prior."""
+        probs, (log_present, log_absent) = graph.edge_probs, graph.log_probs()
+        # theta log theta is 0 at 0, whatever the logarithm
+        log_present, log_absent = (torch.where(log.isinf(), 0.0, log) for log in (log_present, log_absent))
+        divergence = probs * (log_present - self.probs.log()) + (1 - probs) * (log_absent - (-self.probs).log1p())
+        return self.weight * torch.where(graph.fixed, 0.0, divergence).sum()

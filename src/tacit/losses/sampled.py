@@ -1,0 +1,162 @@
+r"""What all losses have in common: they are means over sampled graphs, and over pairs of them.
+
+$$L = \tfrac1S \sum_s (r_s + g_s), \qquad r_s = \mathrm{mean}_{t \neq s}\, h(y_s, y_t)$$
+
+$g_s$ is what graph $s$ costs by itself and $h$ what it costs together with another. A pair is felt from both ends, so
+the cost of graph $s$, which multiplies its score in the gradient for $\theta$, is
+
+$$w_s = 2 r_s + g_s$$
+
+Baselines, subtracted from the cost:
+
+``none``
+    nothing.
+``paper``
+    the mean over the batch and its graphs. It contains graph $s$ itself and so shrinks the gradient a little: that of
+    $r$ by $1 - 2/S$ and that of $g$ by $1 - 1/S$ when the batch shares its graphs, by $1 - 2/(SB)$ and $1 - 1/(SB)$
+    when not.
+``leave_one_out``
+    the mean over everything that does not involve graph $s$: $h(y_t, y_u)$ with both different from $s$, and $g_t$ with
+    $t \neq s$. Exact in expectation.
+``moving_average``
+    the mean over earlier batches, one per unit, forgetting 5% of itself a step; it starts at 0. Exact in expectation.
+"""
+
+import functools
+from abc import ABC, abstractmethod
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import ClassVar, Literal, NamedTuple, get_args
+
+import torch
+from torch import Tensor
+
+from tacit.errors import InputError, did_you_mean
+from tacit.losses.terms import LossTerms
+from tacit.losses.units import Scope, unit_weights
+from tacit.shapes import Baseline, Cost, Observed, Samples, Targets, UnitAverage, UnitLoss
+
+BaselineName = Literal["none", "paper", "leave_one_out", "moving_average"]
+MOVING_AVERAGE_KEEPS = 0.95  # twenty steps: short against a training, long against the noise of one batch
+
+
+def require_one_of(name: str, value: str, known: tuple[str, ...]) -> None:
+    """Raise :class:`InputError` with a suggestion unless ``value`` is a known word."""
+    if value not in known:
+        near = did_you_mean(str(value), known)
+        hint = near if "did you mean" in near else f"; use '{known[0]}'"
+        raise InputError(f"{name} needs one of {', '.join(known)}, got '{value}'{hint}")
+
+
+class Part(NamedTuple):
+    """One of the sums of a loss: how many graphs each term involves (1 or 2), and its mean term for each graph."""
+
+    ends: int
+    values: Cost
+
+
+@dataclass(frozen=True, kw_only=True)
+class SampledLoss(ABC):
+    """The common part of all losses; see the module's text. A loss says what $r$ and $g$ are."""
+
+    pairwise: ClassVar[bool]
+    scope: Scope = "node"
+    baseline: BaselineName = "leave_one_out"
+
+    def __post_init__(self) -> None:
+        require_one_of("scope", self.scope, get_args(Scope))
+        require_one_of("baseline", self.baseline, get_args(BaselineName))
+
+    @property
+    def min_graphs(self) -> int:
+        """Two graphs make a pair; leaving one out takes one more."""
+        return 1 + self.pairwise + (self.baseline == "leave_one_out")
+
+    def __call__(
+        self,
+        samples: Samples,
+        targets: Targets,
+        observed: Observed | None = None,
+        *,
+        average: UnitAverage | None = None,
+        group_size: int = 1,
+    ) -> LossTerms:
+        """Return the terms for a batch; see :class:`~tacit.losses.Loss`."""
+        self._require_fitting(samples, targets, observed, group_size)
+        parts = self._parts(samples, targets, observed, group_size)
+        value = _sum(part.values.mean(1) for part in parts)
+        cost = _sum(part.ends * part.values for part in parts)
+        weights = None if observed is None else self._weights(observed)
+        baseline, new_average = self._baseline(parts, cost, weights, average, group_size)
+        if weights is not None:
+            value, cost, baseline = value * weights, cost * weights[:, None], baseline * weights[:, None]
+        return LossTerms(value, cost, baseline, new_average)
+
+    @abstractmethod
+    def _parts(self, samples: Samples, targets: Targets, observed: Observed | None, group_size: int) -> list[Part]:
+        """Return $r$ and $g$, or one of them."""
+
+    def _weights(self, observed: Observed) -> UnitLoss:
+        """Return what each unit of each pair counts, 0 where nothing was observed."""
+        return unit_weights(observed, self.scope, by_count=True)
+
+    def _baseline(
+        self,
+        parts: list[Part],
+        cost: Cost,
+        weights: UnitLoss | None,
+        average: UnitAverage | None,
+        group_size: int,
+    ) -> tuple[Baseline, UnitAverage | None]:
+        if self.baseline == "moving_average":
+            average = cost.new_zeros(cost.shape[-1]) if average is None else average
+            now = _batch_mean(cost, weights).detach()
+            return average[None, None], MOVING_AVERAGE_KEEPS * average + (1 - MOVING_AVERAGE_KEEPS) * now
+        if self.baseline == "paper":
+            return _batch_mean(cost, weights)[None, None], None
+        if self.baseline == "none" or group_size > 1:  # what a group has in common drops out of its differences
+            return cost.new_zeros(1, 1, cost.shape[-1]), None
+        # The sum over all graphs holds what involves s as often as it has ends: a pair also in the part of its partner.
+        rests = (
+            part.ends * (part.values.sum(1, keepdim=True) - part.ends * part.values) / (cost.shape[1] - part.ends)
+            for part in parts
+        )
+        return _sum(rests), None
+
+    def _require_fitting(self, samples: Samples, targets: Targets, observed: Observed | None, group_size: int) -> None:
+        needed = self.min_graphs if group_size == 1 else group_size * (1 + self.pairwise)
+        if samples.shape[1] < needed:
+            raise InputError(
+                f"{type(self).__name__} with baseline '{self.baseline}' needs num_graphs >= {needed}, "
+                f"got {samples.shape[1]}; raise num_graphs"
+            )
+        if (samples.shape[0], *samples.shape[2:]) != tuple(targets.shape):
+            raise InputError(
+                f"samples {tuple(samples.shape)} (batch, graph, node, channel) and targets {tuple(targets.shape)} "
+                "(batch, node, channel) need the same batch, nodes and channels; check the predictor's output"
+            )
+        if observed is not None and observed.shape != targets.shape:
+            raise InputError(
+                f"observed needs the shape of targets, {tuple(targets.shape)}, got {tuple(observed.shape)}; "
+                "pass one value per target"
+            )
+
+
+def _sum(tensors: Iterable[Tensor]) -> Tensor:
+    return functools.reduce(torch.add, tensors)
+
+
+def _batch_mean(cost: Cost, weights: UnitLoss | None) -> UnitAverage:
+    """Average the cost of each unit over graphs and over the pairs that observed it."""
+    per_pair = cost.mean(1)
+    if weights is None:
+        return per_pair.mean(0)
+    return (per_pair * weights).sum(0) / weights.sum(0).clamp_min(torch.finfo(cost.dtype).tiny)
+
+
+def without_own_group(sums: Tensor, values: Tensor, group_size: int) -> Tensor:
+    """Subtract from sums over all graphs (axis 1) those over each graph's own group: (batch, graph, ...)."""
+    if group_size == 1:
+        return sums - values
+    groups = values.reshape(len(values), -1, group_size, *values.shape[2:])  # (batch, group, member, ...)
+    return sums - groups.sum(2, keepdim=True).expand_as(groups).flatten(1, 2)

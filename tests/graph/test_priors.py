@@ -1,0 +1,57 @@
+import pytest
+import torch
+from torch.distributions import Bernoulli, kl_divergence
+
+from tacit.errors import InputError
+from tacit.graph import BernoulliGraph, EdgePrior, Sigmoid, SineSquared
+
+
+@pytest.mark.parametrize("link", [Sigmoid(), SineSquared()])
+@pytest.mark.parametrize("constant", [True, False])
+def test_penalty_is_the_kl_divergence(rng, link, constant):
+    probs, priors = (torch.rand(4, 4, generator=rng, dtype=torch.float64) for _ in range(2))
+    prior = torch.tensor(0.2, dtype=torch.float64) if constant else priors
+    graph = BernoulliGraph(probs, link=link)
+    expected = 0.7 * kl_divergence(Bernoulli(probs), Bernoulli(prior.expand(4, 4))).sum()
+    assert EdgePrior(prior, weight=0.7).penalty(graph).item() == pytest.approx(expected.item(), abs=1e-12)
+
+
+def test_no_penalty_at_the_prior_nor_for_what_is_fixed():
+    probs = torch.full((3, 3), 0.2, dtype=torch.float64)
+    prior = EdgePrior(torch.tensor(0.2, dtype=torch.float64))
+    assert prior.penalty(BernoulliGraph(probs)).item() == pytest.approx(0, abs=1e-12)
+    probs[0] = 0.9
+    fixed = torch.zeros(3, 3, dtype=torch.bool)
+    fixed[0] = True
+    assert prior.penalty(BernoulliGraph(probs, fixed)).item() == pytest.approx(0, abs=1e-12)
+
+
+@pytest.mark.parametrize("link", [Sigmoid(), SineSquared()])
+def test_finite_at_zero_and_one(link):
+    graph = BernoulliGraph(torch.tensor([[0.0, 1.0], [0.5, 0.25]]), link=link)
+    penalty = EdgePrior(0.25).penalty(graph)
+    expected = kl_divergence(Bernoulli(torch.tensor([0.0, 1.0, 0.5])), Bernoulli(torch.tensor(0.25))).sum()
+    assert penalty.item() == pytest.approx(expected.item(), abs=1e-5)
+    (for_raw,) = torch.autograd.grad(penalty, graph.raw)
+    assert torch.isfinite(for_raw).all()
+
+
+def test_bad_priors(unchecked):
+    for bad in (0.0, 1.0, -0.1, float("nan")):
+        with pytest.raises(
+            InputError, match=rf"prior needs probabilities strictly between 0 and 1, got {bad:g}; to rul"
+        ):
+            EdgePrior(bad)
+    matrix = torch.full((2, 2), 0.5)
+    matrix[1, 0] = 1.0
+    with pytest.raises(
+        InputError, match=r"strictly between 0 and 1, got 1 at \[1, 0\]; to rule an edge in or out, hold"
+    ):
+        EdgePrior(matrix)
+    with pytest.raises(InputError, match=r"prior needs one probability or a square matrix of floats, got .* \(2, 3\)"):
+        EdgePrior(torch.full((2, 3), 0.5))
+    with pytest.raises(InputError, match=r"prior needs one probability or a square matrix of floats, got torch\.int64"):
+        EdgePrior(torch.ones(2, 2).long())
+    for weight in (0.0, -1.0, float("inf")):
+        with pytest.raises(InputError, match=r"weight of a prior needs to be positive, got .* leave the prior out"):
+            EdgePrior(0.5, weight=weight)
