@@ -53,3 +53,40 @@ def test_errors(unchecked):
         Pairs(good, good).split()
     with pytest.raises(InputError, match="at least one pair, got none"):
         Pairs(good[:0], good[:0])
+
+
+def test_missing_targets_travel_with_their_pairs(rng):
+    targets = torch.randn(20, 2, 1, generator=rng)
+    targets[3, 1] = targets[17, 0] = torch.nan
+    pairs = Pairs.with_missing(torch.zeros(20, 2, 1), targets)
+    assert pairs.observed.sum() == 38
+    split = pairs.split().train.to("cpu", torch.float64)
+    assert split.observed.dtype == torch.float64
+    assert split.observed[3].flatten().tolist() == [1.0, 0.0]
+    assert pairs.with_mask() == pairs or torch.equal(pairs.with_mask().observed, pairs.observed)
+    assert Pairs(pairs.inputs, pairs.targets).with_mask().observed.min() == 1
+
+
+def test_bad_masks(unchecked):
+    inputs, targets = torch.zeros(4, 2, 1), torch.zeros(4, 2, 1)
+    calls = {
+        r"targets needs finite numbers, got nan at pair 0.*remove them, or use Pairs.with_missing": lambda: Pairs(
+            inputs, torch.full((4, 2, 1), torch.nan)
+        ),
+        r"observed needs a tensor of torch.float32 like targets, got torch.bool; use mask.to": lambda: Pairs(
+            inputs, targets, torch.ones(4, 2, 1).bool()
+        ),
+        r"observed needs the shape of targets, \(4, 2, 1\), got \(4, 2\)": lambda: Pairs(
+            inputs, targets, torch.ones(4, 2)
+        ),
+        "observed needs 1 where a target is there and 0 where it is missing": lambda: Pairs(
+            inputs, targets, targets + 0.5
+        ),
+        "observed needs at least one target, got none": lambda: Pairs(inputs, targets, torch.zeros(4, 2, 1)),
+        r"targets needs finite numbers, got inf .*put any number where observed is 0": lambda: Pairs(
+            inputs, torch.full((4, 2, 1), torch.inf), torch.ones(4, 2, 1)
+        ),
+    }
+    for message, call in calls.items():
+        with pytest.raises(InputError, match=message):
+            call()

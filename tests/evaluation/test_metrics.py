@@ -22,8 +22,42 @@ def test_point_predictions(rng, unchecked):
     assert torch.equal(point_prediction(samples, "mean"), samples.mean(1))
     even = point_prediction(samples[:, :6], "median")
     assert torch.allclose(even, samples[:, :6].quantile(0.5, dim=1))
-    with pytest.raises(InputError, match="kind needs 'mean' or 'median', got 'mode'"):
-        point_prediction(samples, "mode")
+    for level in (0.0, 0.1, 0.25, 0.5, 0.9, 1.0):
+        assert torch.allclose(point_prediction(samples, level), samples.quantile(level, dim=1), atol=1e-6)
+    for wrong in ("mode", 1.5, -0.1, float("nan"), True):
+        with pytest.raises(
+            InputError, match=r"kind needs 'mean', 'median' or the level of a quantile in \[0, 1\], got"
+        ):
+            point_prediction(samples, wrong)
+
+
+@pytest.mark.parametrize("level", [0.1, 0.5, 0.8])
+def test_a_quantile_is_best_for_its_pinball_error(rng, level):
+    samples = torch.randn(1, 2001, 1, 1, generator=rng)
+
+    def pinball(guess):
+        return torch.maximum(level * (samples - guess), (level - 1) * (samples - guess)).mean().item()
+
+    best = point_prediction(samples, level)
+    assert pinball(best) < min(pinball(best + 0.05), pinball(best - 0.05))
+
+
+def test_missing_targets_do_not_enter_the_metrics(rng):
+    graph = BernoulliGraph(torch.full((3, 3), 0.5))
+    model = LatentGraphModel(graph, HopPredictor.random(2, 2, generator=rng), EnergyScore())
+    inputs, targets = torch.randn(300, 3, 2, generator=rng), torch.randn(300, 3, 1, generator=rng)
+    observed = (torch.rand(300, 3, 1, generator=rng) < 0.6).float()
+
+    def metrics(filler):
+        pairs = Pairs(inputs, torch.where(observed > 0, targets, filler), observed)
+        return predictive_metrics(model, pairs, model.loss, generator=generator_for(0, "m"), point_graphs=100)
+
+    assert metrics(0.0) == metrics(1000.0)
+    samples = [model.sample(inputs[:128], 100, generator=generator_for(0, "m"))]
+    error = (samples[0].mean(1) - targets[:128]).square()[observed[:128] > 0].mean().item()
+    first = Pairs(inputs[:128], targets[:128], observed[:128])
+    alone = predictive_metrics(model, first, model.loss, generator=generator_for(0, "m"), point_graphs=100)
+    assert alone["point_mse"] == pytest.approx(error, rel=1e-5)
 
 
 def test_predictive_metrics_of_an_enumerable_model(rng):

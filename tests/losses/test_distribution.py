@@ -1,5 +1,6 @@
 import itertools
 import math
+import statistics
 
 import pytest
 import scoringrules
@@ -7,7 +8,7 @@ import torch
 
 import oracles
 from tacit.errors import InputError
-from tacit.losses import MMD, EnergyScore, Gaussian, Laplacian, RationalQuadratic
+from tacit.losses import MMD, EnergyScore, Gaussian, KernelMean, Laplacian, RationalQuadratic, median_distance
 
 PLAIN = {  # each kernel written out for two outputs
     "rational_quadratic": lambda a, b: (1 + oracles.rms_distance(a, b) ** 2 / (2 * 1.3 * 0.3**2)) ** -1.3,
@@ -58,7 +59,40 @@ def test_node_energy_score_of_one_channel_is_the_crps(batch):
     assert EnergyScore(scope="node")(samples, targets).value.numpy() == pytest.approx(expected, abs=1e-12)
 
 
-@pytest.mark.parametrize("kernel", [RationalQuadratic(0.3), RationalQuadratic(0.3, 2.0), Gaussian(0.5), Laplacian(0.5)])
+def test_gaussian_mmd_equals_the_kernel_score_of_scoringrules(batch):
+    """Theirs has the Euclidean distance, scale 1, half of the first term and a constant 1/2 more."""
+    samples, targets = batch
+    theirs = scoringrules.gksmv_ensemble(targets.flatten(1).numpy(), samples.flatten(2).numpy(), estimator="fair")
+    ours = MMD(Gaussian(1 / math.sqrt(6)), scope="joint")(samples, targets).value[:, 0]
+    assert ours.numpy() == pytest.approx(2 * theirs - 1, abs=1e-12)
+
+
+def test_mean_of_kernels(batch):
+    samples, targets = batch
+    narrow, wide = Gaussian(0.1), Gaussian(1.0)
+    apart = [MMD(kernel)(samples, targets).value for kernel in (narrow, wide)]
+    assert torch.allclose(MMD(KernelMean((narrow, wide)))(samples, targets).value, sum(apart) / 2, atol=1e-12)
+
+
+@pytest.mark.parametrize("scope", ["node", "joint"])
+def test_median_distance_equals_the_loop(batch, scope):
+    _, targets = batch
+    parts = [slice(i, i + 1) for i in range(3)] if scope == "node" else [slice(0, 3)]
+    pairs = itertools.combinations(range(4), 2)
+    distances = [oracles.rms_distance(targets[a, part], targets[b, part]) for a, b in pairs for part in parts]
+    assert median_distance(targets, scope) == pytest.approx(statistics.median(distances), abs=1e-12)
+
+
+@pytest.mark.parametrize(
+    "kernel",
+    [
+        RationalQuadratic(0.3),
+        RationalQuadratic(0.3, 2.0),
+        Gaussian(0.5),
+        Laplacian(0.5),
+        KernelMean((Gaussian(0.1), Gaussian(1.0))),
+    ],
+)
 def test_kernels_are_positive_definite(rng, kernel):
     points = torch.randn(40, 3, generator=rng, dtype=torch.float64)
     matrix = kernel(torch.cdist(points, points).square() / 3)
@@ -117,8 +151,18 @@ def test_errors_name_argument_need_value_and_remedy(batch, unchecked):
         EnergyScore(baseline="none")(samples[:, :1], targets)
     with pytest.raises(InputError, match=r"scope needs one of node, joint, got 'nod'; did you mean 'node'\?"):
         MMD(scope="nod")
-    with pytest.raises(InputError, match="baseline needs one of none, paper, leave_one_out, got 'loo'"):
+    with pytest.raises(InputError, match="baseline needs one of none, paper, leave_one_out, moving_average, got 'loo'"):
         EnergyScore(baseline="loo")
     for kernel in (RationalQuadratic, Gaussian, Laplacian):
         with pytest.raises(InputError, match=r"scale needs to be positive, got -1\.0; pass a positive scale"):
             kernel(scale=-1.0)
+    with pytest.raises(
+        InputError, match=r"kernel needs an object like RationalQuadratic\(0.04\), got 'rbf'; build one"
+    ):
+        MMD("rbf")
+    with pytest.raises(InputError, match=r"kernels needs a tuple of kernels, got \(\)"):
+        KernelMean(())
+    with pytest.raises(InputError, match="median_distance needs at least two targets, got 1"):
+        median_distance(targets[:1])
+    with pytest.raises(InputError, match="median_distance needs targets that differ, got a median of 0"):
+        median_distance(torch.zeros(5, 2, 1))

@@ -5,8 +5,9 @@ import sys
 import pytest
 import torch
 
-from tacit.graph import BernoulliGraph
-from tacit.losses import MMD, EnergyScore
+from tacit.estimators import Concrete, DisARM
+from tacit.graph import BernoulliGraph, EdgePrior, SineSquared
+from tacit.losses import MMD, EnergyScore, Literature2, PointMSE
 from tacit.predictors import HopPredictor
 from tacit.randomness import draw_uniforms
 from tacit.systems import CommunitySystem
@@ -14,25 +15,36 @@ from tacit.training import FitSettings, LatentGraphModel, fit
 from tacit.training.lift import LiftedGradient
 from tacit.training.state import ReplicaState
 
+CASES = {
+    "node": (EnergyScore(), None, {"num_graphs": 5}),
+    "joint": (MMD(scope="joint", baseline="paper"), None, {"share_graphs": True}),
+    "missing targets": (Literature2("mae"), None, {}),
+    "antithetic": (EnergyScore(), SineSquared(), {"estimator": DisARM()}),
+    "temperature": (PointMSE(), None, {"estimator": Concrete(), "prior": EdgePrior(0.1)}),
+}
+
 
 @pytest.mark.usefixtures("unchecked")
-@pytest.mark.parametrize("loss", [EnergyScore(), MMD(scope="joint", baseline="paper")], ids=["node", "joint"])
-def test_compiled_equals_eager(rng, loss):
+@pytest.mark.parametrize("name", CASES)
+def test_compiled_equals_eager(rng, name):
+    """Gradients, losses and what is carried; one case has missing targets."""
+    loss, link, choices = CASES[name]
     system = CommunitySystem()
     pairs = system.generate(64, 0).to("cpu", torch.float64)
-    share = loss.scope == "joint"
     model = LatentGraphModel(
-        BernoulliGraph.uniform(12, generator=rng, high=0.6),
+        BernoulliGraph.uniform(12, generator=rng, high=0.6, link=link),
         HopPredictor.random(2, 4, generator=rng),
         loss,
-        num_graphs=5,
-        share_graphs=share,
+        **{"num_graphs": 6} | choices,
     ).double()
     state = ReplicaState.create(model, (0, 1), fresh=True)
-    shape = (1 if share else 64, 5, 12, 12)
+    shape = model.uniforms_shape(64)
     batches = [
         (pairs.inputs, pairs.targets, draw_uniforms(*shape, generator=rng, dtype=torch.float64)) for _ in range(2)
     ]
+    if name == "missing targets":
+        observed = (torch.rand(pairs.targets.shape, generator=rng) < 0.7).double()
+        batches = [(*batch, observed) for batch in batches]
     results = {}
     for compiled in (False, True):
         gradient = LiftedGradient(model, compile=compiled)
@@ -42,6 +54,9 @@ def test_compiled_equals_eager(rng, loss):
     for name, value in results[True][0].items():
         assert torch.allclose(value, results[False][0][name], atol=1e-12)
     assert torch.allclose(results[True][1], results[False][1], atol=1e-12)
+    assert results[True][2].keys() == results[False][2].keys() == set(model.carried)
+    for name, value in results[True][2].items():
+        assert torch.allclose(value, results[False][2][name], atol=1e-12)
 
 
 def test_without_a_compiler_training_runs_eagerly_and_says_so_once(monkeypatch, rng):

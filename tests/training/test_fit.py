@@ -3,11 +3,14 @@ import torch
 
 from tacit.data import Pairs
 from tacit.errors import InputError, TrainingError
-from tacit.graph import BernoulliGraph
-from tacit.losses import MMD, EnergyScore, RationalQuadratic
+from tacit.estimators import Concrete, DisARM, StraightThrough
+from tacit.graph import BernoulliGraph, EdgePrior, SineSquared
+from tacit.losses import ELBO, MMD, EnergyScore, Literature1, Literature2, PointMSE, RationalQuadratic
 from tacit.predictors import HopPredictor
 from tacit.systems import CommunitySystem
 from tacit.training import CosineDecay, FitSettings, LatentGraphModel, StepDecay, fit
+from tacit.training.lift import LiftedGradient
+from tacit.training.state import ReplicaState
 
 SEEDS = (3, 7, 20)
 
@@ -23,11 +26,13 @@ def pairs(system):
     return system.generate(400, 0).to("cpu", torch.float64).split()
 
 
-def make(system, *, known=False, loss=None, **choices):
+def make(system, *, known=False, loss=None, link=None, **choices):
     rng = torch.Generator().manual_seed(0)
     predictor = system.true_predictor() if known else HopPredictor.random(2, 4, generator=rng)
     choices = {"num_graphs": 4} | choices
-    return LatentGraphModel(BernoulliGraph.uniform(4, generator=rng), predictor, loss or EnergyScore(), **choices)
+    return LatentGraphModel(
+        BernoulliGraph.uniform(4, generator=rng, link=link), predictor, loss or EnergyScore(), **choices
+    )
 
 
 def run(system, pairs, seeds, lift, settings, **choices):
@@ -41,8 +46,11 @@ def run(system, pairs, seeds, lift, settings, **choices):
         {"known": True},
         {},
         {"loss": MMD(RationalQuadratic(), scope="joint", baseline="paper"), "share_graphs": True},
+        {"loss": Literature2("mae")},
+        {"estimator": Concrete(1.0, 0.2)},
+        {"estimator": DisARM()},
     ],
-    ids=["psi-known", "psi-trained", "joint-shared"],
+    ids=["psi-known", "psi-trained", "joint-shared", "moving-average", "temperature", "antithetic"],
 )
 def test_replicas_together_equal_each_alone(system, pairs, lift, choices):
     """Float64, 200 steps, initial values, batches and graphs from each replica's own seed: equal to 1e-8."""
@@ -259,7 +267,7 @@ def test_errors(system, pairs, unchecked):
     with pytest.raises(InputError, match="seeds needs at least one seed"):
         fit(make(system), pairs.train, pairs.validation, seeds=())
     with pytest.raises(
-        InputError, match=r"EnergyScore needs num_graphs >= 3 with this baseline, got 2; raise num_graphs"
+        InputError, match=r"EnergyScore with baseline 'leave_one_out' needs num_graphs >= 3, got 2; raise num_graphs"
     ):
         make(system, num_graphs=2)
     with pytest.raises(InputError, match=r"halve_after needs epochs up to epochs=2, got \(3,\)"):
@@ -283,3 +291,108 @@ def test_errors(system, pairs, unchecked):
     model.predictor.forward = lambda inputs, _: inputs
     with pytest.raises(InputError, match=r"Flatten needs to return \(batch, graph, node, channel\) = \(2, 4, 4, 1\)"):
         fit(model, pairs.train, pairs.validation, compile=False)
+
+
+def test_moving_average_is_handed_from_step_to_step(system, pairs):
+    """Two steps by hand: the second starts from the average that the first left, per replica and node."""
+    model = make(system, loss=Literature2("mse")).double()
+    state = ReplicaState.create(model, SEEDS, fresh=True)
+    gradient = LiftedGradient(model, compile=False)
+    generator = torch.Generator().manual_seed(1)
+    average = torch.zeros(len(SEEDS), 4, dtype=torch.float64)
+    for _ in range(2):
+        uniforms = torch.rand(model.uniforms_shape(8), generator=generator, dtype=torch.float64)
+        batches = [(pairs.train.inputs[:8], pairs.train.targets[:8], uniforms)] * len(SEEDS)
+        _, losses, carried = gradient(state.parameters, state.frozen, batches, range(len(SEEDS)))
+        state.frozen |= carried
+        by_node = []
+        for replica in range(len(SEEDS)):
+            model.load_state_dict({name: value[replica] for name, value in state.parameters.items()}, strict=False)
+            samples = model.predictor(pairs.train.inputs[:8], model.graph.sample_from(uniforms))
+            by_node.append((samples - pairs.train.targets[:8, None]).square().mean((0, 1, 3)).detach())
+        average = 0.95 * average + 0.05 * torch.stack(by_node)
+        assert torch.allclose(carried["average_cost"], average, atol=1e-12)
+        assert torch.allclose(losses.mean(1), torch.stack(by_node).mean(1), atol=1e-12)
+
+
+def masked(pairs, filler, generator):
+    """The same pairs with a third of the targets missing and ``filler`` in their place."""
+    observed = (torch.rand(pairs.targets.shape, generator=generator) < 0.67).to(pairs.targets)
+    return Pairs(pairs.inputs, torch.where(observed > 0, pairs.targets, filler), observed)
+
+
+@pytest.mark.parametrize("loss", [EnergyScore(), EnergyScore(scope="joint"), Literature2("mse")])
+def test_what_is_missing_does_not_matter(system, pairs, loss):
+    settings, results = FitSettings(epochs=2, batch_size=32), []
+    for filler in (0.0, 50.0):
+        parts = [masked(part, filler, torch.Generator().manual_seed(5)) for part in (pairs.train, pairs.validation)]
+        results.append(fit(make(system, loss=loss), *parts, settings, seeds=SEEDS, compile=False))
+    for name, value in results[0].parameters.items():
+        assert torch.allclose(value, results[1].parameters[name], atol=1e-10)
+    plain = fit(make(system, loss=loss), pairs.train, pairs.validation, settings, seeds=SEEDS, compile=False)
+    assert not torch.allclose(plain.parameters["graph.edge_logits"], results[0].parameters["graph.edge_logits"])
+
+
+def test_a_mask_of_all_ones_on_one_side_is_as_none(system, pairs):
+    settings = FitSettings(epochs=2, batch_size=32)
+    whole = Pairs(pairs.train.inputs, pairs.train.targets, torch.ones_like(pairs.train.targets))
+    results = [fit(make(system), train, pairs.validation, settings, compile=False) for train in (whole, pairs.train)]
+    for name, value in results[0].parameters.items():
+        assert torch.allclose(value, results[1].parameters[name], atol=1e-9)
+
+
+CHOICES = {
+    "energy": {},
+    "sine squared": {"link": SineSquared()},
+    "disarm": {"estimator": DisARM()},
+    "disarm, sine squared": {"estimator": DisARM(), "link": SineSquared()},
+    "point_mse": {"loss": PointMSE()},
+    "weak prior": {"prior": EdgePrior(0.5, weight=1e-4)},
+}
+
+
+@pytest.mark.parametrize("name", CHOICES)
+def test_learns_the_probabilities_of_a_small_system(system, name):
+    """psi known, 4 nodes, 4,000 pairs: every way that should calibrate comes within 0.03 on average."""
+    pairs = system.generate(4000, 1).split()
+    model = make(system, known=True, **{"num_graphs": 8} | CHOICES[name])
+    result = fit(model, pairs.train, pairs.validation, FitSettings(epochs=8, batch_size=64), compile=False)
+    assert (result.model.graph.edge_probs - system.true_edge_probs).abs().mean() < 0.03
+
+
+def test_losses_with_the_expectation_outside_decide_for_one_graph(system):
+    pairs = system.generate(4000, 1).split()
+    for loss in (Literature1("mse"), Literature2("mse")):
+        model = make(system, known=True, loss=loss, num_graphs=8)
+        result = fit(model, pairs.train, pairs.validation, FitSettings(epochs=8, batch_size=64), compile=False)
+        probs = result.model.graph.edge_probs
+        assert ((probs < 0.1) | (probs > 0.9)).float().mean() > 0.85
+        assert (probs - system.true_edge_probs).abs().mean() > 0.08
+
+
+def test_a_strong_prior_wins_and_its_penalty_is_part_of_the_loss(system, pairs):
+    settings = FitSettings(epochs=4, batch_size=16)
+    model = make(system, known=True, prior=EdgePrior(0.3, weight=100.0))
+    result = fit(model, pairs.train, pairs.validation, settings, compile=False)
+    assert (result.model.graph.edge_probs - 0.3).abs().max() < 0.05
+    bare = make(system, known=True)
+    inputs, targets = pairs.validation.inputs, pairs.validation.targets
+    uniforms = torch.rand(model.uniforms_shape(len(inputs)), generator=torch.Generator().manual_seed(0)).double()
+    bare.graph.load_state_dict(model.graph.state_dict())
+    _, (with_prior, *_) = model(inputs, targets, uniforms)
+    _, (without, *_) = bare.double()(inputs, targets, uniforms)
+    assert torch.allclose(with_prior - without, model.prior.penalty(model.graph), atol=1e-9)
+
+
+def test_elbo_takes_its_prior_into_the_model(system, pairs):
+    model = make(system, known=True, loss=ELBO(0.5, EdgePrior(0.3)))
+    assert model.prior is model.loss.prior
+    result = fit(model, pairs.train, pairs.validation, FitSettings(epochs=1, batch_size=64), compile=False)
+    assert result.history[0].validation_loss[0] > 0
+
+
+@pytest.mark.parametrize("estimator", [StraightThrough(), Concrete()])
+def test_gradients_through_the_graph_lower_the_loss(system, pairs, estimator):
+    model = make(system, known=True, estimator=estimator)
+    result = fit(model, pairs.train, pairs.validation, FitSettings(epochs=5, batch_size=16), compile=False)
+    assert result.history[-1].validation_loss[0] < 0.9 * result.history[0].validation_loss[0]

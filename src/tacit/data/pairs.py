@@ -86,6 +86,11 @@ class Pairs:
         observed = None if self.observed is None else self.observed.to(device, dtype)
         return Pairs(self.inputs.to(device, dtype), self.targets.to(device, dtype), observed)
 
+    def with_mask(self) -> "Pairs":
+        """Return the same pairs with ``observed`` spelled out."""
+        observed = torch.ones_like(self.targets) if self.observed is None else self.observed
+        return Pairs(self.inputs, self.targets, observed)
+
     def __getitem__(self, rows: Tensor | slice) -> "Pairs":
         observed = None if self.observed is None else self.observed[rows]
         return Pairs(self.inputs[rows], self.targets[rows], observed)

@@ -66,8 +66,8 @@ class Sigmoid:
 class SineSquared:
     r"""$\theta = \sin^2 \varphi$, so that $\partial \log P / \partial \varphi$ has variance 4 at any $\theta$.
 
-    >>> SineSquared().probs(torch.tensor([0.0, math.pi / 4, math.pi / 2])).tolist()
-    [0.0, 0.5, 1.0]
+    >>> SineSquared().probs(torch.tensor([0.0, math.pi / 6, math.pi / 2])).round(decimals=4).tolist()
+    [0.0, 0.25, 1.0]
     """
 
     parameter: ClassVar[str] = "edge_angles"

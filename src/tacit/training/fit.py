@@ -64,6 +64,8 @@ def fit(
         require(
             expected == got, f"validation {name} need to be like those of train, {expected}, got {got}; convert them"
         )
+    if train.observed is not None or validation.observed is not None:  # one program serves both
+        train, validation = train.with_mask(), validation.with_mask()
     model = model.to(train.inputs.device, train.inputs.dtype)
     model.check(train.inputs, train.targets)
     state = ReplicaState.create(model, seeds, fresh=not start_at_model)

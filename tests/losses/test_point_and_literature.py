@@ -1,0 +1,136 @@
+"""Losses on single predictions against loops and independent formulas."""
+
+import itertools
+import math
+
+import pytest
+import torch
+
+from tacit.errors import InputError
+from tacit.graph import EdgePrior
+from tacit.losses import ELBO, Literature1, Literature2, PointMSE
+
+LOSSES = {
+    "point_mse": PointMSE,
+    "literature_1_mae": lambda **k: Literature1("mae", **k),
+    "literature_1_mse": lambda **k: Literature1("mse", **k),
+    "elbo": lambda **k: ELBO(0.3, **k),
+}
+
+
+@pytest.fixture
+def batch(rng):
+    samples = torch.randn(4, 5, 3, 2, generator=rng, dtype=torch.float64)
+    return samples, torch.randn(4, 3, 2, generator=rng, dtype=torch.float64)
+
+
+def by_loop(name, samples, target):
+    """One pair: samples (graph, node, channel); the mean over nodes and channels, or for the ELBO their sum."""
+    errors = [s - target for s in samples]
+    if name == "point_mse":
+        products = [float((a * b).mean()) for a, b in itertools.permutations(errors, 2)]
+        return sum(products) / len(products)
+    plain = {
+        "literature_1_mae": lambda e: float(e.abs().mean()),
+        "literature_1_mse": lambda e: float((e**2).mean()),
+        "elbo": lambda e: -float(torch.distributions.Normal(e.new_zeros(()), e.new_tensor(0.3)).log_prob(e).sum()),
+    }[name]
+    return sum(map(plain, errors)) / len(errors)
+
+
+@pytest.mark.parametrize("scope", ["node", "joint"])
+@pytest.mark.parametrize("name", LOSSES)
+def test_value_equals_the_loop_at_either_scope(batch, name, scope):
+    samples, targets = batch
+    value = LOSSES[name](scope=scope)(samples, targets).value
+    assert value.shape == (4, 3 if scope == "node" else 1)
+    for pair in range(4):
+        assert float(value[pair].mean()) == pytest.approx(by_loop(name, samples[pair], targets[pair]), abs=1e-11)
+
+
+def test_point_mse_is_the_squared_error_of_the_mean_less_its_spread(batch):
+    """Textbook form: (mean - y)^2 - variance / S, with the unbiased variance."""
+    samples, targets = batch
+    plain = (samples.mean(1) - targets).square() - samples.var(1) / samples.shape[1]
+    assert torch.allclose(PointMSE()(samples, targets).value, plain.mean(-1), atol=1e-12)
+
+
+@pytest.mark.parametrize("name", LOSSES)
+def test_leave_one_out_baseline_is_blind_to_its_graph_and_is_the_mean_cost_of_the_others(batch, name):
+    samples, targets = batch
+    loss = LOSSES[name]()
+    changed = samples.clone()
+    changed[:, 2] += 1.7
+    before, after = (loss(some, targets).baseline for some in (samples, changed))
+    assert torch.allclose(before[:, 2], after[:, 2], atol=1e-12)
+    assert (before[:, 1] - after[:, 1]).abs().max() > 1e-6
+    others = LOSSES[name](baseline="none")(samples[:, [0, 1, 3, 4]], targets).cost.mean(1)
+    assert torch.allclose(before[:, 2], others, atol=1e-12)
+
+
+@pytest.mark.parametrize("name", LOSSES)
+def test_moving_average_is_kept_per_unit(batch, name):
+    samples, targets = batch
+    loss = LOSSES[name](baseline="moving_average")
+    average = torch.tensor([1.0, 2.0, 3.0], dtype=torch.float64)
+    terms = loss(samples, targets, average=average)
+    assert torch.equal(terms.baseline, average[None, None])
+    assert torch.allclose(terms.average, 0.95 * average + 0.05 * terms.cost.mean((0, 1)), atol=1e-12)
+    first = loss(samples, targets)
+    assert (first.baseline == 0).all()
+    assert torch.allclose(first.average, 0.05 * first.cost.mean((0, 1)), atol=1e-12)
+    assert LOSSES[name](baseline="leave_one_out")(samples, targets).average is None
+
+
+def test_moving_average_leaves_out_what_is_missing(batch):
+    samples, targets = batch
+    observed = torch.ones_like(targets)
+    observed[1:, 0] = 0  # node 0 is observed in the first pair alone
+    observed[:, 2] = 0  # node 2 never
+    terms = Literature1("mse", baseline="moving_average")(samples, targets, observed)
+    expected = 0.05 * (samples[0, :, 0] - targets[0, 0]).square().mean()
+    assert float(terms.average[0]) == pytest.approx(float(expected), abs=1e-12)
+    assert float(terms.average[2]) == 0
+
+
+def test_literature_2_is_literature_1_with_its_own_credit_and_baseline(batch):
+    samples, targets = batch
+    one, two = Literature1("mae"), Literature2("mae")
+    assert torch.equal(one(samples, targets).value, two(samples, targets).value)
+    assert (two.credit, two.baseline, two.scope) == ("own_row", "moving_average", "node")
+    assert not hasattr(one, "credit")
+
+
+@pytest.mark.parametrize("name", LOSSES)
+def test_nan_is_never_a_score(name):
+    samples = torch.zeros(1, 4, 2, 1)
+    samples[0, 1, 0, 0] = torch.nan
+    assert LOSSES[name]()(samples, torch.zeros(1, 2, 1)).value.isnan().any()
+
+
+def test_elbo_density_of_one_number():
+    value = ELBO(0.5)(torch.full((1, 2, 1, 1), 1.0), torch.zeros(1, 1, 1)).value
+    assert value.item() == pytest.approx(0.5 * 4 + math.log(0.5 * math.sqrt(2 * math.pi)), abs=1e-6)
+
+
+def test_errors_name_argument_need_value_and_remedy(unchecked):
+    calls = {
+        r"error needs one of mae, mse, got 'rmse'; did you mean 'mse'\?": lambda: Literature1("rmse"),
+        r"Literature2 needs scope='node', got 'joint'; it is about single nodes": lambda: Literature2(scope="joint"),
+        r"sd needs to be positive, got 0; pass for example 0.1": lambda: ELBO(0),
+        r"prior needs an object like EdgePrior\(0.5\), got 0.5; build one": lambda: ELBO(0.1, 0.5),
+        r"prior needs probabilities strictly between 0 and 1, got 2": lambda: ELBO(0.1, EdgePrior(2.0)),
+        r"scope needs one of node, joint, got 'nodes'; did you mean 'node'\?": lambda: PointMSE(scope="nodes"),
+        r"PointMSE with baseline 'leave_one_out' needs num_graphs >= 3, got 2": lambda: PointMSE()(
+            torch.zeros(1, 2, 3, 1), torch.zeros(1, 3, 1)
+        ),
+        r"observed needs the shape of targets, \(1, 3, 1\), got \(1, 3\)": lambda: PointMSE()(
+            torch.zeros(1, 3, 3, 1), torch.zeros(1, 3, 1), torch.zeros(1, 3)
+        ),
+        r"samples \(1, 3, 2, 1\) .* and targets \(1, 3, 1\) .* need the same batch, nodes and channels": (
+            lambda: Literature1()(torch.zeros(1, 3, 2, 1), torch.zeros(1, 3, 1))
+        ),
+    }
+    for message, call in calls.items():
+        with pytest.raises(InputError, match=message):
+            call()
