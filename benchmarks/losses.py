@@ -19,7 +19,7 @@ from tacit.graph import BernoulliGraph
 from tacit.predictors import HopPredictor
 from tacit.randomness import generator_for
 from tacit.systems import CommunitySystem
-from tacit.training import CosineDecay, FitSettings, fit
+from tacit.training import FitSettings, StepDecay, fit
 
 # The paper's loss table: MAE on theta, MAE on y, MSE on y.
 PAPER = {
@@ -43,7 +43,8 @@ TARGETS = {
 }
 JOINT = {"scope": "joint", "num_graphs": 64, "share_graphs": True}
 ROWS = {
-    **{name: ModelConfig(loss=name) for name in PAPER if name.startswith(("literature", "point"))},
+    **{name: ModelConfig(loss=name) for name in PAPER if name.startswith("literature")},
+    "point_mse": ModelConfig(loss="point_mse", **JOINT),
     "energy": ModelConfig(loss="energy", **JOINT),
     "mmd": ModelConfig(loss="mmd", **JOINT),
 }
@@ -53,7 +54,10 @@ REPLICAS = 8
 
 
 def settings(replicas: int) -> FitSettings:
-    return FitSettings(epochs=10, schedule=CosineDecay(0.1), halve_after=(1, 2, 3) if replicas > 1 else ())
+    """The paper's schedule for every row; ours (cosine from 0.1) suits the distribution losses better, but drives point
+    MSE along a valley where psi grows and theta shrinks (edge_prob_mae 0.05 instead of 0.02)."""
+    halve_after = (1, 2, 3) if replicas > 1 else ()
+    return FitSettings(epochs=10, schedule=StepDecay(0.05, 0.01, 5), average_fraction=0.0, halve_after=halve_after)
 
 
 def elbo_configs(truth: torch.Tensor) -> dict[str, ModelConfig]:
