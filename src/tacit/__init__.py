@@ -10,15 +10,28 @@ if TYPE_CHECKING:
     from tacit.data import Pairs as Pairs
     from tacit.errors import InputError as InputError
     from tacit.errors import TrainingError as TrainingError
+    from tacit.estimators import Concrete as Concrete
+    from tacit.estimators import DisARM as DisARM
+    from tacit.estimators import ScoreFunction as ScoreFunction
+    from tacit.estimators import StraightThrough as StraightThrough
     from tacit.evaluation import edge_prob_errors as edge_prob_errors
     from tacit.evaluation import point_prediction as point_prediction
     from tacit.evaluation import predictive_metrics as predictive_metrics
     from tacit.graph import BernoulliGraph as BernoulliGraph
+    from tacit.graph import EdgePrior as EdgePrior
+    from tacit.graph import Sigmoid as Sigmoid
+    from tacit.graph import SineSquared as SineSquared
+    from tacit.losses import ELBO as ELBO
     from tacit.losses import MMD as MMD
     from tacit.losses import EnergyScore as EnergyScore
     from tacit.losses import Gaussian as Gaussian
+    from tacit.losses import KernelMean as KernelMean
     from tacit.losses import Laplacian as Laplacian
+    from tacit.losses import Literature1 as Literature1
+    from tacit.losses import Literature2 as Literature2
+    from tacit.losses import PointMSE as PointMSE
     from tacit.losses import RationalQuadratic as RationalQuadratic
+    from tacit.losses import median_distance as median_distance
     from tacit.predictors import HopPredictor as HopPredictor
     from tacit.systems import CommunitySystem as CommunitySystem
     from tacit.training import CosineDecay as CosineDecay
@@ -33,15 +46,28 @@ _ROOM_OF = {
     "Pairs": "data",
     "InputError": "errors",
     "TrainingError": "errors",
+    "Concrete": "estimators",
+    "DisARM": "estimators",
+    "ScoreFunction": "estimators",
+    "StraightThrough": "estimators",
     "edge_prob_errors": "evaluation",
     "point_prediction": "evaluation",
     "predictive_metrics": "evaluation",
     "BernoulliGraph": "graph",
+    "EdgePrior": "graph",
+    "Sigmoid": "graph",
+    "SineSquared": "graph",
+    "ELBO": "losses",
     "MMD": "losses",
     "EnergyScore": "losses",
     "Gaussian": "losses",
+    "KernelMean": "losses",
     "Laplacian": "losses",
+    "Literature1": "losses",
+    "Literature2": "losses",
+    "PointMSE": "losses",
     "RationalQuadratic": "losses",
+    "median_distance": "losses",
     "HopPredictor": "predictors",
     "CommunitySystem": "systems",
     "CosineDecay": "training",

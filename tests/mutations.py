@@ -1,0 +1,284 @@
+"""Do the tests notice a wrong constant? Change the formulas one at a time, run the tests of that room, and count.
+
+    python tests/mutations.py [--only WORD] [--jobs N]
+
+Each mutation is made in a copy of the tree. It is caught when a test fails; one that survives is printed, and the exit
+code is 1. Run it after changing a formula or its tests; docs/testing.md quotes the last result.
+"""
+
+import argparse
+import os
+import shutil
+import subprocess
+import sys
+import tempfile
+import time
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+from typing import NamedTuple
+
+ROOT = Path(__file__).parent.parent
+
+
+class Mutation(NamedTuple):
+    """Replace ``old`` by ``new``, which occurs once in the file, and run these tests."""
+
+    file: str
+    old: str
+    new: str
+    tests: str
+
+
+def mutations() -> list[Mutation]:
+    """Return all mutations, room by room."""
+    found = []
+    for file, tests, changes in FORMULAS:
+        found += [Mutation(f"src/tacit/{file}", old, new, tests) for old, new in changes]
+    return found
+
+
+LOSSES, BOTH, GRAPH, TRAINING = "tests/losses", "tests/losses tests/estimators", "tests/graph", "tests/training"
+FORMULAS = [
+    (
+        "losses/kernels.py",
+        LOSSES,
+        [
+            ("(1.0 / (2.0 * self.alpha * self.scale**2))", "(1.0 / (1.0 * self.alpha * self.scale**2))"),
+            ("self.alpha * self.scale**2", "self.alpha * self.scale"),
+            ("base**-self.alpha", "base ** (-self.alpha - 0.5)"),
+            ("base.rsqrt() if", "base.reciprocal() if"),
+            ("(-1.0 / (2.0 * self.scale**2))", "(-1.0 / self.scale**2)"),
+            ("(-1.0 / self.scale))", "(-2.0 / self.scale))"),
+            ("return -safe_sqrt(squared_distance)", "return -squared_distance"),
+            ("return total / len(self.kernels)", "return total"),
+            ("torch.where(zero, 0.0, torch.where", "torch.where(zero, 1.0, torch.where"),
+            ("scale: float = 0.04", "scale: float = 0.05"),
+        ],
+    ),
+    (
+        "losses/distribution.py",
+        BOTH,
+        [
+            ("- self.kernel(targets.new_zeros(()))", "- 0 * self.kernel(targets.new_zeros(()))"),
+            ("(samples.shape[1] - group_size)", "samples.shape[1]"),
+            ("-2 * self.weight * data", "-1 * self.weight * data"),
+            ("Part(2, self.weight * row)", "Part(1, self.weight * row)"),
+            ("Part(1, -2", "Part(2, -2"),
+            ("others = sums - own.movedim(-1, 1).flatten(1, 2)", "others = sums"),
+            ("weight: float = 0.5", "weight: float = 1.0"),
+            ("- 2 * products", "- products"),
+            ("centred = centred * observed[:, None]", "centred = centred"),
+            ("by_count=False", "by_count=True"),
+            ("return squares / flat.shape[-1]", "return squares"),
+        ],
+    ),
+    (
+        "losses/sampled.py",
+        BOTH,
+        [
+            ("cost = _sum(part.ends * part.values", "cost = _sum(part.values"),
+            ("- part.ends * part.values)", "- part.values)"),
+            ("(cost.shape[1] - part.ends)", "(cost.shape[1] - 1)"),
+            ("part.ends * (part.values.sum", "(part.values.sum"),
+            ("MOVING_AVERAGE_KEEPS = 0.95", "MOVING_AVERAGE_KEEPS = 0.9"),
+            ("+ (1 - MOVING_AVERAGE_KEEPS) * now", "+ now"),
+            ("cost * weights[:, None], baseline * weights[:, None]", "cost * weights[:, None], baseline"),
+            ("return 1 + self.pairwise + (self.baseline", "return 1 + (self.baseline"),
+            ("return sums - values", "return sums"),
+            ("sums - groups.sum(2, keepdim=True).expand_as(groups).flatten(1, 2)", "sums - values"),
+        ],
+    ),
+    (
+        "losses/point.py",
+        BOTH,
+        [
+            ("/ (samples.shape[1] - group_size)", "/ samples.shape[1]"),
+            ("Part(2, unit_mean", "Part(1, unit_mean"),
+            ("error * others", "error * error"),
+        ],
+    ),
+    (
+        "losses/literature.py",
+        BOTH,
+        [
+            ('difference.abs() if self.error == "mae"', 'difference.abs() if self.error == "mse"'),
+            ("Part(1, unit_mean", "Part(2, unit_mean"),
+            ("0.5 * standardised.square()", "standardised.square()"),
+            ("math.sqrt(2 * math.pi)", "math.sqrt(math.pi)"),
+            ("math.log(self.sd * ", "math.log("),
+            ("* counts.shape[-1]", "* 1"),
+            ('credit: ClassVar[str] = "own_row"', 'credit: ClassVar[str] = "global"'),
+        ],
+    ),
+    (
+        "losses/units.py",
+        LOSSES,
+        [
+            ("(values * seen).sum(axes)", "values.sum(axes)"),
+            ("/ seen.sum(axes).clamp_min(1)", "/ values.shape[-1]"),
+            ("weights = counts if by_count", "weights = counts if not by_count"),
+            ("return weights / weights.mean()", "return weights / weights.sum()"),
+        ],
+    ),
+    (
+        "estimators/score_function.py",
+        "tests/estimators",
+        [
+            ("terms.cost - terms.baseline", "terms.cost + terms.baseline"),
+            ("terms.cost - terms.baseline", "0.5 * (terms.cost - terms.baseline)"),
+            (".sum(-1).mean()", ".sum(-1).sum()"),
+        ],
+    ),
+    (
+        "estimators/antithetic.py",
+        "tests/estimators",
+        [
+            ("(credit[:, 0::2] - credit[:, 1::2]) / 2", "(credit[:, 0::2] - credit[:, 1::2])"),
+            ("torch.minimum(graph.edge_probs", "torch.maximum(graph.edge_probs"),
+            ("torch.stack([uniforms, 1 - uniforms], 2)", "torch.stack([uniforms, uniforms], 2)"),
+            ("1 - graph.edge_probs).detach()", "graph.edge_probs).detach()"),
+        ],
+    ),
+    (
+        "estimators/straight_through.py",
+        "tests/estimators",
+        [("+ (probs - probs.detach())", "+ 2 * (probs - probs.detach())")],
+    ),
+    (
+        "estimators/concrete.py",
+        "tests/estimators src/tacit/estimators/concrete.py",
+        [
+            ("- torch.logit(uniforms)", "+ torch.logit(uniforms)"),
+            ("(self.last / self.first) ** progress", "(self.last / self.first) ** (1 - progress)"),
+            ("/ self.temperature(progress))", "/ (2 * self.temperature(progress)))"),
+            ("log_present - log_absent", "log_present"),
+        ],
+    ),
+    (
+        "estimators/credit.py",
+        "tests/estimators",
+        [
+            (".mean(-1, keepdim=True)", ".sum(-1, keepdim=True)"),
+            ("(from_others + itself) / weight.shape[-1]", "from_others / weight.shape[-1]"),
+            ("walks_within(graphs, self.num_hops - 1)", "walks_within(graphs.mT, self.num_hops - 1)"),
+            ("(1 - walks.diagonal(dim1=-2, dim2=-1))", "1"),
+            ("advantage.mean(0, keepdim=True) if", "advantage.sum(0, keepdim=True) if"),
+        ],
+    ),
+    (
+        "graph/links.py",
+        "tests/graph src/tacit/graph",
+        [
+            ("logs = 2 * torch.where", "logs = torch.where"),
+            ("torch.sin(raw).square()", "torch.sin(raw).abs()"),
+            ("torch.asin(probs.sqrt())", "torch.asin(probs)"),
+            ("logsigmoid(raw), logsigmoid(-raw)", "logsigmoid(raw), logsigmoid(raw)"),
+            ("_log_square(torch.cos(raw), probs == 1)", "_log_square(torch.cos(raw), probs == 2)"),
+        ],
+    ),
+    (
+        "graph/priors.py",
+        GRAPH,
+        [
+            ("(log_present - self.probs.log())", "(log_present + self.probs.log())"),
+            ("(1 - probs) * (log_absent", "probs * (log_absent"),
+            ("self.weight * torch.where", "torch.where"),
+            ("torch.where(graph.fixed, 0.0, divergence)", "divergence"),
+            ("torch.where(log.isinf(), 0.0, log)", "log"),
+        ],
+    ),
+    (
+        "graph/bernoulli.py",
+        GRAPH,
+        [
+            ("uniforms < self.edge_probs.detach()", "uniforms > self.edge_probs.detach()"),
+            ("torch.where(graphs > 0, log_present, log_absent)", "torch.where(graphs > 0, log_absent, log_present)"),
+            ("0.0, graphs - self.edge_probs)", "0.0, graphs + self.edge_probs)"),
+        ],
+    ),
+    (
+        "graph/reachability.py",
+        "tests/graph tests/estimators",
+        [
+            ("power = 1 - _product(1 - power", "power = 1 - _product(1 - 0.5 * power"),
+            ("torch.cat([halves, factors[..., 2 * half :, :]], -2)", "halves"),
+        ],
+    ),
+    (
+        "evaluation/point.py",
+        "tests/evaluation",
+        [
+            ("level * (samples.shape[1] - 1)", "level * samples.shape[1] * 0.99"),
+            ("return below + share * (above - below)", "return below"),
+        ],
+    ),
+    (
+        "training/model.py",
+        "tests/training tests/estimators",
+        [
+            ("self.graph) + penalty", "self.graph)"),
+            ("terms.value.mean(-1) + penalty", "terms.value.mean(-1)"),
+        ],
+    ),
+    (
+        "training/loop.py",
+        TRAINING,
+        [
+            ("self.state.frozen |= carried", "pass"),
+            ("self._tell_progress(self.steps_done / total_steps)", "pass"),
+        ],
+    ),
+    (
+        "training/state.py",
+        TRAINING,
+        [("self.graph.link.probs(value) if", "value if"), ("(value - old[name]) / count", "(value - old[name]) / 2")],
+    ),
+]
+
+
+def survives(mutation: Mutation) -> bool:
+    """Run the tests on a copy with one change; true if none of them failed."""
+    with tempfile.TemporaryDirectory() as place:
+        copy = Path(place)
+        for part in ("src", "tests", "pyproject.toml", "README.md"):
+            source = ROOT / part
+            (shutil.copytree if source.is_dir() else shutil.copy)(source, copy / part)
+        path = copy / mutation.file
+        text = path.read_text()
+        if text.count(mutation.old) != 1:
+            raise SystemExit(
+                f"{mutation.file}: {mutation.old!r} occurs {text.count(mutation.old)} times; correct the list"
+            )
+        path.write_text(text.replace(mutation.old, mutation.new))
+        environment = os.environ | {"PYTHONPATH": str(copy / "src"), "OMP_NUM_THREADS": "1"}
+        command = [sys.executable, "-m", "pytest", "-x", "-q", "-p", "no:cacheprovider", *mutation.tests.split()]
+        run = subprocess.run(command, cwd=copy, env=environment, capture_output=True, text=True, check=False)
+        if run.returncode not in (0, 1, 2):  # 1: tests failed, 2: the module itself does not load
+            raise SystemExit(
+                f"{mutation}: pytest ended with {run.returncode}\n{run.stdout[-2000:]}{run.stderr[-2000:]}"
+            )
+        return run.returncode == 0
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--only", default="", help="mutations of files whose name contains this")
+    parser.add_argument("--jobs", type=int, default=os.cpu_count() or 1)
+    arguments = parser.parse_args()
+    chosen = [mutation for mutation in mutations() if arguments.only in mutation.file]
+    start = time.perf_counter()
+    with ThreadPoolExecutor(arguments.jobs) as pool:
+        outcomes = []
+        for mutation, survived in zip(chosen, pool.map(survives, chosen), strict=True):
+            outcomes.append(survived)
+            print(
+                f"{'SURVIVED' if survived else 'caught  '} {mutation.file}: {mutation.old} -> {mutation.new}",
+                flush=True,
+            )
+    seconds = time.perf_counter() - start
+    print(f"{len(outcomes) - sum(outcomes)} of {len(outcomes)} mutations caught in {seconds:.0f} s")
+    sys.exit(any(outcomes))
+
+
+if __name__ == "__main__":
+    main()
