@@ -1,8 +1,24 @@
 import pytest
+import torch
 
 from tacit.config import METHODS, DemoConfig, load_config, override
 from tacit.errors import InputError
-from tacit.losses import MMD, EnergyScore, Gaussian
+from tacit.estimators import Concrete, DisARM, ScoreFunction, StraightThrough
+from tacit.graph import BernoulliGraph, Sigmoid, SineSquared
+from tacit.losses import (
+    ELBO,
+    MMD,
+    EnergyScore,
+    Gaussian,
+    KernelMean,
+    Laplacian,
+    Literature1,
+    Literature2,
+    PointMSE,
+    RationalQuadratic,
+    median_distance,
+)
+from tacit.predictors import HopPredictor
 from tacit.training import CosineDecay, StepDecay
 
 
@@ -71,3 +87,80 @@ def test_missing_file(tmp_path):
 def test_ragged_hop_weights():
     with pytest.raises(InputError, match=r"hop_weights needs rows of one length, got lengths \[1, 2\]"):
         override(DemoConfig(), {"system": {"hop_weights": [[1.0], [1.0, 2.0]]}}).system.build()
+
+
+LOSSES = {
+    "mmd": MMD,
+    "energy": EnergyScore,
+    "point_mse": PointMSE,
+    "literature_1_mae": Literature1,
+    "literature_1_mse": Literature1,
+    "literature_2_mae": Literature2,
+    "literature_2_mse": Literature2,
+    "elbo": ELBO,
+}
+
+
+def build(**model):
+    graph = BernoulliGraph.uniform(4, generator=torch.Generator().manual_seed(0))
+    config = override(DemoConfig(), {"model": model}).model
+    return config.build(graph, HopPredictor(torch.ones(2, 3, 1)), torch.linspace(0, 1, 200).view(50, 4, 1))
+
+
+@pytest.mark.parametrize("name", LOSSES)
+def test_every_loss_has_a_name(name):
+    model = build(loss=name, **({"prior": 0.2, "likelihood_sd": 0.7} if name == "elbo" else {}))
+    assert type(model.loss) is LOSSES[name]
+    assert model.loss.scope == "node"
+    if name.startswith("literature"):
+        assert model.loss.error == name[-3:]
+    if name == "elbo":
+        assert (model.loss.sd, model.prior.probs.item(), model.prior.weight) == (0.7, pytest.approx(0.2), 1.0)
+
+
+def test_every_estimator_and_link_has_a_name():
+    kinds = {"score_function": ScoreFunction, "disarm": DisARM, "straight_through": StraightThrough}
+    for name, kind in kinds.items():
+        assert type(build(estimator=name).estimator) is kind
+    assert build(estimator="concrete", temperature=2.0, final_temperature=0.5).estimator == Concrete(2.0, 0.5)
+    links = {"sigmoid": Sigmoid(), "sine_squared": SineSquared()}
+    for name, link in links.items():
+        assert override(DemoConfig(), {"model": {"link": name}}).model.build_link() == link
+
+
+def test_kernel_scales():
+    assert build(loss="mmd", kernel="gaussian", kernel_scale=0.3).loss.kernel == Gaussian(0.3)
+    several = build(loss="mmd", kernel="laplacian", kernel_scale=[0.1, 1.0]).loss.kernel
+    assert several == KernelMean((Laplacian(0.1), Laplacian(1.0)))
+    targets = torch.randn(50, 4, 1, generator=torch.Generator().manual_seed(3))
+    config = override(DemoConfig(), {"model": {"loss": "mmd", "kernel_scale": "median"}}).model
+    assert config.build_loss(targets).kernel == RationalQuadratic(median_distance(targets, "node"))
+
+
+@pytest.mark.parametrize(
+    ("model", "message"),
+    [
+        ({"kernel": "gaussian"}, r"kernel in \[model\] is for loss 'mmd' and would be ignored by 'energy'; remove it"),
+        ({"likelihood_sd": 0.5}, r"likelihood_sd in \[model\] is for loss 'elbo' and would be ignored by 'energy'"),
+        (
+            {"temperature": 0.5},
+            r"temperature in \[model\] is for estimator 'concrete' and would be ignored by 'score_f",
+        ),
+        ({"prior_weight": 0.5}, r"prior_weight in \[model\] needs a prior, got none; set prior, or remove"),
+        ({"loss": "elbo"}, r"loss 'elbo' in \[model\] needs a prior, got none; set prior, for example to 0.5"),
+        ({"prior": 1.0}, "prior needs probabilities strictly between 0 and 1, got 1; to rule an edge in or out"),
+        ({"prior": [[0.1, 0.2], [0.3]]}, r"prior in \[model\] needs rows of one length"),
+        ({"prior": [[0.1, 0.2], [0.3, 0.4]]}, r"prior needs shape \(4, 4\) like the graph, got \(2, 2\)"),
+        ({"estimator": "disarm", "num_graphs": 7}, "DisARM draws 2 graphs at a time and needs num_graphs to be a mult"),
+        ({"loss": "literature_2_mse", "scope": "joint"}, "Literature2 needs scope='node', got 'joint'"),
+        ({"loss": "literature_2_mse", "estimator": "concrete"}, "Literature2 with Concrete cannot be combined"),
+        ({"num_graphs": 2}, "EnergyScore with baseline 'leave_one_out' needs num_graphs >= 3, got 2"),
+        (
+            {"estimator": "concrete", "temperature": 0.05},
+            "temperatures need 0 < last <= first, got first=0.05 and last=0.1",
+        ),
+    ],
+)
+def test_choices_that_do_not_fit_are_refused(model, message):
+    with pytest.raises(InputError, match=message):
+        build(**model)
