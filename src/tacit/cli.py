@@ -84,7 +84,8 @@ def demo(
     with Display(quiet=quiet or as_json) as display:
         display.stage("starting")
         from tacit.config import METHODS, load_config
-        from tacit.experiments.demo import Listener, run_demo
+        from tacit.experiments.demo import run_demo
+        from tacit.experiments.study import Listener
 
         settings = METHODS[method] if config is None else load_config(config, METHODS[method])
         result = run_demo(
@@ -104,6 +105,45 @@ def demo(
     if not result.complete:
         print(f"tacit: stopped before the end; what was learned is in {result.directory}", file=sys.stderr)
         raise typer.Exit(1)
+
+
+@app.command(short_help="Run a table or figure of the paper.")
+def reproduce(
+    name: Annotated[str | None, typer.Argument(help="A study, or 'all'; --list names them.")] = None,
+    list_: Annotated[bool, typer.Option("--list", help="Name the studies and exit.")] = False,
+    seeds: Annotated[int, typer.Option(min=1, help="Initialisations of each row; the paper has 8.")] = 8,
+    quick: Annotated[bool, typer.Option("--quick", help="Fewer pairs and epochs, to try it out.")] = False,
+    jobs: Annotated[int, typer.Option(min=1, help="Tasks at a time, each in a process of its own.")] = 1,
+    out: Annotated[Path, typer.Option(help="Directory; what is finished there is not done again.")] = Path("results"),
+    device: Device = "auto",
+    quiet: Quiet = False,
+    as_json: Json = False,
+) -> None:
+    """Run one study of the paper, or all; write records, a table beside the paper's and figures."""
+    with Display(quiet=quiet or as_json or list_) as display:
+        display.stage("starting")
+        from tacit.experiments.registry import STUDIES
+        from tacit.experiments.runner import draw_all, run_study
+        from tacit.experiments.study import Listener, Options
+
+        if list_:
+            for study in STUDIES.values():
+                print(f"{study.name:16}{study.title}")
+            return
+        names = list(STUDIES) if name == "all" else [name or ""]
+        for one in names:
+            if one not in STUDIES:
+                raise InputError(f"NAME needs a study, got '{one}'{did_you_mean(one, [*STUDIES, 'all'])}")
+        options, listener = Options(seeds, quick, str(_device(device))), Listener(display.stage, display.step)
+        pages = [run_study(one, out, options, jobs=jobs, listener=listener) for one in names]
+        page = draw_all(out) if name == "all" else pages[0]
+    if as_json:
+        print(json.dumps({"page": str(page), "studies": names}))
+    elif quiet:
+        print(page)
+    else:
+        print(page.read_text(encoding="utf-8"))
+        print(f"page: {page}")
 
 
 @app.command(short_help="Draw a run's page and figures again.")

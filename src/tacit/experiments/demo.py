@@ -1,8 +1,7 @@
 """The main job: the paper's system, learned with psi known and with psi learned, and scored against the truth."""
 
 import math
-from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from pathlib import Path
 
 import torch
@@ -10,6 +9,7 @@ import torch
 from tacit.config import DemoConfig, SystemConfig
 from tacit.data import Split
 from tacit.evaluation import edge_prob_errors, predictive_metrics
+from tacit.experiments.study import Listener
 from tacit.graph import BernoulliGraph
 from tacit.interrupts import deferred_interrupts
 from tacit.predictors import HopPredictor
@@ -18,20 +18,12 @@ from tacit.records import Record, Run, describe_device, new_directory, read_run,
 from tacit.report import draw_figures, write_page
 from tacit.shapes import EdgeProbs
 from tacit.systems import CommunitySystem
-from tacit.training import FitResult, Progress, fit
+from tacit.training import FitResult, fit
 
 # The paper's loss table and text: MAE on theta for MMD, psi trained or not; point losses of its best rows.
 PAPER = {"edge_prob_mae": 0.009, "point_mae": 0.269, "point_mse": 0.159}
 TITLES = {"known": "psi known", "joint": "psi learned"}
 PAGE_TITLE = "tacit demo: the paper's synthetic system"
-
-
-@dataclass(frozen=True)
-class Listener:
-    """Whom to tell how the job goes: which stage it is in, and each training step."""
-
-    stage: Callable[[str], None] = field(default=lambda _: None)
-    step: Callable[[Progress], None] = field(default=lambda _: None)
 
 
 @dataclass(frozen=True)
@@ -147,7 +139,7 @@ def _train(
         config.training.build(),
         seeds=[seed * 1000 + replica for replica in range(replicas)],
         compile=config.training.compile,
-        monitor=lambda edge_probs: {"edge_prob_mae": (edge_probs - truth).abs().mean((1, 2)).tolist()},
+        monitor=lambda edge_probs, _: {"edge_prob_mae": (edge_probs - truth).abs().mean((1, 2)).tolist()},
         on_progress=listener.step,
     )
 

@@ -1,6 +1,7 @@
 """Training: many replicas of one model, by stochastic gradients."""
 
 from tacit.training.fit import fit
+from tacit.training.loop import Monitor, Trace
 from tacit.training.model import LatentGraphModel
 from tacit.training.result import Epoch, FitResult, Progress, Replica
 from tacit.training.schedule import CosineDecay, Schedule, StepDecay
@@ -12,9 +13,11 @@ __all__ = [
     "FitResult",
     "FitSettings",
     "LatentGraphModel",
+    "Monitor",
     "Progress",
     "Replica",
     "Schedule",
     "StepDecay",
+    "Trace",
     "fit",
 ]

@@ -11,10 +11,10 @@ import torch
 from torch import Tensor
 
 from tacit.data import Pairs
-from tacit.errors import InputError, require, require_whole
+from tacit.errors import InputError, did_you_mean, require, require_whole
 from tacit.interrupts import deferred_interrupts
 from tacit.training.lift import LiftedGradient, LiftName
-from tacit.training.loop import Loop, Monitor
+from tacit.training.loop import Loop, Monitor, Trace
 from tacit.training.model import LatentGraphModel
 from tacit.training.result import FitResult, Progress
 from tacit.training.settings import FitSettings
@@ -31,14 +31,19 @@ def fit(
     lift: LiftName = "auto",
     compile: bool = True,
     start_at_model: bool = False,
+    constants: dict[str, Tensor] | None = None,
     monitor: Monitor | None = None,
+    trace: Trace | None = None,
     on_progress: Callable[[Progress], None] | None = None,
 ) -> FitResult:
     """Train one replica per seed on the device the data is on, and keep the best by validation loss.
 
     The model is trained in place: it moves to the data's device and type and ends with the best replica's parameters.
     ``start_at_model`` starts every replica at the model's present parameters instead of fresh random ones.
-    ``monitor`` sees the edge probabilities of all replicas after each epoch and returns numbers to record.
+    ``constants`` gives known parameters a value of their own in each replica: stacks by name, as in
+    ``{"predictor.hop_weights": stack}``, the first axis the replica.
+    ``monitor`` sees the edge probabilities and parameters of all replicas after each epoch and returns numbers to
+    record, one per replica under each name; ``trace`` does the same every so many steps.
     Ctrl-C ends the training; what was learned up to then is returned, with ``interrupted`` set.
     """
     settings = settings or FitSettings()
@@ -69,18 +74,31 @@ def fit(
     model = model.to(train.inputs.device, train.inputs.dtype)
     model.check(train.inputs, train.targets)
     state = ReplicaState.create(model, seeds, fresh=not start_at_model)
+    for name, stack in (constants or {}).items():
+        _require_constant(name, stack, state)
+        state.frozen[name] = stack.to(state.frozen[name])
     gradient = LiftedGradient(model, lift=lift, compile=compile)
     loop = Loop(model, train, validation, settings, seeds, state, gradient)
     interrupted = False
     try:
         for epoch in range(settings.epochs):
-            loop.run_epoch(epoch, monitor, on_progress)
+            loop.run_epoch(epoch, monitor, on_progress, trace)
     except KeyboardInterrupt:
         if loop.steps_done == 0:
             raise
         interrupted = True
     with deferred_interrupts():
         return loop.finish(interrupted)
+
+
+def _require_constant(name: str, value: Tensor, state: ReplicaState) -> None:
+    if name not in state.frozen:
+        raise InputError(f"constants needs names of known parameters, got '{name}'{did_you_mean(name, state.frozen)}")
+    shape = tuple(state.frozen[name].shape)
+    require(
+        tuple(value.shape) == shape,
+        f"constants '{name}' needs shape {shape}, a value for each replica, got {tuple(value.shape)}; stack them",
+    )
 
 
 def _kind(values: Tensor) -> tuple[tuple[int, ...], torch.dtype, torch.device]:

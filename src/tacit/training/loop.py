@@ -3,6 +3,7 @@
 import time
 from collections.abc import Callable, Sequence
 from itertools import repeat
+from typing import Any, NamedTuple
 
 import torch
 from jaxtyping import Float
@@ -19,7 +20,14 @@ from tacit.training.settings import FitSettings
 from tacit.training.state import ReplicaState
 
 NOTICE_EVERY = 20  # steps between two losses shown
-Monitor = Callable[[Float[Tensor, "replica node node"]], dict[str, list[float]]]
+Monitor = Callable[[Float[Tensor, "replica node node"], Stack], dict[str, list[float]]]
+
+
+class Trace(NamedTuple):
+    """Look at the replicas every so many steps, not only after an epoch."""
+
+    every: int
+    monitor: Monitor
 
 
 class Loop:
@@ -45,6 +53,7 @@ class Loop:
         self.active = list(range(len(seeds)))
         self.dropped: dict[int, int] = {}
         self.history: list[Epoch] = []
+        self.traced: list[dict[str, Any]] = []
         self.validation_loss = torch.full((len(seeds),), torch.inf)
         self.steps_done = 0
         self.seconds = 0.0
@@ -54,17 +63,23 @@ class Loop:
         """Replicas that are computed: one lifted program keeps its shape, a loop leaves out the dropped ones."""
         return list(range(len(self.seeds))) if self.gradient.lifted else self.active
 
-    def run_epoch(self, epoch: int, monitor: Monitor | None, on_progress: Callable[[Progress], None] | None) -> None:
+    def run_epoch(
+        self,
+        epoch: int,
+        monitor: Monitor | None,
+        on_progress: Callable[[Progress], None] | None,
+        trace: Trace | None = None,
+    ) -> None:
         """Train one epoch, validate, and drop the worse half where the settings say so."""
         start, compiled_before = time.perf_counter(), self.gradient.compile_seconds
         try:
-            train_loss = self._train(epoch, on_progress)
+            train_loss = self._train(epoch, on_progress, trace)
             self.validation_loss[self.active] = self.validate(self.state.parameters)[self.active]
         finally:  # the time until Ctrl-C counts too
             compiled = self.gradient.compile_seconds - compiled_before
             seconds = time.perf_counter() - start - compiled
             self.seconds += seconds
-        monitored = monitor(self.state.edge_probs) if monitor else {}
+        monitored = monitor(self.state.edge_probs, self.state.parameters) if monitor else {}
         self.history.append(
             Epoch(
                 epoch + 1,
@@ -78,7 +93,9 @@ class Loop:
         if epoch + 1 in self.settings.halve_after:
             self._drop_worse_half(epoch + 1)
 
-    def _train(self, epoch: int, on_progress: Callable[[Progress], None] | None) -> Float[Tensor, " replica"]:
+    def _train(
+        self, epoch: int, on_progress: Callable[[Progress], None] | None, trace: Trace | None
+    ) -> Float[Tensor, " replica"]:
         """Take the steps of one epoch and return the mean loss of each replica."""
         settings, steps, running = self.settings, self.steps_per_epoch, self.running
         total_steps = steps * settings.epochs
@@ -100,6 +117,9 @@ class Loop:
             self.state.frozen |= carried
             losses.append(pair_losses.mean(1))
             self.steps_done += 1
+            if trace is not None and self.steps_done % trace.every == 0:
+                seen = trace.monitor(self.state.edge_probs, self.state.parameters)
+                self.traced.append({"step": self.steps_done, **seen})
             if step % NOTICE_EVERY == 0 and losses[-1].device.type == "cpu":  # elsewhere reading it would make it wait
                 last = losses[-1][self.active].min().item()
         by_step = torch.stack(losses).cpu()  # (step, replica): the only wait for the device in an epoch
@@ -143,6 +163,7 @@ class Loop:
             self.gradient.compile_seconds,
             interrupted,
             notes,
+            self.traced,
         )
 
     def _draw(self, generator: torch.Generator) -> Tensor:

@@ -1,6 +1,7 @@
 """What a fit returns, and what it tells on the way."""
 
 from dataclasses import dataclass, field
+from typing import Any
 
 from tacit.training.lift import Stack
 from tacit.training.model import LatentGraphModel
@@ -43,7 +44,7 @@ class FitResult:
     """The trained model (the replica with the lowest validation loss) and how it came about.
 
     ``parameters`` holds those of all replicas, stacked (of a dropped one, whatever they were left at);
-    ``train_seconds`` leaves ``compile_seconds`` out.
+    ``train_seconds`` leaves ``compile_seconds`` out; ``trace`` holds what was seen every so many steps, if asked for.
     """
 
     model: LatentGraphModel
@@ -56,3 +57,4 @@ class FitResult:
     compile_seconds: float
     interrupted: bool
     warnings: list[str]
+    trace: list[dict[str, Any]] = field(default_factory=list)

@@ -1,0 +1,90 @@
+"""How often does x make A -> sigma(A x) injective? Every row a in {0, 1}^N against the lemma's hyperplanes."""
+
+import itertools
+
+import torch
+from matplotlib.figure import Figure
+
+from tacit.experiments.study import Listener, Options, Records, Table, Task, Values, Work
+from tacit.randomness import generator_for
+
+SIZES = (2, 3, 4, 5, 6, 8)
+INPUTS = 2_000
+INTEGER_RANGE = 20  # integers from -20 to 20: inputs that often lie on a hyperplane
+
+
+class Injectivity:
+    """The lemma of the paper's appendix, checked numerically."""
+
+    name = "injectivity"
+    title = (
+        "A -> tanh(A x) is injective unless x is orthogonal to some delta in {-1, 0, 1}^N other than 0 (the paper's "
+        "lemma)."
+    )
+
+    def tasks(self, options: Options) -> list[Task]:
+        """One per number of nodes."""
+        del options
+        return [Task(f"nodes-{size}", _work(size)) for size in SIZES]
+
+    def tables(self, records: Records) -> list[Table]:
+        """Shares of injective inputs, and whether the lemma agrees for each of them."""
+        rows = []
+        for size in SIZES:
+            values = records.get(f"nodes-{size}")
+            if values is not None:
+                rows.append(
+                    [
+                        str(size),
+                        "all, but for a null set",
+                        f"{values['normal']['injective']:.2%}",
+                        f"{values['integer']['injective']:.2%}",
+                        f"{values['normal']['agree'] + values['integer']['agree']} of {2 * values['inputs']}",
+                    ]
+                )
+        columns = [
+            "nodes",
+            "paper: normal x",
+            "injective, normal x",
+            "injective, integer x",
+            "inputs where the lemma agrees",
+        ]
+        notes = [f"integer x: uniform from -{INTEGER_RANGE} to {INTEGER_RANGE}, where the hyperplanes are often hit"]
+        return [Table("Injectivity of one layer", columns, rows, notes)]
+
+    def figures(self, records: Records) -> dict[str, Figure]:
+        """Nothing to draw."""
+        del records
+        return {}
+
+
+def injective(inputs: torch.Tensor) -> torch.Tensor:
+    """For each x: do all rows a in {0, 1}^N give different a x? (All rows of A read the same x, so one row decides.)"""
+    rows = torch.tensor(list(itertools.product((0.0, 1.0), repeat=inputs.shape[1])), dtype=inputs.dtype)
+    ordered = (inputs @ rows.T).sort(1).values
+    return (ordered.diff(dim=1) > 1e-9).all(1)
+
+
+def off_all_hyperplanes(inputs: torch.Tensor) -> torch.Tensor:
+    """For each x: is no delta in {-1, 0, 1}^N other than 0 orthogonal to it?"""
+    deltas = torch.tensor(list(itertools.product((-1.0, 0.0, 1.0), repeat=inputs.shape[1])), dtype=inputs.dtype)
+    deltas = deltas[deltas.abs().sum(1) > 0]
+    return ((inputs @ deltas.T).abs() > 1e-9).all(1)
+
+
+def _work(size: int) -> Work:
+    def work(options: Options, listener: Listener) -> Values:
+        del options, listener
+        generator = generator_for(size, "injectivity")
+        normal = torch.randn(INPUTS, size, generator=generator, dtype=torch.float64)
+        integer = torch.randint(-INTEGER_RANGE, INTEGER_RANGE + 1, (INPUTS, size), generator=generator).double()
+        found: Values = {"inputs": INPUTS}
+        for name, inputs in (("normal", normal), ("integer", integer)):
+            by_rows, by_lemma = injective(inputs), off_all_hyperplanes(inputs)
+            found[name] = {
+                "injective": by_rows.double().mean().item(),
+                "agree": int((by_rows == by_lemma).sum()),
+            }
+        return found
+
+    return work

@@ -1,0 +1,61 @@
+"""The edge probabilities that one training learns, entry by entry."""
+
+from matplotlib.figure import Figure
+
+from tacit.experiments.replication import (
+    PAPER_MODEL,
+    column,
+    describe,
+    good_runs,
+    mean_and_deviation,
+    paper_pairs,
+    predictor_for,
+    quick_note,
+    train,
+)
+from tacit.experiments.study import Listener, Options, Records, Table, Task, Values
+from tacit.report.drawing import heatmap_pair
+from tacit.systems import CommunitySystem, community_edge_probs
+
+
+class LearnedGraph:
+    """Learned probabilities and their errors."""
+
+    name = "learned-graph"
+    title = "theta and psi learned together with the paper's settings: the run that validation keeps."
+
+    def tasks(self, options: Options) -> list[Task]:
+        """All runs at once."""
+        del options
+        return [Task("runs", _work)]
+
+    def tables(self, records: Records) -> list[Table]:
+        """The errors of the runs."""
+        if "runs" not in records:
+            return []
+        values = records["runs"]
+        good, kept = good_runs(values), values["runs"][values["best"]]
+        row = [
+            "below 0.01",
+            mean_and_deviation(column(values, "edge_prob_mae")),
+            mean_and_deviation(column(values, "edge_prob_max_error"), 3),
+            str(len(good)),
+            str(len(values["runs"]) - len(good)),
+            f"{kept['edge_prob_mae']:.4f}, {kept['edge_prob_max_error']:.3f}",
+        ]
+        columns = ["paper: MAE on theta", "MAE on theta", "largest error", "good runs", "bad", "kept by validation"]
+        return [Table("Learned graph", columns, [row], quick_note([values]))]
+
+    def figures(self, records: Records) -> dict[str, Figure]:
+        """Heatmaps of the kept run."""
+        if "runs" not in records:
+            return {}
+        return {"heatmaps": heatmap_pair({"theta": records["runs"]["edge_probs"]}, community_edge_probs())}
+
+
+def _work(options: Options, listener: Listener) -> Values:
+    system, pairs = CommunitySystem(), paper_pairs(options)
+    listener.stage("learned-graph: training")
+    result = train(PAPER_MODEL, system, pairs, options, listener, predictor=predictor_for(system, "learned"))
+    listener.stage("learned-graph: scoring")
+    return describe(result, system, pairs)

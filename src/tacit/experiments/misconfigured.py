@@ -1,0 +1,87 @@
+"""What if part of the graph distribution is wrong? The true entries that touch two nodes are held at 0.25."""
+
+import torch
+from matplotlib.figure import Figure
+
+from tacit.experiments.replication import (
+    PAPER_MODEL,
+    describe,
+    mean_and_deviation,
+    paper_pairs,
+    quick_note,
+    rounded,
+    train,
+)
+from tacit.experiments.study import Listener, Options, Records, Table, Task, Values
+from tacit.graph import BernoulliGraph
+from tacit.report.drawing import heatmap_pair
+from tacit.systems import CommunitySystem, community_edge_probs
+from tacit.systems.community import NODES_PER_COMMUNITY
+
+TOUCHED, WRONG, START = (2, 3), 0.25, (0.0, 0.1)
+
+
+def masks() -> dict[str, torch.Tensor]:
+    """Return the sets of entries that the claims are about."""
+    truth = community_edge_probs() > 0
+    node = torch.arange(len(truth))
+    touched = torch.isin(node, torch.tensor(TOUCHED))
+    second = node >= NODES_PER_COMMUNITY
+    held = truth & (touched[:, None] | touched[None])
+    elsewhere = second[:, None] | second[None]
+    return {
+        "held at 0.25": held,
+        "free, an end in the second community": elsewhere,
+        "free and true, first community": truth & ~held & ~elsewhere,
+        "free and spurious, first community": ~truth & ~elsewhere,
+        "free and spurious, second community": ~truth & second[:, None] & second[None],
+    }
+
+
+class Misconfigured:
+    """The paper's three claims on a misconfigured distribution, as numbers."""
+
+    name = "misconfigured"
+    title = "psi true, the 14 true entries that touch nodes 2 and 3 held at 0.25 instead of 0.75, the rest learned."
+
+    def tasks(self, options: Options) -> list[Task]:
+        """All runs at once."""
+        del options
+        return [Task("runs", _work)]
+
+    def tables(self, records: Records) -> list[Table]:
+        """Mean error and mean probability in each set of entries."""
+        if "runs" not in records:
+            return []
+        rows, truth = [], community_edge_probs()
+        probs = torch.tensor(records["runs"]["all_edge_probs"])  # (run, node, node)
+        for name, mask in masks().items():
+            error = [(p - truth).abs()[mask].mean().item() for p in probs]
+            mean = [p[mask].mean().item() for p in probs]
+            rows.append(
+                [name, str(int(mask.sum())), mean_and_deviation(error), mean_and_deviation(mean), str(len(probs))]
+            )
+        columns = ["entries", "how many", "MAE on theta", "mean probability learned", "runs"]
+        notes = [
+            "the paper claims: entries with an end in the second community stay right; free true entries of the first "
+            "rise above 0.75; its spurious entries are less certain than those of the second community",
+            *quick_note(list(records.values())),
+        ]
+        return [Table("Misconfigured distribution", columns, rows, notes)]
+
+    def figures(self, records: Records) -> dict[str, Figure]:
+        """Learned probabilities and errors of one run."""
+        if "runs" not in records:
+            return {}
+        return {"heatmaps": heatmap_pair({"misconfigured": records["runs"]["edge_probs"]}, community_edge_probs())}
+
+
+def _work(options: Options, listener: Listener) -> Values:
+    system, pairs = CommunitySystem(), paper_pairs(options)
+    held = masks()["held at 0.25"]
+    graph = BernoulliGraph(torch.where(held, WRONG, START[1]), fixed=held, initial_range=START)
+    listener.stage("misconfigured: training")
+    result = train(PAPER_MODEL, system, pairs, options, listener, predictor=system.true_predictor(), graph=graph)
+    listener.stage("misconfigured: scoring")
+    probs = result.model.graph.probs_from(result.parameters["graph.edge_logits"])
+    return {**describe(result, system, pairs), "all_edge_probs": [rounded(p) for p in probs]}

@@ -1,0 +1,78 @@
+"""How many graphs per pair? Final losses and errors for 2 to 64."""
+
+from matplotlib.figure import Figure
+
+from tacit.config import ModelConfig
+from tacit.experiments.replication import (
+    PAPER_SETTINGS,
+    column,
+    describe,
+    mean_and_deviation,
+    paper_pairs,
+    quick_note,
+    train,
+)
+from tacit.experiments.study import Listener, Options, Records, Table, Task, Values, Work
+from tacit.systems import CommunitySystem
+
+NUMBERS = (2, 4, 8, 16, 32, 64)
+LOSSES = ("mmd", "energy")
+MOST_RUNS = 3  # 64 graphs for each of 128 pairs are slow, and runs hardly differ
+
+
+class NumGraphs:
+    """Numbers of graphs per pair."""
+
+    name = "num-graphs"
+    title = "psi known, graphs drawn for each pair by itself, joint scope: what more graphs change."
+
+    def tasks(self, options: Options) -> list[Task]:
+        """One per loss and number."""
+        del options
+        return [Task(f"{loss}-{number:02}", _work(loss, number)) for loss in LOSSES for number in NUMBERS]
+
+    def tables(self, records: Records) -> list[Table]:
+        """One per loss."""
+        found = []
+        for loss in LOSSES:
+            rows = []
+            for number in NUMBERS:
+                values = records.get(f"{loss}-{number:02}")
+                if values is not None:
+                    metrics = ("distribution_loss", "edge_prob_mae", "edge_prob_max_error", "point_mse")
+                    cells = [mean_and_deviation(column(values, metric, good=False)) for metric in metrics]
+                    paper = "equivalent" if number >= 16 else "–"
+                    rows.append([str(number), paper, *cells, str(len(values["runs"]))])
+            columns = [
+                "graphs per pair",
+                "paper",
+                "distribution loss",
+                "MAE on theta",
+                "largest error",
+                "MSE on y",
+                "runs",
+            ]
+            if rows:
+                found.append(Table(f"Loss {loss}", columns, rows, quick_note(list(records.values()))))
+        return found
+
+    def figures(self, records: Records) -> dict[str, Figure]:
+        """Nothing to draw."""
+        del records
+        return {}
+
+
+def _work(loss: str, number: int) -> Work:
+    def work(options: Options, listener: Listener) -> Values:
+        system, pairs = CommunitySystem(), paper_pairs(options)
+        config = ModelConfig(loss=loss, scope="joint", baseline="paper", num_graphs=number)
+        listener.stage(f"num-graphs, {loss}, {number} graphs: training")
+        seeds = range(min(options.seeds, MOST_RUNS))
+        predictor = system.true_predictor()
+        result = train(
+            config, system, pairs, options, listener, predictor=predictor, settings=PAPER_SETTINGS, seeds=seeds
+        )
+        listener.stage(f"num-graphs, {loss}, {number} graphs: scoring")
+        return describe(result, system, pairs)
+
+    return work

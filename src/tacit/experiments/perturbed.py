@@ -1,0 +1,86 @@
+"""How wrong may psi be? Edge probabilities learned with a predictor that is fixed at a perturbed truth."""
+
+import torch
+from matplotlib.figure import Figure
+
+from tacit.experiments.replication import (
+    PAPER_MODEL,
+    column,
+    describe,
+    mean_and_deviation,
+    paper_pairs,
+    quick_note,
+    train,
+)
+from tacit.experiments.study import Listener, Options, Records, Table, Task, Values, Work
+from tacit.randomness import generator_for
+from tacit.report.drawing import heatmap_pair
+from tacit.systems import CommunitySystem, community_edge_probs
+
+# The paper's table: largest perturbation, mean error and largest error with their deviations.
+PAPER = {
+    0.0: ((0.009, 0.001), (0.06, 0.01)),
+    0.1: ((0.010, 0.001), (0.07, 0.01)),
+    0.2: ((0.012, 0.004), (0.08, 0.02)),
+    0.5: ((0.028, 0.011), (0.16, 0.06)),
+    0.8: ((0.047, 0.009), (0.28, 0.06)),
+}
+
+
+class Perturbed:
+    """Table of perturbed predictors."""
+
+    name = "perturbed"
+    title = "psi fixed at (1 + delta) psi*, delta uniform up to a largest perturbation, a new one for each run."
+
+    def tasks(self, options: Options) -> list[Task]:
+        """One per size of the perturbation; the runs are replicas with a psi of their own."""
+        del options
+        return [Task(f"up-to-{size}", _work(size)) for size in PAPER]
+
+    def tables(self, records: Records) -> list[Table]:
+        """The paper's table with ours beside it."""
+        rows = []
+        for size, ((error, error_sd), (largest, largest_sd)) in PAPER.items():
+            values = records.get(f"up-to-{size}")
+            if values is not None:
+                ours = column(values, "edge_prob_mae", good=False), column(values, "edge_prob_max_error", good=False)
+                worst = error + 2 * error_sd
+                verdict = "yes" if sum(ours[0]) / len(ours[0]) <= worst else "no"
+                rows.append(
+                    [
+                        f"{size}",
+                        f"{error:.3f} ± {error_sd:.3f}",
+                        mean_and_deviation(ours[0]),
+                        f"{largest:.2f} ± {largest_sd:.2f}",
+                        mean_and_deviation(ours[1], 2),
+                        str(len(ours[0])),
+                        verdict,
+                    ]
+                )
+        columns = ["perturbation up to", "paper: MAE on theta", "MAE on theta", "paper: largest error", "largest error"]
+        notes = quick_note(list(records.values()))
+        return [Table("Perturbed psi", [*columns, "runs", "within two deviations, or better"], rows, notes)]
+
+    def figures(self, records: Records) -> dict[str, Figure]:
+        """Learned probabilities and errors of the run that validation would keep."""
+        rows = {f"up to {size}": records[f"up-to-{size}"]["edge_probs"] for size in PAPER if f"up-to-{size}" in records}
+        return {"heatmaps": heatmap_pair(rows, community_edge_probs())} if rows else {}
+
+
+def _work(size: float) -> Work:
+    def work(options: Options, listener: Listener) -> Values:
+        system, pairs = CommunitySystem(), paper_pairs(options)
+        stack = []
+        for seed in range(options.seeds):
+            generator = generator_for(seed, f"perturbation {size}")
+            delta = size * (2 * torch.rand(system.hop_weights.shape, generator=generator) - 1)
+            stack.append((1 + delta) * system.hop_weights)
+        constants = {"predictor.hop_weights": torch.stack(stack).to(options.torch_device)}
+        listener.stage(f"perturbed up to {size}: training")
+        predictor = system.true_predictor()
+        result = train(PAPER_MODEL, system, pairs, options, listener, predictor=predictor, constants=constants)
+        listener.stage(f"perturbed up to {size}: scoring")
+        return describe(result, system, pairs, constants=constants)
+
+    return work

@@ -1,0 +1,132 @@
+"""Run the tasks of a study, each once: what has a record is not done again; pages are drawn from the records alone."""
+
+import json
+import os
+import time
+from pathlib import Path
+
+import matplotlib as mpl
+from joblib import Parallel, delayed
+
+from tacit.errors import InputError
+from tacit.experiments.registry import STUDIES
+from tacit.experiments.study import Listener, Options, Records, Study, Values
+from tacit.records import describe_device, versions
+from tacit.report.figures import STYLE
+
+PAGE = "RESULTS.md"
+
+
+def run_study(name: str, directory: Path, options: Options, *, jobs: int = 1, listener: Listener | None = None) -> Path:
+    """Do what is not done yet of one study, draw it, and return the page."""
+    listener, study = listener or Listener(), STUDIES[name]
+    tasks = [task.name for task in study.tasks(options)]
+    _require_same_options(directory / name, tasks, options)
+    missing = [task for task in tasks if not _record_path(directory / name, task).exists()]
+    if jobs > 1 and len(missing) > 1:
+        listener.stage(f"{name}: {len(missing)} tasks, {jobs} at a time")
+        Parallel(n_jobs=jobs)(delayed(_do)(name, task, directory / name, options, None) for task in missing)
+    else:
+        for number, task in enumerate(missing):
+            listener.stage(f"{name} {len(tasks) - len(missing) + number + 1} of {len(tasks)}, {task}: preparing")
+            _do(name, task, directory / name, options, listener)
+    listener.stage(f"{name}: drawing")
+    return draw_study(name, directory)
+
+
+def draw_study(name: str, directory: Path) -> Path:
+    """Draw the tables and figures of one study from its records alone."""
+    study, records = STUDIES[name], read_records(directory / name)
+    (directory / name).mkdir(parents=True, exist_ok=True)
+    with mpl.rc_context(STYLE):
+        for figure_name, figure in study.figures(records).items():
+            for suffix in ("png", "pdf"):
+                figure.savefig(directory / name / f"{figure_name}.{suffix}", dpi=110, bbox_inches="tight")
+    page = directory / name / "table.md"
+    page.write_text(section(study, records, ""), encoding="utf-8")
+    return page
+
+
+def draw_all(directory: Path) -> Path:
+    """Write the page of all studies that have records."""
+    page = directory / PAGE
+    page.write_text(results_page(directory), encoding="utf-8")
+    return page
+
+
+def results_page(directory: Path) -> str:
+    """Return the text of the page of all studies, from the records alone."""
+    parts = [
+        "# Results\n\nTables and figures of the paper that have been run here; `tacit reproduce all` makes this page.\n"
+    ]
+    seconds, devices = 0.0, set()
+    for name, study in STUDIES.items():
+        records = read_records(directory / name) if (directory / name / "records").is_dir() else {}
+        if records:
+            parts.append(section(study, records, f"{name}/"))
+            seconds += sum(values["seconds"] for values in records.values())
+            devices |= {values["device"] for values in records.values()}
+    parts.append(f"All of it took {seconds / 60:.1f} minutes of work on {', '.join(sorted(devices))}.\n")
+    return "\n".join(parts)
+
+
+def section(study: Study, records: Records, folder: str) -> str:
+    """Return the text of one study; ``folder`` is where its figures are, seen from the page."""
+    lines = [f"## {study.name}\n\n{study.title}\n"]
+    lines += [table.markdown() for table in study.tables(records)]
+    lines += [f"![{name}]({folder}{name}.png)\n" for name in study.figures(records)]
+    seconds = sum(values["seconds"] for values in records.values())
+    training = sum(values.get("train_seconds", 0.0) for values in records.values())
+    lines.append(f"{seconds:.0f} s of work, {training:.0f} s of it training.\n")
+    return "\n".join(lines)
+
+
+def read_records(directory: Path) -> dict[str, Values]:
+    """Return the records of a study by task."""
+    found = {}
+    for path in sorted((directory / "records").glob("*.json")):
+        try:
+            found[path.stem] = json.loads(path.read_text(encoding="utf-8"))
+        except (OSError, ValueError) as error:
+            raise InputError(
+                f"{path} needs to be a record, but cannot be read ({error}); remove it to run it again"
+            ) from None
+    return found
+
+
+def _do(study: str, task: str, directory: Path, options: Options, listener: Listener | None) -> None:
+    """Run one task and write its record: aside first, so that a half-written one never has the name."""
+    start = time.perf_counter()
+    work = next(one for one in STUDIES[study].tasks(options) if one.name == task)
+    values = work.run(options, listener or Listener())
+    record = {
+        **values,
+        "options": vars(options),
+        "seconds": time.perf_counter() - start,
+        "device": describe_device(options.torch_device),
+        "versions": versions(),
+    }
+    path = _record_path(directory, task)
+    path.parent.mkdir(parents=True, exist_ok=True)
+    partial = path.with_suffix(f".partial-{os.getpid()}")
+    partial.write_text(json.dumps(record) + "\n", encoding="utf-8")
+    partial.replace(path)
+
+
+def _record_path(directory: Path, task: str) -> Path:
+    return directory / "records" / f"{task}.json"
+
+
+def _require_same_options(directory: Path, tasks: list[str], options: Options) -> None:
+    """Records of another size are not mixed with new ones."""
+    for name, values in read_records(directory).items():
+        there = values.get("options", {})
+        if name in tasks and (there.get("seeds"), there.get("quick")) != (options.seeds, options.quick):
+            raise InputError(
+                f"out needs records made with {_said(options.seeds, options.quick)}, but {directory} has some "
+                f"made with {_said(there.get('seeds'), there.get('quick'))}; choose another --out"
+            )
+
+
+def _said(seeds: int | None, quick: bool | None) -> str:
+    return f"--seeds {seeds}{' --quick' if quick else ''}"

@@ -1,0 +1,87 @@
+"""What a study is: tasks that make records, and tables and figures that are drawn from the records alone."""
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, Protocol
+
+import torch
+from matplotlib.figure import Figure
+
+from tacit.training import Progress
+
+Values = dict[str, Any]  # what a task found: plain numbers, texts and lists, as in a JSON file
+Records = Mapping[str, Values]  # by name of the task
+
+
+@dataclass(frozen=True)
+class Listener:
+    """Whom to tell how a job goes: which stage it is in, and each training step."""
+
+    stage: Callable[[str], None] = field(default=lambda _: None)
+    step: Callable[[Progress], None] = field(default=lambda _: None)
+
+
+@dataclass(frozen=True)
+class Options:
+    """How large a study is: initialisations of each row, and whether it is cut short to try it out."""
+
+    seeds: int = 8
+    quick: bool = False
+    device: str = "cpu"
+
+    @property
+    def torch_device(self) -> torch.device:
+        """The device as torch names it."""
+        return torch.device(self.device)
+
+
+Work = Callable[[Options, Listener], Values]
+
+
+@dataclass(frozen=True)
+class Task:
+    """A piece of a study that needs no other: its name among them, and the work."""
+
+    name: str
+    run: Work
+
+
+@dataclass(frozen=True)
+class Table:
+    """Rows of text under columns, with remarks below."""
+
+    title: str
+    columns: Sequence[str]
+    rows: Sequence[Sequence[str]]
+    notes: Sequence[str] = ()
+
+    def markdown(self) -> str:
+        """Return the table as Markdown."""
+        lines = [f"**{self.title}**", "", _line(self.columns), _line(["---"] * len(self.columns))]
+        lines += [_line(row) for row in self.rows]
+        if self.notes:
+            lines += ["", *(f"- {note}" for note in self.notes)]
+        return "\n".join(lines) + "\n"
+
+
+class Study(Protocol):
+    """One table or figure of the paper."""
+
+    name: str
+    title: str
+
+    def tasks(self, options: Options) -> list[Task]:
+        """Return the independent pieces of work."""
+        ...
+
+    def tables(self, records: Records) -> list[Table]:
+        """Return the tables, each with the paper's value, ours, deviation and number of runs."""
+        ...
+
+    def figures(self, records: Records) -> dict[str, Figure]:
+        """Return the figures by name."""
+        ...
+
+
+def _line(cells: Sequence[str]) -> str:
+    return "| " + " | ".join(cells) + " |"

@@ -1,0 +1,133 @@
+"""The paper's figure of losses during training: baseline on and off, psi known and learned, mean and one deviation."""
+
+import torch
+from matplotlib.figure import Figure
+from torch import Tensor
+
+from tacit.data import Split
+from tacit.evaluation import point_prediction, predictive_metrics
+from tacit.experiments.replication import (
+    PAPER_MODEL,
+    column,
+    describe,
+    good_runs,
+    mean_and_deviation,
+    paper_pairs,
+    predictor_for,
+    quick_note,
+    train,
+)
+from tacit.experiments.study import Listener, Options, Records, Table, Task, Values, Work
+from tacit.randomness import generator_for
+from tacit.report.drawing import bands
+from tacit.systems import CommunitySystem
+from tacit.training import LatentGraphModel, Monitor
+
+SETTINGS = {
+    f"{'with' if baseline == 'paper' else 'without'} baseline, psi {psi}": (baseline, psi)
+    for baseline in ("paper", "none")
+    for psi in ("known", "learned")
+}
+METRICS = {"distribution_loss": "distribution loss", "edge_prob_mae": "MAE on theta", "point_mse": "MSE on y"}
+SHOWN_PAIRS, SHOWN_GRAPHS = 500, 200  # for the curve of the MSE; the table has all test pairs and 1,000 graphs
+
+
+class Validation:
+    """Three losses during training in four settings."""
+
+    name = "validation"
+    title = "Distribution loss, error on theta and point error during training on MMD (the paper's first results)."
+
+    def tasks(self, options: Options) -> list[Task]:
+        """One per setting, and the optimal values."""
+        del options
+        return [Task("optimal", _optimal), *(Task(_slug(name), _work(*SETTINGS[name])) for name in SETTINGS)]
+
+    def tables(self, records: Records) -> list[Table]:
+        """The values at the end, beside the optimal ones."""
+        optimal = records["optimal"]["optimal"]
+        paper = {"distribution_loss": "about -0.088", "edge_prob_mae": "below 0.01", "point_mse": "0.158"}
+        rows = [["paper", *(paper[metric] for metric in METRICS), "8", "–"]]
+        rows.append(["optimal", *(f"{optimal[metric]:.4f}" for metric in METRICS), "–", "–"])
+        for name in SETTINGS:
+            values = records.get(_slug(name))
+            if values is not None:
+                good = len(good_runs(values))
+                cells = [mean_and_deviation(column(values, metric)) for metric in METRICS]
+                rows.append([name, *cells, str(good), str(len(values["runs"]) - good)])
+        notes = [
+            "on the test pairs after the last epoch, over the runs in the good basin",
+            *quick_note(list(records.values())),
+        ]
+        return [Table("Losses at the end of training", ["setting", *METRICS.values(), "good runs", "bad"], rows, notes)]
+
+    def figures(self, records: Records) -> dict[str, Figure]:
+        """Mean and one deviation over the runs in the good basin, epoch by epoch."""
+        present = {name: records[_slug(name)] for name in SETTINGS if _slug(name) in records}
+        if not present:
+            return {}
+        keys = {"validation_loss": "distribution loss", "edge_prob_mae": "MAE on theta", "point_mse": "MSE on y"}
+        panels = {
+            title: {
+                name: [[line[key][run] for line in values["history"]] for run in good_runs(values)]
+                for name, values in present.items()
+            }
+            for key, title in keys.items()
+        }
+        epochs = [line["epoch"] for line in next(iter(present.values()))["history"]]
+        optimal = records["optimal"]["optimal"]
+        lines = {"distribution loss": optimal["validation_loss"], "MSE on y": optimal["shown_mse"]}
+        return {"losses": bands(panels, epochs, lines, "epoch")}
+
+
+def _slug(name: str) -> str:
+    return name.replace(",", "").replace(" ", "-")
+
+
+def _work(baseline: str, psi: str) -> Work:
+    def work(options: Options, listener: Listener) -> Values:
+        system, pairs = CommunitySystem(), paper_pairs(options)
+        config = PAPER_MODEL.model_copy(update={"baseline": baseline})
+        listener.stage(f"validation, baseline {baseline}, psi {psi}: training")
+        predictor = predictor_for(system, psi)
+        model_for_scores = config.build(system.true_graph(), predictor_for(system, psi)).to(options.torch_device)
+        watch = _watch(model_for_scores, system, pairs)
+        result = train(config, system, pairs, options, listener, predictor=predictor, monitor=watch)
+        listener.stage(f"validation, baseline {baseline}, psi {psi}: scoring")
+        return describe(result, system, pairs)
+
+    return work
+
+
+def _watch(model: LatentGraphModel, system: CommunitySystem, pairs: Split) -> Monitor:
+    """Return a monitor of the error on theta and of the MSE on some validation pairs."""
+    truth = system.true_edge_probs.to(pairs.train.inputs.device)
+
+    def watch(edge_probs: Tensor, parameters: dict[str, Tensor]) -> dict[str, list[float]]:
+        errors = []
+        for replica in range(len(edge_probs)):
+            state = {name: value[replica] for name, value in parameters.items()}
+            model.load_state_dict(state, strict=False)
+            errors.append(_shown_mse(model, pairs))
+        return {"edge_prob_mae": (edge_probs - truth).abs().mean((1, 2)).tolist(), "point_mse": errors}
+
+    return watch
+
+
+def _shown_mse(model: LatentGraphModel, pairs: Split) -> float:
+    inputs, targets = pairs.validation.inputs[:SHOWN_PAIRS], pairs.validation.targets[:SHOWN_PAIRS]
+    samples = model.sample(inputs, SHOWN_GRAPHS, generator=generator_for(0, "shown", inputs.device))
+    return (point_prediction(samples, "mean") - targets).square().mean().item()
+
+
+def _optimal(options: Options, listener: Listener) -> Values:
+    listener.stage("validation: optimal values")
+    system, pairs = CommunitySystem(), paper_pairs(options)
+    truth = PAPER_MODEL.build(system.true_graph(), system.true_predictor()).to(options.torch_device)
+    generator = generator_for(0, "optimal", options.torch_device)
+    with torch.no_grad():
+        test = predictive_metrics(truth, pairs.test, truth.loss, generator=generator)
+        validation = predictive_metrics(truth, pairs.validation, truth.loss, generator=generator, point_graphs=64)
+        shown = _shown_mse(truth, pairs)
+    extra = {"edge_prob_mae": 0.0, "validation_loss": validation["distribution_loss"], "shown_mse": shown}
+    return {"optimal": {**test, **extra}}

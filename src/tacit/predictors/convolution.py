@@ -1,0 +1,71 @@
+r"""Stacks of graph convolutions (Morris et al. 2019), dense: a general predictor that knows nothing of the system.
+
+$$h^{(l+1)}_i = \sigma\Big( W_l\, h^{(l)}_i + V_l \sum_j A_{ij}\, h^{(l)}_j + b_l \Big)$$
+
+ReLU between the layers, tanh on the output. With ``self_loops`` the diagonal of the graph is taken as 1 whatever it
+was, as the paper's stack does: what a node reads of itself is then not learned from the graph.
+"""
+
+import itertools
+import math
+from collections.abc import Sequence
+
+import torch
+from torch import Generator, Tensor, nn
+
+from tacit.errors import require
+from tacit.shapes import Graphs, Inputs, Samples
+
+
+class ConvolutionStack(nn.Module):
+    """Graph convolutions of given widths, from the channels of the inputs to those of the output.
+
+    >>> stack = ConvolutionStack.random([4, 8, 1], generator=torch.Generator().manual_seed(0))
+    >>> stack.num_hops, stack(torch.randn(5, 6, 4), torch.ones(1, 3, 6, 6)).shape
+    (2, torch.Size([5, 3, 6, 1]))
+    """
+
+    def __init__(self, widths: Sequence[int], *, self_loops: bool = False) -> None:
+        super().__init__()
+        require(
+            len(widths) >= 2 and all(isinstance(width, int) and width >= 1 for width in widths),
+            f"widths needs at least two positive whole numbers, got {widths}; pass for example [4, 8, 1]",
+        )
+        self.widths, self.self_loops = tuple(widths), self_loops
+        self.own = nn.ParameterList(torch.zeros(a, b) for a, b in itertools.pairwise(widths))
+        self.neighbours = nn.ParameterList(torch.zeros(a, b) for a, b in itertools.pairwise(widths))
+        self.bias = nn.ParameterList(torch.zeros(b) for b in widths[1:])
+
+    @classmethod
+    def random(cls, widths: Sequence[int], *, self_loops: bool = False, generator: Generator) -> "ConvolutionStack":
+        """Return a stack with random weights."""
+        stack = cls(widths, self_loops=self_loops)
+        stack.load_state_dict(stack.initial_parameters(generator))
+        return stack
+
+    @property
+    def num_hops(self) -> int:
+        """Number of layers; each reads one edge further."""
+        return len(self.widths) - 1
+
+    def initial_parameters(self, generator: Generator) -> dict[str, Tensor]:
+        """Return fresh weights, uniform within one over the root of their inputs, as for PyTorch's linear layers."""
+        fresh = {}
+        for name, value in self.named_parameters():
+            layer = int(name.rsplit(".", 1)[1])
+            bound = 1 / math.sqrt(self.widths[layer])
+            uniforms = torch.rand(value.shape, generator=generator, device=generator.device, dtype=value.dtype)
+            fresh[name] = (2 * uniforms - 1) * bound
+        return fresh
+
+    def forward(self, inputs: Inputs, graphs: Graphs) -> Samples:
+        """Return the output of every pair under each of its graphs."""
+        if self.self_loops:
+            itself = torch.eye(graphs.shape[-1], dtype=graphs.dtype, device=graphs.device)
+            graphs = graphs * (1 - itself) + itself
+        hidden = inputs[:, None]  # (batch, graph or 1, node, channel)
+        for layer in range(self.num_hops):
+            messages = graphs @ (hidden @ self.neighbours[layer])
+            hidden = hidden @ self.own[layer] + messages + self.bias[layer]
+            hidden = torch.relu(hidden) if layer < self.num_hops - 1 else torch.tanh(hidden)
+        return hidden
