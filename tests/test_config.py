@@ -57,6 +57,7 @@ def test_toml_overrides(tmp_path):
         ("[system]\nedge_prob = 1.5", r"edge_prob in \[system\] is not usable: .*less than or equal to 1, got 1.5"),
         ("[model]\nloss = 'mdm'", r"loss in \[model\] is not usable: input should be 'mmd', .*'elbo', got 'mdm'"),
         ("[model]\nestimator = 'reinforce'", r"estimator in \[model\] is not usable: input should be 'score_function'"),
+        ("[model]\nkernel_scale = true", r"kernel_scale in \[model\] is not usable: .*, got True"),
         ("[model]\nkernel_scale = -1.0", r"kernel_scale in \[model\] is not usable: .*, got -1.0"),
         ("[training\nepochs", "config needs TOML, but .* is not"),
     ],
@@ -135,6 +136,11 @@ def test_kernel_scales():
     targets = torch.randn(50, 4, 1, generator=torch.Generator().manual_seed(3))
     config = override(DemoConfig(), {"model": {"loss": "mmd", "kernel_scale": "median"}}).model
     assert config.build_loss(targets).kernel == RationalQuadratic(median_distance(targets, "node"))
+    with pytest.raises(InputError, match=r"kernel_scale in \[model\] is taken from targets, got none; pass targets"):
+        config.build_loss()
+    default = override(DemoConfig(), {"model": {"loss": "mmd", "kernel": "gaussian"}}).model
+    assert default.build_loss(targets).kernel == Gaussian(median_distance(targets, "node"))
+    assert override(DemoConfig(), {"model": {"loss": "mmd"}}).model.build_loss().kernel == RationalQuadratic(0.04)
 
 
 @pytest.mark.parametrize(
@@ -145,6 +151,14 @@ def test_kernel_scales():
         (
             {"temperature": 0.5},
             r"temperature in \[model\] is for estimator 'concrete' and would be ignored by 'score_f",
+        ),
+        (
+            {"estimator": "disarm", "baseline": "paper"},
+            r"baseline in \[model\] is for estimator 'score_function' and would",
+        ),
+        (
+            {"loss": "mmd", "kernel_scale": []},
+            r"kernel_scale in \[model\] needs a number, several, or 'median', got none",
         ),
         ({"prior_weight": 0.5}, r"prior_weight in \[model\] needs a prior, got none; set prior, or remove"),
         ({"loss": "elbo"}, r"loss 'elbo' in \[model\] needs a prior, got none; set prior, for example to 0.5"),
@@ -157,7 +171,7 @@ def test_kernel_scales():
         ({"num_graphs": 2}, "EnergyScore with baseline 'leave_one_out' needs num_graphs >= 3, got 2"),
         (
             {"estimator": "concrete", "temperature": 0.05},
-            "temperatures need 0 < last <= first, got first=0.05 and last=0.1",
+            r"final_temperature in \[model\] needs to be at most temperature=0.05, got 0.1; lower it",
         ),
     ],
 )

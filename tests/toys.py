@@ -43,10 +43,10 @@ def toy(free, loss, num_pairs, num_graphs, *, share=False, seed=0, link=None, ho
     graph = BernoulliGraph(torch.where(free, probs, 0.0), fixed=~free, link=link)
     predictor = HopPredictor(torch.randn(hops, 2, 1, generator=generator, dtype=torch.float64))
     model = LatentGraphModel(graph, predictor, loss, num_graphs=num_graphs, share_graphs=share, **choices).double()
-    if model.average_cost is not None:  # any constant will do for a baseline that comes from earlier batches
-        model.average_cost.copy_(torch.rand(model.average_cost.shape, generator=generator))
     inputs = torch.randn(num_pairs, nodes, 2, generator=generator, dtype=torch.float64)
     targets = 0.5 * torch.randn(num_pairs, nodes, 1, generator=generator, dtype=torch.float64)
+    if model.average_cost is not None:  # any constant will do for a baseline that comes from earlier batches
+        model.average_cost.copy_(torch.rand(model.average_cost.shape, generator=generator))
     return model, inputs, targets
 
 

@@ -4,10 +4,10 @@ import tomllib
 from collections.abc import Callable, Mapping
 from functools import partial
 from pathlib import Path
-from typing import Any, Literal, TypeVar
+from typing import Annotated, Any, Literal, TypeVar
 
 import torch
-from pydantic import BaseModel, ConfigDict, Field, PositiveFloat, ValidationError
+from pydantic import BaseModel, ConfigDict, Field, ValidationError
 from torch import nn
 
 from tacit.errors import InputError, did_you_mean, require
@@ -42,7 +42,11 @@ LossName = Literal[
     "literature_2_mse",
     "elbo",
 ]
-KERNELS = {"rational_quadratic": RationalQuadratic, "gaussian": Gaussian, "laplacian": Laplacian}
+KERNELS: Mapping[str, Callable[..., Kernel]] = {
+    "rational_quadratic": RationalQuadratic,
+    "gaussian": Gaussian,
+    "laplacian": Laplacian,
+}
 SIMPLE_LOSSES: Mapping[str, Callable[..., Loss]] = {
     "energy": EnergyScore,
     "point_mse": PointMSE,
@@ -57,6 +61,7 @@ ESTIMATORS: Mapping[str, Callable[[], Estimator]] = {
     "straight_through": StraightThrough,
 }
 LINKS: Mapping[str, Callable[[], Link]] = {"sigmoid": Sigmoid, "sine_squared": SineSquared}
+Positive = Annotated[float, Field(gt=0, strict=True)]  # strict: true is not 1.0
 C = TypeVar("C", bound="_Closed")
 
 
@@ -93,7 +98,7 @@ class ModelConfig(_Closed):
     loss: LossName = "energy"
     scope: Literal["node", "joint"] = "node"
     kernel: Literal["rational_quadratic", "gaussian", "laplacian"] = "rational_quadratic"
-    kernel_scale: PositiveFloat | tuple[PositiveFloat, ...] | Literal["median"] = 0.04
+    kernel_scale: Positive | tuple[Positive, ...] | Literal["median"] | None = None  # None: the paper's, or the median
     likelihood_sd: float = Field(0.1, gt=0)
     baseline: Literal["auto", "none", "paper", "leave_one_out", "moving_average"] = "auto"
     estimator: Literal["score_function", "disarm", "straight_through", "concrete"] = "score_function"
@@ -107,7 +112,7 @@ class ModelConfig(_Closed):
     share_graphs: bool = False
 
     def build(self, graph: BernoulliGraph, predictor: nn.Module, targets: Targets | None = None) -> LatentGraphModel:
-        """Return the model; ``targets`` are those that a kernel_scale of "median" is taken from."""
+        """Return the model; ``targets`` are those that the median is taken from, where it is the kernel's scale."""
         return LatentGraphModel(
             graph,
             predictor,
@@ -137,6 +142,11 @@ class ModelConfig(_Closed):
     def build_estimator(self) -> Estimator:
         """Return the gradient estimator."""
         if self.estimator == "concrete":
+            require(
+                self.final_temperature <= self.temperature,
+                f"final_temperature in [model] needs to be at most temperature={self.temperature:g}, got "
+                f"{self.final_temperature:g}; lower it",
+            )
             return Concrete(self.temperature, self.final_temperature)
         return ESTIMATORS[self.estimator]()
 
@@ -145,13 +155,17 @@ class ModelConfig(_Closed):
         return LINKS[self.link]()
 
     def _build_kernel(self, targets: Targets | None) -> Kernel:
-        scales = self.kernel_scale if isinstance(self.kernel_scale, tuple) else (self.kernel_scale,)
-        numbers = [
-            scale if not isinstance(scale, str) else 1.0 if targets is None else median_distance(targets, self.scope)
-            for scale in scales
-        ]
-        kernels = tuple(KERNELS[self.kernel](scale=scale) for scale in numbers)
-        return kernels[0] if len(kernels) == 1 else KernelMean(kernels)
+        kind, scale = KERNELS[self.kernel], self.kernel_scale
+        if scale is None and kind is RationalQuadratic:
+            return RationalQuadratic()
+        if scale is None or isinstance(scale, str):
+            if targets is None:
+                raise InputError("kernel_scale in [model] is taken from targets, got none; pass targets, or a number")
+            return kind(scale=median_distance(targets, self.scope))
+        if isinstance(scale, tuple):
+            require(len(scale) > 0, "kernel_scale in [model] needs a number, several, or 'median', got none; pass some")
+            return KernelMean(tuple(kind(scale=one) for one in scale))
+        return kind(scale=scale)
 
     def _build_prior(self) -> EdgePrior | None:
         if self.prior is None:
@@ -171,6 +185,7 @@ class ModelConfig(_Closed):
             ("likelihood_sd", self.loss, "elbo"),
             ("temperature", self.estimator, "concrete"),
             ("final_temperature", self.estimator, "concrete"),
+            ("baseline", self.estimator, "score_function"),
         ):
             value, what = getattr(self, key), "loss" if chosen is self.loss else "estimator"
             if chosen != needed and value != type(self).model_fields[key].default:

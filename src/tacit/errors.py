@@ -37,6 +37,19 @@ def require_whole(name: str, value: object, low: int = 1) -> None:
         raise InputError(f"{name} needs to be a whole number of at least {low}, got {value!r}")
 
 
+def require_positive(name: str, value: object, example: float) -> None:
+    """Raise :class:`InputError` unless ``value`` is a finite number above 0.
+
+    >>> require_positive("sd", "wide", 0.1)
+    Traceback (most recent call last):
+    ...
+    tacit.errors.InputError: sd needs to be positive, got 'wide'; pass for example 0.1
+    """
+    number = isinstance(value, int | float) and not isinstance(value, bool)
+    if not number or not 0 < value < float("inf"):  # type: ignore[operator]
+        raise InputError(f"{name} needs to be positive, got {value!r}; pass for example {example}")
+
+
 def require(condition: bool, message: str) -> None:
     """Raise :class:`InputError` with ``message`` unless ``condition`` holds."""
     if not condition:

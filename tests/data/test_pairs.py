@@ -82,7 +82,7 @@ def test_bad_masks(unchecked):
         "observed needs 1 where a target is there and 0 where it is missing": lambda: Pairs(
             inputs, targets, targets + 0.5
         ),
-        "observed needs at least one target, got none": lambda: Pairs(inputs, targets, torch.zeros(4, 2, 1)),
+        "targets needs a tensor of floats, got list": lambda: Pairs.with_missing([[1.0]], [[1.0]]),
         r"targets needs finite numbers, got inf .*put any number where observed is 0": lambda: Pairs(
             inputs, torch.full((4, 2, 1), torch.inf), torch.ones(4, 2, 1)
         ),

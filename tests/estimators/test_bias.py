@@ -9,6 +9,7 @@ from torch.func import functional_call, grad, vmap
 
 import oracles
 from tacit.estimators import Concrete, StraightThrough
+from tacit.graph import BernoulliGraph
 from tacit.losses import PointMSE
 from tacit.predictors import HopPredictor
 from toys import LOSSES, ONE_EDGE, THREE_EDGES, TOLERANCE, exact_gradients, gap, toy
@@ -102,7 +103,9 @@ def test_concrete_rounds_to_the_graphs_of_the_same_uniforms(rng):
     soft = model.estimator.draw(model.graph, uniforms, torch.tensor(0.0))
     assert torch.equal(soft.round(), model.graph.sample_from(uniforms))
     assert ((soft > 0) & (soft < 1))[..., THREE_EDGES].all()
-    assert (soft[..., 1, 1] == 0).all()  # held fixed
+    coin = BernoulliGraph(torch.full((2, 2), 0.5, dtype=torch.float64), fixed=torch.ones(2, 2, dtype=torch.bool))
+    held = Concrete().draw(coin, uniforms, torch.tensor(0.0))
+    assert torch.equal(held, coin.sample_from(uniforms))  # what is held fixed is not relaxed
     sharp = model.estimator.draw(model.graph, uniforms, torch.tensor(1.0))
     assert (sharp - sharp.round()).abs().mean() < 0.5 * (soft - soft.round()).abs().mean()
 

@@ -59,6 +59,12 @@ def test_every_loss_goes_with_every_estimator_that_can_serve_it(rng, loss, estim
     assert all(torch.isfinite(g).all() and (g != 0).any() for g in gradients)
 
 
+@pytest.mark.parametrize("estimator", [StraightThrough(), Concrete()])
+def test_estimators_without_a_baseline_need_no_graph_for_it(estimator):
+    model = build(MMD(), estimator, num_graphs=2)
+    assert model.loss == MMD(baseline="none")
+
+
 def test_credit_is_as_local_as_it_can_be():
     assert build(EnergyScore()).estimator.credit == ReceptiveFieldCredit(2)
     assert build(EnergyScore(scope="joint")).estimator.credit == GlobalCredit()
@@ -73,8 +79,16 @@ REFUSALS = {
         r"use ScoreFunction\(\) or DisARM\(\), or credit='auto'",
     ),
     "own row at joint scope": (
-        lambda: build(EnergyScore(scope="joint"), credit="own_row"),
-        "credit='own_row' needs a loss of node scope, got joint scope",
+        lambda: build(EnergyScore(scope="joint"), credit="receptive_field"),
+        "credit='receptive_field' needs a loss of node scope, got joint scope",
+    ),
+    "literature 2 with another credit": (
+        lambda: build(Literature2(), credit="global"),
+        "Literature2 is made by credit='own_row', got 'global'; use credit='auto', or the loss Literature1",
+    ),
+    "own row with two hops": (
+        lambda: build(EnergyScore(), credit="own_row"),
+        "credit='own_row' is exact for one hop alone, and HopPredictor does not declare num_hops=1; use credit='auto'",
     ),
     "two graphs, leave-one-out": (
         lambda: build(MMD(), num_graphs=2),
@@ -117,7 +131,8 @@ REFUSALS = {
         lambda: Concrete(0.1, 1.0),
         "temperatures need 0 < last <= first, got first=0.1 and last=1.0; pass for example first=1.0, last=0.1",
     ),
-    "no temperature": (lambda: Concrete(1.0, 0.0), "temperatures need 0 < last <= first"),
+    "no temperature": (lambda: Concrete(1.0, 0.0), "last needs to be positive, got 0.0; pass for example 0.1"),
+    "words as temperature": (lambda: Concrete("hot"), "first needs to be positive, got 'hot'"),
 }
 
 

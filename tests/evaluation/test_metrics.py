@@ -52,12 +52,24 @@ def test_missing_targets_do_not_enter_the_metrics(rng):
         pairs = Pairs(inputs, torch.where(observed > 0, targets, filler), observed)
         return predictive_metrics(model, pairs, model.loss, generator=generator_for(0, "m"), point_graphs=100)
 
-    assert metrics(0.0) == metrics(1000.0)
-    samples = [model.sample(inputs[:128], 100, generator=generator_for(0, "m"))]
-    error = (samples[0].mean(1) - targets[:128]).square()[observed[:128] > 0].mean().item()
-    first = Pairs(inputs[:128], targets[:128], observed[:128])
-    alone = predictive_metrics(model, first, model.loss, generator=generator_for(0, "m"), point_graphs=100)
-    assert alone["point_mse"] == pytest.approx(error, rel=1e-5)
+    observed[:100] = 0  # chunks with little to see, and one at the end with nothing
+    observed[256:] = 0
+    ours = metrics(0.0)
+    assert ours == metrics(1000.0)
+    draws, errors, losses = generator_for(0, "m"), [], []
+    for start in (0, 128, 256):  # the chunks of the library, so that the graphs are the same
+        part = slice(start, start + 128)
+        samples = model.sample(inputs[part], 100, generator=draws)
+        errors.append((samples.mean(1) - targets[part]).square()[observed[part] > 0])
+        by_node = model.loss(samples[:, :32], targets[part]).value  # of all nodes, then of those that are observed
+        losses.append(by_node[observed[part][..., 0] > 0])
+    assert ours["point_mse"] == pytest.approx(torch.cat(errors).mean().item(), rel=1e-5)
+    assert ours["distribution_loss"] == pytest.approx(torch.cat(losses).mean().item(), rel=1e-5)
+
+
+def test_a_broken_prediction_has_no_quantile():
+    samples = torch.tensor([0.0, 1.0, torch.nan]).view(1, 3, 1, 1)
+    assert all(point_prediction(samples, kind).isnan().all() for kind in ("mean", "median", 0.1))
 
 
 def test_predictive_metrics_of_an_enumerable_model(rng):

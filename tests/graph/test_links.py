@@ -36,6 +36,9 @@ def test_exact_and_finite_at_zero_and_one(rng, link, dtype):
     impossible = graphs[:, :1].clone()
     impossible[..., 0, 0] = 1
     assert graph.log_prob(impossible).item() == -math.inf
+    impossible = graphs[:, :1].clone()
+    impossible[..., 0, 1] = 0
+    assert graph.log_prob(impossible).item() == -math.inf
 
 
 @pytest.mark.parametrize("theta", [0.01, 0.2, 0.5, 0.97])

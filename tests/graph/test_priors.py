@@ -55,3 +55,13 @@ def test_bad_priors(unchecked):
     for weight in (0.0, -1.0, float("inf")):
         with pytest.raises(InputError, match=r"weight of a prior needs to be positive, got .* leave the prior out"):
             EdgePrior(0.5, weight=weight)
+    for wrong in ("a", None, [[0.1], [0.2, 0.3]]):
+        with pytest.raises(InputError, match="prior needs one probability or a square matrix of floats, got"):
+            EdgePrior(wrong)
+    with pytest.raises(InputError, match="weight of a prior needs to be positive, got '1'"):
+        EdgePrior(0.5, weight="1")
+
+
+def test_a_prior_says_what_it_is():
+    assert repr(EdgePrior(0.25, weight=2)) == "EdgePrior(0.25, weight=2)"
+    assert repr(EdgePrior(torch.full((2, 2), 0.25))) == "EdgePrior(matrix of (2, 2), weight=1)"

@@ -83,6 +83,20 @@ def test_median_distance_equals_the_loop(batch, scope):
     assert median_distance(targets, scope) == pytest.approx(statistics.median(distances), abs=1e-12)
 
 
+def test_median_distance_leaves_out_what_is_missing(batch):
+    _, targets = batch
+    observed = torch.ones_like(targets)
+    observed[0] = observed[1, 2] = 0
+    fillers = [torch.where(observed > 0, targets, filler) for filler in (0.0, 99.0, torch.nan)]
+    medians = [median_distance(filled, "joint", observed) for filled in fillers]
+    distances = [
+        oracles.rms_distance(targets[1, :2], targets[2, :2]),
+        oracles.rms_distance(targets[1, :2], targets[3, :2]),
+        oracles.rms_distance(targets[2], targets[3]),
+    ]
+    assert medians == [pytest.approx(statistics.median(distances), abs=1e-12)] * 3
+
+
 @pytest.mark.parametrize(
     "kernel",
     [
@@ -154,7 +168,7 @@ def test_errors_name_argument_need_value_and_remedy(batch, unchecked):
     with pytest.raises(InputError, match="baseline needs one of none, paper, leave_one_out, moving_average, got 'loo'"):
         EnergyScore(baseline="loo")
     for kernel in (RationalQuadratic, Gaussian, Laplacian):
-        with pytest.raises(InputError, match=r"scale needs to be positive, got -1\.0; pass a positive scale"):
+        with pytest.raises(InputError, match=r"scale needs to be positive, got -1\.0; pass for example 0\.1"):
             kernel(scale=-1.0)
     with pytest.raises(
         InputError, match=r"kernel needs an object like RationalQuadratic\(0.04\), got 'rbf'; build one"
@@ -166,3 +180,13 @@ def test_errors_name_argument_need_value_and_remedy(batch, unchecked):
         median_distance(targets[:1])
     with pytest.raises(InputError, match="median_distance needs targets that differ, got a median of 0"):
         median_distance(torch.zeros(5, 2, 1))
+    with pytest.raises(InputError, match="median_distance needs finite targets, got NaN; pass observed, or fill them"):
+        median_distance(torch.full((5, 2, 1), torch.nan))
+    with pytest.raises(InputError, match="scope needs one of node, joint, got 'foo'"):
+        median_distance(targets, "foo")
+    with pytest.raises(InputError, match="scale needs to be positive, got 'a'"):
+        Gaussian("a")
+    with pytest.raises(InputError, match="kernel needs an object like"):
+        MMD(EnergyScore())
+    with pytest.raises(InputError, match="weight needs to be positive, got -1"):
+        MMD(weight=-1)

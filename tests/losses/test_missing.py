@@ -38,6 +38,16 @@ def test_all_observed_is_as_if_nothing_were_said(batch, name, baseline):
     plain, masked = loss(samples, targets), loss(samples, targets, torch.ones_like(targets))
     for one, other in zip(plain[:3], masked[:3], strict=True):
         assert torch.allclose(*torch.broadcast_tensors(one, other), atol=1e-12)
+    assert plain.weight is None
+    assert masked.weight is None or (masked.weight == 1).all()
+    assert (plain.average is None) == (baseline != "moving_average")
+    if plain.average is not None:
+        assert torch.allclose(plain.average, masked.average, atol=1e-12)
+
+
+def total(terms):
+    """The loss of a batch: the sum of the values over that of the weights."""
+    return float(terms.value.mean() if terms.weight is None else terms.value.sum() / terms.weight.sum())
 
 
 @pytest.mark.parametrize("baseline", BASELINES)
@@ -46,9 +56,10 @@ def test_missing_targets_are_not_looked_at_and_cost_nothing(batch, name, baselin
     samples, targets, observed = batch
     loss = LOSSES[name](baseline=baseline)
     terms = loss(samples, targets, observed)
-    other = loss(samples, torch.where(observed > 0, targets, 99.0), observed)
-    for one, two in zip(terms[:3], other[:3], strict=True):
-        assert torch.allclose(one, two, atol=1e-12)
+    for filler in (99.0, torch.nan):
+        other = loss(samples, torch.where(observed > 0, targets, filler), observed)
+        for one, two in zip(terms, other, strict=True):
+            assert one is two is None or torch.allclose(one, two, atol=1e-12)
     counts = observed.sum(-1)
     unseen = counts == 0 if terms.value.shape[1] == 3 else (counts.sum(-1, keepdim=True) == 0)
     assert unseen.any()
@@ -74,15 +85,15 @@ def test_a_node_that_is_missing_everywhere_leaves_the_loss_of_the_others(batch, 
     observed[:, 1] = 0
     loss = LOSSES[name]()
     rest = loss(samples[:, :, [0, 2]], targets[:, [0, 2]]).value.mean()
-    assert float(loss(samples, targets, observed).value.mean()) == pytest.approx(float(rest), abs=1e-12)
+    assert total(loss(samples, targets, observed)) == pytest.approx(float(rest), abs=1e-12)
 
 
 @pytest.mark.parametrize("scope", ["node", "joint"])
 def test_errors_weigh_every_observed_number_the_same(batch, scope):
     samples, targets, observed = batch
-    value = Literature1("mse", scope=scope)(samples, targets, observed).value.mean()
+    value = total(Literature1("mse", scope=scope)(samples, targets, observed))
     plain = (samples - targets[:, None]).square().mean(1)[observed > 0].mean()
-    assert float(value) == pytest.approx(float(plain), abs=1e-12)
+    assert value == pytest.approx(float(plain), abs=1e-12)
 
 
 @pytest.mark.parametrize("scope", ["node", "joint"])
@@ -95,14 +106,15 @@ def test_elbo_sums_over_what_was_observed(batch, scope):
 
 def test_joint_distances_are_over_what_was_observed(batch):
     samples, targets, observed = batch
-    value = EnergyScore(scope="joint")(samples, targets, observed).value[:, 0]
-    weight = 6 / 5  # one of six pairs observes nothing
+    terms = EnergyScore(scope="joint")(samples, targets, observed)
+    value = terms.value[:, 0]
+    assert terms.weight.flatten().tolist() == [0.0, 1.0, 1.0, 1.0, 1.0, 1.0]
     for pair in range(1, 6):
         there = observed[pair] > 0
         alone = EnergyScore(scope="joint")(
             samples[pair][:, there][None, :, :, None], targets[pair][there][None, :, None]
         )
-        assert float(value[pair]) == pytest.approx(weight * float(alone.value), abs=1e-12)
+        assert float(value[pair]) == pytest.approx(float(alone.value), abs=1e-12)
 
 
 @pytest.mark.parametrize("name", LOSSES)

@@ -87,10 +87,11 @@ def test_moving_average_leaves_out_what_is_missing(batch):
     observed = torch.ones_like(targets)
     observed[1:, 0] = 0  # node 0 is observed in the first pair alone
     observed[:, 2] = 0  # node 2 never
-    terms = Literature1("mse", baseline="moving_average")(samples, targets, observed)
-    expected = 0.05 * (samples[0, :, 0] - targets[0, 0]).square().mean()
+    average = torch.tensor([1.0, 2.0, 3.0], dtype=torch.float64)
+    terms = Literature1("mse", baseline="moving_average")(samples, targets, observed, average=average)
+    expected = 0.95 * 1.0 + 0.05 * (samples[0, :, 0] - targets[0, 0]).square().mean()
     assert float(terms.average[0]) == pytest.approx(float(expected), abs=1e-12)
-    assert float(terms.average[2]) == 0
+    assert float(terms.average[2]) == 3.0  # nothing new is known of it
 
 
 def test_literature_2_is_literature_1_with_its_own_credit_and_baseline(batch):
@@ -119,6 +120,10 @@ def test_errors_name_argument_need_value_and_remedy(unchecked):
         r"Literature2 needs scope='node', got 'joint'; it is about single nodes": lambda: Literature2(scope="joint"),
         r"sd needs to be positive, got 0; pass for example 0.1": lambda: ELBO(0),
         r"prior needs an object like EdgePrior\(0.5\), got 0.5; build one": lambda: ELBO(0.1, 0.5),
+        r"sd needs to be positive, got 'a'; pass for example 0.1": lambda: ELBO("a"),
+        r"observed needs floats of 0 and 1, got torch.bool; use mask.to\(targets.dtype\)": lambda: PointMSE()(
+            torch.zeros(1, 3, 3, 1), torch.zeros(1, 3, 1), torch.ones(1, 3, 1).bool()
+        ),
         r"prior needs probabilities strictly between 0 and 1, got 2": lambda: ELBO(0.1, EdgePrior(2.0)),
         r"scope needs one of node, joint, got 'nodes'; did you mean 'node'\?": lambda: PointMSE(scope="nodes"),
         r"PointMSE with baseline 'leave_one_out' needs num_graphs >= 3, got 2": lambda: PointMSE()(

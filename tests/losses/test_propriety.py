@@ -6,9 +6,10 @@ import pytest
 import torch
 
 import oracles
-from tacit.graph import EdgePrior
+from tacit.graph import BernoulliGraph, EdgePrior
 from tacit.losses import ELBO, MMD, EnergyScore, Gaussian, Laplacian, Literature1, Literature2, PointMSE
 from tacit.predictors import HopPredictor
+from tacit.training import LatentGraphModel
 
 FREE = torch.tensor([[False, True], [True, True]])  # three edges, eight graphs
 TRUTH = (0.3, 0.7, 0.5)
@@ -82,6 +83,26 @@ def test_the_others_are_not(system, name):
     assert losses[points.index(TRUTH)] - losses.min() > 1e-3
     if name.startswith("literature"):
         assert set(best) <= {0.0, 1.0}  # one single graph
+
+
+@pytest.mark.parametrize("error", ["mae", "mse"])
+def test_literature_2_does_not_stay_at_the_truth(system, error):
+    """Its gradient is not that of a loss; at the truth, over all targets, it is far from zero. MMD's is zero."""
+    inputs, weights = system[0][:1], system[1]
+    graphs = oracles.all_graphs(FREE)
+    outputs = HopPredictor(weights)(inputs, graphs[None]).detach()[0]  # (graph, node, channel)
+    truth = oracles.graph_probs(graphs, edge_probs(TRUTH))
+    norms = {}
+    for name, loss in (("literature_2", Literature2(error)), ("mmd", MMD(baseline="none"))):
+        graph = BernoulliGraph(edge_probs(TRUTH), fixed=~FREE)
+        model = LatentGraphModel(graph, HopPredictor(weights), loss, num_graphs=2).double()
+        gradients = [
+            p * oracles.expected_gradient(model, inputs, y[None], FREE, 1, 2)["graph.edge_logits"]
+            for p, y in zip(truth, outputs, strict=True)
+        ]
+        norms[name] = float(sum(gradients).norm())
+    assert norms["mmd"] < 1e-10
+    assert norms["literature_2"] > 1e-3
 
 
 def test_point_mse_cannot_tell_distributions_of_one_mean_apart_and_the_energy_score_can():

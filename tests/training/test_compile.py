@@ -54,9 +54,10 @@ def test_compiled_equals_eager(rng, name):
     for name, value in results[True][0].items():
         assert torch.allclose(value, results[False][0][name], atol=1e-12)
     assert torch.allclose(results[True][1], results[False][1], atol=1e-12)
-    assert results[True][2].keys() == results[False][2].keys() == set(model.carried)
-    for name, value in results[True][2].items():
-        assert torch.allclose(value, results[False][2][name], atol=1e-12)
+    assert torch.allclose(results[True][2], results[False][2], atol=1e-12)
+    assert results[True].carried.keys() == results[False].carried.keys() == set(model.carried)
+    for name, value in results[True].carried.items():
+        assert torch.allclose(value, results[False].carried[name], atol=1e-12)
 
 
 def test_without_a_compiler_training_runs_eagerly_and_says_so_once(monkeypatch, rng):

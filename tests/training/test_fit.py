@@ -1,3 +1,5 @@
+import itertools
+
 import pytest
 import torch
 
@@ -8,7 +10,7 @@ from tacit.graph import BernoulliGraph, EdgePrior, SineSquared
 from tacit.losses import ELBO, MMD, EnergyScore, Literature1, Literature2, PointMSE, RationalQuadratic
 from tacit.predictors import HopPredictor
 from tacit.systems import CommunitySystem
-from tacit.training import CosineDecay, FitSettings, LatentGraphModel, StepDecay, fit
+from tacit.training import CosineDecay, FitSettings, LatentGraphModel, StepDecay, Trace, fit
 from tacit.training.lift import LiftedGradient
 from tacit.training.state import ReplicaState
 
@@ -57,6 +59,7 @@ def test_replicas_together_equal_each_alone(system, pairs, lift, choices):
     settings = FitSettings(epochs=10, batch_size=16, average_fraction=0.3)
     together = run(system, pairs, SEEDS, lift, settings, **choices)
     assert together.steps == 200
+    assert together.warnings == []  # what is asked for is what ran
     for replica, seed in enumerate(SEEDS):
         alone = run(system, pairs, (seed,), "loop", settings, **choices)
         for name, value in together.parameters.items():
@@ -303,7 +306,7 @@ def test_moving_average_is_handed_from_step_to_step(system, pairs):
     for _ in range(2):
         uniforms = torch.rand(model.uniforms_shape(8), generator=generator, dtype=torch.float64)
         batches = [(pairs.train.inputs[:8], pairs.train.targets[:8], uniforms)] * len(SEEDS)
-        _, losses, carried = gradient(state.parameters, state.frozen, batches, range(len(SEEDS)))
+        _, losses, _, carried = gradient(state.parameters, state.frozen, batches, range(len(SEEDS)))
         state.frozen |= carried
         by_node = []
         for replica in range(len(SEEDS)):
@@ -386,9 +389,88 @@ def test_a_strong_prior_wins_and_its_penalty_is_part_of_the_loss(system, pairs):
 
 def test_elbo_takes_its_prior_into_the_model(system, pairs):
     model = make(system, known=True, loss=ELBO(0.5, EdgePrior(0.3)))
-    assert model.prior is model.loss.prior
-    result = fit(model, pairs.train, pairs.validation, FitSettings(epochs=1, batch_size=64), compile=False)
-    assert result.history[0].validation_loss[0] > 0
+    assert (model.prior.probs.item(), model.prior.weight) == (pytest.approx(0.3), 1.0)
+    assert model.prior is not model.loss.prior  # one model must not move the prior of another
+    likelihood = make(system, known=True, loss=ELBO(0.5, EdgePrior(0.3, weight=1e-9)))
+    settings, losses = FitSettings(epochs=1, batch_size=40, average_fraction=0.0), []
+    for one in (model, likelihood):
+        one.graph.load_state_dict(BernoulliGraph(torch.full((4, 4), 0.6)).state_dict())
+        losses.append(fit(one, pairs.train, pairs.validation, settings, start_at_model=True, compile=False))
+    first, second = (result.history[0].train_loss[0] for result in losses)
+    assert first - second > 0.5  # sixteen edges at 0.6 against 0.3: a divergence of 3 at the start
+
+
+def test_what_a_step_hands_on_reaches_the_next(system, pairs, monkeypatch):
+    """The moving average of each replica, and the progress that sets a temperature."""
+    seen = []
+    original = LiftedGradient.__call__
+
+    def spy(self, parameters, frozen, batches, running):
+        outcome = original(self, parameters, frozen, batches, running)
+        seen.append((frozen.get("average_cost"), outcome.carried.get("average_cost"), frozen["progress"].clone()))
+        return outcome
+
+    monkeypatch.setattr(LiftedGradient, "__call__", spy)
+    settings = FitSettings(epochs=1, batch_size=64)
+    steps = len(pairs.train) // 64
+    fit(make(system, loss=Literature2("mae")), pairs.train, pairs.validation, settings, seeds=SEEDS, compile=False)
+    for (_, left, _), (found, _, _) in itertools.pairwise(seen[:steps]):
+        assert torch.equal(left, found)
+        assert (left > 0).all()
+    seen.clear()
+    fit(make(system, estimator=Concrete()), pairs.train, pairs.validation, settings, seeds=SEEDS, compile=False)
+    assert [float(progress[0]) for _, _, progress in seen[:steps]] == [pytest.approx(k / steps) for k in range(steps)]
+
+
+def test_validation_loss_is_that_of_what_was_observed(system, pairs):
+    """Pairs that observe nothing, scattered or in a row, do not change it."""
+    part = pairs.validation
+    observed = torch.ones_like(part.targets)
+    observed[5:30] = 0
+    keep = observed[:, 0, 0] > 0
+    whole = Pairs(part.inputs, part.targets, observed)
+    found = []
+    for data in (whole, Pairs(part.inputs[keep], part.targets[keep])):
+        model = make(system, known=True, num_graphs=400)  # so many graphs that their noise is small
+        model.graph.load_state_dict(BernoulliGraph(torch.full((4, 4), 0.5)).state_dict())
+        settings = FitSettings(epochs=1, batch_size=15, schedule=CosineDecay(1e-9), average_fraction=0.0)
+        result = fit(model, pairs.train[:15], data, settings, start_at_model=True, compile=False)
+        found.append(result.replicas[0].validation_loss)
+    assert found[0] == pytest.approx(found[1], rel=0.03)
+
+
+def test_nothing_observed_is_refused(system, pairs):
+    blank = Pairs(pairs.validation.inputs, pairs.validation.targets, torch.zeros_like(pairs.validation.targets))
+    with pytest.raises(InputError, match="validation needs at least one target, got none; check the mask"):
+        fit(make(system), pairs.train, blank, compile=False)
+
+
+def test_replicas_with_constants_of_their_own(system, pairs):
+    stack = torch.stack([system.hop_weights, 0.5 * system.hop_weights])
+    settings = FitSettings(epochs=2, batch_size=32)
+    constants = {"predictor.hop_weights": stack}
+    parts = pairs.train, pairs.validation, settings
+    together = fit(make(system, known=True), *parts, seeds=(1, 2), constants=constants, compile=False)
+    for replica, seed in enumerate((1, 2)):
+        model = make(system, known=True)
+        model.predictor.load_state_dict({"hop_weights": stack[replica]})
+        alone = fit(model, *parts, seeds=(seed,), compile=False)
+        name = "graph.edge_logits"
+        assert torch.allclose(together.parameters[name][replica], alone.parameters[name][0], atol=1e-9)
+    with pytest.raises(
+        InputError, match=r"constants 'predictor.hop_weights' needs shape \(2, 2, 4, 1\), a value for each"
+    ):
+        fit(make(system, known=True), *parts, seeds=(1, 2), constants={"predictor.hop_weights": stack[:1]})
+    with pytest.raises(InputError, match=r"constants needs names of known parameters, got 'hop_weights'; did you mean"):
+        fit(make(system, known=True), *parts, constants={"hop_weights": stack})
+
+
+def test_trace_looks_every_so_many_steps(system, pairs):
+    trace = Trace(3, lambda edge_probs, _: {"mean": edge_probs.mean((1, 2)).tolist()})
+    settings = FitSettings(epochs=2, batch_size=32)
+    result = fit(make(system), pairs.train, pairs.validation, settings, seeds=SEEDS, trace=trace, compile=False)
+    assert [line["step"] for line in result.trace] == list(range(3, result.steps + 1, 3))
+    assert all(len(line["mean"]) == len(SEEDS) for line in result.trace)
 
 
 @pytest.mark.parametrize("estimator", [StraightThrough(), Concrete()])

@@ -70,6 +70,11 @@ class Pairs:
         >>> pairs.observed.flatten().tolist(), pairs.targets.flatten().tolist()
         ([1.0, 0.0], [1.0, 0.0])
         """
+        require(
+            isinstance(targets, Tensor) and targets.is_floating_point(),
+            f"targets needs a tensor of floats, got {getattr(targets, 'dtype', type(targets).__name__)}; "
+            "use torch.as_tensor(values).float()",
+        )
         missing = torch.isnan(targets)
         return cls(inputs, torch.where(missing, 0.0, targets), (~missing).to(targets.dtype))
 
@@ -121,7 +126,6 @@ class Pairs:
             bool(((observed == 0) | (observed == 1)).all()),
             "observed needs 1 where a target is there and 0 where it is missing, got other numbers; pass a mask",
         )
-        require(bool(observed.any()), "observed needs at least one target, got none; check the mask")
         _require_finite("targets", self.targets, "put any number where observed is 0: it is not looked at")
 
 

@@ -25,6 +25,8 @@ class DisARM:
 
     takes_credit: ClassVar[bool] = True
     through_graphs: ClassVar[bool] = False
+    takes_baseline: ClassVar[bool] = False
+    scheduled: ClassVar[bool] = False
     hard: ClassVar[bool] = True
     group_size: ClassVar[int] = 2
     credit: Credit = field(default_factory=GlobalCredit)

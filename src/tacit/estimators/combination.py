@@ -14,7 +14,9 @@ CreditName = Literal["auto", "global", "receptive_field", "own_row"]
 WEIGHING = "ScoreFunction() or DisARM()"
 
 
-def require_combination(loss: Loss, estimator: Estimator, num_graphs: int, credit: CreditName) -> None:
+def require_combination(
+    loss: Loss, estimator: Estimator, num_graphs: int, credit: CreditName, predictor: nn.Module
+) -> None:
     """Raise :class:`InputError` if a loss and an estimator cannot serve each other."""
     require(
         credit in get_args(CreditName),
@@ -32,6 +34,16 @@ def require_combination(loss: Loss, estimator: Estimator, num_graphs: int, credi
             f"{names} cannot be combined: the loss is made by whom it credits, and the estimator gives no credit; "
             f"use {WEIGHING}, or the loss Literature1",
         )
+    own = getattr(loss, "credit", None)
+    require(
+        own is None or credit in ("auto", own),
+        f"{type(loss).__name__} is made by credit='{own}', got '{credit}'; use credit='auto', or the loss Literature1",
+    )
+    require(
+        credit != "own_row" or own is not None or num_hops_of(predictor) == 1,
+        f"credit='own_row' is exact for one hop alone, and {type(predictor).__name__} does not declare num_hops=1; use "
+        "credit='auto', or the loss Literature2, which is made by it",
+    )
     size = estimator.group_size
     needed = loss.min_graphs if size == 1 else size * (1 + loss.pairwise)
     reason = (

@@ -12,7 +12,7 @@ from typing import ClassVar
 
 import torch
 
-from tacit.errors import require
+from tacit.errors import require, require_positive
 from tacit.estimators.credit import Credit
 from tacit.graph import BernoulliGraph
 from tacit.losses import LossTerms
@@ -25,14 +25,18 @@ class Concrete:
 
     takes_credit: ClassVar[bool] = False
     through_graphs: ClassVar[bool] = True
+    takes_baseline: ClassVar[bool] = False
+    scheduled: ClassVar[bool] = True
     hard: ClassVar[bool] = False
     group_size: ClassVar[int] = 1
     first: float = 1.0
     last: float = 0.1
 
     def __post_init__(self) -> None:
+        require_positive("last", self.last, 0.1)
+        require_positive("first", self.first, 1.0)
         require(
-            0 < self.last <= self.first < float("inf"),
+            self.last <= self.first,
             f"temperatures need 0 < last <= first, got first={self.first} and last={self.last}; "
             "pass for example first=1.0, last=0.1",
         )

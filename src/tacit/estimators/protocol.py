@@ -14,12 +14,16 @@ class Estimator(Protocol):
 
     ``takes_credit``    weighs graphs by their cost, and so can be told which rows answer for which nodes
     ``through_graphs``  differentiates the predictor for the graphs instead
+    ``takes_baseline``  and so subtracts a baseline from the cost
+    ``scheduled``       changes with the progress of a training; the others are told 0
     ``hard``            draws graphs of 0 and 1 only
     ``group_size``      so many consecutive graphs depend on each other
     """
 
     takes_credit: ClassVar[bool]
     through_graphs: ClassVar[bool]
+    takes_baseline: ClassVar[bool]
+    scheduled: ClassVar[bool]
     hard: ClassVar[bool]
     group_size: ClassVar[int]
 

@@ -32,6 +32,11 @@ def check_relaxation(predictor: nn.Module, num_nodes: int, in_channels: int, *, 
             f"correct it, {REMEDY}"
         )
     some = flips.changed.any(-1)
+    if not bool(some.any()):
+        raise InputError(
+            "gradients through the graph need a predictor that depends on the graph, but no edge changed the output of "
+            f"{name} for random inputs; check it"
+        )
     others = torch.arange(num_nodes, device=flips.row.device) != flips.row[:, None]
     chances = torch.rand(flips.changed.shape, generator=generator, device=generator.device).to(flips.row.device)
     node = ((chances + others) * flips.changed).argmax(-1)  # (flip): one of the nodes that changed
@@ -40,7 +45,7 @@ def check_relaxation(predictor: nn.Module, num_nodes: int, in_channels: int, *, 
     (slope,) = torch.autograd.grad(chosen, graphs, allow_unused=True) if chosen.requires_grad else (None,)
     at_flip = (torch.zeros_like(graphs) if slope is None else slope)[flips.trials, flips.row, flips.column]
     hidden = float(((at_flip == 0) & some).sum() / some.sum().clamp_min(1))
-    if not bool(some.any()) or hidden > HIDDEN_SHARE:
+    if hidden > HIDDEN_SHARE:
         raise InputError(
             f"gradients through the graph need a predictor with derivatives for the graph, but {hidden:.0%} of the "
             f"changes that edges made in {name} had none; give it a method relaxed(inputs, graphs), {REMEDY}"

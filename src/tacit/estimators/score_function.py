@@ -20,6 +20,8 @@ class ScoreFunction:
 
     takes_credit: ClassVar[bool] = True
     through_graphs: ClassVar[bool] = False
+    takes_baseline: ClassVar[bool] = True
+    scheduled: ClassVar[bool] = False
     hard: ClassVar[bool] = True
     group_size: ClassVar[int] = 1
     credit: Credit = field(default_factory=GlobalCredit)

@@ -21,6 +21,8 @@ class StraightThrough:
 
     takes_credit: ClassVar[bool] = False
     through_graphs: ClassVar[bool] = True
+    takes_baseline: ClassVar[bool] = False
+    scheduled: ClassVar[bool] = False
     hard: ClassVar[bool] = True
     group_size: ClassVar[int] = 1
 

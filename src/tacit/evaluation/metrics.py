@@ -6,7 +6,7 @@ from torch import Generator, Tensor
 from tacit.data import Pairs
 from tacit.errors import require
 from tacit.evaluation.point import point_prediction
-from tacit.losses import EnergyScore, Loss
+from tacit.losses import EnergyScore, Loss, LossTerms
 from tacit.shapes import EdgeProbs, Observed, PointPrediction
 from tacit.training import LatentGraphModel
 
@@ -45,28 +45,34 @@ def predictive_metrics(
     """Return ``point_mae``, ``point_mse``, ``energy_score`` (joint scope) and ``distribution_loss`` (``loss``).
 
     The pairs of a chunk share their graphs; each chunk has graphs of its own. Missing targets are left out. Called with
-    the true graph and predictor it gives the values that no model can beat, up to the noise of the data.
+    the true graph and predictor it gives values that no model can beat, up to the noise of the data, if ``loss`` is
+    proper.
     """
     energy = EnergyScore(scope="joint", baseline="none")
-    totals = dict.fromkeys(("point_mae", "point_mse", "energy_score", "distribution_loss"), 0.0)
-    count = 0.0
+    sums: dict[str, list[float]] = {}
     for start in range(0, len(pairs), CHUNK):
         chunk = pairs[start : start + CHUNK]
-        targets, observed = chunk.targets, chunk.observed
         samples = model.sample(chunk.inputs, point_graphs, generator=generator)
         few = samples[:, :PAIRWISE_GRAPHS]
-        values = {
-            "point_mae": _mean((point_prediction(samples, "median") - targets).abs(), observed),
-            "point_mse": _mean((point_prediction(samples, "mean") - targets).square(), observed),
-            "energy_score": energy(few, targets, observed).value.mean(),
-            "distribution_loss": loss(few, targets, observed).value.mean(),
+        parts = {
+            "point_mae": _point_sums((point_prediction(samples, "median") - chunk.targets).abs(), chunk.observed),
+            "point_mse": _point_sums((point_prediction(samples, "mean") - chunk.targets).square(), chunk.observed),
+            "energy_score": _loss_sums(energy(few, chunk.targets, chunk.observed)),
+            "distribution_loss": _loss_sums(loss(few, chunk.targets, chunk.observed)),
         }
-        weight = len(chunk) if observed is None else observed.sum().item()
-        for name, value in values.items():
-            totals[name] += value.item() * weight
-        count += weight
-    return {name: total / count for name, total in totals.items()}
+        for name, (total, weight) in parts.items():
+            so_far = sums.setdefault(name, [0.0, 0.0])
+            so_far[0] += float(total)
+            so_far[1] += float(weight)
+    return {name: total / weight if weight else float("nan") for name, (total, weight) in sums.items()}
 
 
-def _mean(values: PointPrediction, observed: Observed | None) -> Tensor:
-    return values.mean() if observed is None else (values * observed).sum() / observed.sum().clamp_min(1)
+def _point_sums(errors: PointPrediction, observed: Observed | None) -> tuple[Tensor, Tensor]:
+    """Return the sum of what was observed and how much that is."""
+    seen = torch.ones_like(errors) if observed is None else observed
+    return (errors * seen).sum(), seen.sum()
+
+
+def _loss_sums(terms: LossTerms) -> tuple[Tensor, Tensor]:
+    weight = torch.ones_like(terms.value) if terms.weight is None else terms.weight
+    return terms.value.sum(), weight.sum()

@@ -3,6 +3,8 @@ r"""Point predictions $T[P_{y|x}]$: one number from a distribution, the best one
 import math
 from typing import Literal
 
+import torch
+
 from tacit.errors import InputError
 from tacit.shapes import PointPrediction, Samples
 
@@ -32,4 +34,5 @@ def point_prediction(samples: Samples, kind: PointName | float) -> PointPredicti
     lower, share = math.floor(place), place - math.floor(place)
     last_axis = samples.movedim(1, -1)
     below, above = (last_axis.kthvalue(rank + 1).values for rank in (lower, math.ceil(place)))
-    return below + share * (above - below)
+    quantile = below + share * (above - below)
+    return torch.where(samples.isnan().any(1), torch.nan, quantile)  # a broken prediction must not look like a good one

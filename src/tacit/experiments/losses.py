@@ -4,9 +4,10 @@ from typing import Any
 
 import torch
 from matplotlib.figure import Figure
-from scipy.stats import ttest_ind
 
 from tacit.config import ModelConfig
+from tacit.experiments.published import LOSS_METRICS as METRICS
+from tacit.experiments.published import LOSS_TABLE as PAPER
 from tacit.experiments.replication import (
     PAPER_SETTINGS,
     column,
@@ -22,18 +23,6 @@ from tacit.experiments.study import Listener, Options, Records, Table, Task, Val
 from tacit.systems import CommunitySystem
 from tacit.training import CosineDecay, FitSettings
 
-METRICS = ("edge_prob_mae", "point_mae", "point_mse")
-# The paper's loss table: mean and deviation of each metric over 8 runs.
-PAPER = {
-    "literature_1_mae": ((0.087, 0.001), (0.270, 0.003), (0.180, 0.003)),
-    "literature_1_mse": ((0.087, 0.001), (0.293, 0.001), (0.161, 0.002)),
-    "literature_2_mae": ((0.086, 0.001), (0.270, 0.002), (0.176, 0.002)),
-    "literature_2_mse": ((0.085, 0.001), (0.295, 0.001), (0.161, 0.002)),
-    "elbo": ((0.082, 0.001), (0.310, 0.010), (0.191, 0.020)),
-    "point_mse": ((0.025, 0.001), (0.271, 0.003), (0.161, 0.002)),
-    "energy": ((0.010, 0.002), (0.269, 0.001), (0.159, 0.001)),
-    "mmd": ((0.009, 0.001), (0.269, 0.001), (0.159, 0.001)),
-}
 SHARED: dict[str, Any] = {"num_graphs": 64, "share_graphs": True}
 JOINT: dict[str, Any] = {"scope": "joint", "baseline": "paper", **SHARED}
 ROWS = {
@@ -157,6 +146,8 @@ def _p_value(first: list[float], second: list[float]) -> float:
     """Return the p-value of Welch's test that two rows have the same mean; 1 where it cannot be had."""
     if min(len(first), len(second)) < 2 or (len(set(first)) == 1 and len(set(second)) == 1):
         return 1.0 if sum(first) / len(first) == sum(second) / len(second) else float(min(len(first), len(second)) < 2)
+    from scipy.stats import ttest_ind  # half a second to import, for this alone
+
     return float(ttest_ind(first, second, equal_var=False).pvalue)
 
 

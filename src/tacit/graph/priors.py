@@ -32,11 +32,16 @@ class EdgePrior(nn.Module):
     def __init__(self, probs: float | Tensor, weight: float = 1.0) -> None:
         super().__init__()
         require(
-            0 < weight < math.inf,
-            f"weight of a prior needs to be positive, got {weight}; leave the prior out to switch it off",
+            isinstance(weight, int | float) and not isinstance(weight, bool) and 0 < weight < math.inf,
+            f"weight of a prior needs to be positive, got {weight!r}; leave the prior out to switch it off",
         )
         if not isinstance(probs, Tensor):
-            probs = torch.as_tensor(probs, dtype=torch.get_default_dtype())
+            try:
+                probs = torch.as_tensor(probs, dtype=torch.get_default_dtype())
+            except (TypeError, ValueError, RuntimeError):
+                raise InputError(
+                    f"prior needs one probability or a square matrix of floats, got {probs!r}; pass for example 0.1"
+                ) from None
         require(
             probs.is_floating_point() and (probs.ndim == 0 or (probs.ndim == 2 and probs.shape[0] == probs.shape[1])),
             f"prior needs one probability or a square matrix of floats, got {probs.dtype} of shape "
@@ -52,6 +57,11 @@ class EdgePrior(nn.Module):
             )
         self.weight = float(weight)
         self.register_buffer("probs", probs.detach().clone())
+
+    def extra_repr(self) -> str:
+        """Show the probability, if there is one for all edges, and the weight."""
+        probs = f"{self.probs.item():g}" if self.probs.ndim == 0 else f"matrix of {tuple(self.probs.shape)}"
+        return f"{probs}, weight={self.weight:g}"
 
     def check(self, graph: BernoulliGraph) -> None:
         """Raise :class:`InputError` if a matrix of priors does not have the shape of the graph."""

@@ -16,7 +16,7 @@ from typing import ClassVar
 
 from torch import Tensor
 
-from tacit.errors import require
+from tacit.errors import require, require_positive
 from tacit.losses.kernels import Kernel, NegativeDistance, RationalQuadratic
 from tacit.losses.sampled import Part, SampledLoss
 from tacit.losses.units import unit_counts, unit_mean, unit_weights
@@ -28,15 +28,17 @@ class KernelScore(SampledLoss):
     """The common form of MMD and energy score; see the module's text for the equations."""
 
     pairwise: ClassVar[bool] = True
+    proper: ClassVar[bool] = True
     kernel: Kernel
     weight: float = 1.0
 
     def __post_init__(self) -> None:
         super().__post_init__()
         require(
-            isinstance(self.kernel, Kernel) and not isinstance(self.kernel, type | str),
+            isinstance(self.kernel, Kernel) and not isinstance(self.kernel, type | str | SampledLoss),
             f"kernel needs an object like RationalQuadratic(0.04), got {self.kernel!r}; build one",
         )
+        require_positive("weight", self.weight, 1.0)
 
     def _parts(self, samples: Samples, targets: Targets, observed: Observed | None, group_size: int) -> list[Part]:
         pairwise = self.kernel(self._pairwise_squared_distance(samples, observed))  # (batch, graph, graph, unit)

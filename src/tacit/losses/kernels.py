@@ -5,14 +5,14 @@ outputs of any size.
 """
 
 from dataclasses import dataclass
-from typing import Protocol, runtime_checkable
+from typing import Protocol, get_args, runtime_checkable
 
 import torch
 from torch import Tensor
 
-from tacit.errors import require
-from tacit.losses.units import Scope, unit_mean
-from tacit.shapes import Targets
+from tacit.errors import require, require_positive
+from tacit.losses.units import Scope, require_one_of, unit_counts, unit_mean
+from tacit.shapes import Observed, Targets
 
 
 @runtime_checkable
@@ -37,10 +37,6 @@ def safe_sqrt(values: Tensor) -> Tensor:
     return torch.where(zero, 0.0, torch.where(zero, 1.0, values).sqrt())
 
 
-def _require_positive(name: str, value: float) -> None:
-    require(0 < value < float("inf"), f"{name} needs to be positive, got {value}; pass a positive {name}")
-
-
 @dataclass(frozen=True)
 class RationalQuadratic:
     r"""$k = (1 + d^2 / (2 \alpha s^2))^{-\alpha}$; the defaults are the paper's."""
@@ -49,8 +45,8 @@ class RationalQuadratic:
     alpha: float = 0.5
 
     def __post_init__(self) -> None:
-        _require_positive("scale", self.scale)
-        _require_positive("alpha", self.alpha)
+        require_positive("scale", self.scale, 0.1)
+        require_positive("alpha", self.alpha, 0.5)
 
     def __call__(self, squared_distance: Tensor) -> Tensor:
         """Return the similarity at each squared distance."""
@@ -65,7 +61,7 @@ class Gaussian:
     scale: float
 
     def __post_init__(self) -> None:
-        _require_positive("scale", self.scale)
+        require_positive("scale", self.scale, 0.1)
 
     def __call__(self, squared_distance: Tensor) -> Tensor:
         """Return the similarity at each squared distance."""
@@ -79,7 +75,7 @@ class Laplacian:
     scale: float
 
     def __post_init__(self) -> None:
-        _require_positive("scale", self.scale)
+        require_positive("scale", self.scale, 0.1)
 
     def __call__(self, squared_distance: Tensor) -> Tensor:
         """Return the similarity at each squared distance."""
@@ -121,19 +117,30 @@ class KernelMean:
         return total / len(self.kernels)
 
 
-def median_distance(targets: Targets, scope: Scope = "joint", *, max_pairs: int = 500) -> float:
+def median_distance(
+    targets: Targets, scope: Scope = "joint", observed: Observed | None = None, *, max_pairs: int = 500
+) -> float:
     """Return the median distance between two targets, the usual scale where nothing better is known.
 
-    Of the first ``max_pairs`` targets; at node scope over all nodes, each compared with itself.
+    Of the first ``max_pairs`` targets; at node scope over all nodes, each compared with itself. Distances are over what
+    both of two targets observe.
 
     >>> median_distance(torch.tensor([0.0, 1.0, 3.0]).view(3, 1, 1))
     2.0
     """
+    require_one_of("scope", scope, get_args(Scope))
     few = targets[:max_pairs]
     require(len(few) >= 2, f"median_distance needs at least two targets, got {len(few)}; pass more, or choose a scale")
-    distances = unit_mean((few[:, None] - few[None]).square(), scope, None).sqrt()
-    above = torch.ones(len(few), len(few), dtype=torch.bool, device=few.device).triu(1)
-    ordered = distances[above].flatten().sort().values
+    seen = torch.ones_like(few) if observed is None else observed[:max_pairs]
+    few = torch.where(seen > 0, few, 0.0)
+    require(
+        bool(torch.isfinite(few).all()), "median_distance needs finite targets, got NaN; pass observed, or fill them"
+    )
+    first, second = torch.triu_indices(len(few), len(few), 1, device=few.device)
+    both = seen[first] * seen[second]
+    distances = unit_mean((few[first] - few[second]).square(), scope, both).sqrt()
+    ordered = distances[unit_counts(both, scope) > 0].sort().values
+    require(len(ordered) > 0, "median_distance needs two targets that observe the same, got none; choose a scale")
     median = (ordered[(len(ordered) - 1) // 2] + ordered[len(ordered) // 2]).item() / 2
     require(median > 0, "median_distance needs targets that differ, got a median of 0; choose a scale")
     return median

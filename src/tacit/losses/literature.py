@@ -20,10 +20,10 @@ from typing import ClassVar, Literal, get_args
 import torch
 from torch import Tensor
 
-from tacit.errors import require
+from tacit.errors import require, require_positive
 from tacit.graph import EdgePrior
-from tacit.losses.sampled import BaselineName, Part, SampledLoss, require_one_of
-from tacit.losses.units import unit_counts, unit_mean
+from tacit.losses.sampled import BaselineName, Part, SampledLoss
+from tacit.losses.units import require_one_of, unit_counts, unit_mean
 from tacit.shapes import Cost, Observed, Samples, Targets, UnitLoss
 
 ErrorName = Literal["mae", "mse"]
@@ -75,12 +75,13 @@ class ELBO(SampledLoss):
     """
 
     pairwise: ClassVar[bool] = False
+    averages: ClassVar[bool] = False
     sd: float = 0.1
     prior: EdgePrior = field(default_factory=lambda: EdgePrior(0.5))
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        require(0 < self.sd < math.inf, f"sd needs to be positive, got {self.sd}; pass for example 0.1")
+        require_positive("sd", self.sd, 0.1)
         require(
             isinstance(self.prior, EdgePrior),
             f"prior needs an object like EdgePrior(0.5), got {self.prior!r}; build one",

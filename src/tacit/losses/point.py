@@ -25,6 +25,7 @@ class PointMSE(SampledLoss):
     """
 
     pairwise: ClassVar[bool] = True
+    proper: ClassVar[bool] = True
 
     def _parts(self, samples: Samples, targets: Targets, observed: Observed | None, group_size: int) -> list[Part]:
         error = samples - targets[:, None]

@@ -25,27 +25,19 @@ Baselines, subtracted from the cost:
 import functools
 from abc import ABC, abstractmethod
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import ClassVar, Literal, NamedTuple, get_args
 
 import torch
 from torch import Tensor
 
-from tacit.errors import InputError, did_you_mean
+from tacit.errors import InputError
 from tacit.losses.terms import LossTerms
-from tacit.losses.units import Scope, unit_weights
+from tacit.losses.units import Scope, require_one_of, unit_weights
 from tacit.shapes import Baseline, Cost, Observed, Samples, Targets, UnitAverage, UnitLoss
 
 BaselineName = Literal["none", "paper", "leave_one_out", "moving_average"]
 MOVING_AVERAGE_KEEPS = 0.95  # twenty steps: short against a training, long against the noise of one batch
-
-
-def require_one_of(name: str, value: str, known: tuple[str, ...]) -> None:
-    """Raise :class:`InputError` with a suggestion unless ``value`` is a known word."""
-    if value not in known:
-        near = did_you_mean(str(value), known)
-        hint = near if "did you mean" in near else f"; use '{known[0]}'"
-        raise InputError(f"{name} needs one of {', '.join(known)}, got '{value}'{hint}")
 
 
 class Part(NamedTuple):
@@ -57,9 +49,15 @@ class Part(NamedTuple):
 
 @dataclass(frozen=True, kw_only=True)
 class SampledLoss(ABC):
-    """The common part of all losses; see the module's text. A loss says what $r$ and $g$ are."""
+    """The common part of all losses; see the module's text. A loss says what $r$ and $g$ are.
+
+    ``averages``  it is a mean over what was observed, not a sum
+    ``proper``    no theta has a lower expected loss than the true one
+    """
 
     pairwise: ClassVar[bool]
+    averages: ClassVar[bool] = True
+    proper: ClassVar[bool] = False
     scope: Scope = "node"
     baseline: BaselineName = "leave_one_out"
 
@@ -72,6 +70,10 @@ class SampledLoss(ABC):
         """Two graphs make a pair; leaving one out takes one more."""
         return 1 + self.pairwise + (self.baseline == "leave_one_out")
 
+    def without_baseline(self) -> "SampledLoss":
+        """Return the same loss without the baseline, for estimators that have no use for it."""
+        return replace(self, baseline="none")
+
     def __call__(
         self,
         samples: Samples,
@@ -83,6 +85,8 @@ class SampledLoss(ABC):
     ) -> LossTerms:
         """Return the terms for a batch; see :class:`~tacit.losses.Loss`."""
         self._require_fitting(samples, targets, observed, group_size)
+        if observed is not None:
+            targets = torch.where(observed > 0, targets, 0.0)  # whatever stands there, even NaN
         parts = self._parts(samples, targets, observed, group_size)
         value = _sum(part.values.mean(1) for part in parts)
         cost = _sum(part.ends * part.values for part in parts)
@@ -90,7 +94,7 @@ class SampledLoss(ABC):
         baseline, new_average = self._baseline(parts, cost, weights, average, group_size)
         if weights is not None:
             value, cost, baseline = value * weights, cost * weights[:, None], baseline * weights[:, None]
-        return LossTerms(value, cost, baseline, new_average)
+        return LossTerms(value, cost, baseline, weights if self.averages else None, new_average)
 
     @abstractmethod
     def _parts(self, samples: Samples, targets: Targets, observed: Observed | None, group_size: int) -> list[Part]:
@@ -111,7 +115,10 @@ class SampledLoss(ABC):
         if self.baseline == "moving_average":
             average = cost.new_zeros(cost.shape[-1]) if average is None else average
             now = _batch_mean(cost, weights).detach()
-            return average[None, None], MOVING_AVERAGE_KEEPS * average + (1 - MOVING_AVERAGE_KEEPS) * now
+            moved = MOVING_AVERAGE_KEEPS * average + (1 - MOVING_AVERAGE_KEEPS) * now
+            if weights is not None:  # a unit that this batch does not observe keeps its average
+                moved = torch.where(weights.sum(0) > 0, moved, average)
+            return average[None, None], moved
         if self.baseline == "paper":
             return _batch_mean(cost, weights)[None, None], None
         if self.baseline == "none" or group_size > 1:  # what a group has in common drops out of its differences
@@ -135,6 +142,8 @@ class SampledLoss(ABC):
                 f"samples {tuple(samples.shape)} (batch, graph, node, channel) and targets {tuple(targets.shape)} "
                 "(batch, node, channel) need the same batch, nodes and channels; check the predictor's output"
             )
+        if observed is not None and not observed.is_floating_point():
+            raise InputError(f"observed needs floats of 0 and 1, got {observed.dtype}; use mask.to(targets.dtype)")
         if observed is not None and observed.shape != targets.shape:
             raise InputError(
                 f"observed needs the shape of targets, {tuple(targets.shape)}, got {tuple(observed.shape)}; "

@@ -11,15 +11,17 @@ class LossTerms(NamedTuple):
     ``value``     the loss of each pair and unit, differentiable in the samples
     ``cost``      $w_s$, such that $\sum_s w_s \nabla \log P(A_s) / S$ estimates the gradient for $\theta$
     ``baseline``  an estimate of the cost's mean, subtracted to lower the variance
+    ``weight``    what each unit of each pair counts when some targets are missing; all the same when None
     ``average``   the moving average of the cost after this batch, for losses whose baseline it is
 
-    A unit is a node at node scope; at joint scope there is one unit. The loss of a pair is the mean over units. What
-    was not observed has value, cost and baseline 0.
+    A unit is a node at node scope; at joint scope there is one unit. Value, cost and baseline are times the weight, so
+    that the loss of a batch is the mean of the values over the mean of the weights.
     """
 
     value: UnitLoss
     cost: Cost
     baseline: Baseline
+    weight: UnitLoss | None = None
     average: UnitAverage | None = None
 
 
@@ -45,6 +47,10 @@ class Loss(Protocol):
     @property
     def min_graphs(self) -> int:
         """The fewest independent graphs per pair that the value and the baseline can be computed from."""
+        ...
+
+    def without_baseline(self) -> "Loss":
+        """Return the same loss for estimators that have no use for a baseline."""
         ...
 
     def __call__(

@@ -6,9 +6,18 @@ import torch
 from jaxtyping import Float
 from torch import Tensor
 
+from tacit.errors import InputError, did_you_mean
 from tacit.shapes import Observed, UnitLoss
 
 Scope = Literal["node", "joint"]
+
+
+def require_one_of(name: str, value: str, known: tuple[str, ...]) -> None:
+    """Raise :class:`InputError` with a suggestion unless ``value`` is a known word."""
+    if value not in known:
+        near = did_you_mean(str(value), known)
+        hint = near if "did you mean" in near else f"; use '{known[0]}'"
+        raise InputError(f"{name} needs one of {', '.join(known)}, got '{value}'{hint}")
 
 
 def unit_mean(values: Float[Tensor, "..."], scope: Scope, observed: Observed | None) -> Float[Tensor, "..."]:
@@ -18,7 +27,7 @@ def unit_mean(values: Float[Tensor, "..."], scope: Scope, observed: Observed | N
         means = values.mean(axes)
     else:
         seen = _aligned(observed, values)
-        means = (values * seen).sum(axes) / seen.sum(axes).clamp_min(1)
+        means = torch.where(seen > 0, values, 0.0).sum(axes) / seen.sum(axes).clamp_min(1)
     return means if scope == "node" else means[..., None]
 
 
@@ -29,13 +38,13 @@ def unit_counts(observed: Observed, scope: Scope) -> UnitLoss:
 
 
 def unit_weights(observed: Observed, scope: Scope, *, by_count: bool) -> UnitLoss:
-    """Return weights of mean 1 that share out a batch among its units.
+    """Return what each unit of a pair counts: 1 if it observes everything, 0 if nothing.
 
     By count every observed number weighs the same; otherwise every unit that observes anything does.
     """
     counts = unit_counts(observed, scope)
-    weights = counts if by_count else (counts > 0).to(counts.dtype)
-    return weights / weights.mean().clamp_min(torch.finfo(weights.dtype).tiny)
+    size = observed.shape[-1] if scope == "node" else observed.shape[-1] * observed.shape[-2]
+    return counts / size if by_count else (counts > 0).to(counts.dtype)
 
 
 def _aligned(observed: Observed, values: Tensor) -> Tensor:

@@ -71,6 +71,10 @@ def fit(
         )
     if train.observed is not None or validation.observed is not None:  # one program serves both
         train, validation = train.with_mask(), validation.with_mask()
+        for name, mask in (("train", train.observed), ("validation", validation.observed)):
+            require(
+                bool(mask is not None and mask.any()), f"{name} needs at least one target, got none; check the mask"
+            )
     model = model.to(train.inputs.device, train.inputs.dtype)
     model.check(train.inputs, train.targets)
     state = ReplicaState.create(model, seeds, fresh=not start_at_model)

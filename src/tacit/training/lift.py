@@ -8,7 +8,7 @@ in the cache, and replicas can be dropped without compiling again (measured in `
 import time
 import warnings
 from collections.abc import Callable, Iterable, Sequence
-from typing import Any, Literal
+from typing import Any, Literal, NamedTuple
 
 import torch
 from jaxtyping import Float
@@ -24,6 +24,15 @@ Batch = tuple[Tensor, ...]  # of one replica: inputs, targets, uniforms, and whi
 
 NOT_LIFTED = "the predictor cannot be lifted by vmap, so replicas are trained in turn, slower on a GPU"
 NO_COMPILER = "torch.compile is not usable here, so training runs eagerly, several times slower; g++ would help"
+
+
+class Outcome(NamedTuple):
+    """What one step gives, stacked over replicas: the loss of some pairs is the sum of losses over that of weights."""
+
+    gradients: Stack
+    losses: Float[Tensor, "replica batch"]
+    weights: Float[Tensor, "replica batch"]
+    carried: Stack
 
 
 class LiftedGradient:
@@ -45,10 +54,8 @@ class LiftedGradient:
         self._pending = compile
         self._options = _compiler_options(model)
 
-    def __call__(
-        self, parameters: Stack, frozen: Stack, batches: Iterable[Batch], running: Sequence[int]
-    ) -> tuple[Stack, Float[Tensor, "replica batch"], Stack]:
-        """Return stacked gradients, losses and carried values of the ``running`` replicas; zero elsewhere.
+    def __call__(self, parameters: Stack, frozen: Stack, batches: Iterable[Batch], running: Sequence[int]) -> Outcome:
+        """Return what a step gives for the ``running`` replicas; zero elsewhere.
 
         ``batches`` may be made on the way: a loop asks for the next one when it has used the last.
         """
@@ -64,8 +71,8 @@ class LiftedGradient:
             ]
             outputs = tuple(_spread(values, running, len(stacks[0])) for values in zip(*results, strict=True))
         gradients = dict(zip(self._names, outputs, strict=False))
-        losses, *carried = outputs[len(self._names) :]
-        return gradients, losses, dict(zip(self._carried, carried, strict=True))
+        losses, weights, *carried = outputs[len(self._names) :]
+        return Outcome(gradients, losses, weights, dict(zip(self._carried, carried, strict=True)))
 
     def _try_to_lift(self, stacks: list[Tensor], batches: list[Batch]) -> None:
         """Lift the step by ``vmap``; a predictor that cannot be lifted is looped, with the same results."""
@@ -118,7 +125,7 @@ def _first_line(error: Exception) -> str:
 
 
 def _flat_gradient(model: LatentGraphModel, names: list[str], frozen: list[str]) -> Callable[..., tuple[Tensor, ...]]:
-    """Return the step of one replica: tensors (parameters, frozen, batch) to tensors (gradients, losses, carried)."""
+    """Return the step of one replica: tensors (parameters, frozen, batch) to tensors (gradients, outputs)."""
 
     def objective(parameters: Stack, constants: Stack, *batch: Tensor) -> Any:
         return functional_call(model, {**parameters, **constants}, batch)

@@ -19,6 +19,7 @@ from tacit.training.result import Epoch, FitResult, Progress, Replica
 from tacit.training.settings import FitSettings
 from tacit.training.state import ReplicaState
 
+TINY = torch.finfo(torch.float32).tiny
 NOTICE_EVERY = 20  # steps between two losses shown
 Monitor = Callable[[Float[Tensor, "replica node node"], Stack], dict[str, list[float]]]
 
@@ -111,11 +112,11 @@ class Loop:
                 for position, r in enumerate(running)
             )
             self._tell_progress(self.steps_done / total_steps)
-            grads, pair_losses, carried = self.gradient(self.state.parameters, self.state.frozen, batches, running)
+            outcome = self.gradient(self.state.parameters, self.state.frozen, batches, running)
             rate = settings.schedule(epoch + step / steps, settings.epochs)
-            self.state.update(grads, rate, settings, averaging=self.steps_done >= averaging_from)
-            self.state.frozen |= carried
-            losses.append(pair_losses.mean(1))
+            self.state.update(outcome.gradients, rate, settings, averaging=self.steps_done >= averaging_from)
+            self.state.frozen |= outcome.carried
+            losses.append(outcome.losses.sum(1) / outcome.weights.sum(1).clamp_min(TINY))
             self.steps_done += 1
             if trace is not None and self.steps_done % trace.every == 0:
                 seen = trace.monitor(self.state.edge_probs, self.state.parameters)
@@ -129,13 +130,13 @@ class Loop:
     def validate(self, parameters: Stack) -> Float[Tensor, " replica"]:
         """Return the validation loss of each replica, all of them under the same random graphs."""
         draws = generator_for(0, "validation", self.train.inputs.device)
-        running, total, count = self.running, torch.zeros(len(self.seeds)), 0
+        running, total, count = self.running, torch.zeros(len(self.seeds)), torch.zeros(len(self.seeds))
         for index, new in covering_batches(len(self.validation), self.batch_size):
             batch = _batch(self.validation, index.to(self.train.inputs.device), self._draw(draws))
-            _, losses, _ = self.gradient(parameters, self.state.frozen, repeat(batch, len(running)), running)
-            total += losses[:, :new].sum(1).cpu()
-            count += new
-        mean = total / count
+            outcome = self.gradient(parameters, self.state.frozen, repeat(batch, len(running)), running)
+            total += outcome.losses[:, :new].sum(1).cpu()
+            count += outcome.weights[:, :new].sum(1).cpu()
+        mean = total / count.clamp_min(TINY)
         self._require_finite(mean[None], f"the validation loss became {{value}} after {self.steps_done} steps")
         return mean
 
@@ -172,7 +173,7 @@ class Loop:
 
     def _tell_progress(self, done: float) -> None:
         """Let an estimator with a schedule know how much of the training is done."""
-        if not self.model.estimator.hard:
+        if self.model.estimator.scheduled:
             self.state.frozen["progress"] = torch.full_like(self.state.frozen["progress"], done)
 
     def _drop_worse_half(self, epoch: int) -> None:

@@ -3,6 +3,8 @@ r"""The model that is trained: a graph distribution and a predictor, a loss and 
 $$A \sim P_\theta, \qquad \hat y = f_\psi(x, A)$$
 """
 
+import copy
+
 import torch
 from torch import Generator, Tensor, nn
 
@@ -28,8 +30,8 @@ class LatentGraphModel(nn.Module):
     """Everything a training step needs except data and randomness; what cannot go together is refused here.
 
     ``credit`` is "auto" by default: by receptive field where the loss has node scope and the predictor declares its
-    number of hops, else global. ``share_graphs`` draws one set of graphs per batch instead of one per pair. ``prior``
-    adds its penalty to the loss.
+    number of hops, else global; a loss that is made by its credit brings its own. ``share_graphs`` draws one set of
+    graphs per batch instead of one per pair. ``prior`` adds its penalty to the loss.
     """
 
     progress: Scalar
@@ -51,7 +53,9 @@ class LatentGraphModel(nn.Module):
         estimator = ScoreFunction() if estimator is None else estimator
         _require_parts(graph, predictor, loss, estimator, prior)
         require_whole("num_graphs", num_graphs)
-        require_combination(loss, estimator, num_graphs, credit)
+        if not estimator.takes_baseline:
+            loss = loss.without_baseline()
+        require_combination(loss, estimator, num_graphs, credit, predictor)
         self.graph = graph
         self.predictor = predictor
         self.loss = loss
@@ -80,20 +84,26 @@ class LatentGraphModel(nn.Module):
     def forward(
         self, inputs: Inputs, targets: Targets, uniforms: GroupUniforms, observed: Observed | None = None
     ) -> tuple[Scalar, tuple[Tensor, ...]]:
-        """Return a number whose gradient is the estimate for theta and psi at once; and the loss of each pair.
+        """Return a number whose gradient is the estimate for theta and psi at once, and what came of each pair.
 
-        After the losses of the pairs, which include the penalty of a prior, come the new values of what is carried.
+        That is: the losses of the pairs times their weights, which include the penalty of a prior; the weights, below
+        1 where targets are missing, so that the loss of many pairs is one sum over the other; and the new values of
+        what is carried.
         """
         estimator = self.estimator
         predict = relaxed_call(self.predictor) if estimator.through_graphs else self.predictor
         graphs = estimator.draw(self.graph, uniforms, self.progress)
         terms = self._terms(predict(inputs, graphs), targets, observed)
+        weights = torch.ones_like(terms.value[:, 0]) if terms.weight is None else terms.weight.mean(-1)
         penalty = targets.new_zeros(()) if self.prior is None else self.prior.penalty(self.graph)
-        objective = terms.value.mean() + estimator.surrogate(terms, graphs, self.graph) + penalty
+        objective = terms.value.mean() + estimator.surrogate(terms, graphs, self.graph)
+        if terms.weight is not None:
+            objective = objective / weights.mean().clamp_min(torch.finfo(weights.dtype).tiny)
         if not estimator.hard:  # what is reported is the loss of real graphs
             terms = self._terms(self.predictor(inputs, self.graph.sample_from(uniforms)), targets, observed)
-        losses = terms.value.mean(-1) + penalty
-        return objective, (losses,) if terms.average is None else (losses, terms.average)
+        losses = terms.value.mean(-1) + penalty * weights
+        carried = () if terms.average is None else (terms.average,)
+        return objective + penalty, (losses, weights, *carried)
 
     def _terms(self, samples: Samples, targets: Targets, observed: Observed | None) -> LossTerms:
         average, group_size = self.average_cost, self.estimator.group_size
@@ -155,7 +165,7 @@ def _choose_prior(loss: Loss, prior: EdgePrior | None, graph: BernoulliGraph) ->
         own is None or prior is None,
         f"{type(loss).__name__} has a prior of its own and takes no second one; give it to the loss",
     )
-    prior = own if prior is None else prior
+    prior = copy.deepcopy(own if prior is None else prior)  # it moves with this model, and with no other
     if prior is not None:
         prior.check(graph)
     return prior

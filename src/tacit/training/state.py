@@ -35,6 +35,7 @@ class ReplicaState:
             for name in trainable_names(model)
         }
         frozen = {name: value.expand(len(seeds), *value.shape) for name, value in constants_of(model).items()}
+        frozen |= {name: frozen[name].contiguous() for name in model.carried}  # as the steps will return them
         return cls(model.graph, parameters, frozen)
 
     def update(self, gradients: Stack, rate: float, settings: FitSettings, *, averaging: bool) -> None:
