@@ -1,13 +1,14 @@
 # make demo   install what is needed and run the main job
 # make test   install what is missing and pass the tests
 # make check  format, lint, types, import contract
-# make bench  measure speed and accuracy (minutes; leave the machine alone meanwhile)
+# make bench  measure speed and accuracy (half an hour; leave the machine alone meanwhile)
+# make mutations  change the formulas one at a time and see that a test fails (ten minutes)
 
 PYTHON ?= $(shell command -v python3.11 || command -v python3)
 BIN := .venv/bin
 PIP := $(BIN)/python -m pip --disable-pip-version-check
 
-.PHONY: demo test check format bench clean
+.PHONY: demo test check format bench mutations clean
 
 demo: .venv/installed
 	$(BIN)/tacit demo
@@ -29,6 +30,11 @@ bench: .venv/installed-dev
 	$(BIN)/python benchmarks/step_vs_pyg.py
 	$(BIN)/python benchmarks/replicas.py
 	$(BIN)/python benchmarks/accuracy.py
+	$(BIN)/python benchmarks/losses.py
+	$(BIN)/python benchmarks/gradient_variance.py
+
+mutations: .venv/installed-dev
+	$(BIN)/python tests/mutations.py
 
 .venv/bin/python:
 	$(PYTHON) -m venv .venv

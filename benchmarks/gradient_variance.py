@@ -30,7 +30,7 @@ from tacit.training import LatentGraphModel
 from tacit.training.lift import LiftedGradient
 from tacit.training.state import ReplicaState
 
-BATCH, NUM_GRAPHS = 128, 16
+BATCH, NUM_GRAPHS, CHUNK = 128, 16, 4  # chunk: draws at once
 LOSSES = {
     "energy, node": lambda baseline: EnergyScore(scope="node", baseline=baseline),
     "energy, joint": lambda baseline: EnergyScore(scope="joint", baseline=baseline),
@@ -69,7 +69,7 @@ def places(system: CommunitySystem) -> dict[str, torch.Tensor]:
     return {"start": start, "half way": (start + system.true_edge_probs) / 2, "truth": system.true_edge_probs}
 
 
-def moments(model: LatentGraphModel, pairs, draws: int, seed: int, chunk: int = 4) -> tuple[torch.Tensor, torch.Tensor]:
+def moments(model: LatentGraphModel, pairs, draws: int, seed: int) -> tuple[torch.Tensor, torch.Tensor]:
     """Mean and variance of the gradient for the logits over independent draws of the graphs."""
     constants = {**dict(model.named_buffers()), "predictor.hop_weights": model.predictor.hop_weights.detach()}
     if model.average_cost is not None:  # what it is in the middle of a training: the mean cost
@@ -83,14 +83,13 @@ def moments(model: LatentGraphModel, pairs, draws: int, seed: int, chunk: int = 
     gradient = vmap(grad(objective), in_dims=(None, 0))
     logits = model.graph.edge_logits.detach()
     total, square = torch.zeros_like(logits, dtype=torch.float64), torch.zeros_like(logits, dtype=torch.float64)
-    for _ in range(draws // chunk):
-        uniforms = torch.stack([draw_uniforms(*model.uniforms_shape(BATCH), generator=generator) for _ in range(chunk)])
+    for _ in range(draws // CHUNK):
+        uniforms = torch.stack([draw_uniforms(*model.uniforms_shape(BATCH), generator=generator) for _ in range(CHUNK)])
         values = gradient(logits, uniforms).double()
         total += values.sum(0)
         square += values.square().sum(0)
-    count = draws // chunk * chunk
-    mean = total / count
-    return mean, (square / count - mean.square()) * count / (count - 1)
+    mean = total / draws
+    return mean, (square / draws - mean.square()) * draws / (draws - 1)
 
 
 def settled_average(model: LatentGraphModel, pairs) -> torch.Tensor:
@@ -138,6 +137,7 @@ def main() -> None:
     parser.add_argument("--draws", type=int, default=120)
     parser.add_argument("--json", type=Path)
     arguments = parser.parse_args()
+    arguments.draws -= arguments.draws % CHUNK
     system = CommunitySystem()
     pairs = system.generate(BATCH, 0)
     rows = []

@@ -8,6 +8,7 @@ validation loss. ELBO: of 3 priors and 6 standard deviations the one with the lo
 
 import argparse
 import json
+import sys
 import time
 from pathlib import Path
 
@@ -152,6 +153,7 @@ def main() -> None:
             )
     if arguments.json:
         arguments.json.write_text(json.dumps(rows, indent=1) + "\n")
+    sys.exit(any(row["verdict"] == "MISSED" for row in rows))
 
 
 if __name__ == "__main__":
