@@ -212,7 +212,7 @@ FORMULAS = [
         "tests/evaluation",
         [
             ("level * (samples.shape[1] - 1)", "level * samples.shape[1] * 0.99"),
-            ("return below + share * (above - below)", "return below"),
+            ("below + share * (above - below)", "below"),
         ],
     ),
     (
