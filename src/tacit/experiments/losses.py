@@ -1,5 +1,6 @@
 """The paper's main table: eight losses, what each does to the edge probabilities and to the predictions."""
 
+import warnings
 from typing import Any
 
 import torch
@@ -148,7 +149,9 @@ def _p_value(first: list[float], second: list[float]) -> float:
         return 1.0 if sum(first) / len(first) == sum(second) / len(second) else float(min(len(first), len(second)) < 2)
     from scipy.stats import ttest_ind  # half a second to import, for this alone
 
-    return float(ttest_ind(first, second, equal_var=False).pvalue)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", RuntimeWarning)  # rows whose runs are all but equal
+        return float(ttest_ind(first, second, equal_var=False).pvalue)
 
 
 def _place_of_point_mse(rows: dict[str, Values]) -> str:

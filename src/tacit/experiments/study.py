@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, Protocol
+from typing import Any, Protocol, runtime_checkable
 
 import torch
 from matplotlib.figure import Figure
@@ -64,6 +64,7 @@ class Table:
         return "\n".join(lines) + "\n"
 
 
+@runtime_checkable
 class Study(Protocol):
     """One table or figure of the paper."""
 

@@ -17,7 +17,7 @@ WAYS = {
     "paper's baseline": PAPER_MODEL,
     "leave-one-out": PAPER_MODEL.model_copy(update={"baseline": "leave_one_out"}),
     "moving average": PAPER_MODEL.model_copy(update={"baseline": "moving_average"}),
-    "DisARM": PAPER_MODEL.model_copy(update={"baseline": "none", "estimator": "disarm"}),
+    "DisARM": PAPER_MODEL.model_copy(update={"baseline": "auto", "estimator": "disarm"}),
     "ours: node scope, receptive field": ModelConfig(loss="mmd"),
 }
 
@@ -64,6 +64,8 @@ class Variance:
         if not present:
             return {}
         steps = next(iter(present.values()))["steps_seen"]
+        if not steps:
+            return {}
         panels = {"MAE on theta": {name: values["errors"] for name, values in present.items()}}
         return {"errors": bands(panels, steps, {}, "step")}
 

@@ -1,0 +1,126 @@
+"""Every study in small: its tasks run, tables and figures come from the records alone, and nothing is done twice."""
+
+import functools
+import json
+
+import pytest
+import torch
+
+from tacit.errors import InputError
+from tacit.experiments import replication, runner
+from tacit.experiments.injectivity import injective, off_all_hyperplanes
+from tacit.experiments.losses import elbo_grid
+from tacit.experiments.misconfigured import masks
+from tacit.experiments.registry import STUDIES
+from tacit.experiments.replication import column, good_runs, mean_and_deviation
+from tacit.experiments.study import Options, Table
+from tacit.experiments.variance import steps_to
+from tacit.systems import community_edge_probs
+
+TINY = Options(seeds=2, quick=True)
+
+
+@pytest.fixture
+def tiny(monkeypatch):
+    """A few hundred pairs, one epoch, no compiler: seconds for each study."""
+    monkeypatch.setattr(replication, "QUICK_PAIRS", 300)
+    monkeypatch.setattr(replication, "QUICK_EPOCHS", 1)
+    monkeypatch.setattr(replication, "fit", functools.partial(replication.fit, compile=False))
+    monkeypatch.setattr("tacit.experiments.system.QUICK_PAIRS", 300)
+    monkeypatch.setattr("tacit.evaluation.metrics.POINT_GRAPHS", 50)
+
+
+@pytest.mark.parametrize("name", STUDIES)
+def test_every_study_runs_draws_and_continues(tiny, tmp_path, name, unchecked):
+    page = runner.run_study(name, tmp_path, TINY)
+    text = page.read_text()
+    assert text.startswith(f"## {name}")
+    records = runner.read_records(tmp_path / name)
+    assert set(records) == {task.name for task in STUDIES[name].tasks(TINY)}
+    assert all(values["seconds"] >= 0 and values["options"]["quick"] for values in records.values())
+    for table in STUDIES[name].tables(records):
+        assert table.rows
+        assert all(len(row) == len(table.columns) for row in table.rows)
+    if any("runs" in values or "errors" in values for values in records.values()):
+        assert "cut short (--quick)" in text
+    times = {path: path.stat().st_mtime_ns for path in (tmp_path / name / "records").iterdir()}
+    one = next(iter(times))
+    one.unlink()  # as after an interruption
+    assert runner.run_study(name, tmp_path, TINY).read_text().splitlines()[0] == text.splitlines()[0]
+    again = {path: path.stat().st_mtime_ns for path in (tmp_path / name / "records").iterdir()}
+    assert [path for path in times if again[path] != times[path]] == [one]
+    assert f"## {name}" in runner.results_page(tmp_path)
+
+
+def test_tasks_side_by_side_give_the_same_records(tmp_path):
+    """Without training, so that the processes start no second compiler."""
+    runner.run_study("injectivity", tmp_path / "one", TINY)
+    runner.run_study("injectivity", tmp_path / "two", TINY, jobs=2)
+    one, two = (runner.read_records(tmp_path / part / "injectivity") for part in ("one", "two"))
+    assert {name: values["normal"] for name, values in one.items()} == {n: v["normal"] for n, v in two.items()}
+
+
+def test_records_of_another_size_are_not_mixed(tmp_path):
+    runner.run_study("injectivity", tmp_path, TINY)
+    with pytest.raises(
+        InputError, match=r"out needs records made with --seeds 3, but .* made with --seeds 2 --quick; ch"
+    ):
+        runner.run_study("injectivity", tmp_path, Options(seeds=3))
+
+
+def test_a_damaged_record_is_named(tmp_path):
+    runner.run_study("counterexample", tmp_path, TINY)
+    path = tmp_path / "counterexample" / "records" / "curves.json"
+    path.write_text(path.read_text()[:50])
+    with pytest.raises(
+        InputError, match=r"curves.json needs to be a record, but cannot be read .*; remove it to run it"
+    ):
+        runner.draw_study("counterexample", tmp_path)
+
+
+def test_counterexample_is_flat_where_the_paper_says(tmp_path):
+    runner.run_study("counterexample", tmp_path, TINY)
+    curves = json.loads((tmp_path / "counterexample" / "records" / "curves.json").read_text())["curves"]
+    above = curves["point MAE"][51:]
+    assert max(above) - min(above) < 1e-12
+    for name in ("MMD", "energy score"):
+        assert min(range(101), key=curves[name].__getitem__) == 75
+
+
+def test_injectivity_by_rows_equals_the_lemma():
+    inputs = torch.tensor([[1.0, 2.0, 3.0], [1.0, 2.0, 4.0], [0.0, 1.0, 5.0]], dtype=torch.float64)
+    assert injective(inputs).tolist() == off_all_hyperplanes(inputs).tolist() == [False, True, False]
+
+
+def test_sets_of_entries_of_the_misconfigured_study():
+    counts = {name: int(mask.sum()) for name, mask in masks().items()}
+    assert counts["held at 0.25"] == 14
+    assert counts["free, an end in the second community"] == 108  # 75% of 144
+    assert int((community_edge_probs()[:6, :6] > 0).sum()) == 24
+
+
+def test_elbo_grid_has_the_settings_of_the_paper():
+    grid = elbo_grid(community_edge_probs())
+    assert len(grid) == 18
+    assert {config.likelihood_sd for config in grid.values()} == {0.001, 0.005, 0.01, 0.05, 0.1, 0.5}
+    informed = torch.tensor(grid["prior 0.75 on true edges, 0.05 elsewhere, sd 0.1"].prior)
+    assert torch.equal(informed, torch.where(community_edge_probs() > 0, 0.75, 0.05))
+
+
+def test_basins_and_columns():
+    runs = [{"validation_loss": loss, "edge_prob_mae": loss} for loss in (-1.0, -0.98, -0.9, -1.01)]
+    values = {"runs": runs}
+    assert good_runs(values) == [0, 1, 3]
+    assert column(values, "edge_prob_mae") == [-1.0, -0.98, -1.01]
+    assert len(column(values, "edge_prob_mae", good=False)) == 4
+    assert mean_and_deviation([]) == "–"
+
+
+def test_steps_to_an_error():
+    values = {"steps_seen": [10, 20, 30], "errors": [[0.3, 0.2, 0.1], [0.3, 0.3, 0.3]]}
+    assert steps_to(values, 0.25) == [20, None]
+
+
+def test_table_as_markdown():
+    table = Table("T", ["a", "b"], [["1", "2"]], ["note"])
+    assert table.markdown() == "**T**\n\n| a | b |\n| --- | --- |\n| 1 | 2 |\n\n- note\n"
