@@ -45,6 +45,9 @@ class Variance:
             for error in ERRORS:
                 steps = steps_to(values, error)
                 reached = [step for step in steps if step is not None]
+                if not steps:  # a training too short to be looked at
+                    cells.append("–")
+                    continue
                 if len(reached) < len(steps):
                     cells.append(f"not reached by {len(steps) - len(reached)} of {len(steps)}")
                     continue
