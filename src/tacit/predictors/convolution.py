@@ -2,19 +2,22 @@ r"""Stacks of graph convolutions (Morris et al. 2019), dense: a general predicto
 
 $$h^{(l+1)}_i = \sigma\Big( W_l\, h^{(l)}_i + V_l \sum_j A_{ij}\, h^{(l)}_j + b_l \Big)$$
 
-ReLU between the layers, tanh on the output. With ``self_loops`` the diagonal of the graph is taken as 1 whatever it
+ReLU or tanh between the layers, tanh on the output. With ``self_loops`` the diagonal of the graph is taken as 1 whatever it
 was, as the paper's stack does: what a node reads of itself is then not learned from the graph.
 """
 
 import itertools
 import math
 from collections.abc import Sequence
+from typing import Literal, get_args
 
 import torch
 from torch import Generator, Tensor, nn
 
 from tacit.errors import require
 from tacit.shapes import Graphs, Inputs, Samples
+
+Activation = Literal["relu", "tanh"]
 
 
 class ConvolutionStack(nn.Module):
@@ -25,21 +28,32 @@ class ConvolutionStack(nn.Module):
     (2, torch.Size([5, 3, 6, 1]))
     """
 
-    def __init__(self, widths: Sequence[int], *, self_loops: bool = False) -> None:
+    def __init__(self, widths: Sequence[int], *, self_loops: bool = False, activation: Activation = "relu") -> None:
         super().__init__()
         require(
             len(widths) >= 2 and all(isinstance(width, int) and width >= 1 for width in widths),
             f"widths needs at least two positive whole numbers, got {widths}; pass for example [4, 8, 1]",
         )
-        self.widths, self.self_loops = tuple(widths), self_loops
+        require(
+            activation in get_args(Activation),
+            f"activation needs one of {', '.join(get_args(Activation))}, got '{activation}'; use 'relu'",
+        )
+        self.widths, self.self_loops, self.activation = tuple(widths), self_loops, activation
         self.own = nn.ParameterList(torch.zeros(a, b) for a, b in itertools.pairwise(widths))
         self.neighbours = nn.ParameterList(torch.zeros(a, b) for a, b in itertools.pairwise(widths))
         self.bias = nn.ParameterList(torch.zeros(b) for b in widths[1:])
 
     @classmethod
-    def random(cls, widths: Sequence[int], *, self_loops: bool = False, generator: Generator) -> "ConvolutionStack":
+    def random(
+        cls,
+        widths: Sequence[int],
+        *,
+        self_loops: bool = False,
+        activation: Activation = "relu",
+        generator: Generator,
+    ) -> "ConvolutionStack":
         """Return a stack with random weights."""
-        stack = cls(widths, self_loops=self_loops)
+        stack = cls(widths, self_loops=self_loops, activation=activation)
         stack.load_state_dict(stack.initial_parameters(generator))
         return stack
 
@@ -67,5 +81,6 @@ class ConvolutionStack(nn.Module):
         for layer in range(self.num_hops):
             messages = graphs @ (hidden @ self.neighbours[layer])
             hidden = hidden @ self.own[layer] + messages + self.bias[layer]
-            hidden = torch.relu(hidden) if layer < self.num_hops - 1 else torch.tanh(hidden)
+            last = layer == self.num_hops - 1
+            hidden = torch.tanh(hidden) if last or self.activation == "tanh" else torch.relu(hidden)
         return hidden
