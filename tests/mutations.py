@@ -128,7 +128,6 @@ FORMULAS = [
         [
             ("terms.cost - terms.baseline", "terms.cost + terms.baseline"),
             ("terms.cost - terms.baseline", "0.5 * (terms.cost - terms.baseline)"),
-            (".sum(-1).mean()", ".sum(-1).sum()"),
         ],
     ),
     (
@@ -197,6 +196,9 @@ FORMULAS = [
             ("uniforms < self.edge_probs.detach()", "uniforms > self.edge_probs.detach()"),
             ("torch.where(graphs > 0, log_present, log_absent)", "torch.where(graphs > 0, log_absent, log_present)"),
             ("0.0, graphs - self.edge_probs)", "0.0, graphs + self.edge_probs)"),
+            ("(weights[..., None] * (1 - graphs)).mean((0, 1))", "(weights[..., None] * (1 - graphs)).sum((0, 1))"),
+            ("present = (weights[..., None] * graphs)", "present = (weights[..., None] * graphs.mT)"),
+            ("torch.where(weight == 0, 0.0, weight * log)", "weight * log"),
         ],
     ),
     (

@@ -70,3 +70,20 @@ def test_a_link_is_an_object(unchecked):
     for wrong in ("sigmoid", SineSquared):
         with pytest.raises(InputError, match=r"link needs an object like Sigmoid\(\) or SineSquared\(\), got"):
             BernoulliGraph(torch.full((2, 2), 0.25), link=wrong)
+
+
+@pytest.mark.parametrize("link", LINKS)
+def test_weighted_log_prob_equals_the_sum_over_graphs(rng, link):
+    """With edges at 0 and 1 among them: value and gradient stay finite, and equal to log-probabilities row by row."""
+    probs = torch.rand(4, 4, generator=rng, dtype=torch.float64)
+    probs[0, 1], probs[2, 3] = 0.0, 1.0
+    graph = BernoulliGraph(probs, link=link)
+    graphs = graph.sample(5, num_pairs=3, generator=rng)
+    for shape in ((3, 5, 4), (3, 5, 1)):
+        weights = torch.randn(shape, generator=rng, dtype=torch.float64)
+        ours = graph.weighted_log_prob(weights, graphs)
+        plain = (weights * graph.row_log_prob(graphs)).sum(-1).mean()
+        gradients = [torch.autograd.grad(value, graph.raw)[0] for value in (ours, plain)]
+        assert ours.item() == pytest.approx(plain.item(), abs=1e-12)
+        assert torch.isfinite(gradients[0]).all()
+        assert torch.allclose(*gradients, atol=1e-12)

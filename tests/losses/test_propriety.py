@@ -6,6 +6,7 @@ import pytest
 import torch
 
 import oracles
+from tacit.estimators import StraightThrough
 from tacit.graph import BernoulliGraph, EdgePrior
 from tacit.losses import ELBO, MMD, EnergyScore, Gaussian, Laplacian, Literature1, Literature2, PointMSE
 from tacit.predictors import HopPredictor
@@ -103,6 +104,33 @@ def test_literature_2_does_not_stay_at_the_truth(system, error):
         norms[name] = float(sum(gradients).norm())
     assert norms["mmd"] < 1e-10
     assert norms["literature_2"] > 1e-3
+
+
+@pytest.mark.parametrize(
+    ("loss", "stays"),
+    [
+        (MMD(scope="joint"), True),
+        (MMD(scope="node"), True),
+        (EnergyScore(scope="joint"), True),
+        (EnergyScore(scope="node"), True),
+        (PointMSE(), True),
+        (Literature1("mse"), False),
+    ],
+)
+def test_straight_through_stays_at_the_truth_for_proper_losses(system, loss, stays):
+    """It is biased elsewhere. At the truth target and samples are alike, so that what pulls at a sample cancels,
+    whatever the derivative of the predictor is."""
+    inputs, weights = system[0][:1], system[1]
+    graphs = oracles.all_graphs(FREE)
+    outputs = HopPredictor(weights)(inputs, graphs[None]).detach()[0]
+    graph = BernoulliGraph(edge_probs(TRUTH), fixed=~FREE)
+    model = LatentGraphModel(graph, HopPredictor(weights), loss, num_graphs=2, estimator=StraightThrough()).double()
+    gradients = [
+        p * oracles.expected_gradient(model, inputs, y[None], FREE, 1, 2)["graph.edge_logits"]
+        for p, y in zip(oracles.graph_probs(graphs, edge_probs(TRUTH)), outputs, strict=True)
+    ]
+    norm = float(sum(gradients).norm())
+    assert norm < 1e-10 if stays else norm > 1e-3
 
 
 def test_point_mse_cannot_tell_distributions_of_one_mean_apart_and_the_energy_score_can():

@@ -11,15 +11,14 @@ from typing import Protocol, runtime_checkable
 
 from tacit.errors import require
 from tacit.graph import walks_within
-from tacit.shapes import Cost, DrawCost, Graphs
-from tacit.shapes import Credit as RowCredit
+from tacit.shapes import Cost, DrawCost, Graphs, RowWeights
 
 
 @runtime_checkable
 class Credit(Protocol):
     """The call that the score function makes."""
 
-    def __call__(self, advantage: Cost, graphs: Graphs) -> RowCredit:
+    def __call__(self, advantage: Cost, graphs: Graphs) -> RowWeights:
         """Return what multiplies the log-probability of each row (last axis 1: the same for all rows)."""
         ...
 
@@ -28,7 +27,7 @@ class Credit(Protocol):
 class GlobalCredit:
     """Every edge answers for the whole loss; right for any predictor."""
 
-    def __call__(self, advantage: Cost, graphs: Graphs) -> RowCredit:
+    def __call__(self, advantage: Cost, graphs: Graphs) -> RowWeights:
         """Return the mean advantage over units, the same for every row."""
         return _per_draw(advantage, graphs).mean(-1, keepdim=True)
 
@@ -42,7 +41,7 @@ class ReceptiveFieldCredit:
     def __post_init__(self) -> None:
         require(self.num_hops >= 1, f"num_hops needs to be at least 1, got {self.num_hops}; raise num_hops")
 
-    def __call__(self, advantage: Cost, graphs: Graphs) -> RowCredit:
+    def __call__(self, advantage: Cost, graphs: Graphs) -> RowWeights:
         r"""Return $\tfrac1N \sum_i w_i\, 1[j \text{ within } L-1 \text{ edges of } i]$ for each row $j$."""
         weight = _per_draw(advantage, graphs)  # (draw, graph, node)
         if self.num_hops == 1:
@@ -58,7 +57,7 @@ class ReceptiveFieldCredit:
 class OwnRowCredit:
     """A row answers for its own node alone: what literature 2 does. Exact for one hop, biased for more."""
 
-    def __call__(self, advantage: Cost, graphs: Graphs) -> RowCredit:
+    def __call__(self, advantage: Cost, graphs: Graphs) -> RowWeights:
         r"""Return $w_j / N$ for each row $j$."""
         weight = _per_draw(advantage, graphs)
         return weight / weight.shape[-1]

@@ -38,4 +38,4 @@ class ScoreFunction:
     def surrogate(self, terms: LossTerms, graphs: Graphs, graph: BernoulliGraph) -> Scalar:
         """Return a number whose gradient for theta is the estimate."""
         advantage = (terms.cost - terms.baseline).detach()
-        return (self.credit(advantage, graphs) * graph.row_log_prob(graphs)).sum(-1).mean()
+        return graph.weighted_log_prob(self.credit(advantage, graphs), graphs)

@@ -13,7 +13,7 @@ from torch import Generator, Tensor, nn
 
 from tacit.errors import InputError, require, require_whole
 from tacit.graph.links import Link, Sigmoid
-from tacit.shapes import EdgeLogProbs, EdgeMask, EdgeProbs, Graphs, LogProb, RowLogProb, Uniforms
+from tacit.shapes import EdgeLogProbs, EdgeMask, EdgeProbs, Graphs, LogProb, RowLogProb, RowWeights, Scalar, Uniforms
 
 # Where the paper starts (its appendix on the experimental set-up): few edges, none impossible.
 INITIAL_PROBS = (0.0, 0.1)
@@ -143,6 +143,16 @@ class BernoulliGraph(nn.Module):
         log_present, log_absent = self.log_probs()
         return torch.where(graphs > 0, log_present, log_absent).sum(-1)
 
+    def weighted_log_prob(self, weights: RowWeights, graphs: Graphs) -> Scalar:
+        r"""Return $\mathrm{mean}_s \sum_i w_{si} \log P(A_{s,i,:})$ over all graphs, by counting edges first.
+
+        The logarithms are taken once for each edge instead of once for each edge of each graph.
+        """
+        log_present, log_absent = self.log_probs()
+        present = (weights[..., None] * graphs).mean((0, 1))  # (node, node)
+        absent = (weights[..., None] * (1 - graphs)).mean((0, 1))
+        return (_times(present, log_present) + _times(absent, log_absent)).sum()
+
     def log_prob(self, graphs: Graphs) -> LogProb:
         r"""Return $\log P_\theta(A)$."""
         return self.row_log_prob(graphs).sum(-1)
@@ -153,6 +163,11 @@ class BernoulliGraph(nn.Module):
         It is zero where an entry is held fixed.
         """
         return torch.where(self.fixed, 0.0, graphs - self.edge_probs)
+
+
+def _times(weight: Tensor, log: Tensor) -> Tensor:
+    """Multiply; what never happened counts for nothing, even if it is impossible."""
+    return torch.where(weight == 0, 0.0, weight * log)
 
 
 def _require_probabilities(edge_probs: EdgeProbs) -> None:

@@ -5,6 +5,7 @@ from typing import Any
 
 import numpy as np
 from matplotlib.figure import Figure
+from matplotlib.ticker import MaxNLocator
 
 from tacit.report.figures import ERROR_COLOURS, PROBABILITY_COLOURS
 
@@ -24,6 +25,8 @@ def heatmap_pair(rows: Mapping[str, Any], truth: Any) -> Figure:
         ):
             image = axis.imshow(values, cmap=colours, vmin=0, vmax=top)
             axis.set(title=title, xlabel="source", ylabel="target")
+            axis.xaxis.set_major_locator(MaxNLocator(integer=True))
+            axis.yaxis.set_major_locator(MaxNLocator(integer=True))
             figure.colorbar(image, ax=axis, shrink=0.8)
     return figure
 
