@@ -1,0 +1,71 @@
+"""On a GPU the same: every estimator, link and kind of loss gives the gradients that the CPU gives, in float64."""
+
+import pytest
+import torch
+
+from tacit.estimators import Concrete, DisARM, ScoreFunction, StraightThrough
+from tacit.graph import BernoulliGraph, EdgePrior, Sigmoid, SineSquared
+from tacit.losses import ELBO, MMD, EnergyScore, Literature1, Literature2, PointMSE
+from tacit.predictors import HopPredictor
+from tacit.systems import CommunitySystem
+from tacit.training import FitSettings, LatentGraphModel, fit
+from tacit.training.lift import LiftedGradient
+from tacit.training.state import ReplicaState
+
+pytestmark = [pytest.mark.gpu, pytest.mark.skipif(not torch.cuda.is_available(), reason="needs a CUDA device")]
+LOSSES = [MMD(scope="joint"), EnergyScore(), PointMSE(), Literature1("mae"), Literature2("mse"), ELBO(0.3)]
+ESTIMATORS = [ScoreFunction(), DisARM(), StraightThrough(), Concrete()]
+SEEDS = (0, 1, 2)
+
+
+def outcome(loss, estimator, link, observed, device, *, compile):
+    rng = torch.Generator().manual_seed(0)
+    pairs = CommunitySystem().generate(32, 0).to("cpu", torch.float64)
+    graph = BernoulliGraph.uniform(12, generator=rng, high=0.6, link=link)
+    prior = None if isinstance(loss, ELBO) else EdgePrior(0.2, weight=0.1)
+    predictor = HopPredictor.random(2, 4, generator=rng)
+    model = LatentGraphModel(graph, predictor, loss, estimator=estimator, num_graphs=4, prior=prior).double()
+    uniforms = torch.rand(model.uniforms_shape(32), generator=rng, dtype=torch.float64)
+    batch = [pairs.inputs, pairs.targets, uniforms]
+    if observed:
+        batch.append((torch.rand(pairs.targets.shape, generator=rng) < 0.7).double())
+    state = ReplicaState.create(model, SEEDS, fresh=True)
+    model = model.to(device)
+    stacks = [{name: value.to(device) for name, value in stack.items()} for stack in (state.parameters, state.frozen)]
+    gradient = LiftedGradient(model, compile=compile)
+    batches = [tuple(part.to(device) for part in batch)] * len(SEEDS)
+    result = gradient(*stacks, batches, range(len(SEEDS)))
+    assert gradient.fallback is None
+    return {**result.gradients, "losses": result.losses, "weights": result.weights, **result.carried}
+
+
+@pytest.mark.parametrize("observed", [False, True])
+@pytest.mark.parametrize("link", [Sigmoid(), SineSquared()])
+@pytest.mark.parametrize("estimator", ESTIMATORS)
+@pytest.mark.parametrize("loss", LOSSES)
+def test_gradients_equal_those_of_the_cpu(loss, estimator, link, observed):
+    if isinstance(loss, Literature2) and not estimator.takes_credit:
+        pytest.skip("refused")
+    here = outcome(loss, estimator, link, observed, "cpu", compile=False)
+    there = outcome(loss, estimator, link, observed, "cuda", compile=False)
+    assert here.keys() == there.keys()
+    for name, value in here.items():
+        assert torch.allclose(value, there[name].cpu(), atol=1e-9, rtol=1e-9), name
+
+
+@pytest.mark.parametrize("estimator", ESTIMATORS)
+def test_compiled_and_lifted_on_the_gpu(estimator):
+    plain, compiled = (outcome(EnergyScore(), estimator, None, True, "cuda", compile=c) for c in (False, True))
+    for name, value in plain.items():
+        assert torch.allclose(value, compiled[name], atol=1e-9), name
+
+
+def test_a_short_training_on_the_gpu():
+    pairs = CommunitySystem().generate(2000, 0).to("cuda").split()
+    rng = torch.Generator().manual_seed(0)
+    model = LatentGraphModel(
+        BernoulliGraph.uniform(12, generator=rng), HopPredictor.random(2, 4, generator=rng), Literature2()
+    )
+    result = fit(model, pairs.train, pairs.validation, FitSettings(epochs=2), seeds=SEEDS)
+    assert result.warnings == []
+    assert result.history[-1].validation_loss[0] < result.history[0].train_loss[0]
