@@ -81,6 +81,7 @@ def _communities(count: int) -> Figure:
         axis.scatter([x], [y], s=180, color="white", edgecolors="black", zorder=2)
         axis.annotate(str(node), (x, y), ha="center", va="center", fontsize=8, zorder=3)
     axis.set_aspect("equal")
+    axis.margins(0.08)
     axis.axis("off")
     return figure
 
