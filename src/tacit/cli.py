@@ -123,7 +123,7 @@ def reproduce(
     with Display(quiet=quiet or as_json or list_) as display:
         display.stage("starting")
         from tacit.experiments.registry import STUDIES
-        from tacit.experiments.runner import draw_all, run_study
+        from tacit.experiments.runner import draw_all, require_startable, run_study
         from tacit.experiments.study import Listener, Options
 
         if list_:
@@ -135,6 +135,7 @@ def reproduce(
             if one not in STUDIES:
                 raise InputError(f"NAME needs a study, got '{one}'{did_you_mean(one, [*STUDIES, 'all'])}")
         options, listener = Options(seeds, quick, str(_device(device))), Listener(display.stage, display.step)
+        require_startable(names, out, options, jobs)
         pages = [run_study(one, out, options, jobs=jobs, listener=listener) for one in names]
         page = draw_all(out) if name == "all" else pages[0]
     if as_json:

@@ -9,11 +9,11 @@ import torch
 from tacit.errors import InputError
 from tacit.experiments import replication, runner
 from tacit.experiments.injectivity import injective, off_all_hyperplanes
-from tacit.experiments.losses import elbo_grid
+from tacit.experiments.losses import elbo_grid, p_value
 from tacit.experiments.misconfigured import masks
 from tacit.experiments.registry import STUDIES
 from tacit.experiments.replication import column, good_runs, mean_and_deviation
-from tacit.experiments.study import Options, Table
+from tacit.experiments.study import Listener, Options, Table
 from tacit.experiments.variance import steps_to
 from tacit.systems import community_edge_probs
 
@@ -124,3 +124,61 @@ def test_steps_to_an_error():
 def test_table_as_markdown():
     table = Table("T", ["a", "b"], [["1", "2"]], ["note"])
     assert table.markdown() == "**T**\n\n| a | b |\n| --- | --- |\n| 1 | 2 |\n\n- note\n"
+
+
+def test_ctrl_c_in_a_training_leaves_no_record(tiny, tmp_path, unchecked):
+    """Half a training is not a finished one: the next start does it again."""
+
+    def stop(progress):
+        if progress.step >= 1:
+            raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        runner.run_study("misconfigured", tmp_path, Options(seeds=2), listener=Listener(step=stop))
+    assert runner.read_records(tmp_path / "misconfigured") == {}
+    assert set(runner.run_study("misconfigured", tmp_path, TINY).parent.joinpath("records").iterdir())
+
+
+def test_what_cannot_start_is_refused_before_any_work(tmp_path):
+    (tmp_path / "file").write_text("")
+    with pytest.raises(InputError, match=r"out needs a directory that can be made, got .*file \(File exists\)"):
+        runner.run_study("injectivity", tmp_path / "file", TINY)
+    with pytest.raises(InputError, match="jobs needs to be 1 on a GPU, which one task fills, got 2"):
+        runner.run_study("injectivity", tmp_path, Options(device="cuda"), jobs=2)
+    records = tmp_path / "counterexample" / "records"
+    records.mkdir(parents=True)
+    (records / "curves.json").write_text("[]")
+    with pytest.raises(
+        InputError, match=r"curves.json needs to be a record, but is not one; remove it to run it again"
+    ):
+        runner.require_startable(["injectivity", "counterexample"], tmp_path, TINY, 1)
+
+
+def test_welch():
+    """Equal means: no evidence. Far apart: much. Too few runs: none can be had."""
+    assert p_value([1.0, 2.0, 3.0], [1.0, 2.0, 3.0]) == pytest.approx(1.0)
+    assert p_value([1.0, 1.1, 0.9], [9.0, 9.1, 8.9]) < 1e-4
+    assert p_value([1.0], [9.0, 9.1]) is None
+    assert p_value([1.0, 1.0], [2.0, 2.0]) == 0.0
+    one_sided = p_value([0.010, 0.011, 0.012, 0.009], [0.012, 0.013, 0.012, 0.011])
+    assert one_sided == pytest.approx(ttest_ind_from_formula(), abs=1e-9)
+
+
+def ttest_ind_from_formula():
+    """Welch's t by hand for the four runs above: t and degrees of freedom, then scipy's t distribution."""
+    from scipy.stats import t
+
+    a, b = torch.tensor([0.010, 0.011, 0.012, 0.009]).double(), torch.tensor([0.012, 0.013, 0.012, 0.011]).double()
+    va, vb = a.var() / 4, b.var() / 4
+    statistic = float((a.mean() - b.mean()) / (va + vb).sqrt())
+    freedom = float((va + vb) ** 2 / (va**2 / 3 + vb**2 / 3))
+    return 2 * t.sf(abs(statistic), freedom)
+
+
+def test_claims_on_the_misconfigured_distribution_can_fail():
+    """From made-up records: the truth itself holds the first claim and not the others."""
+    truth = community_edge_probs()
+    values = {"all_edge_probs": [truth.tolist()] * 2, "edge_probs": truth.tolist()}
+    notes = "\n".join(STUDIES["misconfigured"].tables({"runs": values})[0].notes)
+    assert notes.count("does not hold") == 2
+    assert "MAE 0.0000: holds" in notes

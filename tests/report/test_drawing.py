@@ -2,7 +2,7 @@ import math
 
 import torch
 
-from tacit.experiments.demo import oracle_edge_prob_mae
+from tacit.evaluation import oracle_edge_prob_mae
 from tacit.records import Record, Run
 from tacit.report.page import strongest_edges, write_page
 

@@ -451,6 +451,7 @@ def test_replicas_with_constants_of_their_own(system, pairs):
     constants = {"predictor.hop_weights": stack}
     parts = pairs.train, pairs.validation, settings
     together = fit(make(system, known=True), *parts, seeds=(1, 2), constants=constants, compile=False)
+    assert torch.equal(together.model.predictor.hop_weights, stack[together.best].double())
     for replica, seed in enumerate((1, 2)):
         model = make(system, known=True)
         model.predictor.load_state_dict({"hop_weights": stack[replica]})
@@ -466,6 +467,8 @@ def test_replicas_with_constants_of_their_own(system, pairs):
 
 
 def test_trace_looks_every_so_many_steps(system, pairs):
+    with pytest.raises(InputError, match="every needs to be a whole number of at least 1, got 0"):
+        Trace(0, lambda *_: {})
     trace = Trace(3, lambda edge_probs, _: {"mean": edge_probs.mean((1, 2)).tolist()})
     settings = FitSettings(epochs=2, batch_size=32)
     result = fit(make(system), pairs.train, pairs.validation, settings, seeds=SEEDS, trace=trace, compile=False)

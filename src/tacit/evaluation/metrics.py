@@ -1,5 +1,7 @@
 """The numbers of a record, by the names that scripts rely on."""
 
+import math
+
 import torch
 from torch import Generator, Tensor
 
@@ -31,6 +33,15 @@ def edge_prob_errors(edge_probs: EdgeProbs, true_edge_probs: EdgeProbs) -> dict[
     )
     error = (edge_probs.detach().double() - true_edge_probs.to(edge_probs.device).double()).abs()
     return {"edge_prob_mae": error.mean().item(), "edge_prob_max_error": error.max().item()}
+
+
+def oracle_edge_prob_mae(true_edge_probs: EdgeProbs, num_pairs: int) -> float:
+    r"""Return the expected error of someone who sees every hidden graph: a frequency out of ``num_pairs`` per edge.
+
+    $\sqrt{2 \theta (1 - \theta) / (\pi n)}$ for each entry, the mean of a normal's absolute value.
+    """
+    variance = true_edge_probs * (1 - true_edge_probs) / num_pairs
+    return (2 / math.pi * variance).sqrt().mean().item()
 
 
 @torch.no_grad()

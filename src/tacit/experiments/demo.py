@@ -1,6 +1,5 @@
 """The main job: the paper's system, learned with psi known and with psi learned, and scored against the truth."""
 
-import math
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -8,7 +7,7 @@ import torch
 
 from tacit.config import DemoConfig, SystemConfig
 from tacit.data import Split
-from tacit.evaluation import edge_prob_errors, predictive_metrics
+from tacit.evaluation import edge_prob_errors, oracle_edge_prob_mae, predictive_metrics
 from tacit.experiments.published import LOSS_METRICS, LOSS_TABLE
 from tacit.experiments.study import Listener
 from tacit.graph import BernoulliGraph
@@ -17,7 +16,6 @@ from tacit.predictors import HopPredictor
 from tacit.randomness import generator_for
 from tacit.records import Record, Run, describe_device, new_directory, read_run, versions, write_run
 from tacit.report import draw_figures, write_page
-from tacit.shapes import EdgeProbs
 from tacit.systems import CommunitySystem
 from tacit.training import FitResult, fit
 
@@ -109,15 +107,6 @@ def draw_run(directory: Path, run: Run | None = None) -> Path:
     draw_figures(run, directory / "figures")
     write_page([run], directory / "report.html", run.record.title)
     return directory / "report.html"
-
-
-def oracle_edge_prob_mae(true_edge_probs: EdgeProbs, num_pairs: int) -> float:
-    r"""Return the expected error of someone who sees every hidden graph: a frequency out of ``num_pairs`` per edge.
-
-    $\sqrt{2 \theta (1 - \theta) / (\pi n)}$ for each entry, the mean of a normal's absolute value.
-    """
-    variance = true_edge_probs * (1 - true_edge_probs) / num_pairs
-    return (2 / math.pi * variance).sqrt().mean().item()
 
 
 def _train(

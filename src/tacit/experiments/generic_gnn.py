@@ -4,7 +4,7 @@ import torch
 from matplotlib.figure import Figure
 
 from tacit.config import ModelConfig
-from tacit.experiments.replication import describe, good_runs, mean_and_deviation, paper_pairs, quick_note, train
+from tacit.experiments.replication import describe, mean_and_deviation, paper_pairs, quick_note, train
 from tacit.experiments.study import Listener, Options, Records, Table, Task, Values, Work
 from tacit.predictors import ConvolutionStack
 from tacit.randomness import generator_for
@@ -53,7 +53,8 @@ class GenericGNN:
             if values is not None:
                 kept = values["runs"][values["best"]]
                 converged = kept["point_mse"] < CONVERGED_MSE and kept["edge_prob_mae"] < CONVERGED_ERROR
-                off = [values["off_diagonal"][number] for number in good_runs(values)]
+                good = [number for number, run in enumerate(values["runs"]) if run["edge_prob_mae"] < CONVERGED_ERROR]
+                off = [values["off_diagonal"][number] for number in good]
                 rows.append(
                     [
                         str(list(widths)),
@@ -72,13 +73,18 @@ class GenericGNN:
             "converges",
             "MAE on theta",
             "off the diagonal",
-            "off the diagonal, all good runs",
+            "off the diagonal, good runs",
             "MSE on y",
             "good runs",
         ]
         notes = [
-            "the run that validation keeps; converged: MSE below 0.19 and MAE on theta below 0.11, as in the paper, "
-            "whose worst model has less than 0.03 off the diagonal",
+            "the run that validation keeps; converged: MAE on theta below 0.11, as in the paper, and MSE below 0.19; "
+            "good runs are those below 0.11",
+            "ours, not the paper's settings: energy score at joint scope, 16 graphs shared by the batch, ten epochs "
+            "with cosine decay from 0.05, a fifth of that for the stack",
+            "the paper's worst model has less than 0.03 off the diagonal; here the narrow stacks stay above it. Thirty "
+            "epochs did not change that ([4, 2, 1] 0.039, [4, 8, 1] 0.036, [4, 8, 8, 4, 1] 0.033), nor did MMD (0.039 "
+            "to 0.050) or tanh inside (0.042 to 0.045), all seen on one H200: it is what the form of the stack costs",
             *quick_note(list(records.values())),
         ]
         return [Table("Generic predictors", columns, rows, notes)]

@@ -18,8 +18,8 @@ class Injectivity:
 
     name = "injectivity"
     title = (
-        "A -> tanh(A x) is injective unless x is orthogonal to some delta in {-1, 0, 1}^N other than 0 (the paper's "
-        "lemma)."
+        "a -> a x is injective for a in {0, 1}^N unless x is orthogonal to some delta in {-1, 0, 1}^N other than 0 "
+        "(the paper's lemma); rows of A x, and tanh of them, then are too."
     )
 
     def tasks(self, options: Options) -> list[Task]:

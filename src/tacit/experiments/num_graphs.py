@@ -52,8 +52,12 @@ class NumGraphs:
                 "MSE on y",
                 "runs",
             ]
+            notes = [
+                f"at most {MOST_RUNS} runs each: 64 graphs for each of 128 pairs are slow, and runs hardly differ",
+                *quick_note(list(records.values())),
+            ]
             if rows:
-                found.append(Table(f"Loss {loss}", columns, rows, quick_note(list(records.values()))))
+                found.append(Table(f"Loss {loss}", columns, rows, notes))
         return found
 
     def figures(self, records: Records) -> dict[str, Figure]:

@@ -19,9 +19,9 @@ PAGE = "RESULTS.md"
 
 def run_study(name: str, directory: Path, options: Options, *, jobs: int = 1, listener: Listener | None = None) -> Path:
     """Do what is not done yet of one study, draw it, and return the page."""
-    listener, study = listener or Listener(), STUDIES[name]
-    tasks = [task.name for task in study.tasks(options)]
-    _require_same_options(directory / name, tasks, options)
+    listener = listener or Listener()
+    require_startable([name], directory, options, jobs)
+    tasks = [task.name for task in STUDIES[name].tasks(options)]
     missing = [task for task in tasks if not _record_path(directory / name, task).exists()]
     if jobs > 1 and len(missing) > 1:
         listener.stage(f"{name}: {len(missing)} tasks, {jobs} at a time")
@@ -32,6 +32,20 @@ def run_study(name: str, directory: Path, options: Options, *, jobs: int = 1, li
             _do(name, task, directory / name, options, listener)
     listener.stage(f"{name}: drawing")
     return draw_study(name, directory)
+
+
+def require_startable(names: list[str], directory: Path, options: Options, jobs: int) -> None:
+    """Raise :class:`InputError` before any work if a record could not be written or would not fit those there."""
+    if jobs > 1 and options.torch_device.type == "cuda":
+        raise InputError(f"jobs needs to be 1 on a GPU, which one task fills, got {jobs}; leave --jobs out")
+    try:
+        directory.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise InputError(f"out needs a directory that can be made, got {directory} ({error.strerror})") from None
+    if not os.access(directory, os.W_OK):
+        raise InputError(f"out needs a directory that can be written to, got {directory}; choose another --out")
+    for name in names:
+        _require_same_options(directory / name, [task.name for task in STUDIES[name].tasks(options)], options)
 
 
 def draw_study(name: str, directory: Path) -> Path:
@@ -59,15 +73,32 @@ def results_page(directory: Path) -> str:
     parts = [
         "# Results\n\nTables and figures of the paper that have been run here; `tacit reproduce all` makes this page.\n"
     ]
-    seconds, devices = 0.0, set()
+    times: dict[str, list[float]] = {}
     for name, study in STUDIES.items():
-        records = read_records(directory / name) if (directory / name / "records").is_dir() else {}
-        if records:
+        records = read_records(directory / name)
+        if _whole(study, records):
             parts.append(section(study, records, f"{name}/"))
-            seconds += sum(values["seconds"] for values in records.values())
-            devices |= {values["device"] for values in records.values()}
-    parts.append(f"All of it took {seconds / 60:.1f} minutes of work on {', '.join(sorted(devices))}.\n")
+            for values in records.values():
+                spent = times.setdefault(values["device"], [0.0, 0.0])
+                spent[0] += values["seconds"]
+                spent[1] += values.get("train_seconds", 0.0)
+    missing = [name for name, study in STUDIES.items() if not _whole(study, read_records(directory / name))]
+    parts.append("## Time\n")
+    parts += [
+        f"- {device}: {work / 60:.1f} minutes of work, {training / 60:.1f} of them training\n"
+        for device, (work, training) in sorted(times.items())
+    ]
+    if missing:
+        parts.append(f"Not run yet: {', '.join(missing)}.\n")
     return "\n".join(parts)
+
+
+def _whole(study: Study, records: Records) -> bool:
+    """Are all tasks there that the records' own options ask for?"""
+    if not records:
+        return False
+    options = next(iter(records.values()))["options"]
+    return {task.name for task in study.tasks(Options(**options))} <= records.keys()
 
 
 def section(study: Study, records: Records, folder: str) -> str:
@@ -86,11 +117,14 @@ def read_records(directory: Path) -> dict[str, Values]:
     found = {}
     for path in sorted((directory / "records").glob("*.json")):
         try:
-            found[path.stem] = json.loads(path.read_text(encoding="utf-8"))
+            values = json.loads(path.read_text(encoding="utf-8"))
         except (OSError, ValueError) as error:
             raise InputError(
                 f"{path} needs to be a record, but cannot be read ({error}); remove it to run it again"
             ) from None
+        if not isinstance(values, dict) or not {"options", "seconds", "device"} <= values.keys():
+            raise InputError(f"{path} needs to be a record, but is not one; remove it to run it again")
+        found[path.stem] = values
     return found
 
 

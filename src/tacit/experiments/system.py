@@ -6,6 +6,7 @@ import statistics
 from matplotlib.figure import Figure
 
 from tacit.evaluation import predictive_metrics
+from tacit.experiments.published import OPTIMAL_NOTE
 from tacit.experiments.replication import NUM_PAIRS, PAPER_MODEL, QUICK_PAIRS, quick_note
 from tacit.experiments.study import Listener, Options, Records, Table, Task, Values
 from tacit.randomness import generator_for
@@ -43,7 +44,7 @@ class System:
                 [title, PAPER[key], f"{statistics.mean(parts):.4f}", f"{error:.4f}", str(records["optimal"]["pairs"])]
             )
         notes = [
-            "the paper's figures come from a test split of 3,500 pairs, which has a standard error of about 0.002",
+            OPTIMAL_NOTE,
             *quick_note(list(records.values())),
         ]
         return [Table("Optimal values by sampling", ["value", "paper", "ours", "standard error", "pairs"], rows, notes)]

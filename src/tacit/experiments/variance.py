@@ -52,7 +52,7 @@ class Variance:
                     cells.append(f"not reached by {len(steps) - len(reached)} of {len(steps)}")
                     continue
                 cells.append(_with_ratio(reached, base.get(error, [])))
-            paper = "1" if name == "no baseline" else "about 0.5 of the time" if name == "paper's baseline" else "–"
+            paper = "roughly 50% faster" if name == "paper's baseline" else "–"
             rows.append([name, paper, *cells, str(len(values["errors"]))])
         columns = ["gradient", "paper", *(f"steps to {error}" for error in ERRORS), "runs"]
         notes = [

@@ -39,7 +39,7 @@ def bands(
     for axis, (title, lines) in zip(figure.subplots(1, len(panels), squeeze=False)[0], panels.items(), strict=True):
         for (name, values), colour in zip(lines.items(), COLOURS, strict=False):
             matrix = np.asarray(values, dtype=float)
-            mean, deviation = matrix.mean(0), matrix.std(0)
+            mean, deviation = matrix.mean(0), matrix.std(0, ddof=1 if len(matrix) > 1 else 0)
             axis.plot(x, mean, color=colour, label=name)
             axis.fill_between(x, mean - deviation, mean + deviation, color=colour, alpha=0.2, linewidth=0)
         if title in optimal:

@@ -2,8 +2,9 @@
 
 import time
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from itertools import repeat
-from typing import Any, NamedTuple
+from typing import Any
 
 import torch
 from jaxtyping import Float
@@ -11,7 +12,7 @@ from torch import Tensor
 
 from tacit.data import Pairs
 from tacit.data.pairs import covering_batches, epoch_batches
-from tacit.errors import TrainingError
+from tacit.errors import TrainingError, require_whole
 from tacit.randomness import draw_uniforms, generator_for
 from tacit.training.lift import Batch, LiftedGradient, Stack
 from tacit.training.model import LatentGraphModel
@@ -24,11 +25,15 @@ NOTICE_EVERY = 20  # steps between two losses shown
 Monitor = Callable[[Float[Tensor, "replica node node"], Stack], dict[str, list[float]]]
 
 
-class Trace(NamedTuple):
+@dataclass(frozen=True)
+class Trace:
     """Look at the replicas every so many steps, not only after an epoch."""
 
     every: int
     monitor: Monitor
+
+    def __post_init__(self) -> None:
+        require_whole("every", self.every)
 
 
 class Loop:
@@ -145,7 +150,8 @@ class Loop:
         parameters = self.state.averaged()
         self.validation_loss[self.active] = self.validate(parameters)[self.active]
         best = min(self.active, key=lambda r: float(self.validation_loss[r]))
-        self.model.load_state_dict({name: value[best] for name, value in parameters.items()}, strict=False)
+        known = {name: value[best] for name, value in self.state.frozen.items() if name in self.model.state_dict()}
+        self.model.load_state_dict({**known, **{name: value[best] for name, value in parameters.items()}}, strict=False)
         notes = [self.gradient.fallback] if self.gradient.fallback else []
         if interrupted:
             notes.append(
