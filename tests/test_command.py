@@ -300,3 +300,32 @@ def test_help_does_not_import_torch():
     result = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=60)
     assert result.returncode == 0, result.stderr
     assert "--seed" in result.stdout
+
+
+def test_reproduce_names_its_studies_and_runs_one(tmp_path, capsys):
+    assert call("reproduce", "--list") == 0
+    listed = capsys.readouterr().out
+    assert all(name in listed for name in ("losses", "perturbed", "generic-gnn", "counterexample"))
+    out = tmp_path / "results"
+    assert call("reproduce", "counterexample", "--out", out) == 0
+    shown = capsys.readouterr().out
+    assert "| point MAE | flat above 1/2 | every theta from 0.51 to 1.00 |" in shown
+    assert call("reproduce", "counterexample", "--out", out, "--json") == 0
+    assert json.loads(capsys.readouterr().out)["page"] == str(out / "counterexample" / "table.md")
+    assert (out / "counterexample" / "curves.png").is_file()
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["reproduce", "losse"], "NAME needs a study, got 'losse'; did you mean 'losses'?"),
+        (["reproduce"], "NAME needs a study; --list names them"),
+        (["reproduce", "counterexample", "--seeds", "0"], "seeds"),
+        (["reproduce", "counterexample", "--out", "/dev/null/x"], "out needs a directory that can be made"),
+    ],
+)
+def test_wrong_calls_of_reproduce(arguments, message, capsys):
+    assert call(*arguments) == 2
+    error = capsys.readouterr().err.strip().splitlines()[-1]
+    assert error.startswith("tacit: ")
+    assert message in error

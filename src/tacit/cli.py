@@ -130,7 +130,9 @@ def reproduce(
             for study in STUDIES.values():
                 print(f"{study.name:16}{study.title}")
             return
-        names = list(STUDIES) if name == "all" else [name or ""]
+        if name is None:
+            raise InputError("NAME needs a study; --list names them")
+        names = list(STUDIES) if name == "all" else [name]
         for one in names:
             if one not in STUDIES:
                 raise InputError(f"NAME needs a study, got '{one}'{did_you_mean(one, [*STUDIES, 'all'])}")
