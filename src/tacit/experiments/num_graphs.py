@@ -53,6 +53,7 @@ class NumGraphs:
                 "runs",
             ]
             notes = [
+                "the paper says of the losses that 16 or more graphs are equivalent; the error on theta falls further",
                 f"at most {MOST_RUNS} runs each: 64 graphs for each of 128 pairs are slow, and runs hardly differ",
                 *quick_note(list(records.values())),
             ]
