@@ -1,6 +1,7 @@
 """Shapes and types are enforced in every test; the global random generator must stay untouched."""
 
 import os
+import signal
 
 import jaxtyping
 from jaxtyping import install_import_hook
@@ -11,6 +12,9 @@ if os.environ.get("TACIT_TYPECHECK", "1") == "1":
 import pytest
 import torch
 
+# A job in the background is started with Ctrl-C ignored, and hands that on; the tests of Ctrl-C need it as on a terminal.
+if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
+    signal.signal(signal.SIGINT, signal.default_int_handler)
 torch.set_num_threads(1)  # the tensors are tiny: threads would only wait for each other
 
 
