@@ -12,7 +12,7 @@ if os.environ.get("TACIT_TYPECHECK", "1") == "1":
 import pytest
 import torch
 
-# A job in the background is started with Ctrl-C ignored, and hands that on; the tests of Ctrl-C need it as on a terminal.
+# A background job starts with Ctrl-C ignored and hands that on; the tests of Ctrl-C want it as on a terminal.
 if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
     signal.signal(signal.SIGINT, signal.default_int_handler)
 torch.set_num_threads(1)  # the tensors are tiny: threads would only wait for each other
