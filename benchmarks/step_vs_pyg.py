@@ -71,13 +71,13 @@ class TacitStep:
     def gradient(self, pairs: Pairs, rows: Tensor, uniforms: Uniforms) -> Tensor:
         """Return the gradients for the edge logits and, if trained, psi, in one row."""
         batch = pairs.inputs[rows], pairs.targets[rows], uniforms
-        self.grads, _ = self.lifted(self.state.parameters, self.state.frozen, [batch], [0])
+        self.grads = self.lifted(self.state.parameters, self.state.frozen, [batch], [0]).gradients
         return torch.cat([value[0].flatten() for value in self.grads.values()])
 
     def __call__(self, pairs: Pairs, rows: Tensor, shape: tuple[int, ...], generator: Generator) -> None:
         """Draw, gather, differentiate, update."""
         batch = pairs.inputs[rows], pairs.targets[rows], draw_uniforms(*shape, generator=generator)
-        self.grads, _ = self.lifted(self.state.parameters, self.state.frozen, [batch], [0])
+        self.grads = self.lifted(self.state.parameters, self.state.frozen, [batch], [0]).gradients
         self.state.update(self.grads, RATE, SETTINGS, averaging=True)
 
 
