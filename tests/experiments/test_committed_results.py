@@ -20,6 +20,6 @@ def test_every_study_is_whole_and_full_size(name):
     options = [values["options"] for values in records.values()]
     assert not any(one["quick"] for one in options)
     assert {one["seeds"] for one in options} == {8}
-    assert {task.name for task in STUDIES[name].tasks(runner.Options())} == set(records)
+    assert {task.name for task in STUDIES[name].tasks()} == set(records)
     for figure in STUDIES[name].figures(records):
         assert (RESULTS / name / f"{figure}.png").is_file()

@@ -4,7 +4,7 @@ import numpy as np
 import torch
 from matplotlib.figure import Figure
 
-from tacit.experiments.study import Listener, Options, Records, Table, Task, Values
+from tacit.experiments.study import Listener, Options, Records, Study, Table, Task, Values
 from tacit.losses import MMD, EnergyScore
 from tacit.report.drawing import COLOURS
 
@@ -13,15 +13,14 @@ OUTPUTS = (0.0, 1.0)  # f(x, 0) and f(x, 1)
 GRID = [k / 100 for k in range(101)]
 
 
-class Counterexample:
+class Counterexample(Study):
     """The paper's appendix on point losses, as a curve."""
 
     name = "counterexample"
     title = "One edge with theta* = 0.75, f(x, 1) = 1 > f(x, 0) = 0: each loss as a function of theta, by enumeration."
 
-    def tasks(self, options: Options) -> list[Task]:
+    def tasks(self) -> list[Task]:
         """A sum over two graphs."""
-        del options
         return [Task("curves", _work)]
 
     def tables(self, records: Records) -> list[Table]:

@@ -5,7 +5,7 @@ from matplotlib.figure import Figure
 
 from tacit.config import ModelConfig
 from tacit.experiments.replication import describe, mean_and_deviation, paper_pairs, quick_note, train
-from tacit.experiments.study import Listener, Options, Records, Table, Task, Values, Work
+from tacit.experiments.study import Listener, Options, Records, Study, Table, Task, Values, Work
 from tacit.predictors import ConvolutionStack
 from tacit.randomness import generator_for
 from tacit.report.drawing import heatmap_pair
@@ -31,7 +31,7 @@ SETTINGS = FitSettings(epochs=10, schedule=CosineDecay(0.05), predictor_rate=0.2
 CONVERGED_MSE, CONVERGED_ERROR = 0.19, 0.11
 
 
-class GenericGNN:
+class GenericGNN(Study):
     """Eleven stacks of convolutions."""
 
     name = "generic-gnn"
@@ -40,9 +40,8 @@ class GenericGNN:
         "diagonal of theta cannot be learned."
     )
 
-    def tasks(self, options: Options) -> list[Task]:
+    def tasks(self) -> list[Task]:
         """One per list of widths."""
-        del options
         return [Task(_slug(widths), _work(widths)) for widths in PAPER]
 
     def tables(self, records: Records) -> list[Table]:

@@ -3,9 +3,8 @@
 import itertools
 
 import torch
-from matplotlib.figure import Figure
 
-from tacit.experiments.study import Listener, Options, Records, Table, Task, Values, Work
+from tacit.experiments.study import Listener, Options, Records, Study, Table, Task, Values, Work
 from tacit.randomness import generator_for
 
 SIZES = (2, 3, 4, 5, 6, 8)
@@ -13,7 +12,7 @@ INPUTS = 2_000
 INTEGER_RANGE = 20  # integers from -20 to 20: inputs that often lie on a hyperplane
 
 
-class Injectivity:
+class Injectivity(Study):
     """The lemma of the paper's appendix, checked numerically."""
 
     name = "injectivity"
@@ -22,9 +21,8 @@ class Injectivity:
         "(the paper's lemma); rows of A x, and tanh of them, then are too."
     )
 
-    def tasks(self, options: Options) -> list[Task]:
+    def tasks(self) -> list[Task]:
         """One per number of nodes."""
-        del options
         return [Task(f"nodes-{size}", _work(size)) for size in SIZES]
 
     def tables(self, records: Records) -> list[Table]:
@@ -51,11 +49,6 @@ class Injectivity:
         ]
         notes = [f"integer x: uniform from -{INTEGER_RANGE} to {INTEGER_RANGE}, where the hyperplanes are often hit"]
         return [Table("Injectivity of one layer", columns, rows, notes)]
-
-    def figures(self, records: Records) -> dict[str, Figure]:
-        """Nothing to draw."""
-        del records
-        return {}
 
 
 def injective(inputs: torch.Tensor) -> torch.Tensor:

@@ -4,7 +4,7 @@ from matplotlib.figure import Figure
 
 from tacit.config import ModelConfig
 from tacit.experiments.replication import column, describe, mean_and_deviation, paper_pairs, quick_note, train
-from tacit.experiments.study import Listener, Options, Records, Table, Task, Values
+from tacit.experiments.study import Listener, Options, Records, Study, Table, Task, Values
 from tacit.report.drawing import heatmap_pair
 from tacit.systems import CommunitySystem, community_edge_probs
 from tacit.training import CosineDecay, FitSettings
@@ -15,15 +15,14 @@ MODEL = ModelConfig(loss="mmd", num_graphs=32, share_graphs=True)
 SETTINGS = FitSettings(epochs=5, schedule=CosineDecay(0.1))
 
 
-class LargerGraph:
+class LargerGraph(Study):
     """120 nodes."""
 
     name = "larger-graph"
     title = "20 communities, 120 nodes, 35,000 pairs, psi known, MMD at node scope."
 
-    def tasks(self, options: Options) -> list[Task]:
+    def tasks(self) -> list[Task]:
         """One training."""
-        del options
         return [Task("run", _work)]
 
     def tables(self, records: Records) -> list[Table]:

@@ -13,20 +13,19 @@ from tacit.experiments.replication import (
     quick_note,
     train,
 )
-from tacit.experiments.study import Listener, Options, Records, Table, Task, Values
+from tacit.experiments.study import Listener, Options, Records, Study, Table, Task, Values
 from tacit.report.drawing import heatmap_pair
 from tacit.systems import CommunitySystem, community_edge_probs
 
 
-class LearnedGraph:
+class LearnedGraph(Study):
     """Learned probabilities and their errors."""
 
     name = "learned-graph"
     title = "theta and psi learned together with the paper's settings: the run that validation keeps."
 
-    def tasks(self, options: Options) -> list[Task]:
+    def tasks(self) -> list[Task]:
         """All runs at once."""
-        del options
         return [Task("runs", _work)]
 
     def tables(self, records: Records) -> list[Table]:

@@ -4,7 +4,6 @@ import warnings
 from typing import Any
 
 import torch
-from matplotlib.figure import Figure
 
 from tacit.config import ModelConfig
 from tacit.experiments.published import LOSS_METRICS as METRICS
@@ -21,7 +20,7 @@ from tacit.experiments.replication import (
     quick_note,
     train,
 )
-from tacit.experiments.study import Listener, Options, Records, Table, Task, Values, Work
+from tacit.experiments.study import Listener, Options, Records, Study, Table, Task, Values, Work
 from tacit.systems import CommunitySystem
 from tacit.training import CosineDecay, FitSettings
 
@@ -38,15 +37,14 @@ ELBO_SDS = (0.001, 0.005, 0.01, 0.05, 0.1, 0.5)
 SIGNIFICANT = 0.01
 
 
-class Losses:
+class Losses(Study):
     """Table of losses, psi trained and psi known."""
 
     name = "losses"
     title = "What each loss learns on the 12-node system (the paper's main table)."
 
-    def tasks(self, options: Options) -> list[Task]:
+    def tasks(self) -> list[Task]:
         """One per row and kind of psi."""
-        del options
         return [Task(f"{psi}-{row}", _row(row, psi)) for psi in ("learned", "known") for row in (*PAPER, "ours")]
 
     def tables(self, records: Records) -> list[Table]:
@@ -58,11 +56,6 @@ class Losses:
             if rows:
                 found.append(_table(title, rows, psi))
         return found
-
-    def figures(self, records: Records) -> dict[str, Figure]:
-        """Nothing to draw."""
-        del records
-        return {}
 
 
 def _row(row: str, psi: str) -> Work:

@@ -12,7 +12,7 @@ from tacit.experiments.replication import (
     rounded,
     train,
 )
-from tacit.experiments.study import Listener, Options, Records, Table, Task, Values
+from tacit.experiments.study import Listener, Options, Records, Study, Table, Task, Values
 from tacit.graph import BernoulliGraph
 from tacit.report.drawing import heatmap_pair
 from tacit.systems import CommunitySystem, community_edge_probs
@@ -39,15 +39,14 @@ def masks() -> dict[str, torch.Tensor]:
     }
 
 
-class Misconfigured:
+class Misconfigured(Study):
     """The paper's three claims on a misconfigured distribution, as numbers."""
 
     name = "misconfigured"
     title = "psi true, the 14 true entries that touch nodes 2 and 3 held at 0.25 instead of 0.75, the rest learned."
 
-    def tasks(self, options: Options) -> list[Task]:
+    def tasks(self) -> list[Task]:
         """All runs at once."""
-        del options
         return [Task("runs", _work)]
 
     def tables(self, records: Records) -> list[Table]:

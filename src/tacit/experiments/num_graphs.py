@@ -1,7 +1,5 @@
 """How many graphs per pair? Final losses and errors for 2 to 64."""
 
-from matplotlib.figure import Figure
-
 from tacit.config import ModelConfig
 from tacit.experiments.replication import (
     PAPER_SETTINGS,
@@ -12,7 +10,7 @@ from tacit.experiments.replication import (
     quick_note,
     train,
 )
-from tacit.experiments.study import Listener, Options, Records, Table, Task, Values, Work
+from tacit.experiments.study import Listener, Options, Records, Study, Table, Task, Values, Work
 from tacit.systems import CommunitySystem
 
 NUMBERS = (2, 4, 8, 16, 32, 64)
@@ -20,15 +18,14 @@ LOSSES = ("mmd", "energy")
 MOST_RUNS = 3  # 64 graphs for each of 128 pairs are slow, and runs hardly differ
 
 
-class NumGraphs:
+class NumGraphs(Study):
     """Numbers of graphs per pair."""
 
     name = "num-graphs"
     title = "psi known, graphs drawn for each pair by itself, joint scope: what more graphs change."
 
-    def tasks(self, options: Options) -> list[Task]:
+    def tasks(self) -> list[Task]:
         """One per loss and number."""
-        del options
         return [Task(f"{loss}-{number:02}", _work(loss, number)) for loss in LOSSES for number in NUMBERS]
 
     def tables(self, records: Records) -> list[Table]:
@@ -60,11 +57,6 @@ class NumGraphs:
             if rows:
                 found.append(Table(f"Loss {loss}", columns, rows, notes))
         return found
-
-    def figures(self, records: Records) -> dict[str, Figure]:
-        """Nothing to draw."""
-        del records
-        return {}
 
 
 def _work(loss: str, number: int) -> Work:

@@ -12,7 +12,7 @@ from tacit.experiments.replication import (
     quick_note,
     train,
 )
-from tacit.experiments.study import Listener, Options, Records, Table, Task, Values, Work
+from tacit.experiments.study import Listener, Options, Records, Study, Table, Task, Values, Work
 from tacit.randomness import generator_for
 from tacit.report.drawing import heatmap_pair
 from tacit.systems import CommunitySystem, community_edge_probs
@@ -27,15 +27,14 @@ PAPER = {
 }
 
 
-class Perturbed:
+class Perturbed(Study):
     """Table of perturbed predictors."""
 
     name = "perturbed"
     title = "psi fixed at (1 + delta) psi*, delta uniform up to a largest perturbation, a new one for each run."
 
-    def tasks(self, options: Options) -> list[Task]:
+    def tasks(self) -> list[Task]:
         """One per size of the perturbation; the runs are replicas with a psi of their own."""
-        del options
         return [Task(f"up-to-{size}", _work(size)) for size in PAPER]
 
     def tables(self, records: Records) -> list[Table]:

@@ -21,7 +21,7 @@ def run_study(name: str, directory: Path, options: Options, *, jobs: int = 1, li
     """Do what is not done yet of one study, draw it, and return the page."""
     listener = listener or Listener()
     require_startable([name], directory, options, jobs)
-    tasks = [task.name for task in STUDIES[name].tasks(options)]
+    tasks = [task.name for task in STUDIES[name].tasks()]
     missing = [task for task in tasks if not _record_path(directory / name, task).exists()]
     if jobs > 1 and len(missing) > 1:
         listener.stage(f"{name}: {len(missing)} tasks, {jobs} at a time")
@@ -45,7 +45,7 @@ def require_startable(names: list[str], directory: Path, options: Options, jobs:
     if not os.access(directory, os.W_OK):
         raise InputError(f"out needs a directory that can be written to, got {directory}; choose another --out")
     for name in names:
-        _require_same_options(directory / name, [task.name for task in STUDIES[name].tasks(options)], options)
+        _require_same_options(directory / name, [task.name for task in STUDIES[name].tasks()], options)
 
 
 def draw_study(name: str, directory: Path) -> Path:
@@ -94,11 +94,8 @@ def results_page(directory: Path) -> str:
 
 
 def _whole(study: Study, records: Records) -> bool:
-    """Are all tasks there that the records' own options ask for?"""
-    if not records:
-        return False
-    options = next(iter(records.values()))["options"]
-    return {task.name for task in study.tasks(Options(**options))} <= records.keys()
+    """Are the records of all its tasks there?"""
+    return {task.name for task in study.tasks()} <= records.keys()
 
 
 def section(study: Study, records: Records, folder: str) -> str:
@@ -131,7 +128,7 @@ def read_records(directory: Path) -> dict[str, Values]:
 def _do(study: str, task: str, directory: Path, options: Options, listener: Listener | None) -> None:
     """Run one task and write its record: aside first, so that a half-written one never has the name."""
     start = time.perf_counter()
-    work = next(one for one in STUDIES[study].tasks(options) if one.name == task)
+    work = next(one for one in STUDIES[study].tasks() if one.name == task)
     values = work.run(options, listener or Listener())
     record = {
         **values,

@@ -1,8 +1,9 @@
 """What a study is: tasks that make records, and tables and figures that are drawn from the records alone."""
 
+from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, Protocol, runtime_checkable
+from typing import Any, ClassVar
 
 import torch
 from matplotlib.figure import Figure
@@ -64,24 +65,24 @@ class Table:
         return "\n".join(lines) + "\n"
 
 
-@runtime_checkable
-class Study(Protocol):
+class Study(ABC):
     """One table or figure of the paper."""
 
-    name: str
-    title: str
+    name: ClassVar[str]
+    title: ClassVar[str]
 
-    def tasks(self, options: Options) -> list[Task]:
+    @abstractmethod
+    def tasks(self) -> list[Task]:
         """Return the independent pieces of work."""
-        ...
 
+    @abstractmethod
     def tables(self, records: Records) -> list[Table]:
         """Return the tables, each with the paper's value, ours, deviation and number of runs."""
-        ...
 
     def figures(self, records: Records) -> dict[str, Figure]:
-        """Return the figures by name."""
-        ...
+        """Return the figures by name; most studies have some."""
+        del records
+        return {}
 
 
 def _line(cells: Sequence[str]) -> str:

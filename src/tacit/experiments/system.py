@@ -8,7 +8,7 @@ from matplotlib.figure import Figure
 from tacit.evaluation import predictive_metrics
 from tacit.experiments.published import OPTIMAL_NOTE
 from tacit.experiments.replication import NUM_PAIRS, PAPER_MODEL, QUICK_PAIRS, quick_note
-from tacit.experiments.study import Listener, Options, Records, Table, Task, Values
+from tacit.experiments.study import Listener, Options, Records, Study, Table, Task, Values
 from tacit.randomness import generator_for
 from tacit.report.figures import PROBABILITY_COLOURS
 from tacit.systems import CommunitySystem, community_edge_probs
@@ -21,15 +21,14 @@ PLACES = ((0.0, 0.0), (1.0, 0.0), (2.0, 0.0), (0.5, 0.87), (1.5, 0.87), (1.0, 1.
 PARTS = 10  # the pairs are cut into so many parts for a standard error
 
 
-class System:
+class System(Study):
     """The system and its optimal values."""
 
     name = "system"
     title = "Communities of six nodes; both directions of every edge drawn, and every self-loop, have theta* = 0.75."
 
-    def tasks(self, options: Options) -> list[Task]:
+    def tasks(self) -> list[Task]:
         """Sampling alone: nothing is trained."""
-        del options
         return [Task("optimal", _work)]
 
     def tables(self, records: Records) -> list[Table]:

@@ -18,7 +18,7 @@ from tacit.experiments.replication import (
     quick_note,
     train,
 )
-from tacit.experiments.study import Listener, Options, Records, Table, Task, Values, Work
+from tacit.experiments.study import Listener, Options, Records, Study, Table, Task, Values, Work
 from tacit.randomness import generator_for
 from tacit.report.drawing import bands
 from tacit.systems import CommunitySystem, community_edge_probs
@@ -33,15 +33,14 @@ METRICS = {"distribution_loss": "distribution loss", "edge_prob_mae": "MAE on th
 SHOWN_PAIRS, SHOWN_GRAPHS = 500, 200  # for the curve of the MSE; the table has all test pairs and 1,000 graphs
 
 
-class Validation:
+class Validation(Study):
     """Three losses during training in four settings."""
 
     name = "validation"
     title = "Distribution loss, error on theta and point error during training on MMD (the paper's first results)."
 
-    def tasks(self, options: Options) -> list[Task]:
+    def tasks(self) -> list[Task]:
         """One per setting, and the optimal values."""
-        del options
         return [Task("optimal", _optimal), *(Task(_slug(name), _work(*SETTINGS[name])) for name in SETTINGS)]
 
     def tables(self, records: Records) -> list[Table]:

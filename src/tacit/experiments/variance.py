@@ -6,7 +6,7 @@ from matplotlib.figure import Figure
 
 from tacit.config import ModelConfig
 from tacit.experiments.replication import PAPER_MODEL, paper_pairs, quick_note, train
-from tacit.experiments.study import Listener, Options, Records, Table, Task, Values, Work
+from tacit.experiments.study import Listener, Options, Records, Study, Table, Task, Values, Work
 from tacit.report.drawing import bands
 from tacit.systems import CommunitySystem
 
@@ -22,15 +22,14 @@ WAYS = {
 }
 
 
-class Variance:
+class Variance(Study):
     """Steps to a given error."""
 
     name = "variance"
     title = "Steps until the mean absolute error on theta falls below a value, psi known, the paper's schedule."
 
-    def tasks(self, options: Options) -> list[Task]:
+    def tasks(self) -> list[Task]:
         """One per way of estimating the gradient."""
-        del options
         return [Task(_slug(name), _work(config)) for name, config in WAYS.items()]
 
     def tables(self, records: Records) -> list[Table]:
