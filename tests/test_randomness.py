@@ -2,7 +2,7 @@ import pytest
 import torch
 
 import tacit.randomness
-from tacit.randomness import draw_uniforms, generator_for
+from tacit.randomness import UniformStream, draw_uniforms, generator_for
 
 
 @pytest.mark.parametrize("dtype", [torch.float32, torch.float64])
@@ -43,3 +43,19 @@ def test_purposes_and_seeds_are_independent_streams():
     streams = [draw_uniforms(64, generator=generator_for(s, p)) for s in (0, 1, 10) for p in ("batches", "graphs")]
     assert len({tuple(stream.tolist()) for stream in streams}) == 6
     assert torch.equal(streams[0], draw_uniforms(64, generator=generator_for(0, "batches")))
+
+
+def test_a_stream_gives_what_single_draws_give():
+    stream = UniformStream((4, 5), generator_for(0, "test"), torch.float64)
+    alone = generator_for(0, "test")
+    for _ in range(3):
+        assert torch.equal(stream.draw(), draw_uniforms(4, 5, generator=alone, dtype=torch.float64))
+
+
+def test_a_stream_drawn_ahead_is_uniform_and_never_repeats():
+    stream = UniformStream((4, 50), generator_for(0, "test"), torch.float64)
+    stream._ahead = 64  # as on a GPU
+    drawn = torch.stack([stream.draw() for _ in range(128)])
+    assert drawn.flatten().unique().numel() > 0.99 * drawn.numel()
+    counts = torch.histc(drawn.float(), 16, 0, 1)
+    assert ((counts - counts.mean()).square().sum() / counts.mean()) < 50  # chi-squared, 15 degrees: p = 1e-5

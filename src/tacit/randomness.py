@@ -3,8 +3,11 @@
 import hashlib
 
 import torch
-from jaxtyping import Float
+from jaxtyping import Float, UInt8
 from torch import Generator, Tensor
+
+MOST_STEPS_AHEAD = 64
+MOST_BYTES_AHEAD = 2**25  # of one replica
 
 
 def generator_for(seed: int, purpose: str, device: torch.device | str = "cpu") -> Generator:
@@ -29,10 +32,44 @@ def draw_uniforms(*shape: int, generator: Generator, dtype: torch.dtype = torch.
     >>> draw_uniforms(2, 3, generator=generator_for(0, "doc")).shape
     torch.Size([2, 3])
     """
-    bytes_ = _random_words(torch.Size(shape).numel(), torch.uint8, generator).view(shape)
-    words = _random_words(torch.Size(shape[1:]).numel(), torch.int16, generator).view(shape[1:])
-    fraction = ((words >> 1).to(dtype) + (2**14 + 0.5)) / 2**15
-    return bytes_.to(dtype).add_(fraction).mul_(1 / 2**8)
+    return uniforms_from(*_random_bits(torch.Size(shape), 1, generator, dtype))[0]
+
+
+def uniforms_from(bytes_: UInt8[Tensor, "..."], fraction: Float[Tensor, "..."]) -> Float[Tensor, "..."]:
+    """Put the eight bits and the fraction of each number together."""
+    return bytes_.to(fraction.dtype).add_(fraction).mul_(1 / 2**8)
+
+
+class UniformStream:
+    """The bits of :func:`draw_uniforms` for one step after another.
+
+    On a GPU, where every draw is a launch that takes longer than its work, those of many steps are drawn at once; how
+    many depends on the shape alone, so that a stream is the same whoever else is drawing.
+    """
+
+    def __init__(self, shape: tuple[int, ...], generator: Generator, dtype: torch.dtype = torch.float32) -> None:
+        self.shape, self.generator, self.dtype = torch.Size(shape), generator, dtype
+        on_gpu = generator.device.type == "cuda"
+        self._ahead = min(MOST_STEPS_AHEAD, max(1, MOST_BYTES_AHEAD // self.shape.numel())) if on_gpu else 1
+        self._waiting: list[tuple[Tensor, Tensor]] = []
+
+    def bits(self) -> tuple[UInt8[Tensor, "..."], Float[Tensor, "..."]]:
+        """Return the bits of the next step, for :func:`uniforms_from`."""
+        if not self._waiting:
+            drawn = _random_bits(self.shape, self._ahead, self.generator, self.dtype)
+            self._waiting = list(zip(*(part.unbind() for part in drawn), strict=True))[::-1]
+        return self._waiting.pop()
+
+    def draw(self) -> Float[Tensor, "..."]:
+        """Return the uniforms of the next step."""
+        return uniforms_from(*self.bits())
+
+
+def _random_bits(shape: torch.Size, steps: int, generator: Generator, dtype: torch.dtype) -> tuple[Tensor, Tensor]:
+    """Return bytes (step, *shape) and fractions (step, 1, *shape[1:])."""
+    bytes_ = _random_words(steps * shape.numel(), torch.uint8, generator).view(steps, *shape)
+    words = _random_words(steps * shape[1:].numel(), torch.int16, generator).view(steps, 1, *shape[1:])
+    return bytes_, ((words >> 1).to(dtype) + (2**14 + 0.5)) / 2**15
 
 
 def _random_words(count: int, dtype: torch.dtype, generator: Generator) -> Tensor:

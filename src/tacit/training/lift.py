@@ -22,6 +22,13 @@ LiftName = Literal["auto", "loop", "vmap"]
 Stack = dict[str, Tensor]  # by name, with a leading replica axis
 Batch = tuple[Tensor, ...]  # of one replica: inputs, targets, uniforms, and which targets are observed if not all
 
+
+class Together(NamedTuple):
+    """The batches of all replicas, each part stacked: what one lifted program takes."""
+
+    parts: tuple[Tensor, ...]
+
+
 NOT_LIFTED = "the predictor cannot be lifted by vmap, so replicas are trained in turn, slower on a GPU"
 NO_COMPILER = "torch.compile is not usable here, so training runs eagerly, several times slower; g++ would help"
 
@@ -54,31 +61,35 @@ class LiftedGradient:
         self._pending = compile
         self._options = _compiler_options(model)
 
-    def __call__(self, parameters: Stack, frozen: Stack, batches: Iterable[Batch], running: Sequence[int]) -> Outcome:
+    def __call__(
+        self, parameters: Stack, frozen: Stack, batches: Iterable[Batch] | Together, running: Sequence[int]
+    ) -> Outcome:
         """Return what a step gives for the ``running`` replicas; zero elsewhere.
 
         ``batches`` may be made on the way: a loop asks for the next one when it has used the last.
         """
         stacks = [parameters[name] for name in self._names] + [frozen[name] for name in self._frozen]
-        if self._untried:
-            batches = list(batches)
+        if self.lifted and not isinstance(batches, Together):
+            batches = Together(tuple(torch.stack(parts) for parts in zip(*batches, strict=True)))
+        if self._untried and isinstance(batches, Together):
             self._try_to_lift(stacks, batches)
-        if self.lifted:
-            outputs = self._call(*stacks, *(torch.stack(parts) for parts in zip(*batches, strict=True)))
+        if self.lifted and isinstance(batches, Together):
+            outputs = self._call(*stacks, *batches.parts)
         else:
+            each = zip(*batches.parts, strict=True) if isinstance(batches, Together) else batches
             results = [
-                self._call(*(value[r] for value in stacks), *batch) for r, batch in zip(running, batches, strict=True)
+                self._call(*(value[r] for value in stacks), *batch) for r, batch in zip(running, each, strict=True)
             ]
             outputs = tuple(_spread(values, running, len(stacks[0])) for values in zip(*results, strict=True))
         gradients = dict(zip(self._names, outputs, strict=False))
         losses, weights, *carried = outputs[len(self._names) :]
         return Outcome(gradients, losses, weights, dict(zip(self._carried, carried, strict=True)))
 
-    def _try_to_lift(self, stacks: list[Tensor], batches: list[Batch]) -> None:
+    def _try_to_lift(self, stacks: list[Tensor], batches: Together) -> None:
         """Lift the step by ``vmap``; a predictor that cannot be lifted is looped, with the same results."""
         self._untried = False
         try:
-            vmap(self._flat)(*stacks, *(torch.stack(parts) for parts in zip(*batches, strict=True)))
+            vmap(self._flat)(*stacks, *batches.parts)
             self._run = vmap(self._flat)
         except Exception as error:  # if the fault is the predictor's own, the loop below raises it again
             self.lifted = False

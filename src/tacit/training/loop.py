@@ -1,20 +1,20 @@
 """The training loop: steps, validation, the dropping of bad replicas, and the choice at the end."""
 
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from itertools import repeat
 from typing import Any
 
 import torch
-from jaxtyping import Float
+from jaxtyping import Float, Int
 from torch import Tensor
 
 from tacit.data import Pairs
 from tacit.data.pairs import covering_batches, epoch_batches
 from tacit.errors import TrainingError, require_whole
-from tacit.randomness import draw_uniforms, generator_for
-from tacit.training.lift import Batch, LiftedGradient, Stack
+from tacit.randomness import UniformStream, generator_for, uniforms_from
+from tacit.training.lift import Batch, LiftedGradient, Stack, Together
 from tacit.training.model import LatentGraphModel
 from tacit.training.result import Epoch, FitResult, Progress, Replica
 from tacit.training.settings import FitSettings
@@ -55,12 +55,12 @@ class Loop:
         self.batch_size = min(settings.batch_size, len(train))
         self.steps_per_epoch = len(train) // self.batch_size
         self.orders = [generator_for(seed, "batches", device) for seed in seeds]
-        self.graph_draws = [generator_for(seed, "graphs", device) for seed in seeds]
+        self.draws = [self._stream(generator_for(seed, "graphs", device)) for seed in seeds]
         self.active = list(range(len(seeds)))
         self.dropped: dict[int, int] = {}
         self.history: list[Epoch] = []
         self.traced: list[dict[str, Any]] = []
-        self.validation_loss = torch.full((len(seeds),), torch.inf)
+        self.validation_loss = torch.full((len(seeds),), torch.inf, dtype=train.inputs.dtype)
         self.steps_done = 0
         self.seconds = 0.0
 
@@ -106,16 +106,13 @@ class Loop:
         settings, steps, running = self.settings, self.steps_per_epoch, self.running
         total_steps = steps * settings.epochs
         averaging_from = round((1 - settings.average_fraction) * total_steps)
-        orders = [epoch_batches(len(self.train), self.batch_size, self.orders[r]) for r in running]
+        orders = torch.stack([epoch_batches(len(self.train), self.batch_size, self.orders[r]) for r in running], 1)
         last = min(loss for loss in self.history[-1].train_loss if loss is not None) if self.history else None
         losses = []
         for step in range(steps):
             if on_progress is not None:
                 on_progress(Progress(epoch, settings.epochs, self.steps_done, total_steps, last))
-            batches = (
-                _batch(self.train, orders[position][step], self._draw(self.graph_draws[r]))
-                for position, r in enumerate(running)
-            )
+            batches = self._batches(orders[step], running)
             self._tell_progress(self.steps_done / total_steps)
             outcome = self.gradient(self.state.parameters, self.state.frozen, batches, running)
             rate = settings.schedule(epoch + step / steps, settings.epochs)
@@ -134,14 +131,18 @@ class Loop:
 
     def validate(self, parameters: Stack) -> Float[Tensor, " replica"]:
         """Return the validation loss of each replica, all of them under the same random graphs."""
-        draws = generator_for(0, "validation", self.train.inputs.device)
-        running, total, count = self.running, torch.zeros(len(self.seeds)), torch.zeros(len(self.seeds))
+        device = self.train.inputs.device
+        draws, running = self._stream(generator_for(0, "validation", device)), self.running
+        total, count = (torch.zeros(len(self.seeds), device=device, dtype=self.train.inputs.dtype) for _ in range(2))
         for index, new in covering_batches(len(self.validation), self.batch_size):
-            batch = _batch(self.validation, index.to(self.train.inputs.device), self._draw(draws))
-            outcome = self.gradient(parameters, self.state.frozen, repeat(batch, len(running)), running)
-            total += outcome.losses[:, :new].sum(1).cpu()
-            count += outcome.weights[:, :new].sum(1).cpu()
-        mean = total / count.clamp_min(TINY)
+            batch = _batch(self.validation, index.to(device), draws.draw())
+            batches: Iterable[Batch] | Together = repeat(batch, len(running))
+            if self.gradient.lifted:
+                batches = Together(tuple(part.expand(len(running), *part.shape) for part in batch))
+            outcome = self.gradient(parameters, self.state.frozen, batches, running)
+            total += outcome.losses[:, :new].sum(1)
+            count += outcome.weights[:, :new].sum(1)
+        mean = (total / count.clamp_min(TINY)).cpu()
         self._require_finite(mean[None], f"the validation loss became {{value}} after {self.steps_done} steps")
         return mean
 
@@ -173,9 +174,15 @@ class Loop:
             self.traced,
         )
 
-    def _draw(self, generator: torch.Generator) -> Tensor:
-        shape = self.model.uniforms_shape(self.batch_size)
-        return draw_uniforms(*shape, generator=generator, dtype=self.train.inputs.dtype)
+    def _stream(self, generator: torch.Generator) -> UniformStream:
+        return UniformStream(self.model.uniforms_shape(self.batch_size), generator, self.train.inputs.dtype)
+
+    def _batches(self, rows: Int[Tensor, "replica batch"], running: Sequence[int]) -> Iterable[Batch] | Together:
+        """Return what the replicas train on: one after another where they are looped over, else all at once."""
+        if not self.gradient.lifted:
+            return (_batch(self.train, own, self.draws[r].draw()) for own, r in zip(rows, running, strict=True))
+        bits = zip(*(self.draws[r].bits() for r in running), strict=True)
+        return Together(_batch(self.train, rows, uniforms_from(*(torch.stack(part) for part in bits))))
 
     def _tell_progress(self, done: float) -> None:
         """Let an estimator with a schedule know how much of the training is done."""
