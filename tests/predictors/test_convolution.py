@@ -51,3 +51,17 @@ def test_bad_widths(unchecked):
     for widths in ([4], [4, 0, 1], [4, 2.5, 1]):
         with pytest.raises(InputError, match="widths needs at least two positive whole numbers, got"):
             ConvolutionStack(widths)
+
+
+def test_a_linear_output_is_what_the_tanh_is_taken_of(rng):
+    bounded = ConvolutionStack.random([3, 5, 2], generator=rng)
+    linear = ConvolutionStack([3, 5, 2], output="linear")
+    linear.load_state_dict(bounded.state_dict())
+    inputs, graphs = torch.randn(2, 4, 3, generator=rng), torch.ones(1, 1, 4, 4)
+    assert torch.equal(linear(inputs, graphs).tanh(), bounded(inputs, graphs))
+    assert linear(inputs, graphs).abs().max() > 1
+
+
+def test_an_unknown_output(unchecked):
+    with pytest.raises(InputError, match="output needs one of tanh, linear, got 'none'; use 'linear'"):
+        ConvolutionStack([3, 1], output="none")

@@ -2,7 +2,7 @@ r"""Stacks of graph convolutions (Morris et al. 2019), dense: a general predicto
 
 $$h^{(l+1)}_i = \sigma\Big( W_l\, h^{(l)}_i + V_l \sum_j A_{ij}\, h^{(l)}_j + b_l \Big)$$
 
-ReLU or tanh between the layers, tanh on the output. With ``self_loops`` the diagonal of the graph is taken as 1
+ReLU or tanh between the layers; on the output tanh, or nothing where it is ``"linear"``. With ``self_loops`` the diagonal of the graph is taken as 1
 whatever it was, as the paper's stack does: what a node reads of itself is then not learned from the graph.
 """
 
@@ -18,6 +18,7 @@ from tacit.errors import require
 from tacit.shapes import Graphs, Inputs, Samples
 
 Activation = Literal["relu", "tanh"]
+Output = Literal["tanh", "linear"]
 
 
 class ConvolutionStack(nn.Module):
@@ -28,7 +29,14 @@ class ConvolutionStack(nn.Module):
     (2, torch.Size([5, 3, 6, 1]))
     """
 
-    def __init__(self, widths: Sequence[int], *, self_loops: bool = False, activation: Activation = "relu") -> None:
+    def __init__(
+        self,
+        widths: Sequence[int],
+        *,
+        self_loops: bool = False,
+        activation: Activation = "relu",
+        output: Output = "tanh",
+    ) -> None:
         super().__init__()
         require(
             len(widths) >= 2 and all(isinstance(width, int) and width >= 1 for width in widths),
@@ -38,7 +46,11 @@ class ConvolutionStack(nn.Module):
             activation in get_args(Activation),
             f"activation needs one of {', '.join(get_args(Activation))}, got '{activation}'; use 'relu'",
         )
-        self.widths, self.self_loops, self.activation = tuple(widths), self_loops, activation
+        require(
+            output in get_args(Output),
+            f"output needs one of {', '.join(get_args(Output))}, got '{output}'; use 'linear' for targets of any size",
+        )
+        self.widths, self.self_loops, self.activation, self.output = tuple(widths), self_loops, activation, output
         self.own = nn.ParameterList(torch.zeros(a, b) for a, b in itertools.pairwise(widths))
         self.neighbours = nn.ParameterList(torch.zeros(a, b) for a, b in itertools.pairwise(widths))
         self.bias = nn.ParameterList(torch.zeros(b) for b in widths[1:])
@@ -50,10 +62,11 @@ class ConvolutionStack(nn.Module):
         *,
         self_loops: bool = False,
         activation: Activation = "relu",
+        output: Output = "tanh",
         generator: Generator,
     ) -> "ConvolutionStack":
         """Return a stack with random weights."""
-        stack = cls(widths, self_loops=self_loops, activation=activation)
+        stack = cls(widths, self_loops=self_loops, activation=activation, output=output)
         stack.load_state_dict(stack.initial_parameters(generator))
         return stack
 
@@ -81,6 +94,6 @@ class ConvolutionStack(nn.Module):
         for layer in range(self.num_hops):
             messages = graphs @ (hidden @ self.neighbours[layer])
             hidden = hidden @ self.own[layer] + messages + self.bias[layer]
-            last = layer == self.num_hops - 1
-            hidden = torch.tanh(hidden) if last or self.activation == "tanh" else torch.relu(hidden)
-        return hidden
+            if layer < self.num_hops - 1:
+                hidden = torch.tanh(hidden) if self.activation == "tanh" else torch.relu(hidden)
+        return torch.tanh(hidden) if self.output == "tanh" else hidden
