@@ -2,6 +2,15 @@
 
 from tacit.predictors.convolution import ConvolutionStack
 from tacit.predictors.hops import HopPredictor
+from tacit.predictors.polynomial import PolynomialFilter
 from tacit.predictors.protocol import Predictor, initial_parameters, num_hops_of, relaxed_call
 
-__all__ = ["ConvolutionStack", "HopPredictor", "Predictor", "initial_parameters", "num_hops_of", "relaxed_call"]
+__all__ = [
+    "ConvolutionStack",
+    "HopPredictor",
+    "PolynomialFilter",
+    "Predictor",
+    "initial_parameters",
+    "num_hops_of",
+    "relaxed_call",
+]
