@@ -2,8 +2,9 @@ r"""Stacks of graph convolutions (Morris et al. 2019), dense: a general predicto
 
 $$h^{(l+1)}_i = \sigma\Big( W_l\, h^{(l)}_i + V_l \sum_j A_{ij}\, h^{(l)}_j + b_l \Big)$$
 
-ReLU or tanh between the layers; on the output tanh, or nothing where it is ``"linear"``. With ``self_loops`` the diagonal of the graph is taken as 1
-whatever it was, as the paper's stack does: what a node reads of itself is then not learned from the graph.
+ReLU or tanh between the layers; on the output tanh, or nothing where it is ``"linear"``. With ``self_loops`` the
+diagonal of the graph is taken as 1 whatever it was, as the paper's stack does: what a node reads of itself is then not
+learned from the graph.
 """
 
 import itertools
