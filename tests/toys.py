@@ -1,7 +1,7 @@
 """Problems small enough to sum over every graph, and the exact answers for them."""
 
 import torch
-from torch.func import functional_call, grad
+from torch.func import functional_call, grad, vmap
 
 import oracles
 from tacit.graph import BernoulliGraph, EdgePrior
@@ -35,12 +35,18 @@ TWO_EDGES = torch.tensor([[False, True], [True, False]])
 THREE_EDGES = torch.tensor([[True, True], [True, False]])
 
 
-def toy(free, loss, num_pairs, num_graphs, *, share=False, seed=0, link=None, hops=2, **choices):
-    """A model of a few free edges, everything else impossible, and a batch for it; all in float64."""
+def toy(free, loss, num_pairs, num_graphs, *, share=False, seed=0, link=None, hops=2, symmetric=False, **choices):
+    """A model of a few free edges, everything else impossible, and a batch for it; all in float64.
+
+    In a symmetric one ``free`` has the entries i <= j of the pairs that are free.
+    """
     generator = torch.Generator().manual_seed(seed)
     nodes = len(free)
     probs = 0.15 + 0.7 * torch.rand(nodes, nodes, generator=generator, dtype=torch.float64)
-    graph = BernoulliGraph(torch.where(free, probs, 0.0), fixed=~free, link=link)
+    probs = torch.where(free, probs, 0.0)
+    if symmetric:
+        probs = torch.maximum(probs, probs.mT)
+    graph = BernoulliGraph(probs, fixed=probs == 0, link=link, symmetric=symmetric)
     predictor = HopPredictor(torch.randn(hops, 2, 1, generator=generator, dtype=torch.float64))
     model = LatentGraphModel(graph, predictor, loss, num_graphs=num_graphs, share_graphs=share, **choices).double()
     inputs = torch.randn(num_pairs, nodes, 2, generator=generator, dtype=torch.float64)
@@ -52,7 +58,9 @@ def toy(free, loss, num_pairs, num_graphs, *, share=False, seed=0, link=None, ho
 
 def exact_gradients(model, name, inputs, targets, free, observed=None, expectation=None):
     """Gradients for what the graph stores and for psi, of the loss summed over every graph; plus the prior's."""
-    graphs = oracles.all_graphs(free)
+    coins = graphs = oracles.all_graphs(free)
+    if model.graph.symmetric:  # each coin makes two edges
+        graphs = torch.maximum(graphs, graphs.mT)
     if expectation is None:
 
         def expectation(probs, samples):
@@ -60,7 +68,7 @@ def exact_gradients(model, name, inputs, targets, free, observed=None, expectati
 
     def loss(raw, weights):
         edge_probs = model.graph.link.probs(raw)
-        probs = oracles.graph_probs(graphs, torch.where(free, edge_probs, 0.0))
+        probs = oracles.graph_probs(coins, torch.where(free, edge_probs, 0.0))
         samples = functional_call(model.predictor, {"hop_weights": weights}, (inputs, graphs[None]))
         total = expectation(probs, samples)
         if model.prior is not None:
@@ -80,3 +88,52 @@ def gap(expected, exact):
 
 def raw_name(model):
     return f"graph.{model.graph.link.parameter}"
+
+
+def check_exact(model, name, inputs, targets, free, draws, num_graphs, observed=None):
+    expected = oracles.expected_gradient(model, inputs, targets, free, draws, num_graphs, observed)
+    for_raw, for_weights = exact_gradients(model, name, inputs, targets, free, observed)
+    assert float(for_raw.abs().max()) > 1e-3, "the check would be empty"
+    assert float(for_weights.abs().max()) > 1e-3, "the check would be empty"
+    assert gap(expected[raw_name(model)], for_raw) < TOLERANCE
+    assert gap(expected["predictor.hop_weights"], for_weights) < TOLERANCE
+
+
+def relative_bias(expected, exact):
+    return float((expected - exact).norm() / exact.norm())
+
+
+def integrated_gradient(model, inputs, targets, num_graphs, points):
+    """The mean gradient for the one free edge over a grid of midpoints of its uniforms."""
+    middles = (torch.arange(points, dtype=torch.float64) + 0.5) / points
+    uniforms = torch.cartesian_prod(*[middles] * num_graphs).view(-1, 1, num_graphs, 1, 1).expand(-1, 1, -1, 2, 2)
+    parameters = {name: value.detach() for name, value in model.named_parameters()}
+    buffers = dict(model.named_buffers())
+
+    def objective(logits, some):
+        return functional_call(model, {**parameters, **buffers, "graph.edge_logits": logits}, (inputs, targets, some))[
+            0
+        ]
+
+    gradient = vmap(grad(objective), in_dims=(None, 0))
+    parts = [gradient(parameters["graph.edge_logits"], part).sum(0) for part in uniforms.split(20_000)]
+    return sum(parts) / len(uniforms)
+
+
+class LinearHop(HopPredictor):
+    """One hop and no tanh: linear in every edge."""
+
+    def forward(self, inputs, graphs):
+        return graphs @ torch.einsum("bjc,co->bjo", inputs, self.hop_weights[0])[:, None]
+
+    relaxed = forward
+
+
+class RowMean(HopPredictor):
+    """Another local predictor of two hops: each hop averages over neighbours, with a non-linearity between."""
+
+    def forward(self, inputs, graphs):
+        hidden = torch.einsum("bjc,co->bjo", inputs, self.hop_weights[0])[:, None]
+        mean = graphs / graphs.sum(-1, keepdim=True).clamp_min(1)
+        first = torch.tanh(mean @ hidden + hidden)
+        return torch.tanh(mean @ first * self.hop_weights[1, 0] + first)

@@ -21,6 +21,7 @@ from torch import Tensor
 Inputs = Float[Tensor, "batch node in_channel"]
 Targets = Float[Tensor, "batch node channel"]
 Samples = Float[Tensor, "batch graph node channel"]
+Outputs = Float[Tensor, "batch graph node output"]  # of a predictor: the channels, or their means and then sigmas
 Observed = Float[Tensor, "batch node channel"]
 PointPrediction = Float[Tensor, "batch node channel"]
 
@@ -30,6 +31,9 @@ EdgeMask = Bool[Tensor, "node node"]
 Graphs = Float[Tensor, "draw graph node node"]
 Uniforms = Float[Tensor, "draw graph node node"]
 GroupUniforms = Float[Tensor, "draw group node node"]  # one set for graphs that are drawn together
+StepUniforms = Float[
+    Tensor, "draw group node number"
+]  # those of the edges, then those of the noise where it is sampled
 RowLogProb = Float[Tensor, "draw graph node"]
 LogProb = Float[Tensor, "draw graph"]
 
@@ -39,5 +43,5 @@ Baseline = Float[Tensor, "#batch #graph unit"]
 UnitLoss = Float[Tensor, "batch unit"]
 UnitAverage = Float[Tensor, " unit"]
 PairLoss = Float[Tensor, " batch"]
-RowWeights = Float[Tensor, "draw graph #node"]
+EdgeWeights = Float[Tensor, "draw graph #node #node"]
 Scalar = Float[Tensor, ""]

@@ -5,19 +5,23 @@ docs/estimators.md quotes these figures; a change of an estimator that moves the
 
 import pytest
 import torch
-from torch.func import functional_call, grad, vmap
 
 import oracles
 from tacit.estimators import Concrete, StraightThrough
 from tacit.graph import BernoulliGraph
 from tacit.losses import PointMSE
-from tacit.predictors import HopPredictor
-from toys import LOSSES, ONE_EDGE, THREE_EDGES, TOLERANCE, exact_gradients, gap, toy
-
-
-def relative_bias(expected, exact):
-    return float((expected - exact).norm() / exact.norm())
-
+from toys import (
+    LOSSES,
+    ONE_EDGE,
+    THREE_EDGES,
+    TOLERANCE,
+    LinearHop,
+    exact_gradients,
+    gap,
+    integrated_gradient,
+    relative_bias,
+    toy,
+)
 
 STRAIGHT_THROUGH = {
     ("rational_quadratic", "node"): 0.626,
@@ -41,15 +45,6 @@ def test_straight_through_is_biased_for_theta_and_exact_for_psi(name, scope):
     assert gap(expected["predictor.hop_weights"], for_weights) < TOLERANCE
 
 
-class LinearHop(HopPredictor):
-    """One hop and no tanh: linear in every edge."""
-
-    def forward(self, inputs, graphs):
-        return graphs @ torch.einsum("bjc,co->bjo", inputs, self.hop_weights[0])[:, None]
-
-    relaxed = forward
-
-
 def test_straight_through_is_exact_where_the_loss_is_linear_in_each_edge():
     """Two factors from different graphs are; the square of one prediction is not."""
     for name, exact_here in (("point_mse", True), ("literature_mse", False)):
@@ -59,23 +54,6 @@ def test_straight_through_is_exact_where_the_loss_is_linear_in_each_edge():
         expected = oracles.expected_gradient(model, inputs, targets, THREE_EDGES, 1, loss.min_graphs)
         exact, _ = exact_gradients(model, name, inputs, targets, THREE_EDGES)
         assert (gap(expected["graph.edge_logits"], exact) < TOLERANCE) == exact_here
-
-
-def integrated_gradient(model, inputs, targets, num_graphs, points):
-    """The mean gradient for the one free edge over a grid of midpoints of its uniforms."""
-    middles = (torch.arange(points, dtype=torch.float64) + 0.5) / points
-    uniforms = torch.cartesian_prod(*[middles] * num_graphs).view(-1, 1, num_graphs, 1, 1).expand(-1, 1, -1, 2, 2)
-    parameters = {name: value.detach() for name, value in model.named_parameters()}
-    buffers = dict(model.named_buffers())
-
-    def objective(logits, some):
-        return functional_call(model, {**parameters, **buffers, "graph.edge_logits": logits}, (inputs, targets, some))[
-            0
-        ]
-
-    gradient = vmap(grad(objective), in_dims=(None, 0))
-    parts = [gradient(parameters["graph.edge_logits"], part).sum(0) for part in uniforms.split(20_000)]
-    return sum(parts) / len(uniforms)
 
 
 CONCRETE = {

@@ -10,7 +10,7 @@ from tacit.estimators import DisARM, OwnRowCredit, ReceptiveFieldCredit, ScoreFu
 from tacit.graph import EdgePrior, SineSquared
 from tacit.losses import MMD, EnergyScore, KernelScore, Literature2, RationalQuadratic
 from tacit.predictors import HopPredictor
-from toys import LOSSES, ONE_EDGE, THREE_EDGES, TOLERANCE, TWO_EDGES, exact_gradients, gap, raw_name, toy
+from toys import LOSSES, ONE_EDGE, THREE_EDGES, TOLERANCE, TWO_EDGES, RowMean, check_exact, exact_gradients, gap, toy
 
 # estimator, baseline of the loss, graphs beyond the fewest (a baseline or a partner needs some)
 WAYS = {
@@ -20,15 +20,6 @@ WAYS = {
     "moving average": (ScoreFunction(), "moving_average", 0),
     "disarm": (DisARM(), "none", None),
 }
-
-
-def check_exact(model, name, inputs, targets, free, draws, num_graphs, observed=None):
-    expected = oracles.expected_gradient(model, inputs, targets, free, draws, num_graphs, observed)
-    for_raw, for_weights = exact_gradients(model, name, inputs, targets, free, observed)
-    assert float(for_raw.abs().max()) > 1e-3, "the check would be empty"
-    assert float(for_weights.abs().max()) > 1e-3, "the check would be empty"
-    assert gap(expected[raw_name(model)], for_raw) < TOLERANCE
-    assert gap(expected["predictor.hop_weights"], for_weights) < TOLERANCE
 
 
 @pytest.mark.parametrize("way", WAYS)
@@ -143,16 +134,6 @@ def test_trap_baseline_fails_the_check():
     assert abs(expected - exact) > 1e-3
     # the gradient of the data term is untouched, so the gap is the shrinkage of the spread term
     assert (expected - exact) / parts["spread"][0, 1] == pytest.approx(-3 / 7, abs=1e-9)  # 43% at S = 4
-
-
-class RowMean(HopPredictor):
-    """Another local predictor of two hops: each hop averages over neighbours, with a non-linearity between."""
-
-    def forward(self, inputs, graphs):
-        hidden = torch.einsum("bjc,co->bjo", inputs, self.hop_weights[0])[:, None]
-        mean = graphs / graphs.sum(-1, keepdim=True).clamp_min(1)
-        first = torch.tanh(mean @ hidden + hidden)
-        return torch.tanh(mean @ first * self.hop_weights[1, 0] + first)
 
 
 @pytest.mark.parametrize("predictor", [HopPredictor, RowMean])

@@ -79,10 +79,10 @@ def test_weighted_log_prob_equals_the_sum_over_graphs(rng, link):
     probs[0, 1], probs[2, 3] = 0.0, 1.0
     graph = BernoulliGraph(probs, link=link)
     graphs = graph.sample(5, num_pairs=3, generator=rng)
-    for shape in ((3, 5, 4), (3, 5, 1)):
+    for shape in ((3, 5, 4, 1), (3, 5, 1, 1)):
         weights = torch.randn(shape, generator=rng, dtype=torch.float64)
         ours = graph.weighted_log_prob(weights, graphs)
-        plain = (weights * graph.row_log_prob(graphs)).sum(-1).mean()
+        plain = (weights[..., 0] * graph.row_log_prob(graphs)).sum(-1).mean()
         gradients = [torch.autograd.grad(value, graph.raw)[0] for value in (ours, plain)]
         assert ours.item() == pytest.approx(plain.item(), abs=1e-12)
         assert torch.isfinite(gradients[0]).all()

@@ -56,7 +56,7 @@ class Concrete:
 
     def draw(self, graph: BernoulliGraph, uniforms: GroupUniforms, progress: Scalar) -> Graphs:
         """Return an independent relaxed graph for each set of uniforms; fixed entries are 0 or 1."""
-        log_present, log_absent = graph.log_probs()
+        uniforms, (log_present, log_absent) = graph.mirrored(uniforms), graph.log_probs()
         soft = torch.sigmoid((log_present - log_absent - torch.logit(uniforms)) / self.temperature(progress))
         return torch.where(graph.fixed, graph.sample_from(uniforms), soft)
 

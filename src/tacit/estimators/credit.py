@@ -1,25 +1,34 @@
-r"""Credit: which rows of the graph answer for which part of the loss.
+r"""Credit: which edges of the graph answer for which part of the loss.
 
 A mean of node losses has a cost $w_i$ per node. All of it may be credited to every edge (global), or, when the
 predictor is local with $L$ hops, only to the edges that could have changed node $i$'s output: $A_{jk}$ can do that
 only when $j$ is reached from $i$ over at most $L - 1$ edges. Whether $j$ is reached does not depend on $A_{jk}$
 itself, so that the gradient stays exact, with far less variance.
+
+In a symmetric graph $A_{jk} = A_{kj}$ is one coin in two rows. It answers, once, for every node that reaches $j$ or $k$
+over at most $L - 1$ edges: the first arrival at either does not pass the edge between them, so that this, too, does not
+depend on the coin itself. With $R_{ij}$ = 1 where $j$ is reached from $i$, the weight is
+
+$$\tfrac1N \sum_i w_i \max(R_{ij}, R_{ik}) = \tfrac1N \sum_i w_i (R_{ij} + R_{ik} - R_{ij} R_{ik})$$
 """
 
 from dataclasses import dataclass
 from typing import Protocol, runtime_checkable
 
 from tacit.errors import require
-from tacit.graph import walks_within
-from tacit.shapes import Cost, DrawCost, Graphs, RowWeights
+from tacit.graph import reachability, walks_within
+from tacit.shapes import Cost, DrawCost, EdgeWeights, Graphs
 
 
 @runtime_checkable
 class Credit(Protocol):
     """The call that the score function makes."""
 
-    def __call__(self, advantage: Cost, graphs: Graphs) -> RowWeights:
-        """Return what multiplies the log-probability of each row (last axis 1: the same for all rows)."""
+    def __call__(self, advantage: Cost, graphs: Graphs, *, symmetric: bool = False) -> EdgeWeights:
+        """Return what multiplies the log-probability of each edge (an axis of 1: the same for all rows or senders).
+
+        ``symmetric``  the two entries of a pair are one coin
+        """
         ...
 
 
@@ -27,9 +36,10 @@ class Credit(Protocol):
 class GlobalCredit:
     """Every edge answers for the whole loss; right for any predictor."""
 
-    def __call__(self, advantage: Cost, graphs: Graphs) -> RowWeights:
-        """Return the mean advantage over units, the same for every row."""
-        return _per_draw(advantage, graphs).mean(-1, keepdim=True)
+    def __call__(self, advantage: Cost, graphs: Graphs, *, symmetric: bool = False) -> EdgeWeights:
+        """Return the mean advantage over units, the same for every edge."""
+        del symmetric
+        return _per_draw(advantage, graphs).mean(-1, keepdim=True)[..., None]
 
 
 @dataclass(frozen=True)
@@ -41,26 +51,37 @@ class ReceptiveFieldCredit:
     def __post_init__(self) -> None:
         require(self.num_hops >= 1, f"num_hops needs to be at least 1, got {self.num_hops}; raise num_hops")
 
-    def __call__(self, advantage: Cost, graphs: Graphs) -> RowWeights:
-        r"""Return $\tfrac1N \sum_i w_i\, 1[j \text{ within } L-1 \text{ edges of } i]$ for each row $j$."""
+    def __call__(self, advantage: Cost, graphs: Graphs, *, symmetric: bool = False) -> EdgeWeights:
+        r"""Return $\tfrac1N \sum_i w_i\, 1[j \text{ within } L-1 \text{ edges of } i]$ for all edges of row $j$."""
         weight = _per_draw(advantage, graphs)  # (draw, graph, node)
+        if symmetric:
+            return _of_either_end(weight, graphs, self.num_hops)
         if self.num_hops == 1:
-            return weight / weight.shape[-1]
+            return weight[..., None] / weight.shape[-1]
         walks = walks_within(graphs, self.num_hops - 1)
         # Every node reaches itself, once: by a walk or without one. (A maximum with the identity is slower.)
         from_others = (weight[..., None, :] @ walks)[..., 0, :]
         itself = weight * (1 - walks.diagonal(dim1=-2, dim2=-1))
-        return (from_others + itself) / weight.shape[-1]
+        return (from_others + itself)[..., None] / weight.shape[-1]
 
 
 @dataclass(frozen=True)
 class OwnRowCredit:
     """A row answers for its own node alone: what literature 2 does. Exact for one hop, biased for more."""
 
-    def __call__(self, advantage: Cost, graphs: Graphs) -> RowWeights:
-        r"""Return $w_j / N$ for each row $j$."""
+    def __call__(self, advantage: Cost, graphs: Graphs, *, symmetric: bool = False) -> EdgeWeights:
+        r"""Return $w_j / N$ for the edges of each row $j$; $(w_j + w_k) / N$ for a coin that two rows share."""
         weight = _per_draw(advantage, graphs)
-        return weight / weight.shape[-1]
+        return _of_either_end(weight, graphs, 1) if symmetric else weight[..., None] / weight.shape[-1]
+
+
+def _of_either_end(weight: DrawCost, graphs: Graphs, num_hops: int) -> EdgeWeights:
+    """Return for each pair what the nodes weigh that reach either of its ends, none of them twice."""
+    reached = reachability(graphs, num_hops - 1)
+    from_nodes = weight[..., None] * reached
+    one_end = from_nodes.sum(-2)  # (draw, graph, node)
+    both_ends = reached.mT @ from_nodes  # (draw, graph, node, node)
+    return (one_end[..., :, None] + one_end[..., None, :] - both_ends) / weight.shape[-1]
 
 
 def _per_draw(advantage: Cost, graphs: Graphs) -> DrawCost:

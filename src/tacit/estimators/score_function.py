@@ -38,4 +38,5 @@ class ScoreFunction:
     def surrogate(self, terms: LossTerms, graphs: Graphs, graph: BernoulliGraph) -> Scalar:
         """Return a number whose gradient for theta is the estimate."""
         advantage = (terms.cost - terms.baseline).detach()
-        return graph.weighted_log_prob(self.credit(advantage, graphs), graphs)
+        credit = self.credit(advantage, graphs, symmetric=graph.symmetric)
+        return graph.weighted_log_prob(credit, graphs)

@@ -3,8 +3,9 @@ r"""Graphs whose edges are independent coins.
 $$P_\theta(A) = \prod_{ij} \theta_{ij}^{A_{ij}} (1 - \theta_{ij})^{1 - A_{ij}}$$
 
 $A_{ij} = 1$ means that node $i$ reads node $j$: row receives, column sends. $\theta$ covers every ordered pair,
-self-loops included. Shown is ``edge_probs`` $= \theta$; stored is an unconstrained number per edge, under a name that
-says what it is: ``edge_logits``, or ``edge_angles`` with the link ``SineSquared``.
+self-loops included; in a symmetric graph $A_{ij}$ and $A_{ji}$ are one coin, and the product runs over $i \le j$. Shown
+is ``edge_probs`` $= \theta$; stored is an unconstrained number per edge, under a name that says what it is:
+``edge_logits``, or ``edge_angles`` with the link ``SineSquared``.
 """
 
 import torch
@@ -13,7 +14,7 @@ from torch import Generator, Tensor, nn
 
 from tacit.errors import InputError, require, require_whole
 from tacit.graph.links import Link, Sigmoid
-from tacit.shapes import EdgeLogProbs, EdgeMask, EdgeProbs, Graphs, LogProb, RowLogProb, RowWeights, Scalar, Uniforms
+from tacit.shapes import EdgeLogProbs, EdgeMask, EdgeProbs, EdgeWeights, Graphs, LogProb, RowLogProb, Scalar, Uniforms
 
 # Where the paper starts (its appendix on the experimental set-up): few edges, none impossible.
 INITIAL_PROBS = (0.0, 0.1)
@@ -31,6 +32,10 @@ class BernoulliGraph(nn.Module):
     (torch.Size([1, 1000, 2, 2]), 0.0, 1.0)
     >>> graph.log_prob(graphs)[0, 0].exp().item()
     0.25
+    >>> undirected = BernoulliGraph(torch.full((2, 2), 0.5), symmetric=True)
+    >>> graphs = undirected.sample(1000, generator=Generator().manual_seed(0))
+    >>> torch.equal(graphs, graphs.mT), round(undirected.log_prob(graphs)[0, 0].exp().item(), 4)  # three coins
+    (True, 0.125)
     """
 
     fixed: EdgeMask
@@ -42,10 +47,13 @@ class BernoulliGraph(nn.Module):
         fixed: EdgeMask | None = None,
         initial_range: tuple[float, float] | None = None,
         link: Link | None = None,
+        symmetric: bool = False,
     ) -> None:
         """Start at ``edge_probs``; entries where ``fixed`` is true stay there.
 
-        With ``initial_range`` each replica of a fit starts at its own probabilities, uniform in that range.
+        With ``initial_range`` each replica of a fit starts at its own probabilities, uniform in that range. With
+        ``symmetric`` edges have no direction: what is stored above the diagonal counts for both entries of a pair, and
+        what is stored below is not used.
         """
         super().__init__()
         link = Sigmoid() if link is None else link
@@ -61,6 +69,10 @@ class BernoulliGraph(nn.Module):
             f"fixed needs a tensor of booleans with the shape of edge_probs, {tuple(edge_probs.shape)}; "
             "pass one true or false per ordered pair of nodes",
         )
+        if symmetric:
+            require_symmetric("edge_probs", edge_probs, "pass for example (edge_probs + edge_probs.mT) / 2")
+            require_symmetric("fixed", fixed, "hold both entries of a pair or none")
+        self.symmetric = symmetric
         self.initial_range = initial_range
         self.link = link
         self.register_parameter(link.parameter, nn.Parameter(link.raw(edge_probs.detach().clone())))
@@ -76,15 +88,13 @@ class BernoulliGraph(nn.Module):
         low: float = INITIAL_PROBS[0],
         high: float = INITIAL_PROBS[1],
         link: Link | None = None,
+        symmetric: bool = False,
     ) -> "BernoulliGraph":
         """Return a graph whose probabilities are drawn uniformly from (``low``, ``high``)."""
         require_whole("num_nodes", num_nodes)
-        require(
-            0 <= low <= high <= 1,
-            f"low and high need 0 <= low <= high <= 1, got {low} and {high}; pass two probabilities in order",
-        )
+        require_range(low, high)
         start = torch.full((num_nodes, num_nodes), high, device=generator.device)
-        graph = cls(start, initial_range=(low, high), link=link)
+        graph = cls(start, initial_range=(low, high), link=link, symmetric=symmetric)
         graph.load_state_dict(graph.initial_parameters(generator), strict=False)
         return graph
 
@@ -96,14 +106,22 @@ class BernoulliGraph(nn.Module):
         low, high = self.initial_range
         uniforms = torch.rand(raw.shape, generator=generator, device=generator.device, dtype=raw.dtype)
         smallest = torch.finfo(raw.dtype).eps  # an open interval: an edge that starts at 0 would stay there
-        probs = low + (high - low) * uniforms.clamp_min(smallest)
+        probs = self.mirrored(low + (high - low) * uniforms.clamp_min(smallest))
         return {self.link.parameter: self.link.raw(probs).to(raw.device)}
 
     @property
     def raw(self) -> Float[Tensor, "node node"]:
-        """What is stored: unconstrained, a number per edge."""
+        """What is stored: unconstrained, a number per edge; in a symmetric graph only those with i <= j are used."""
         raw: Tensor = getattr(self, self.link.parameter)
         return raw
+
+    def mirrored(self, values: Float[Tensor, "*any node node"]) -> Float[Tensor, "*any node node"]:
+        """Return the values of i <= j in both places of a pair if the graph is symmetric, else all as they are."""
+        return values.triu() + values.triu(1).mT if self.symmetric else values
+
+    def counted_once(self, values: Float[Tensor, "*any node node"]) -> Float[Tensor, "*any node node"]:
+        """Return the values with 0 where an entry repeats another: those of i > j if the graph is symmetric."""
+        return values.triu() if self.symmetric else values
 
     @property
     def num_nodes(self) -> int:
@@ -117,11 +135,11 @@ class BernoulliGraph(nn.Module):
 
     def probs_from(self, raw: Float[Tensor, "*replica node node"]) -> Float[Tensor, "*replica node node"]:
         """Return the probabilities that other stored numbers would give, for one replica or for many."""
-        return torch.where(self.fixed, self.fixed_probs, self.link.probs(raw))
+        return torch.where(self.fixed, self.fixed_probs, self.link.probs(self.mirrored(raw)))
 
     def log_probs(self) -> tuple[EdgeLogProbs, EdgeLogProbs]:
         r"""Return $\log \theta$ and $\log(1 - \theta)$."""
-        log_present, log_absent = self.link.log_probs(self.raw)
+        log_present, log_absent = self.link.log_probs(self.mirrored(self.raw))
         return (
             torch.where(self.fixed, self.fixed_probs.log(), log_present),
             torch.where(self.fixed, (-self.fixed_probs).log1p(), log_absent),
@@ -136,22 +154,29 @@ class BernoulliGraph(nn.Module):
 
     def sample_from(self, uniforms: Uniforms) -> Graphs:
         r"""Return the graphs that given uniforms make: $A_{ij} = 1[u_{ij} < \theta_{ij}]$. No gradient passes."""
-        return (uniforms < self.edge_probs.detach()).to(uniforms.dtype)
+        return (self.mirrored(uniforms) < self.edge_probs.detach()).to(uniforms.dtype)
 
     def row_log_prob(self, graphs: Graphs) -> RowLogProb:
-        r"""Return $\log P(A_{i,:})$ for each row; rows are independent, so they add up to $\log P(A)$."""
-        log_present, log_absent = self.log_probs()
-        return torch.where(graphs > 0, log_present, log_absent).sum(-1)
+        r"""Return $\log P(A_{i,:})$ for each row; rows are independent, so they add up to $\log P(A)$.
 
-    def weighted_log_prob(self, weights: RowWeights, graphs: Graphs) -> Scalar:
-        r"""Return $\mathrm{mean}_s \sum_i w_{si} \log P(A_{s,i,:})$ over all graphs, by counting edges first.
-
-        The logarithms are taken once for each edge instead of once for each edge of each graph.
+        In a symmetric graph a pair $i < j$ is counted in row $i$ alone.
         """
         log_present, log_absent = self.log_probs()
-        present = (weights[..., None] * graphs).mean((0, 1))  # (node, node)
-        absent = (weights[..., None] * (1 - graphs)).mean((0, 1))
-        return (_times(present, log_present) + _times(absent, log_absent)).sum()
+        logs = torch.where(graphs > 0, log_present, log_absent)
+        if self.symmetric:
+            logs = torch.where(graphs == graphs.mT, logs, -torch.inf)
+        return self.counted_once(logs).sum(-1)
+
+    def weighted_log_prob(self, weights: EdgeWeights, graphs: Graphs) -> Scalar:
+        r"""Return $\mathrm{mean}_s \sum_{ij} w_{sij} \log P(A_{s,ij})$ over all graphs, by counting edges first.
+
+        The logarithms are taken once for each edge instead of once for each edge of each graph. In a symmetric graph
+        the sum runs over $i \le j$.
+        """
+        log_present, log_absent = self.log_probs()
+        present = (weights * graphs).mean((0, 1))  # (node, node)
+        absent = (weights * (1 - graphs)).mean((0, 1))
+        return self.counted_once(_times(present, log_present) + _times(absent, log_absent)).sum()
 
     def log_prob(self, graphs: Graphs) -> LogProb:
         r"""Return $\log P_\theta(A)$."""
@@ -160,14 +185,33 @@ class BernoulliGraph(nn.Module):
     def score(self, graphs: Graphs) -> Graphs:
         r"""Return $\partial \log P_\theta(A) / \partial \mathrm{logit}\,\theta_{ij} = A_{ij} - \theta_{ij}$.
 
-        It is zero where an entry is held fixed.
+        It is zero where an entry is held fixed, and below the diagonal of a symmetric graph.
         """
-        return torch.where(self.fixed, 0.0, graphs - self.edge_probs)
+        return self.counted_once(torch.where(self.fixed, 0.0, graphs - self.edge_probs))
 
 
 def _times(weight: Tensor, log: Tensor) -> Tensor:
     """Multiply; what never happened counts for nothing, even if it is impossible."""
     return torch.where(weight == 0, 0.0, weight * log)
+
+
+def require_range(low: float, high: float) -> None:
+    """Raise :class:`InputError` unless two probabilities are in order."""
+    require(
+        0 <= low <= high <= 1,
+        f"low and high need 0 <= low <= high <= 1, got {low} and {high}; pass two probabilities in order",
+    )
+
+
+def require_symmetric(name: str, matrix: Tensor, remedy: str) -> None:
+    """Raise :class:`InputError` at the first entry that differs from its mirror image."""
+    differs = matrix != matrix.mT
+    if differs.any():
+        i, j = (int(k) for k in differs.nonzero()[0])
+        raise InputError(
+            f"{name} needs to equal its transpose in a symmetric graph, got {matrix[i, j].item()} at [{i}, {j}] and "
+            f"{matrix[j, i].item()} at [{j}, {i}]; {remedy}"
+        )
 
 
 def _require_probabilities(edge_probs: EdgeProbs) -> None:

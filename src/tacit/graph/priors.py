@@ -3,7 +3,8 @@ r"""What is believed of the edges before any data, as a penalty.
 $$\mathrm{KL}(P_\theta, P_p) = \sum_{ij} \theta_{ij} \log \frac{\theta_{ij}}{p_{ij}}
   + (1 - \theta_{ij}) \log \frac{1 - \theta_{ij}}{1 - p_{ij}}$$
 
-over the entries that are not held fixed. It goes with every loss; the loss of a fit then includes it.
+over the entries that are not held fixed and that it is given for, and in a symmetric graph over $i \le j$: a pair is one coin. It goes with
+every loss; the loss of a fit then includes it.
 """
 
 import math
@@ -12,8 +13,8 @@ import torch
 from torch import Tensor, nn
 
 from tacit.errors import InputError, require
-from tacit.graph.bernoulli import BernoulliGraph
-from tacit.shapes import Scalar
+from tacit.graph.bernoulli import BernoulliGraph, require_symmetric
+from tacit.shapes import EdgeMask, Scalar
 
 
 class EdgePrior(nn.Module):
@@ -28,8 +29,10 @@ class EdgePrior(nn.Module):
     """
 
     probs: Tensor
+    edges: EdgeMask | None
 
-    def __init__(self, probs: float | Tensor, weight: float = 1.0) -> None:
+    def __init__(self, probs: float | Tensor, weight: float = 1.0, edges: EdgeMask | None = None) -> None:
+        """Take one probability for all edges or a matrix; with ``edges`` only those count where it is true."""
         super().__init__()
         require(
             isinstance(weight, int | float) and not isinstance(weight, bool) and 0 < weight < math.inf,
@@ -55,7 +58,12 @@ class EdgePrior(nn.Module):
                 f"prior needs probabilities strictly between 0 and 1, got {probs[place].item():g}{where}; "
                 "to rule an edge in or out, hold it fixed in BernoulliGraph"
             )
+        require(
+            edges is None or (edges.dtype == torch.bool and edges.ndim == 2),
+            "edges of a prior needs a matrix of booleans; pass one true or false per ordered pair of nodes",
+        )
         self.weight = float(weight)
+        self.register_buffer("edges", None if edges is None else edges.clone())
         self.register_buffer("probs", probs.detach().clone())
 
     def extra_repr(self) -> str:
@@ -64,13 +72,21 @@ class EdgePrior(nn.Module):
         return f"{probs}, weight={self.weight:g}"
 
     def check(self, graph: BernoulliGraph) -> None:
-        """Raise :class:`InputError` if a matrix of priors does not have the shape of the graph."""
+        """Raise :class:`InputError` if a matrix of priors does not have the shape of the graph, or its symmetry."""
         expected = (graph.num_nodes, graph.num_nodes)
         require(
             self.probs.ndim == 0 or tuple(self.probs.shape) == expected,
             f"prior needs shape {expected} like the graph, got {tuple(self.probs.shape)}; "
             "pass one probability per ordered pair of nodes, or one for all",
         )
+        require(
+            self.edges is None or tuple(self.edges.shape) == expected,
+            f"edges of a prior needs shape {expected} like the graph; pass one true or false per ordered pair of nodes",
+        )
+        if graph.symmetric and self.probs.ndim == 2:
+            require_symmetric("prior", self.probs, "give both entries of a pair the same probability")
+        if graph.symmetric and self.edges is not None:
+            require_symmetric("edges of a prior", self.edges, "take both entries of a pair or none")
 
     def penalty(self, graph: BernoulliGraph) -> Scalar:
         """Return the weighted KL divergence from this prior."""
@@ -78,4 +94,5 @@ class EdgePrior(nn.Module):
         # theta log theta is 0 at 0, whatever the logarithm
         log_present, log_absent = (torch.where(log.isinf(), 0.0, log) for log in (log_present, log_absent))
         divergence = probs * (log_present - self.probs.log()) + (1 - probs) * (log_absent - (-self.probs).log1p())
-        return self.weight * torch.where(graph.fixed, 0.0, divergence).sum()
+        left_out = graph.fixed if self.edges is None else graph.fixed | ~self.edges
+        return self.weight * graph.counted_once(torch.where(left_out, 0.0, divergence)).sum()
