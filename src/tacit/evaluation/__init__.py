@@ -1,6 +1,20 @@
 """How good is an answer, with and without the truth at hand."""
 
+from tacit.evaluation.gaussian import gaussian_crps, gaussian_scores, residual_sigmas
 from tacit.evaluation.metrics import edge_prob_errors, oracle_edge_prob_mae, predictive_metrics
 from tacit.evaluation.point import point_prediction
+from tacit.evaluation.ranking import edge_ranking
+from tacit.evaluation.regression import lasso_regression, persistence
 
-__all__ = ["edge_prob_errors", "oracle_edge_prob_mae", "point_prediction", "predictive_metrics"]
+__all__ = [
+    "edge_prob_errors",
+    "edge_ranking",
+    "gaussian_crps",
+    "gaussian_scores",
+    "lasso_regression",
+    "oracle_edge_prob_mae",
+    "persistence",
+    "point_prediction",
+    "predictive_metrics",
+    "residual_sigmas",
+]

@@ -17,7 +17,7 @@ from torch import Tensor
 from tacit.data import Pairs
 from tacit.errors import require, require_positive, require_whole
 from tacit.graph import BernoulliGraph
-from tacit.predictors import PolynomialFilter
+from tacit.predictors.polynomial import PolynomialFilter
 from tacit.randomness import generator_for
 from tacit.shapes import EdgeProbs
 from tacit.systems.community import community_edge_probs

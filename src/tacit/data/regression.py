@@ -1,0 +1,159 @@
+r"""Linear regressions of each target on the inputs of all nodes, one penalty for all, chosen on later pairs.
+
+$$\hat y_{io} = b_{io} + \sum_{j,c} w_{ijco}\, x_{jc}$$
+
+On a series that is a vector autoregression: $c$ runs over the lags (and the features at each), $w_{ij}$ says how much
+node $i$ takes from node $j$. How the weights are found for a penalty is the business of a :class:`PathSolver`; all of
+them see inputs and targets with mean 0 and deviation 1, so that no unit of measurement counts. Rows in which a target
+is missing are left out for that target.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Protocol, runtime_checkable
+
+import torch
+from jaxtyping import Float
+from torch import Tensor
+
+from tacit.data.pairs import Pairs
+from tacit.errors import require
+from tacit.shapes import Inputs, PointPrediction
+
+Path = Float[Tensor, "penalty feature target"]
+CONSTANT = 1e-10  # a deviation below this share of the mean is rounding
+
+
+@runtime_checkable
+class PathSolver(Protocol):
+    """The weights for each of several penalties, from rows whose columns all have mean 0."""
+
+    def __call__(
+        self, design: Float[Tensor, "row feature"], targets: Float[Tensor, "row target"], penalties: Sequence[float]
+    ) -> Path:
+        """Return the weights of every target for every penalty."""
+        ...
+
+
+@dataclass(frozen=True)
+class RegressionFit:
+    """What a regression found.
+
+    ``coefficients``  in the units of the data; a plain series has (target, source, lag, 1)
+    ``edge_scores``   how much each target takes from each source: the sum of its weights' sizes, in deviations of both
+    ``sigmas``        root mean square of what the fit leaves on the pairs that chose the penalty, for each target
+    ``penalty``       the one that was chosen
+    """
+
+    coefficients: Float[Tensor, "node node in_channel channel"]
+    intercepts: Float[Tensor, "node channel"]
+    edge_scores: Float[Tensor, "node node"]
+    sigmas: Float[Tensor, "node channel"]
+    penalty: float
+
+    def predict(self, inputs: Inputs) -> PointPrediction:
+        """Return the mean of every target, one for each pair."""
+        return torch.einsum("bjc,ijco->bio", inputs, self.coefficients) + self.intercepts
+
+
+@dataclass(frozen=True)
+class _Rows:
+    """Pairs as rows, in double precision: (row, feature), (row, target), and which targets are there."""
+
+    design: Tensor
+    targets: Tensor
+    there: Tensor
+
+    @classmethod
+    def of(cls, pairs: Pairs) -> "_Rows":
+        there = torch.ones_like(pairs.targets) if pairs.observed is None else pairs.observed
+        return cls(pairs.inputs.flatten(1).double(), pairs.targets.flatten(1).double(), there.flatten(1) > 0)
+
+    def scaled(self, by: "_Scales") -> "_Rows":
+        targets = torch.where(self.there, (self.targets - by.target_mean) / by.target_scale, 0.0)
+        return _Rows((self.design - by.design_mean) / by.design_scale, targets, self.there)
+
+
+@dataclass(frozen=True)
+class _Scales:
+    design_mean: Tensor
+    design_scale: Tensor
+    target_mean: Tensor
+    target_scale: Tensor
+
+    @classmethod
+    def of(cls, rows: _Rows) -> "_Scales":
+        mean = torch.where(rows.there, rows.targets, 0.0).sum(0) / rows.there.sum(0)
+        square = torch.where(rows.there, (rows.targets - mean).square(), 0.0).sum(0) / rows.there.sum(0)
+        spread, centre = rows.design.std(0, correction=0), rows.design.mean(0)
+        # A column that never changes is 0 in deviations, and has no weight: rounding must not make it anything else.
+        design_scale = torch.where(spread > CONSTANT * centre.abs(), spread, torch.inf)
+        deviation = square.sqrt()
+        return cls(centre, design_scale, mean, torch.where(deviation > CONSTANT * mean.abs(), deviation, 1.0))
+
+
+def regress(train: Pairs, validation: Pairs, solve: PathSolver, penalties: Sequence[float]) -> RegressionFit:
+    """Fit every target on ``train`` for each penalty, and keep the penalty with the least error on ``validation``."""
+    _require_usable(train, validation, penalties)
+    rows, scales = _Rows.of(train), _Scales.of(_Rows.of(train))
+    scaled, later = rows.scaled(scales), _Rows.of(validation).scaled(scales)
+    weights, shifts = _solve_all(scaled, solve, penalties)  # (penalty, feature, target), (penalty, target)
+    errors = torch.einsum("rf,pft->prt", later.design, weights) + shifts[:, None] - later.targets
+    squares = torch.where(later.there, errors.square(), 0.0).sum(1)  # (penalty, target)
+    best = int(squares.sum(1).argmin())
+    left = squares[best] / later.there.sum(0).clamp_min(1)
+    own = torch.where(scaled.there, scaled.design @ weights[best] + shifts[best] - scaled.targets, 0.0)
+    left = torch.where(later.there.any(0), left, own.square().sum(0) / scaled.there.sum(0))
+    return _in_units(train, weights[best], shifts[best], left.sqrt(), scales, penalties[best])
+
+
+def _solve_all(rows: _Rows, solve: PathSolver, penalties: Sequence[float]) -> tuple[Path, Tensor]:
+    """Solve for all targets, those that are missing in the same rows together."""
+    weights = rows.design.new_zeros(len(penalties), rows.design.shape[1], rows.targets.shape[1])
+    shifts = rows.design.new_zeros(len(penalties), rows.targets.shape[1])
+    patterns, pattern_of = torch.unique(rows.there, dim=1, return_inverse=True)
+    for number, there in enumerate(patterns.T):
+        members = pattern_of == number
+        design, targets = rows.design[there], rows.targets[there][:, members]
+        design_mean, target_mean = design.mean(0), targets.mean(0)
+        found = solve(design - design_mean, targets - target_mean, penalties)
+        weights[:, :, members] = found
+        shifts[:, members] = target_mean - torch.einsum("f,pft->pt", design_mean, found)
+    return weights, shifts
+
+
+def _in_units(
+    pairs: Pairs, weights: Tensor, shifts: Tensor, left: Tensor, scales: _Scales, penalty: float
+) -> RegressionFit:
+    """Return the fit in the units of the data, from weights (feature, target) in deviations."""
+    nodes, channels, dtype = pairs.num_nodes, pairs.targets.shape[2], pairs.inputs.dtype
+    in_units = weights * scales.target_scale / scales.design_scale[:, None]
+    intercepts = scales.target_mean + shifts * scales.target_scale - scales.design_mean @ in_units
+    strength = weights.abs().view(nodes, -1, nodes, channels).sum((1, 3)).T  # (target, source)
+    return RegressionFit(
+        in_units.view(nodes, -1, nodes, channels).permute(2, 0, 1, 3).to(dtype),
+        intercepts.view(nodes, channels).to(dtype),
+        strength.clone().fill_diagonal_(0).to(dtype),
+        (left * scales.target_scale).view(nodes, channels).to(dtype),
+        float(penalty),
+    )
+
+
+def _require_usable(train: Pairs, validation: Pairs, penalties: Sequence[float]) -> None:
+    require(
+        train.inputs.shape[1:] == validation.inputs.shape[1:]
+        and train.targets.shape[1:] == validation.targets.shape[1:],
+        f"validation needs nodes and channels like train, {tuple(train.inputs.shape[1:])}, "
+        f"got {tuple(validation.inputs.shape[1:])}; cut both from one series",
+    )
+    require(
+        len(penalties) > 0 and all(0 < penalty < float("inf") for penalty in penalties),
+        f"penalties needs at least one positive number, got {list(penalties)}; pass for example [0.01, 0.1, 1.0]",
+    )
+    if train.observed is not None:
+        counts = train.observed.sum(0)
+        require(
+            bool((counts >= 2).all()),
+            f"train needs two observed targets or more of every node, got {int(counts.min())} of node "
+            f"{int(counts.amin(1).argmin())}; leave that node out",
+        )
