@@ -78,7 +78,7 @@ class TacitStep:
         """Draw, gather, differentiate, update."""
         batch = pairs.inputs[rows], pairs.targets[rows], draw_uniforms(*shape, generator=generator)
         self.grads = self.lifted(self.state.parameters, self.state.frozen, [batch], [0]).gradients
-        self.state.update(self.grads, RATE, SETTINGS, averaging=True)
+        self.state.update(self.grads, RATE, SETTINGS, weight=0.01)
 
 
 class HopLayer(MessagePassing):

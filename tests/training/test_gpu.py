@@ -69,3 +69,26 @@ def test_a_short_training_on_the_gpu():
     result = fit(model, pairs.train, pairs.validation, FitSettings(epochs=2), seeds=SEEDS)
     assert result.warnings == []
     assert result.history[-1].validation_loss[0] < result.history[0].train_loss[0]
+
+
+@pytest.mark.parametrize("estimator", [ScoreFunction(), Concrete()])
+@pytest.mark.parametrize("loss", [EnergyScore(), MMD(scope="joint"), Literature2("mse")])
+def test_replayed_steps_equal_steps_taken_one_by_one(loss, estimator, monkeypatch):
+    """The recorded step, with its schedule, carried averages and mean of the last iterates, is the plain one."""
+    if isinstance(loss, Literature2) and not estimator.takes_credit:
+        pytest.skip("refused")
+    pairs = CommunitySystem().generate(2000, 0).to("cuda", torch.float64).split()
+    results = []
+    for warm_up in (3, 10**9):
+        monkeypatch.setattr("tacit.training.replay.WARM_UP_CALLS", warm_up)
+        rng = torch.Generator().manual_seed(0)
+        graph, predictor = BernoulliGraph.uniform(12, generator=rng), HopPredictor.random(2, 4, generator=rng)
+        model = LatentGraphModel(graph, predictor, loss, estimator=estimator, num_graphs=4)
+        settings = FitSettings(epochs=4, predictor_rate=0.5)
+        results.append(fit(model, pairs.train, pairs.validation, settings, seeds=SEEDS, compile=False))
+    replayed, plain = results
+    for name, value in plain.parameters.items():
+        assert torch.allclose(value, replayed.parameters[name], atol=1e-10), name
+    for epoch, again in zip(plain.history, replayed.history, strict=True):
+        assert epoch.validation_loss == pytest.approx(again.validation_loss, abs=1e-10)
+        assert epoch.train_loss == pytest.approx(again.train_loss, abs=1e-10)

@@ -10,6 +10,8 @@ from tacit.experiments.published import LOSS_METRICS as METRICS
 from tacit.experiments.published import LOSS_TABLE as PAPER
 from tacit.experiments.published import OPTIMAL_NOTE
 from tacit.experiments.replication import (
+    OUR_MODEL,
+    OUR_SETTINGS,
     PAPER_SETTINGS,
     column,
     describe,
@@ -22,7 +24,6 @@ from tacit.experiments.replication import (
 )
 from tacit.experiments.study import Listener, Options, Records, Study, Table, Task, Values, Work
 from tacit.systems import CommunitySystem
-from tacit.training import CosineDecay, FitSettings
 
 SHARED: dict[str, Any] = {"num_graphs": 64, "share_graphs": True}
 JOINT: dict[str, Any] = {"scope": "joint", "baseline": "paper", **SHARED}
@@ -32,7 +33,6 @@ ROWS = {
     **{name: ModelConfig(loss=name, **JOINT) for name in ("point_mse", "energy", "mmd")},
 }
 OURS = "ours: energy, node"
-OUR_MODEL, OUR_SETTINGS = ModelConfig(), FitSettings(epochs=10, schedule=CosineDecay(0.1))
 ELBO_SDS = (0.001, 0.005, 0.01, 0.05, 0.1, 0.5)
 SIGNIFICANT = 0.01
 

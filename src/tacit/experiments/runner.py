@@ -73,24 +73,35 @@ def results_page(directory: Path) -> str:
     parts = [
         "# Results\n\nTables and figures of the paper that have been run here; `tacit reproduce all` makes this page.\n"
     ]
-    times: dict[str, list[float]] = {}
+    missing = []
     for name, study in STUDIES.items():
         records = read_records(directory / name)
         if _whole(study, records):
             parts.append(section(study, records, f"{name}/"))
-            for values in records.values():
-                spent = times.setdefault(values["device"], [0.0, 0.0])
-                spent[0] += values["seconds"]
-                spent[1] += values.get("train_seconds", 0.0)
-    missing = [name for name, study in STUDIES.items() if not _whole(study, read_records(directory / name))]
+        else:
+            missing.append(name)
     parts.append("## Time\n")
-    parts += [
-        f"- {device}: {work / 60:.1f} minutes of work, {training / 60:.1f} of them training\n"
-        for device, (work, training) in sorted(times.items())
-    ]
+    parts += [f"- {line}\n" for line in _times(directory)]
+    for other in sorted(path.parent for path in directory.glob(f"*/{PAGE}")):
+        parts += [f"- {line}: [the same studies]({other.name}/{PAGE})\n" for line in _times(other)]
     if missing:
         parts.append(f"Not run yet: {', '.join(missing)}.\n")
     return "\n".join(parts)
+
+
+def _times(directory: Path) -> list[str]:
+    """Return how long the studies that are done took, one line per device."""
+    times: dict[str, list[float]] = {}
+    done = [name for name, study in STUDIES.items() if _whole(study, read_records(directory / name))]
+    for values in (values for name in done for values in read_records(directory / name).values()):
+        spent = times.setdefault(values["device"], [0.0, 0.0])
+        spent[0] += values["seconds"]
+        spent[1] += values.get("train_seconds", 0.0)
+    what = "all studies" if len(done) == len(STUDIES) and len(times) == 1 else "some of the studies"
+    return [
+        f"{device}, {what}: {work / 60:.1f} minutes of work, {training / 60:.1f} of them training"
+        for device, (work, training) in sorted(times.items())
+    ]
 
 
 def _whole(study: Study, records: Records) -> bool:

@@ -1,26 +1,25 @@
 """The training loop: steps, validation, the dropping of bad replicas, and the choice at the end."""
 
 import time
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from itertools import repeat
 from typing import Any
 
 import torch
-from jaxtyping import Float, Int
+from jaxtyping import Float
 from torch import Tensor
 
 from tacit.data import Pairs
-from tacit.data.pairs import covering_batches, epoch_batches
+from tacit.data.pairs import epoch_batches
 from tacit.errors import TrainingError, require_whole
-from tacit.randomness import UniformStream, generator_for, uniforms_from
-from tacit.training.lift import Batch, LiftedGradient, Stack, Together
+from tacit.randomness import generator_for
+from tacit.training.lift import LiftedGradient, Stack
 from tacit.training.model import LatentGraphModel
 from tacit.training.result import Epoch, FitResult, Progress, Replica
 from tacit.training.settings import FitSettings
 from tacit.training.state import ReplicaState
+from tacit.training.step import Stepper
 
-TINY = torch.finfo(torch.float32).tiny
 NOTICE_EVERY = 20  # steps between two losses shown
 Monitor = Callable[[Float[Tensor, "replica node node"], Stack], dict[str, list[float]]]
 
@@ -51,11 +50,8 @@ class Loop:
     ) -> None:
         self.model, self.train, self.validation, self.settings = model, train, validation, settings
         self.seeds, self.state, self.gradient = seeds, state, gradient
-        device = train.inputs.device
-        self.batch_size = min(settings.batch_size, len(train))
-        self.steps_per_epoch = len(train) // self.batch_size
-        self.orders = [generator_for(seed, "batches", device) for seed in seeds]
-        self.draws = [self._stream(generator_for(seed, "graphs", device)) for seed in seeds]
+        self.stepper = Stepper(model, train, validation, settings, seeds, state, gradient)
+        self.orders = [generator_for(seed, "batches", train.inputs.device) for seed in seeds]
         self.active = list(range(len(seeds)))
         self.dropped: dict[int, int] = {}
         self.history: list[Epoch] = []
@@ -103,22 +99,14 @@ class Loop:
         self, epoch: int, on_progress: Callable[[Progress], None] | None, trace: Trace | None
     ) -> Float[Tensor, " replica"]:
         """Take the steps of one epoch and return the mean loss of each replica."""
-        settings, steps, running = self.settings, self.steps_per_epoch, self.running
-        total_steps = steps * settings.epochs
-        averaging_from = round((1 - settings.average_fraction) * total_steps)
-        orders = torch.stack([epoch_batches(len(self.train), self.batch_size, self.orders[r]) for r in running], 1)
+        stepper, running = self.stepper, self.running
+        orders = [epoch_batches(len(self.train), stepper.batch_size, self.orders[r]) for r in running]
         last = min(loss for loss in self.history[-1].train_loss if loss is not None) if self.history else None
         losses = []
-        for step in range(steps):
+        for step, rows in enumerate(torch.stack(orders, 1)):  # rows (replica, batch)
             if on_progress is not None:
-                on_progress(Progress(epoch, settings.epochs, self.steps_done, total_steps, last))
-            batches = self._batches(orders[step], running)
-            self._tell_progress(self.steps_done / total_steps)
-            outcome = self.gradient(self.state.parameters, self.state.frozen, batches, running)
-            rate = settings.schedule(epoch + step / steps, settings.epochs)
-            self.state.update(outcome.gradients, rate, settings, averaging=self.steps_done >= averaging_from)
-            self.state.frozen |= outcome.carried
-            losses.append(outcome.losses.sum(1) / outcome.weights.sum(1).clamp_min(TINY))
+                on_progress(Progress(epoch, self.settings.epochs, self.steps_done, stepper.total_steps, last))
+            losses.append(stepper.take(self.steps_done, rows, running))
             self.steps_done += 1
             if trace is not None and self.steps_done % trace.every == 0:
                 seen = trace.monitor(self.state.edge_probs, self.state.parameters)
@@ -131,18 +119,7 @@ class Loop:
 
     def validate(self, parameters: Stack) -> Float[Tensor, " replica"]:
         """Return the validation loss of each replica, all of them under the same random graphs."""
-        device = self.train.inputs.device
-        draws, running = self._stream(generator_for(0, "validation", device)), self.running
-        total, count = (torch.zeros(len(self.seeds), device=device, dtype=self.train.inputs.dtype) for _ in range(2))
-        for index, new in covering_batches(len(self.validation), self.batch_size):
-            batch = _batch(self.validation, index.to(device), draws.draw())
-            batches: Iterable[Batch] | Together = repeat(batch, len(running))
-            if self.gradient.lifted:
-                batches = Together(tuple(part.expand(len(running), *part.shape) for part in batch))
-            outcome = self.gradient(parameters, self.state.frozen, batches, running)
-            total += outcome.losses[:, :new].sum(1)
-            count += outcome.weights[:, :new].sum(1)
-        mean = (total / count.clamp_min(TINY)).cpu()
+        mean = self.stepper.validate(parameters, self.running)
         self._require_finite(mean[None], f"the validation loss became {{value}} after {self.steps_done} steps")
         return mean
 
@@ -155,9 +132,7 @@ class Loop:
         self.model.load_state_dict({**known, **{name: value[best] for name, value in parameters.items()}}, strict=False)
         notes = [self.gradient.fallback] if self.gradient.fallback else []
         if interrupted:
-            notes.append(
-                f"stopped by the user after {self.steps_done} of {self.steps_per_epoch * self.settings.epochs} steps"
-            )
+            notes.append(f"stopped by the user after {self.steps_done} of {self.stepper.total_steps} steps")
         losses = self.validation_loss.tolist()
         replicas = [Replica(seed, losses[r], self.dropped.get(r)) for r, seed in enumerate(self.seeds)]
         return FitResult(
@@ -173,21 +148,6 @@ class Loop:
             notes,
             self.traced,
         )
-
-    def _stream(self, generator: torch.Generator) -> UniformStream:
-        return UniformStream(self.model.uniforms_shape(self.batch_size), generator, self.train.inputs.dtype)
-
-    def _batches(self, rows: Int[Tensor, "replica batch"], running: Sequence[int]) -> Iterable[Batch] | Together:
-        """Return what the replicas train on: one after another where they are looped over, else all at once."""
-        if not self.gradient.lifted:
-            return (_batch(self.train, own, self.draws[r].draw()) for own, r in zip(rows, running, strict=True))
-        bits = zip(*(self.draws[r].bits() for r in running), strict=True)
-        return Together(_batch(self.train, rows, uniforms_from(*(torch.stack(part) for part in bits))))
-
-    def _tell_progress(self, done: float) -> None:
-        """Let an estimator with a schedule know how much of the training is done."""
-        if self.model.estimator.scheduled:
-            self.state.frozen["progress"] = torch.full_like(self.state.frozen["progress"], done)
 
     def _drop_worse_half(self, epoch: int) -> None:
         ranked = sorted(self.active, key=lambda r: float(self.validation_loss[r]))
@@ -206,8 +166,3 @@ class Loop:
             where = what.format(value=losses[step, replica].item(), step=step + 1)
             who = f"replica {replica}, seed {self.seeds[replica]}"
             raise TrainingError(f"{where} ({who}); lower the learning rate or check the predictor")
-
-
-def _batch(pairs: Pairs, rows: Tensor, uniforms: Tensor) -> Batch:
-    batch = (pairs.inputs[rows], pairs.targets[rows], uniforms)
-    return batch if pairs.observed is None else (*batch, pairs.observed[rows])

@@ -22,7 +22,7 @@ class ReplicaState:
     parameters: Stack
     frozen: Stack
     averages: Stack = field(default_factory=dict)
-    averaged_steps: int = 0
+    has_average: bool = False
     optimizer: torch.optim.Optimizer | None = None
 
     @classmethod
@@ -38,24 +38,44 @@ class ReplicaState:
         frozen |= {name: frozen[name].contiguous() for name in model.carried}  # as the steps will return them
         return cls(model.graph, parameters, frozen)
 
-    def update(self, gradients: Stack, rate: float, settings: FitSettings, *, averaging: bool) -> None:
-        """Take one step of Adam, and include the result in the average if it counts."""
+    def update(
+        self, gradients: Stack, rate: float | Tensor, settings: FitSettings, weight: float | Tensor | None
+    ) -> None:
+        """Take one step of Adam, and move the average by ``weight`` times its distance from the result.
+
+        On a GPU everything happens in place and rate and weight are tensors: the step can be recorded and replayed.
+        """
+        in_place = isinstance(rate, Tensor)
         if self.optimizer is None:
             groups = [{"params": [value]} for value in self.parameters.values()]
-            self.optimizer = torch.optim.Adam(groups, lr=rate, betas=settings.adam_betas, fused=True)
+            betas = settings.adam_betas
+            self.optimizer = torch.optim.Adam(groups, lr=rate, betas=betas, fused=True, capturable=in_place)
         for (name, value), group in zip(self.parameters.items(), self.optimizer.param_groups, strict=True):
             value.grad = gradients[name].contiguous()  # fused Adam reads memory in order, whatever the strides
             group["lr"] = rate if name.startswith("graph.") else rate * settings.predictor_rate
         self.optimizer.step()
-        if averaging:  # all averages at once, so that Ctrl-C finds either the old or the new ones
-            shown = {name: self._shown(name, value) for name, value in self.parameters.items()}
-            old, count = self.averages or shown, self.averaged_steps + 1
-            new = {name: old[name] + (value - old[name]) / count for name, value in shown.items()}
-            self.averages, self.averaged_steps = new, count
+        if weight is None:
+            return
+        shown = {name: self._shown(name, value) for name, value in self.parameters.items()}
+        old = self.averages or {name: value.clone() for name, value in shown.items()}
+        new = {name: old[name] + (value - old[name]) * weight for name, value in shown.items()}
+        if in_place and self.averages:
+            for name, value in new.items():
+                self.averages[name].copy_(value)
+        else:  # all averages at once, so that Ctrl-C finds either the old or the new ones
+            self.averages = new
+
+    def carry(self, carried: Stack) -> None:
+        """Keep what a step hands to the next."""
+        for name, value in carried.items():
+            if value.device.type == "cuda":
+                self.frozen[name].copy_(value)
+            else:
+                self.frozen[name] = value
 
     def averaged(self) -> Stack:
         """Return the averaged parameters, or the present ones when nothing was averaged."""
-        if not self.averaged_steps:
+        if not self.has_average:
             return self.parameters
         return {name: self._stored(name, value) for name, value in self.averages.items()}
 
