@@ -1,5 +1,23 @@
-"""Pairs of inputs and targets, however they came to be."""
+"""Pairs of inputs and targets, however they came to be: a user's tables, series and arrays."""
 
+from tacit.data.arrays import NamedPairs, read_named_pairs, read_pairs
+from tacit.data.coordinates import read_coordinates
 from tacit.data.pairs import Pairs, Split
+from tacit.data.scaling import Scaling
+from tacit.data.series import Series
+from tacit.data.tables import read_series
+from tacit.data.windows import SeriesPairs, Windows
 
-__all__ = ["Pairs", "Split"]
+__all__ = [
+    "NamedPairs",
+    "Pairs",
+    "Scaling",
+    "Series",
+    "SeriesPairs",
+    "Split",
+    "Windows",
+    "read_coordinates",
+    "read_named_pairs",
+    "read_pairs",
+    "read_series",
+]

@@ -1,0 +1,181 @@
+"""A table as it lies in a file: columns of cells, turned into numbers, names and times when asked for."""
+
+import csv
+import gzip
+import re
+import warnings
+import zlib
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from jaxtyping import Float
+
+from tacit.data.series import Times
+from tacit.errors import InputError, did_you_mean, require
+
+TEXT_ENDINGS = (".csv", ".csv.gz", ".tsv", ".tsv.gz", ".txt")
+Numbers = Float[np.ndarray, " row"]
+WITH_ZONE = re.compile(r":\d\d.*(Z|[+-]\d\d:?\d\d)$")
+
+
+@dataclass(frozen=True, eq=False)
+class Table:
+    """The columns of a file. Rows are counted from 1 below the header, as messages name them."""
+
+    path: Path
+    columns: tuple[str, ...]
+    frame: Any  # pandas.DataFrame, its columns numbered from 0; the cells of text files are text
+
+    def refuse(self, message: str) -> InputError:
+        """Return the error that says what is wrong with this file."""
+        return InputError(f"{self.path}: {message}")
+
+    def require_column(self, argument: str, column: str) -> None:
+        """Raise :class:`InputError` unless there is such a column."""
+        if column not in self.columns:
+            raise self.refuse(f"{argument} names the column '{column}', which is not there{self._near(column)}")
+
+    def numbers(self, column: str, remedy: str = "correct the cell, or leave the column out") -> Numbers:
+        """Return a column as float64, NaN for empty cells."""
+        import pandas as pd
+
+        cells = self._cells(column)
+        if self._is_number_type(cells):
+            values: Numbers = cells.to_numpy(dtype=np.float64, na_value=np.nan)
+        else:
+            text = cells.astype("str").where(cells.notna())
+            parsed = pd.to_numeric(text, errors="coerce")
+            self._refuse_first(column, text, parsed.isna() & cells.notna(), "numbers", remedy)
+            values = parsed.to_numpy(dtype=np.float64, na_value=np.nan)
+        self._refuse_first(column, cells, np.isinf(values), "finite numbers", remedy)
+        return values
+
+    def is_numeric(self, column: str) -> bool:
+        """Say whether every cell of a column is a number or empty, and at least one is a number."""
+        try:
+            return bool(np.isfinite(self.numbers(column)).any())
+        except InputError:
+            return False
+
+    def names(self, column: str) -> list[str]:
+        """Return a column of names; every cell needs one."""
+        cells = self._cells(column)
+        self._refuse_first(column, cells, cells.isna(), "a name in every row", "fill it in, or remove the row")
+        return [str(name).strip() for name in cells]
+
+    def times(self, column: str) -> tuple[Times, tuple[str, ...]]:
+        """Return a column of times (numbers or dates), and a note when time zones were taken out."""
+        import pandas as pd
+
+        cells = self._cells(column)
+        remedy = "write times as numbers or as YYYY-MM-DD HH:MM:SS"
+        self._refuse_first(column, cells, cells.isna(), "a time in every row", "fill it in, or remove the row")
+        if pd.api.types.is_datetime64_any_dtype(cells):
+            zoned = cells.dt.tz is not None
+            parsed = pd.to_datetime(cells, utc=True)
+        elif self._is_number_type(cells) or self.is_numeric(column):
+            numbers = self.numbers(column)
+            whole = bool((numbers == np.rint(numbers)).all() and np.abs(numbers).max() < 2**53)
+            return (numbers.astype(np.int64) if whole else numbers), ()
+        else:
+            text = cells.astype("str")
+            zoned = bool(WITH_ZONE.search(text.iloc[0]))
+            with warnings.catch_warnings():
+                warnings.simplefilter("ignore", UserWarning)  # a format that pandas has to guess cell by cell
+                parsed = pd.to_datetime(text, utc=True, errors="coerce")
+            self._refuse_first(column, text, parsed.isna(), "times", remedy)
+        notes = (f"times of column '{column}' were converted to UTC",) if zoned else ()
+        return parsed.dt.tz_localize(None).to_numpy(), notes
+
+    def _cells(self, column: str) -> Any:
+        return self.frame[self.columns.index(column)]
+
+    def _refuse_first(self, column: str, cells: Any, bad: Any, need: str, remedy: str) -> None:
+        rows = np.flatnonzero(np.asarray(bad, dtype=bool))
+        if len(rows):
+            cell = cells.iloc[rows[0]]
+            got = (
+                "an empty cell" if cell is None or cell != cell else repr(cell if isinstance(cell, str) else str(cell))
+            )
+            more = f" ({len(rows)} such cells)" if len(rows) > 1 else ""
+            raise self.refuse(f"column '{column}' needs {need}, got {got} in row {rows[0] + 1}{more}; {remedy}")
+
+    def _near(self, column: str) -> str:
+        return did_you_mean(column, self.columns)
+
+    @staticmethod
+    def _is_number_type(cells: Any) -> bool:
+        import pandas as pd
+
+        return bool(pd.api.types.is_numeric_dtype(cells) and not pd.api.types.is_bool_dtype(cells))
+
+
+def open_table(path: str | Path) -> Table:
+    """Read the cells of a .csv, .csv.gz (also .tsv, .txt) or .parquet file; the file is only read."""
+    path = Path(path)
+    require_file(path)
+    parquet = path.name.endswith(".parquet")
+    require(
+        parquet or path.name.endswith(TEXT_ENDINGS),
+        f"{path}: a table needs to end in .parquet or {', '.join(TEXT_ENDINGS)}; convert it, or rename it",
+    )
+    require(path.stat().st_size > 0, f"{path}: the file is empty; pass a table with a header and rows")
+    columns, frame = _read_parquet(path) if parquet else _read_text(path)
+    table = Table(path, columns, frame)
+    for position, column in enumerate(columns):
+        if column in columns[:position]:
+            raise table.refuse(f"the header names column '{column}' twice; rename one")
+    if len(frame) == 0:
+        raise table.refuse("there is a header but no rows; pass a table with rows")
+    return table
+
+
+def require_file(path: Path) -> None:
+    """Raise :class:`InputError` unless ``path`` is a file."""
+    require(path.is_file(), f"{path}: there is no such file; check the name")
+
+
+def _read_text(path: Path) -> tuple[tuple[str, ...], Any]:
+    import pandas as pd
+
+    try:
+        with (gzip.open if path.name.endswith(".gz") else open)(path, "rt", encoding="utf-8-sig", newline="") as stream:
+            first = stream.readline()
+            separator = max(",;\t", key=first.count)
+            stream.seek(0)
+            header = next(csv.reader(stream, delimiter=separator))
+            stream.seek(0)
+            frame = pd.read_csv(
+                stream, sep=separator, header=None, skiprows=1, dtype=str, index_col=False, skipinitialspace=True
+            )
+    except StopIteration:
+        raise InputError(f"{path}: the file is empty; pass a table with a header and rows") from None
+    except pd.errors.EmptyDataError:
+        frame = pd.DataFrame(columns=range(len(header)))
+    except UnicodeDecodeError as error:
+        raise InputError(f"{path}: needs to be text in UTF-8, got byte {error.start} that is not; convert it") from None
+    except (pd.errors.ParserError, csv.Error, EOFError, gzip.BadGzipFile, zlib.error) as error:
+        detail = str(error).removeprefix("Error tokenizing data. C error: ").strip()
+        raise InputError(f"{path}: cannot be read as a table: {detail}; correct that line") from None
+    if frame.shape[1] != len(header):
+        raise InputError(
+            f"{path}: the header names {len(header)} columns but row 1 has {frame.shape[1]} cells; "
+            "give every column a name"
+        )
+    return tuple(name.strip() for name in header), frame
+
+
+def _read_parquet(path: Path) -> tuple[tuple[str, ...], Any]:
+    import pandas as pd
+    from pyarrow import ArrowException
+
+    try:
+        frame = pd.read_parquet(path)
+    except (ArrowException, OSError, ValueError) as error:
+        raise InputError(f"{path}: cannot be read as parquet: {str(error).splitlines()[0]}; write it again") from None
+    if not isinstance(frame.index, pd.RangeIndex):
+        frame = frame.reset_index()  # times are often the index
+    columns = tuple(str(column) for column in frame.columns)
+    return columns, frame.set_axis(range(len(columns)), axis="columns")

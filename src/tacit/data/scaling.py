@@ -1,0 +1,133 @@
+"""Units out and in: mean and deviation per node and variable, and the features made with them."""
+
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass, field, fields
+from typing import Any
+
+import numpy as np
+import torch
+from jaxtyping import Float
+from torch import Tensor
+
+from tacit.data.series import Series, Values
+from tacit.errors import InputError, require
+
+Features = Float[np.ndarray, "time node feature"]
+
+
+@dataclass(frozen=True, eq=False)
+class Scaling:
+    r"""Everything needed to turn rows of a series into features, and predictions back into units.
+
+    $$ \tilde v_{tic} = (v_{tic} - m_{ic}) / s_{ic} $$
+
+    for node $i$ and variable $c$, with mean $m$ and deviation $s$ of the observed values of the training part. The
+    variables to be predicted come first, ``out_channels`` of them. ``flagged`` says whether the features hold a flag
+    per variable, 1 where it was observed. Covariates are scaled too, the same for all nodes.
+
+    >>> scaling = Scaling(("a", "b"), ("level",), 1, np.array([[1.0], [5.0]]), np.array([[2.0], [4.0]]))
+    >>> scaling.to_units(torch.ones(3, 2, 1))[0].flatten().tolist()
+    [3.0, 9.0]
+    >>> Scaling.from_dict(scaling.to_dict()).deviation.tolist()
+    [[2.0], [4.0]]
+    """
+
+    nodes: tuple[str, ...]
+    variables: tuple[str, ...]
+    out_channels: int
+    mean: Float[np.ndarray, "node variable"]
+    deviation: Float[np.ndarray, "node variable"]
+    flagged: bool = False
+    covariate_names: tuple[str, ...] = ()
+    covariate_mean: Float[np.ndarray, " covariate"] = field(default_factory=lambda: np.zeros(0))
+    covariate_deviation: Float[np.ndarray, " covariate"] = field(default_factory=lambda: np.zeros(0))
+
+    @property
+    def feature_names(self) -> tuple[str, ...]:
+        """Names of the features of one step, in their order."""
+        flags = tuple(f"{name} observed" for name in self.variables) if self.flagged else ()
+        return self.variables + flags + self.covariate_names
+
+    @property
+    def num_features(self) -> int:
+        """Features of a node at one step."""
+        return len(self.feature_names)
+
+    def to_units(self, values: Float[Tensor, "*leading node channel"]) -> Float[Tensor, "*leading node channel"]:
+        """Return scaled targets or predictions in the units of the data."""
+        return values * self._like(self.deviation, values) + self._like(self.mean, values)
+
+    def spread_to_units(self, spread: Float[Tensor, "*leading node channel"]) -> Float[Tensor, "*leading node channel"]:
+        """Return scaled deviations or absolute errors in the units of the data."""
+        return spread * self._like(self.deviation, spread)
+
+    def scaled(self, series: Series) -> Values:
+        """Return the values of a series without units, nodes and variables in the order of this scaling."""
+        nodes = _places("nodes", series.nodes, self.nodes)
+        variables = _places("channels", series.channels, self.variables)
+        values: Values = (series.values[:, nodes][:, :, variables] - self.mean) / self.deviation
+        return values
+
+    def features(self, series: Series) -> Features:
+        """Return the features of every row: missing values are those before, or 0 (the mean) where there are none."""
+        values = self.scaled(series)
+        parts = [np.nan_to_num(forward_filled(values))]
+        if self.flagged:
+            parts.append((~np.isnan(values)).astype(np.float64))
+        covariates = _places("covariates", series.covariate_names, self.covariate_names)
+        if series.covariates is not None:
+            known = (series.covariates[:, covariates] - self.covariate_mean) / self.covariate_deviation
+            parts.append(np.broadcast_to(known[:, None], (*values.shape[:2], known.shape[1])))
+        return np.concatenate(parts, axis=-1)
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return plain numbers, words and lists."""
+        return {
+            name: value.tolist()
+            if isinstance(value, np.ndarray)
+            else list(value)
+            if isinstance(value, tuple)
+            else value
+            for name, value in asdict(self).items()
+        }
+
+    @classmethod
+    def from_dict(cls, stored: Mapping[str, Any]) -> "Scaling":
+        """Return the scaling that :meth:`to_dict` gave."""
+        names = {entry.name for entry in fields(cls)}
+        require(
+            set(stored) == names,
+            f"a stored scaling needs exactly {', '.join(sorted(names))}, got {', '.join(sorted(stored)) or 'nothing'}",
+        )
+        words = {name: tuple(stored[name]) for name in ("nodes", "variables", "covariate_names")}
+        tables = {name: np.array(stored[name], dtype=np.float64) for name in ("covariate_mean", "covariate_deviation")}
+        shape = len(words["nodes"]), len(words["variables"])
+        tables |= {name: np.array(stored[name], dtype=np.float64).reshape(shape) for name in ("mean", "deviation")}
+        return cls(**{**stored, **words, **tables})
+
+    def _like(self, table: np.ndarray, values: Tensor) -> Tensor:
+        require(
+            values.shape[-2:] == (len(self.nodes), self.out_channels),
+            f"values needs to end in {len(self.nodes)} nodes and {self.out_channels} channels, "
+            f"got shape {tuple(values.shape)}",
+        )
+        return torch.as_tensor(table[:, : self.out_channels], dtype=values.dtype, device=values.device)
+
+
+def forward_filled(values: Values) -> Values:
+    """Put the last observed value where one is missing; what comes before the first stays NaN.
+
+    >>> forward_filled(np.array([np.nan, 1.0, np.nan, 2.0]).reshape(4, 1, 1)).flatten().tolist()
+    [nan, 1.0, 1.0, 2.0]
+    """
+    rows = np.arange(len(values))[:, None, None]
+    last = np.maximum.accumulate(np.where(np.isnan(values), 0, rows), axis=0)
+    return np.take_along_axis(values, last, axis=0)
+
+
+def _places(what: str, have: tuple[str, ...], need: tuple[str, ...]) -> list[int]:
+    """Return where each needed name is; the two need to be the same names in any order."""
+    for word in (*(word for word in need if word not in have), *(word for word in have if word not in need)):
+        there, gone = ("the scaling", "the series") if word in need else ("the series", "the scaling")
+        raise InputError(f"{what} need to be those of the training data, got '{word}' in {there} but not in {gone}")
+    return [have.index(word) for word in need]

@@ -1,0 +1,224 @@
+"""Tables of a user, wide or long, as a series on nodes.
+
+Wide: a column of times and one column per node (or per node and variable, ``station:variable``). Long: columns of
+times, of node names and of one or several values. Files are read and never written.
+"""
+
+from collections.abc import Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import Literal, get_args
+
+import numpy as np
+from jaxtyping import Float, Int
+
+from tacit.data.cells import Table, open_table
+from tacit.data.grid import Grid
+from tacit.data.series import Series, Times, Values
+from tacit.errors import InputError, require
+
+Layout = Literal["auto", "wide", "long"]
+TIME_NAMES = ("time", "times", "date", "datetime", "timestamp", "")
+NODE_NAMES = ("node", "node_id", "station", "station_id", "sensor", "sensor_id", "site", "location", "series")
+Column = Float[np.ndarray, " row"]
+
+
+def read_series(
+    path: str | Path,
+    *,
+    layout: Layout = "auto",
+    time: str | None = None,
+    node: str | None = None,
+    value: str | Sequence[str] | None = None,
+    covariates: Sequence[str] = (),
+    sep: str | None = None,
+    piece: bool = False,
+) -> Series:
+    """Read a table (.csv, .csv.gz, .parquet) as a series.
+
+    ``time``, ``node``, ``value`` and ``covariates`` name columns; those left out are found by their names: the time
+    column is called time, date or the like (or comes first and holds times), and a table with a column called node,
+    station, sensor or the like is long, with every other column a value. ``sep`` parts the node from the variable in
+    the column names of a wide table. Times must ascend; steps left out of an even grid are put in as missing rows, and
+    ``Series.notes`` says so. Pass ``piece=True`` for a few new rows, in which a node may be constant or missing.
+
+    >>> import tempfile
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     file = Path(folder) / "levels.csv"
+    ...     _ = file.write_text("time,upstream,downstream\\n0,1.5,3\\n1,2.5,\\n3,0.5,4\\n")
+    ...     series = read_series(file)
+    >>> series.nodes, series.times.tolist(), series.values[:, 1, 0].tolist()
+    (('upstream', 'downstream'), [0, 1, 2, 3], [3.0, nan, nan, 4.0])
+    """
+    require(
+        layout in get_args(Layout), f"layout needs to be one of {', '.join(get_args(Layout))}, got {layout!r}; pick one"
+    )
+    require(
+        not isinstance(covariates, str), f"covariates needs a list of column names, got {covariates!r}; put it in [ ]"
+    )
+    table = open_table(path)
+    values = None if value is None else ([value] if isinstance(value, str) else list(value))
+    for argument, names in (("time", [time]), ("node", [node]), ("value", values or []), ("covariates", covariates)):
+        for name in names:
+            if name is not None:
+                table.require_column(argument, name)
+    time, notes = _time_column(table, time)
+    others = [column for column in table.columns if column != time and column not in covariates]
+    named = [column for column in others if column.lower() in NODE_NAMES]
+    if layout == "long" or (layout == "auto" and (node or values or named)):
+        require(sep is None, f"{table.path}: sep is for wide tables, got {sep!r} for a long one; leave it out")
+        series = _long(table, time, node or _node_column(table, others, named), values, covariates)
+    else:
+        require(
+            node is None and values is None,
+            f"{table.path}: node and value are for long tables, but layout is 'wide'; leave them out, or use 'long'",
+        )
+        series = _wide(table, time, others, covariates, sep)
+    try:
+        return replace(series, notes=notes + series.notes, piece=piece)
+    except InputError as error:
+        raise table.refuse(str(error)) from None
+
+
+def _time_column(table: Table, time: str | None) -> tuple[str, tuple[str, ...]]:
+    """Return the column of times: the one named, one called so, or the first when it holds times."""
+    if time is not None:
+        return time, ()
+    called = [column for column in table.columns if column.lower() in TIME_NAMES]
+    if called:
+        return called[0], ()
+    first = table.columns[0]
+    steps = np.diff(table.numbers(first)) if table.is_numeric(first) else np.ones(1)
+    if len(steps) and (steps > 0).all() and (steps == steps[0]).all():
+        return first, (f"column '{first}' was taken for the times; name another by time",)
+    raise table.refuse(
+        f"no column is called time, date or the like, and the first, '{first}', does not count up evenly; "
+        "name the column of times by time"
+    )
+
+
+def _node_column(table: Table, others: list[str], named: list[str]) -> str:
+    """Return the column of node names: one called so, or the only one that holds no numbers."""
+    words = named or [column for column in others if not table.is_numeric(column)]
+    if len(words) != 1:
+        found = f"got {', '.join(words)}" if words else "got none"
+        raise table.refuse(f"a long table needs one column of node names, {found}; name it by node")
+    return words[0]
+
+
+def _wide(table: Table, time: str, columns: list[str], covariates: Sequence[str], sep: str | None) -> Series:
+    if not columns:
+        raise table.refuse(f"a wide table needs a column per node besides '{time}', got none")
+    times, notes = table.times(time)
+    _require_ascending(table, time, times, np.zeros(len(times), dtype=np.int64))
+    nodes, channels = _nodes_and_variables(table, columns, sep)
+    remedy = "correct it, leave the column out, or read the table as layout='long'"
+    columns_of = {column: table.numbers(column, remedy) for column in columns}
+    cells = [columns_of[node if sep is None else node + sep + channel] for node in nodes for channel in channels]
+    values = np.stack(cells, axis=-1).reshape(len(times), len(nodes), len(channels))
+    known = np.stack([_known(table, name) for name in covariates], axis=-1) if covariates else None
+    return _on_grid(table, values, nodes, channels, times, notes, known, tuple(covariates))
+
+
+def _nodes_and_variables(table: Table, columns: list[str], sep: str | None) -> tuple[tuple[str, ...], tuple[str, ...]]:
+    """Take the column names apart; every node needs every variable."""
+    if sep is None:
+        return tuple(columns), ("value",)
+    for column in columns:
+        if column.count(sep) != 1 or not all(column.split(sep)):
+            raise table.refuse(f"column '{column}' needs the form node{sep}variable; rename it, or give no sep")
+    parts = [column.split(sep) for column in columns]
+    nodes, channels = (tuple(dict.fromkeys(part)) for part in zip(*parts, strict=True))
+    for node in nodes:
+        for channel in channels:
+            if [node, channel] not in parts:
+                raise table.refuse(
+                    f"node '{node}' has no column '{node}{sep}{channel}'; every node needs every variable: "
+                    "add it (empty cells are missing values)"
+                )
+    return nodes, channels
+
+
+def _long(table: Table, time: str, node: str, values: list[str] | None, covariates: Sequence[str]) -> Series:
+    import pandas as pd
+
+    if values is None:
+        values = [column for column in table.columns if column not in (time, node, *covariates)]
+    if not values:
+        raise table.refuse(f"a long table needs a column of values besides '{time}' and '{node}'; name it by value")
+    times, notes = table.times(time)
+    place_of_row, nodes = pd.factorize(np.array(table.names(node), dtype=object))  # nodes in the order of the file
+    _require_ascending(table, time, times, place_of_row, tuple(nodes))
+    steps, step_of_row = np.unique(times, return_inverse=True)
+    remedy = "correct it, or name the columns to use by value"
+    cells = np.full((len(steps), len(nodes), len(values)), np.nan)
+    cells[step_of_row, place_of_row] = np.stack([table.numbers(column, remedy) for column in values], axis=-1)
+    known = [_known_per_step(table, name, steps, step_of_row) for name in covariates]
+    shared = np.stack(known, axis=-1) if known else None
+    return _on_grid(table, cells, tuple(nodes), tuple(values), steps, notes, shared, tuple(covariates))
+
+
+def _require_ascending(
+    table: Table, time: str, times: Times, place_of_row: Int[np.ndarray, " time"], nodes: tuple[str, ...] = ()
+) -> None:
+    """Refuse times that come twice or go back, within the rows of one node."""
+    order = np.argsort(place_of_row, kind="stable")
+    same_node = np.diff(place_of_row[order]) == 0
+    later, earlier = order[1:][same_node], order[:-1][same_node]
+    bad = np.flatnonzero(times[later] <= times[earlier])
+    if len(bad):
+        first = bad[later[bad].argmin()]
+        row, before = int(later[first]), int(earlier[first])
+        whose = f" for node '{nodes[place_of_row[row]]}'" if nodes else ""
+        if times[row] == times[before]:
+            what, remedy = f"comes twice{whose}, in rows {before + 1} and {row + 1}", "keep one of them"
+        else:
+            what, remedy = f"in row {row + 1} comes before that of row {before + 1}{whose}", "sort the table by time"
+        raise table.refuse(f"column '{time}' needs ascending times, but {times[row]} {what}; {remedy}")
+
+
+def _known(table: Table, name: str) -> Column:
+    """Return a covariate, which needs a number in every row."""
+    values = table.numbers(name)
+    empty = np.flatnonzero(np.isnan(values))
+    if len(empty):
+        raise table.refuse(
+            f"covariate '{name}' needs a number in every row, got none in row {empty[0] + 1}; fill it in"
+        )
+    return values
+
+
+def _known_per_step(table: Table, name: str, steps: Times, step_of_row: Int[np.ndarray, " row"]) -> Column:
+    """Return a covariate of a long table, which needs one number per time, the same for all nodes."""
+    values = _known(table, name)
+    per_step = np.empty(len(steps))
+    per_step[step_of_row] = values
+    differing = np.flatnonzero(per_step[step_of_row] != values)
+    if len(differing):
+        row = differing[0]
+        raise table.refuse(
+            f"covariate '{name}' needs one number per time, got several at {steps[step_of_row[row]]} "
+            f"(one in row {row + 1}); name it by value, as a variable of each node"
+        )
+    return per_step
+
+
+def _on_grid(
+    table: Table,
+    values: Values,
+    nodes: tuple[str, ...],
+    channels: tuple[str, ...],
+    times: Times,
+    notes: tuple[str, ...],
+    covariates: Float[np.ndarray, "time covariate"] | None,
+    covariate_names: tuple[str, ...],
+) -> Series:
+    """Put rows on an even grid of times; rows put in are missing, their covariates those of the row before."""
+    grid = Grid.around(times, f"{table.path}: times")
+    even = np.full((len(grid.times), *values.shape[1:]), np.nan)
+    even[grid.places] = values
+    notes += grid.notes
+    if covariates is not None and len(grid.times) > len(times):
+        covariates = covariates[np.searchsorted(grid.places, np.arange(len(grid.times)), side="right") - 1]
+        notes += ("covariates of the steps put in are those of the row before",)
+    return Series(even, nodes, channels, grid.times, covariates, covariate_names, notes=notes, piece=True)

@@ -1,0 +1,232 @@
+import json
+from dataclasses import replace
+
+import numpy as np
+import pytest
+import torch
+
+from tacit.data import Scaling, Series, Windows
+from tacit.errors import InputError
+
+
+def make_series(time=40, node=3, channel=2, missing=0.2, covariates=0, seed=0, times=None):
+    rng = np.random.default_rng(seed)
+    values = 5 * rng.normal(size=(time, node, channel)).cumsum(axis=0) + 10
+    values[rng.random(values.shape) < missing] = np.nan
+    return Series(
+        values,
+        tuple("abcdef"[:node]),
+        tuple("uvw"[:channel]),
+        times,
+        rng.normal(size=(time, covariates)) * 3 + 1 if covariates else None,
+        tuple("gh"[:covariates]),
+    )
+
+
+def pairs_by_loop(windows, pieces, channels, out_channels):
+    """Every pair of every series as lists of numbers in units, written as one would explain it."""
+    flagged = any(np.isnan(piece.values).any() for piece in pieces)
+    for piece in pieces:
+        for last in range(windows.window - 1, len(piece) - windows.horizon):
+            target = piece.values[last + windows.horizon][:, channels[:out_channels]]
+            if np.isnan(target).all():
+                continue
+            inputs = []
+            for node in range(piece.num_nodes):
+                columns = []
+                for row in range(last - windows.window + 1, last + 1):
+                    for channel in channels:
+                        seen = [v for v in piece.values[: row + 1, node, channel] if not np.isnan(v)]
+                        columns.append(("value", node, channel, seen[-1] if seen else None))
+                    if flagged:
+                        columns += [("flag", float(not np.isnan(piece.values[row, node, c]))) for c in channels]
+                    columns += [("covariate", c, v) for c, v in enumerate(piece.covariates[row])]
+                inputs.append(columns)
+            yield inputs, target, piece.times[last + windows.horizon]
+
+
+def number(entry, mean, deviation, covariate_mean, covariate_deviation):
+    match entry:
+        case ("value", node, channel, value):
+            return 0.0 if value is None else (value - mean[node, channel]) / deviation[node, channel]
+        case ("flag", flag):
+            return flag
+        case ("covariate", column, value):
+            return (value - covariate_mean[column]) / covariate_deviation[column]
+
+
+@pytest.mark.parametrize("missing", [0.0, 0.5])
+@pytest.mark.parametrize("num_pieces", [1, 3])
+@pytest.mark.parametrize(("window", "horizon", "targets"), [(1, 1, None), (4, 3, ("v",)), (5, 1, ("v", "u"))])
+def test_pairs_are_those_of_the_loop(missing, num_pieces, window, horizon, targets):
+    pieces = [
+        replace(make_series(25, 2, 2, missing, covariates=2, seed=k), times=np.arange(25) + 100 * k)
+        for k in range(num_pieces)
+    ]
+    windows = Windows(window, horizon, fractions=(0.5, 0.2))
+    made = windows.prepare(pieces if num_pieces > 1 else pieces[0], targets=targets)
+    channels, out_channels = {None: ([0, 1], 2), ("v",): ([1, 0], 1), ("v", "u"): ([1, 0], 2)}[targets]
+    expected = list(pairs_by_loop(windows, pieces, channels, out_channels))
+    train, validation = round(0.5 * len(expected)), round(0.2 * len(expected))
+
+    # scaling: observed values of all rows up to the last training target
+    last_time = expected[train - 1][2]
+    rows = np.concatenate([piece.values[piece.times <= last_time] for piece in pieces])
+    mean, deviation = np.nanmean(rows, axis=0), np.nanstd(rows, axis=0)
+    known = np.concatenate([piece.covariates[piece.times <= last_time] for piece in pieces])
+    scale = (mean, deviation, known.mean(axis=0), known.std(axis=0))
+    assert np.allclose(made.scaling.mean, mean[:, channels], rtol=1e-12)
+    assert np.allclose(made.scaling.deviation, deviation[:, channels], rtol=1e-12)
+
+    split = made.split
+    parts = (split.train, split.validation, split.test)
+    assert [len(part) for part in parts] == [train, validation, len(expected) - train - validation]
+    inputs = torch.cat([part.inputs for part in parts])
+    assert inputs.dtype == torch.float32
+    assert inputs.shape == (len(expected), 2, window * made.num_features)
+    loop = [[[number(entry, *scale) for entry in node] for node in pair] for pair, _, _ in expected]
+    assert torch.allclose(inputs, torch.tensor(loop, dtype=torch.float32), atol=1e-5)
+
+    targets_by_loop = (np.stack([target for _, target, _ in expected]) - mean[:, channels[:out_channels]]) / deviation[
+        :, channels[:out_channels]
+    ]
+    assert torch.allclose(
+        torch.cat([part.targets for part in parts]), torch.from_numpy(np.nan_to_num(targets_by_loop)).float(), atol=1e-5
+    )
+    if missing:
+        observed = torch.cat([part.observed for part in parts])
+        assert torch.equal(observed, torch.from_numpy(~np.isnan(targets_by_loop)).float())
+    else:
+        assert split.train.observed is None
+    times = np.concatenate([made.train_times, made.validation_times, made.test_times])
+    assert times.tolist() == [time for _, _, time in expected]
+
+
+def test_names_of_features():
+    made = Windows(3).prepare(make_series(covariates=1), targets=["v"])
+    assert made.feature_names == ("v", "u", "v observed", "u observed", "g")
+    assert (made.num_features, made.out_channels, made.window, made.nodes) == (5, 1, 3, ("a", "b", "c"))
+    assert made.split.train.inputs.shape[2] == 15
+    complete = Windows(3).prepare(make_series(missing=0))
+    assert complete.feature_names == ("u", "v")
+
+
+def test_later_rows_change_nothing_before_them():
+    windows = Windows(4, 2)
+    before = windows.prepare(series := make_series())
+    changed = series.values.copy()
+    changed[series.row_times > before.train_times[-1]] += 100
+    after = windows.prepare(replace(series, values=changed))
+    assert torch.equal(before.split.train.inputs, after.split.train.inputs)
+    assert torch.equal(before.split.train.targets, after.split.train.targets)
+    assert before.scaling.to_dict() == after.scaling.to_dict()
+    assert not torch.equal(before.split.validation.targets, after.split.validation.targets)
+
+
+def test_units_come_back():
+    series = make_series(missing=0)
+    made = Windows(4, 2).prepare(series, targets=["v"])
+    units = made.scaling.to_units(made.split.test.targets.double())
+    assert np.allclose(units[..., 0], series.values[made.test_times, :, 1], rtol=1e-5)
+    shifted = made.scaling.to_units(made.split.test.targets.double() + 2)
+    assert torch.allclose(shifted - units, made.scaling.spread_to_units(torch.full_like(units, 2.0)))
+    with pytest.raises(InputError, match=r"3 nodes and 1 channels, got shape \(4, 3, 2\)"):
+        made.scaling.to_units(torch.zeros(4, 3, 2))
+
+
+def test_scaling_survives_json():
+    series = make_series(covariates=2)
+    made = Windows(4).prepare(series)
+    again = Scaling.from_dict(json.loads(json.dumps(made.scaling.to_dict())))
+    assert again.to_dict() == made.scaling.to_dict()
+    assert again.feature_names == made.feature_names
+    assert np.array_equal(again.features(series), made.scaling.features(series))
+    with pytest.raises(InputError, match=r"a stored scaling needs exactly covariate_deviation, .*got nodes"):
+        Scaling.from_dict({"nodes": ["a"]})
+
+
+@pytest.mark.parametrize("missing", [0.0, 0.5])
+def test_apply_gives_the_same_pairs_and_those_to_come(missing):
+    windows, series = Windows(4, 3), make_series(missing=missing, covariates=1, times=np.arange(40) * 2)
+    made = windows.prepare(series)
+    pairs, times = windows.apply(series, made.scaling), windows.target_times(series)
+    assert len(pairs) == len(times) == 40 - 3
+    assert times.tolist() == list(range(2 * (3 + 3), 2 * 43, 2))
+    rows = torch.from_numpy(np.searchsorted(times, made.test_times))
+    assert torch.equal(pairs.inputs[rows], made.split.test.inputs)
+    assert torch.equal(pairs.targets[rows], made.split.test.targets)
+    assert pairs.observed[-3:].sum() == 0
+    assert np.array_equal(pairs.observed[:-3].bool().numpy(), ~np.isnan(series.values[6:]))
+    # only what is in the window counts: the newest rows alone give the newest input when nothing has to be filled
+    if not missing:
+        tail = replace(
+            series, values=series.values[-4:], times=series.times[-4:], covariates=series.covariates[-4:], piece=True
+        )
+        assert torch.equal(windows.apply(tail, made.scaling).inputs[0], pairs.inputs[-1])
+
+
+def test_apply_sorts_nodes_by_name():
+    series = make_series()
+    made = Windows(4).prepare(series)
+    turned = replace(series, values=series.values[:, ::-1], nodes=series.nodes[::-1])
+    assert torch.equal(Windows(4).apply(turned, made.scaling).inputs, Windows(4).apply(series, made.scaling).inputs)
+    with pytest.raises(InputError, match=r"nodes need .*got 'b' in the scaling but not in the series"):
+        Windows(4).apply(replace(series, nodes=("a", "x", "c")), made.scaling)
+    with pytest.raises(InputError, match=r"covariates need .*got 'g' in the series but not in the scaling"):
+        Windows(4).apply(make_series(covariates=1), made.scaling)
+
+
+def test_times_to_come_go_on():
+    days = np.arange("2020-01-01", "2020-01-11", dtype="datetime64[D]")
+    series = replace(make_series(10), times=days)
+    assert Windows(5, 2).target_times(series).astype(str).tolist()[-2:] == ["2020-01-11", "2020-01-12"]
+    one_row = Series(np.ones((1, 1, 1)), ("a",), piece=True)
+    assert Windows(1, 2).target_times(one_row).tolist() == [2]
+
+
+def test_pairs_without_any_target_are_left_out():
+    values = make_series(missing=0).values
+    values[20:30] = np.nan
+    made = Windows(2).prepare(Series(values, ("a", "b", "c"), ("u", "v")))
+    times = np.concatenate([made.train_times, made.validation_times, made.test_times])
+    assert times.tolist() == [*range(2, 20), *range(30, 40)]
+
+
+def test_refusals():
+    series = make_series()
+    still, gone = series.values.copy(), series.values.copy()
+    still[:30, 1, 0], gone[:30, 2, 1] = 3.0, np.nan
+    other = replace(series, nodes=("a", "b", "x"))
+    calls = {
+        "window needs to be a whole number of at least 1, got 0": lambda: Windows(0),
+        "horizon needs to be a whole number of at least 1, got 0": lambda: Windows(3, 0),
+        r"fractions needs two positive numbers .*got \(0.8, 0.2\)": lambda: Windows(fractions=(0.8, 0.2)),
+        "the series needs at least 45 rows for a window of 41 and a horizon of 4, got 40": lambda: Windows(
+            41, 4
+        ).prepare(series),
+        "series 2 needs at least 45 rows": lambda: Windows(41, 4).prepare([make_series(50), series]),
+        "the series needs at least 41 rows for a window of 41, got 40": lambda: Windows(41, 4).apply(
+            series, Windows(3).prepare(series).scaling
+        ),
+        r"fractions \(0.7, 0.1\) need at least one pair in each .*horizon of 1 leave 3 pairs": lambda: Windows(
+            37
+        ).prepare(make_series(missing=0)),
+        r"node 'b' \(variable 'u'\) is constant throughout the training part, the first \d+ rows": lambda: Windows(
+            4
+        ).prepare(replace(series, values=still)),
+        r"node 'c' \(variable 'v'\) is missing throughout the training part": lambda: Windows(4).prepare(
+            replace(series, values=gone)
+        ),
+        "targets names 'z', which is no variable of the series; known are u, v": lambda: Windows(4).prepare(
+            series, targets=["z"]
+        ),
+        "targets names 'u' twice": lambda: Windows(4).prepare(series, targets=["u", "u"]),
+        "targets needs at least one variable": lambda: Windows(4).prepare(series, targets=[]),
+        r"series 2 needs the nodes of series 1, \('a', 'b', 'c'\), got \('a', 'b', 'x'\)": lambda: Windows(4).prepare(
+            [series, other]
+        ),
+        "at least one series, got an empty list": lambda: Windows(4).prepare([]),
+    }
+    for message, call in calls.items():
+        with pytest.raises(InputError, match=message):
+            call()
