@@ -138,6 +138,7 @@ FORMULAS = [
             ("torch.minimum(graph.edge_probs", "torch.maximum(graph.edge_probs"),
             ("torch.stack([uniforms, 1 - uniforms], 2)", "torch.stack([uniforms, uniforms], 2)"),
             ("1 - graph.edge_probs).detach()", "graph.edge_probs).detach()"),
+            ("graph.counted_once(per_edge * graph.edge_probs)", "(per_edge * graph.edge_probs)"),
         ],
     ),
     (
@@ -153,6 +154,7 @@ FORMULAS = [
             ("(self.last / self.first) ** progress", "(self.last / self.first) ** (1 - progress)"),
             ("/ self.temperature(progress))", "/ (2 * self.temperature(progress)))"),
             ("log_present - log_absent", "log_present"),
+            ("= graph.mirrored(uniforms), graph", "= uniforms, graph"),
             ("torch.where(graph.fixed, graph.sample_from(uniforms), soft)", "soft"),
         ],
     ),
@@ -165,6 +167,9 @@ FORMULAS = [
             ("walks_within(graphs, self.num_hops - 1)", "walks_within(graphs.mT, self.num_hops - 1)"),
             ("(1 - walks.diagonal(dim1=-2, dim2=-1))", "1"),
             ("advantage.mean(0, keepdim=True) if", "advantage.sum(0, keepdim=True) if"),
+            ("one_end[..., None, :] - both_ends", "one_end[..., None, :]"),
+            ("reachability(graphs, num_hops - 1)", "reachability(graphs, num_hops)"),
+            ("_of_either_end(weight, graphs, 1) if symmetric", "_of_either_end(weight, graphs, 2) if symmetric"),
         ],
     ),
     (
@@ -187,6 +192,44 @@ FORMULAS = [
             ("self.weight * graph.counted_once", "graph.counted_once"),
             ("torch.where(left_out, 0.0, divergence)", "divergence"),
             ("torch.where(log.isinf(), 0.0, log)", "log"),
+            ("graph.fixed | ~self.edges", "graph.fixed"),
+            ("graph.counted_once(torch.where(left_out, 0.0, divergence))", "torch.where(left_out, 0.0, divergence)"),
+        ],
+    ),
+    (
+        "graph/edges.py",
+        GRAPH,
+        [
+            ("possible & ~self._forbidden & ~self._required", "possible & ~self._required"),
+            ("possible & ~self._forbidden & ~self._required", "possible & ~self._forbidden"),
+            ("between = self._candidates & ~self._loops", "between = self._candidates"),
+            ("torch.where(allowed, high, required.to", "torch.where(allowed, high, 0 * required.to"),
+            ("torch.where(believed, self._beliefs, default)", "torch.where(believed, default, default)"),
+        ],
+    ),
+    (
+        "graph/nodes.py",
+        GRAPH,
+        [("return target, source", "return source, target"), ("mask | mask.mT if", "mask if")],
+    ),
+    (
+        "graph/candidates.py",
+        GRAPH,
+        [
+            ("latitude.cos()[:, None] * latitude.cos() *", "latitude.cos() *"),
+            ("(longitude[:, None] - longitude) / 2", "(longitude[:, None] - longitude)"),
+            ("distance.fill_diagonal_(torch.inf)", "distance"),
+            ("- mean_now * mean_then)", "- 0 * mean_then)"),
+            ("_sums(now.square(), seen_then)", "_sums(now.square(), seen_now)"),
+            ("scale > ROUNDING", "scale > 0"),
+        ],
+    ),
+    (
+        "graph/export.py",
+        GRAPH,
+        [
+            ("by_source = probs.mT.flatten()", "by_source = probs.flatten()"),
+            ("(probs.mT > threshold)", "(probs > threshold)"),
         ],
     ),
     (
@@ -199,6 +242,12 @@ FORMULAS = [
             ("(weights * (1 - graphs)).mean((0, 1))", "(weights * (1 - graphs)).sum((0, 1))"),
             ("present = (weights * graphs)", "present = (weights * graphs.mT)"),
             ("torch.where(weight == 0, 0.0, weight * log)", "weight * log"),
+            ("values.triu() + values.triu(1).mT if", "values.triu(1) + values.triu(1).mT if"),
+            ("return values.triu() if", "return values if"),
+            ("self.link.log_probs(self.mirrored(self.raw))", "self.link.log_probs(self.raw)"),
+            ("self.link.probs(self.mirrored(raw))", "self.link.probs(raw)"),
+            ("self.mirrored(uniforms) < ", "uniforms < "),
+            ("torch.where(graphs == graphs.mT, logs, -torch.inf)", "logs"),
         ],
     ),
     (

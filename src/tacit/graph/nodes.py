@@ -1,0 +1,92 @@
+"""Nodes by name or by number, and edges between them as people write them: (source, target)."""
+
+from collections.abc import Collection, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+
+import torch
+from torch import Tensor
+
+from tacit.errors import InputError, did_you_mean, require
+from tacit.shapes import EdgeMask
+
+Node = int | str
+Edge = tuple[Node, Node]  # (source, target)
+
+
+@dataclass(frozen=True)
+class NamedNodes:
+    """The names of the nodes of a graph, in order.
+
+    >>> nodes = NamedNodes(("a", "b", "c"))
+    >>> nodes.place("required", ("c", "a")), nodes.edge(2, 0)
+    ((0, 2), "'c -> a'")
+    """
+
+    names: tuple[str, ...]
+    symmetric: bool = False
+
+    def __post_init__(self) -> None:
+        require_names(self.names)
+
+    def edge(self, source: int, target: int) -> str:
+        """Return an edge in words: ``'a -> b'``, or ``'a -- b'`` without a direction."""
+        return f"'{self.names[source]} {'--' if self.symmetric else '->'} {self.names[target]}'"
+
+    def number(self, argument: str, node: Node) -> int:
+        """Return the number of a node; ``argument`` is what an error is about."""
+        if isinstance(node, str):
+            if node not in self._numbers:
+                raise InputError(f"{argument} names unknown node '{node}'{did_you_mean(node, self.names)}")
+            return self._numbers[node]
+        require(
+            isinstance(node, int) and not isinstance(node, bool) and 0 <= node < len(self.names),
+            f"{argument} needs nodes by name or by number from 0 to {len(self.names) - 1}, got {node!r}; correct it",
+        )
+        return node
+
+    def place(self, argument: str, edge: Edge) -> tuple[int, int]:
+        """Return row and column of an edge in a graph: (target, source)."""
+        require(
+            isinstance(edge, tuple) and len(edge) == 2,
+            f"{argument} needs edges as (source, target), got {edge!r}; pass for example (0, 1)",
+        )
+        source, target = (self.number(argument, node) for node in edge)
+        return target, source
+
+    def mask(self, argument: str, edges: Collection[Edge] | EdgeMask) -> EdgeMask:
+        """Return true at [target, source] of each edge, and at [source, target] too without directions."""
+        size = (len(self.names), len(self.names))
+        if isinstance(edges, Tensor):
+            require(
+                edges.dtype == torch.bool and tuple(edges.shape) == size,
+                f"{argument} needs a mask of booleans of shape {size}, got {edges.dtype} of {tuple(edges.shape)}; "
+                "pass one true or false per ordered pair of nodes",
+            )
+            mask = edges.cpu()
+        else:
+            require(
+                isinstance(edges, Collection) and not isinstance(edges, str),
+                f"{argument} needs a set of edges (source, target), got {edges!r}; pass for example {{(0, 1)}}",
+            )
+            mask = torch.zeros(size, dtype=torch.bool)
+            if edges:
+                target, source = torch.tensor([self.place(argument, edge) for edge in edges]).unbind(1)
+                mask[target, source] = True
+        return mask | mask.mT if self.symmetric else mask
+
+    @cached_property
+    def _numbers(self) -> dict[str, int]:
+        return {name: number for number, name in enumerate(self.names)}
+
+
+def require_names(names: Sequence[str]) -> None:
+    """Raise :class:`InputError` unless the names of nodes are words of which no two are equal."""
+    require(
+        isinstance(names, tuple | list) and len(names) > 0 and all(isinstance(name, str) and name for name in names),
+        f"nodes needs a tuple of names, got {names!r}; pass for example ('a', 'b')",
+    )
+    seen: set[str] = set()
+    for name in names:
+        require(name not in seen, f"nodes needs names that differ, got '{name}' twice; rename one")
+        seen.add(name)

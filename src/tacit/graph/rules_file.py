@@ -1,0 +1,140 @@
+"""Rules for edges from a CSV file, one rule in each row.
+
+    source,target,kind,probability
+    a,b,forbidden,
+    c,a,required,
+    b,a,prior,0.9
+
+``kind`` is forbidden, required, candidate or prior; only a prior has a probability. When any row says candidate, other
+edges between two nodes cannot be. Rows are counted as an editor shows them: the header is row 1.
+"""
+
+import csv
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import NamedTuple
+
+from tacit.errors import InputError, did_you_mean, require
+from tacit.graph.edges import EdgeRules
+from tacit.graph.nodes import Edge, NamedNodes
+
+COLUMNS = ("source", "target", "kind", "probability")
+KINDS = ("forbidden", "required", "candidate", "prior")
+# What one edge can be at once: a belief or a certainty beside being a candidate.
+TOGETHER = ({"candidate", "required"}, {"candidate", "prior"})
+
+
+class _Row(NamedTuple):
+    where: str  # file and row, as an error begins
+    edge: tuple[int, int]
+    kind: str
+    probability: float | None
+
+
+def read_edge_rules(
+    path: str | Path, nodes: Sequence[str], *, symmetric: bool = False, self_loops: bool = False
+) -> EdgeRules:
+    """Return the rules of a file; what is wrong with it is said with file and row."""
+    path, named = Path(path), NamedNodes(tuple(nodes), symmetric)
+    edges: dict[str, list[Edge]] = {kind: [] for kind in KINDS}
+    priors: dict[Edge, float] = {}
+    seen: dict[tuple[int, int], list[_Row]] = {}
+    for row in _rows(path, named):
+        source, target = row.edge
+        require(
+            source != target or self_loops or row.kind == "forbidden",
+            f"{row.where}: {row.kind} edge {named.edge(source, target)} is a self-loop, and self-loops are out; "
+            "delete the row, or set self_loops=True",
+        )
+        same = seen.setdefault((min(row.edge), max(row.edge)) if symmetric else row.edge, [])
+        for before in same:
+            _require_agreement(before, row, named)
+        same.append(row)
+        edges[row.kind].append(row.edge)
+        if row.probability is not None:
+            priors[row.edge] = row.probability
+    candidates = frozenset(edges["candidate"]) or None
+    for name in ("required", "prior"):
+        for row in (row for rows in seen.values() for row in rows if row.kind == name):
+            _require_candidate(row, candidates, named)
+    forbidden, required = frozenset(edges["forbidden"]), frozenset(edges["required"])
+    return EdgeRules(named.names, forbidden, required, symmetric, self_loops, candidates, priors)
+
+
+def _rows(path: Path, named: NamedNodes) -> Iterator[_Row]:
+    try:
+        with path.open(newline="", encoding="utf-8-sig") as file:
+            reader = csv.reader(file)
+            header = [cell.strip() for cell in next(reader, [])]
+            _require_columns(path, header)
+            for cells in reader:
+                if any(cell.strip() for cell in cells):
+                    yield _row(f"{path}, row {reader.line_num}", header, [cell.strip() for cell in cells], named)
+    except OSError as error:
+        raise InputError(f"{path} cannot be read ({error.strerror}); pass a CSV file of edge rules") from None
+    except (UnicodeDecodeError, csv.Error) as error:
+        raise InputError(f"{path} is not a CSV file in UTF-8 ({error}); save it as one") from None
+
+
+def _require_columns(path: Path, header: list[str]) -> None:
+    for column in header:
+        if column not in COLUMNS:
+            raise InputError(f"{path} has unknown column '{column}'{did_you_mean(column, COLUMNS)}")
+        require(header.count(column) == 1, f"{path} has column '{column}' twice; delete one")
+    for column in COLUMNS[:3]:
+        require(
+            column in header,
+            f"{path} needs the columns source, target and kind, got {', '.join(header) or 'none'}; add {column}",
+        )
+
+
+def _row(where: str, header: list[str], cells: list[str], named: NamedNodes) -> _Row:
+    require(
+        len(cells) <= len(header) and len(cells) >= 3,
+        f"{where} needs {len(header)} cells like the header, got {len(cells)}; correct it",
+    )
+    row = dict(zip(header, cells, strict=False))
+    kind, text = row.get("kind", ""), row.get("probability", "")
+    if kind not in KINDS:
+        raise InputError(f"{where} has unknown kind '{kind}'{did_you_mean(kind, KINDS)}")
+    edge = named.number(f"{where}: source", row["source"]), named.number(f"{where}: target", row["target"])
+    if kind != "prior":
+        require(not text, f"{where}: {kind} takes no probability, got '{text}'; leave it empty, or use kind prior")
+        return _Row(where, edge, kind, None)
+    require(bool(text), f"{where}: prior needs a probability; write one in the column probability")
+    try:
+        probability = float(text)
+    except ValueError:
+        raise InputError(f"{where}: probability needs a number, got '{text}'; write for example 0.9") from None
+    require(
+        0 < probability < 1,
+        f"{where}: probability needs to be strictly between 0 and 1, got {text}; use kind forbidden or required for "
+        "what is certain",
+    )
+    return _Row(where, edge, kind, probability)
+
+
+def _require_agreement(before: _Row, row: _Row, named: NamedNodes) -> None:
+    """Raise :class:`InputError` if two rows about one edge contradict each other."""
+    name = f"{row.where}: edge {named.edge(*row.edge)}"
+    earlier = before.where.rsplit(", ", 1)[1]
+    if row.kind == before.kind:
+        require(
+            row.probability == before.probability,
+            f"{name} has prior {row.probability} here and {before.probability} in {earlier}; delete one",
+        )
+        return
+    require(
+        {row.kind, before.kind} in TOGETHER,
+        f"{name} is {row.kind} here and {before.kind} in {earlier}; delete one",
+    )
+
+
+def _require_candidate(row: _Row, candidates: frozenset[Edge] | None, named: NamedNodes) -> None:
+    source, target = row.edge
+    known = candidates is None or row.edge in candidates or (named.symmetric and (target, source) in candidates)
+    require(
+        known or source == target,
+        f"{row.where}: {row.kind} edge {named.edge(source, target)} is not among the candidates; add a row that makes "
+        "it one",
+    )
