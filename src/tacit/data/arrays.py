@@ -1,6 +1,7 @@
 """Arrays of a user: pairs (x, y) from an .npz file."""
 
 import zipfile
+import zlib
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -57,17 +58,15 @@ def read_named_pairs(path: str | Path) -> NamedPairs:
 
 
 def _load(path: Path) -> dict[str, np.ndarray]:
+    require(
+        zipfile.is_zipfile(path), f"{path}: is no .npz file, which holds arrays by name; write it with np.savez(x=, y=)"
+    )
     try:
         with np.load(path, allow_pickle=False) as stored:
-            require(
-                isinstance(stored, np.lib.npyio.NpzFile), f"{path}: needs several arrays (.npz), got one; use np.savez"
-            )
             return {name: stored[name] for name in stored.files}
-    except InputError:
-        raise
-    except (ValueError, OSError, EOFError, zipfile.BadZipFile) as error:
-        reason = "it holds Python objects" if "allow_pickle" in str(error) else str(error).splitlines()[0]
-        raise InputError(f"{path}: cannot be read as .npz of numbers: {reason}; write it with np.savez") from None
+    except (ValueError, OSError, EOFError, zipfile.BadZipFile, zlib.error) as error:
+        reason = "it holds Python objects" if "allow_pickle" in str(error) else str(error)
+        raise InputError(f"{path}: cannot be read as arrays of numbers: {reason}; write it with np.savez") from None
 
 
 def _numbers(path: Path, name: str, values: np.ndarray) -> np.ndarray:

@@ -87,7 +87,9 @@ class Table:
                 parsed = pd.to_datetime(text, utc=True, errors="coerce")
             self._refuse_first(column, text, parsed.isna(), "times", remedy)
         notes = (f"times of column '{column}' were converted to UTC",) if zoned else ()
-        return parsed.dt.tz_localize(None).to_numpy(), notes
+        times = parsed.dt.tz_localize(None).to_numpy()
+        seconds = times.astype("datetime64[s]")
+        return (seconds if (seconds == times).all() else times), notes
 
     def _cells(self, column: str) -> Any:
         return self.frame[self.columns.index(column)]
@@ -175,7 +177,7 @@ def _read_parquet(path: Path) -> tuple[tuple[str, ...], Any]:
         frame = pd.read_parquet(path)
     except (ArrowException, OSError, ValueError) as error:
         raise InputError(f"{path}: cannot be read as parquet: {str(error).splitlines()[0]}; write it again") from None
-    if not isinstance(frame.index, pd.RangeIndex):
+    if frame.index.name is not None or isinstance(frame.index, pd.DatetimeIndex | pd.MultiIndex):
         frame = frame.reset_index()  # times are often the index
     columns = tuple(str(column) for column in frame.columns)
-    return columns, frame.set_axis(range(len(columns)), axis="columns")
+    return columns, frame.reset_index(drop=True).set_axis(range(len(columns)), axis="columns")

@@ -113,10 +113,10 @@ class Series:
         """Refuse what is never observed or always the same."""
         empty = np.argwhere(np.isnan(self.values).all(axis=0))
         if len(empty):
-            raise InputError(f"{self._name(*empty[0])} is missing at every time; leave it out")
+            raise InputError(f"{self._name(*empty[0].tolist())} is missing at every time; leave it out")
         constant = np.argwhere(np.nanmax(self.values, axis=0) == np.nanmin(self.values, axis=0))
         if len(constant):
-            node, channel = constant[0]
+            node, channel = constant[0].tolist()
             raise InputError(
                 f"{self._name(node, channel)} is constant ({np.nanmax(self.values[:, node, channel])} wherever it is "
                 "observed), so nothing can be learned about it; leave it out"

@@ -21,6 +21,7 @@ Layout = Literal["auto", "wide", "long"]
 TIME_NAMES = ("time", "times", "date", "datetime", "timestamp", "")
 NODE_NAMES = ("node", "node_id", "station", "station_id", "sensor", "sensor_id", "site", "location", "series")
 Column = Float[np.ndarray, " row"]
+PerStep = Float[np.ndarray, " time"]
 
 
 def read_series(
@@ -188,7 +189,7 @@ def _known(table: Table, name: str) -> Column:
     return values
 
 
-def _known_per_step(table: Table, name: str, steps: Times, step_of_row: Int[np.ndarray, " row"]) -> Column:
+def _known_per_step(table: Table, name: str, steps: Times, step_of_row: Int[np.ndarray, " row"]) -> PerStep:
     """Return a covariate of a long table, which needs one number per time, the same for all nodes."""
     values = _known(table, name)
     per_step = np.empty(len(steps))

@@ -1,0 +1,80 @@
+import numpy as np
+import pytest
+import torch
+
+from tacit.data import read_named_pairs, read_pairs
+from tacit.errors import InputError
+
+X, Y = np.arange(24.0).reshape(4, 3, 2), np.arange(12.0).reshape(4, 3)
+
+
+def test_pairs(tmp_path):
+    np.savez(tmp_path / "p.npz", x=X, y=Y, nodes=np.array(["a", "b", "c"]))
+    read = read_named_pairs(tmp_path / "p.npz")
+    assert read.nodes == ("a", "b", "c")
+    assert torch.equal(read.pairs.inputs, torch.from_numpy(X).float())
+    assert torch.equal(read.pairs.targets, torch.from_numpy(Y).float()[:, :, None])
+    assert read.pairs.observed is None
+
+
+def test_flat_inputs_whole_numbers_and_missing_targets(tmp_path):
+    missing = Y.copy()
+    missing[2, 1] = np.nan
+    np.savez_compressed(tmp_path / "p.npz", x=X[:, :, 0].astype(int), y=missing)
+    pairs = read_pairs(tmp_path / "p.npz")
+    assert pairs.inputs.shape == (4, 3, 1)
+    assert (1 - pairs.observed).nonzero().tolist() == [[2, 1, 0]]
+    assert read_named_pairs(tmp_path / "p.npz").nodes == ("0", "1", "2")
+
+
+def with_cell(array, cell):
+    changed = array.copy()
+    changed.flat[5] = cell
+    return changed
+
+
+REFUSALS = {
+    "needs an array 'y', got x; save it as y=": {"x": X},
+    r"array 'x' needs a number everywhere, got NaN at pair 0, node 2, channel 1 \(1 such values\); fill them": {
+        "x": with_cell(X, np.nan),
+        "y": Y,
+    },
+    "x needs finite numbers, got inf at pair 0": {"x": with_cell(X, 1e300), "y": Y},
+    "y needs finite numbers, got -inf": {"x": X, "y": with_cell(Y, -np.inf)},
+    "array 'x' needs numbers, got type <U1": {"x": np.array([["a"]]), "y": Y},
+    r"array 'y' needs shape \(pair, node, channel\) or \(pair, node\), got \(4,\)": {"x": X, "y": Y[:, 0]},
+    r"x and y need the same number of pairs and nodes, got \(4, 3\) and \(3, 3\)": {"x": X, "y": Y[:3]},
+    "x needs at least one pair, got none": {"x": X[:0], "y": Y[:0]},
+    r"array 'nodes' needs one name for each of the 3 nodes, got shape \(2,\)": {"x": X, "y": Y, "nodes": ["a", "b"]},
+    "array 'nodes' needs different names, got 'a' twice": {"x": X, "y": Y, "nodes": ["a", "a", "b"]},
+}
+
+
+@pytest.mark.parametrize("message", REFUSALS)
+def test_bad_arrays(message, tmp_path, unchecked):
+    np.savez(tmp_path / "p.npz", **REFUSALS[message])
+    with pytest.raises(InputError, match=rf"p\.npz: {message}"):
+        read_pairs(tmp_path / "p.npz")
+
+
+def test_bad_files(tmp_path):
+    np.savez(tmp_path / "objects.npz", x=np.array([{"a": 1}], dtype=object), y=Y)
+    np.save(tmp_path / "one.npy", X)
+    (tmp_path / "one.npy").rename(tmp_path / "one.npz")
+    (tmp_path / "text.npz").write_text("time,a\n")
+    (tmp_path / "empty.npz").write_text("")
+    np.savez(tmp_path / "broken.npz", x=X, y=Y)
+    stored = bytearray((tmp_path / "broken.npz").read_bytes())
+    stored[300] ^= 255  # in the numbers of x
+    (tmp_path / "broken.npz").write_bytes(stored)
+    messages = {
+        "none.npz": "there is no such file",
+        "objects.npz": "cannot be read as arrays of numbers: it holds Python objects; write it with np.savez",
+        "one.npz": "is no .npz file",
+        "text.npz": "is no .npz file",
+        "empty.npz": "is no .npz file",
+        "broken.npz": "cannot be read as arrays of numbers: Bad CRC",
+    }
+    for name, message in messages.items():
+        with pytest.raises(InputError, match=rf"{name}: {message}"):
+            read_pairs(tmp_path / name)
