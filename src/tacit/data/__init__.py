@@ -1,6 +1,8 @@
 """Pairs of inputs and targets, however they came to be: a user's tables, series and arrays."""
 
+from tacit.data.air import load_beijing_air
 from tacit.data.arrays import NamedPairs, read_named_pairs, read_pairs
+from tacit.data.benchmarks import KnownGraph, read_aqi36, read_dream4, read_lorenz96_var
 from tacit.data.coordinates import read_coordinates
 from tacit.data.pairs import Pairs, Split
 from tacit.data.scaling import Scaling
@@ -9,6 +11,7 @@ from tacit.data.tables import read_series
 from tacit.data.windows import SeriesPairs, Windows
 
 __all__ = [
+    "KnownGraph",
     "NamedPairs",
     "Pairs",
     "Scaling",
@@ -16,7 +19,11 @@ __all__ = [
     "SeriesPairs",
     "Split",
     "Windows",
+    "load_beijing_air",
+    "read_aqi36",
     "read_coordinates",
+    "read_dream4",
+    "read_lorenz96_var",
     "read_named_pairs",
     "read_pairs",
     "read_series",

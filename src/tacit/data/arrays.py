@@ -40,8 +40,7 @@ def read_pairs(path: str | Path) -> Pairs:
 def read_named_pairs(path: str | Path) -> NamedPairs:
     """Read pairs as :func:`read_pairs` does, with the names in array ``nodes``, or "0", "1", ... without one."""
     path = Path(path)
-    require_file(path)
-    arrays = _load(path)
+    arrays = load_arrays(path)
     for name in ("x", "y"):
         require(
             name in arrays, f"{path}: needs an array '{name}', got {', '.join(arrays) or 'none'}; save it as {name}="
@@ -57,7 +56,9 @@ def read_named_pairs(path: str | Path) -> NamedPairs:
     return NamedPairs(pairs, _names(path, arrays.get("nodes"), pairs.num_nodes))
 
 
-def _load(path: Path) -> dict[str, np.ndarray]:
+def load_arrays(path: Path) -> dict[str, np.ndarray]:
+    """Return the arrays of an .npz file by name; pickled objects are never opened."""
+    require_file(path)
     require(
         zipfile.is_zipfile(path), f"{path}: is no .npz file, which holds arrays by name; write it with np.savez(x=, y=)"
     )
