@@ -31,9 +31,8 @@ EdgeMask = Bool[Tensor, "node node"]
 Graphs = Float[Tensor, "draw graph node node"]
 Uniforms = Float[Tensor, "draw graph node node"]
 GroupUniforms = Float[Tensor, "draw group node node"]  # one set for graphs that are drawn together
-StepUniforms = Float[
-    Tensor, "draw group node number"
-]  # those of the edges, then those of the noise where it is sampled
+StepUniforms = Float[Tensor, "draw group node number"]  # of the edges, then of the noise where it is sampled
+Normals = Float[Tensor, "#batch graph node channel"]
 RowLogProb = Float[Tensor, "draw graph node"]
 LogProb = Float[Tensor, "draw graph"]
 

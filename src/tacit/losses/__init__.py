@@ -11,6 +11,7 @@ from tacit.losses.kernels import (
     median_distance,
 )
 from tacit.losses.literature import ELBO, Literature1, Literature2
+from tacit.losses.noisy import NoisyEnergyScore, integrating_noise
 from tacit.losses.point import PointMSE
 from tacit.losses.sampled import SampledLoss
 from tacit.losses.terms import Loss, LossTerms
@@ -29,8 +30,10 @@ __all__ = [
     "Loss",
     "LossTerms",
     "NegativeDistance",
+    "NoisyEnergyScore",
     "PointMSE",
     "RationalQuadratic",
     "SampledLoss",
+    "integrating_noise",
     "median_distance",
 ]

@@ -22,7 +22,7 @@ from torch import Tensor
 
 from tacit.errors import require, require_positive
 from tacit.graph import EdgePrior
-from tacit.losses.sampled import BaselineName, Part, SampledLoss
+from tacit.losses.sampled import BaselineName, NoiseUse, Part, SampledLoss
 from tacit.losses.units import require_one_of, unit_counts, unit_mean
 from tacit.shapes import Cost, Observed, Samples, Targets, UnitLoss
 
@@ -39,6 +39,7 @@ class Literature1(SampledLoss):
     """
 
     pairwise: ClassVar[bool] = False
+    noise: ClassVar[NoiseUse] = "refuses"
     error: ErrorName = "mae"
 
     def __post_init__(self) -> None:
@@ -76,6 +77,7 @@ class ELBO(SampledLoss):
 
     pairwise: ClassVar[bool] = False
     averages: ClassVar[bool] = False
+    noise: ClassVar[NoiseUse] = "refuses"
     sd: float = 0.1
     prior: EdgePrior = field(default_factory=lambda: EdgePrior(0.5))
 

@@ -34,8 +34,9 @@ from torch import Tensor
 from tacit.errors import InputError
 from tacit.losses.terms import LossTerms
 from tacit.losses.units import Scope, require_one_of, unit_weights
-from tacit.shapes import Baseline, Cost, Observed, Samples, Targets, UnitAverage, UnitLoss
+from tacit.shapes import Baseline, Cost, Observed, Outputs, Samples, Targets, UnitAverage, UnitLoss
 
+NoiseUse = Literal["samples", "integrates", "refuses"]
 BaselineName = Literal["none", "paper", "leave_one_out", "moving_average"]
 MOVING_AVERAGE_KEEPS = 0.95  # twenty steps: short against a training, long against the noise of one batch
 
@@ -53,11 +54,14 @@ class SampledLoss(ABC):
 
     ``averages``  it is a mean over what was observed, not a sum
     ``proper``    no theta has a lower expected loss than the true one
+    ``noise``     of a predictor with noise it takes samples, with the noise drawn; or it integrates the noise and takes
+                  means and sigmas; or it refuses, because it would drive sigma to 0 or cannot see it
     """
 
     pairwise: ClassVar[bool]
     averages: ClassVar[bool] = True
     proper: ClassVar[bool] = False
+    noise: ClassVar[NoiseUse] = "samples"
     scope: Scope = "node"
     baseline: BaselineName = "leave_one_out"
 
@@ -76,7 +80,7 @@ class SampledLoss(ABC):
 
     def __call__(
         self,
-        samples: Samples,
+        samples: Outputs,
         targets: Targets,
         observed: Observed | None = None,
         *,
@@ -130,17 +134,19 @@ class SampledLoss(ABC):
         )
         return _sum(rests), None
 
-    def _require_fitting(self, samples: Samples, targets: Targets, observed: Observed | None, group_size: int) -> None:
+    def _require_fitting(self, samples: Outputs, targets: Targets, observed: Observed | None, group_size: int) -> None:
         needed = self.min_graphs if group_size == 1 else group_size * (1 + self.pairwise)
         if samples.shape[1] < needed:
             raise InputError(
                 f"{type(self).__name__} with baseline '{self.baseline}' needs num_graphs >= {needed}, "
                 f"got {samples.shape[1]}; raise num_graphs"
             )
-        if (samples.shape[0], *samples.shape[2:]) != tuple(targets.shape):
+        twice = self.noise == "integrates"
+        if (samples.shape[0], *samples.shape[2:]) != (*targets.shape[:2], targets.shape[2] * (1 + twice)):
             raise InputError(
                 f"samples {tuple(samples.shape)} (batch, graph, node, channel) and targets {tuple(targets.shape)} "
-                "(batch, node, channel) need the same batch, nodes and channels; check the predictor's output"
+                f"(batch, node, channel) need the same batch, nodes and {'twice the ' if twice else ''}channels"
+                f"{', means and then sigmas' if twice else ''}; check the predictor's output"
             )
         if observed is not None and not observed.is_floating_point():
             raise InputError(f"observed needs floats of 0 and 1, got {observed.dtype}; use mask.to(targets.dtype)")

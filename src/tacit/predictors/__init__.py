@@ -1,16 +1,26 @@
 """Predictors f(x, A): any ``torch.nn.Module`` that maps inputs and graphs to samples."""
 
 from tacit.predictors.convolution import ConvolutionStack
+from tacit.predictors.filter import GraphFilter
 from tacit.predictors.hops import HopPredictor
+from tacit.predictors.noise import WithInputNoise, WithNoise, noisy_channels
 from tacit.predictors.polynomial import PolynomialFilter
 from tacit.predictors.protocol import Predictor, initial_parameters, num_hops_of, relaxed_call
+from tacit.predictors.pyg import PyGPredictor
+from tacit.predictors.recurrent import RecurrentGNN
 
 __all__ = [
     "ConvolutionStack",
+    "GraphFilter",
     "HopPredictor",
     "PolynomialFilter",
     "Predictor",
+    "PyGPredictor",
+    "RecurrentGNN",
+    "WithInputNoise",
+    "WithNoise",
     "initial_parameters",
+    "noisy_channels",
     "num_hops_of",
     "relaxed_call",
 ]

@@ -1,6 +1,9 @@
 r"""The model that is trained: a graph distribution and a predictor, a loss and a gradient estimator.
 
-$$A \sim P_\theta, \qquad \hat y = f_\psi(x, A)$$
+$$A \sim P_\theta, \qquad \hat y = f_\psi(x, A) \; [+ \; \sigma\, e, \quad e \sim N(0, 1)]$$
+
+The noise is there when the predictor has it. A loss that integrates it takes means and sigmas; for the others it is
+sampled, from uniforms that come with those of the graphs.
 """
 
 import copy
@@ -21,9 +24,21 @@ from tacit.estimators import (
 from tacit.estimators.combination import CreditName
 from tacit.graph import BernoulliGraph, EdgePrior
 from tacit.losses import Loss, LossTerms
-from tacit.predictors import initial_parameters, relaxed_call
+from tacit.predictors import initial_parameters, noisy_channels, relaxed_call
 from tacit.randomness import generator_for
-from tacit.shapes import Graphs, GroupUniforms, Inputs, Observed, Samples, Scalar, Targets, UnitAverage
+from tacit.shapes import (
+    Graphs,
+    GroupUniforms,
+    Inputs,
+    Normals,
+    Observed,
+    Outputs,
+    Samples,
+    Scalar,
+    StepUniforms,
+    Targets,
+    UnitAverage,
+)
 
 
 class LatentGraphModel(nn.Module):
@@ -56,6 +71,10 @@ class LatentGraphModel(nn.Module):
         if not estimator.takes_baseline:
             loss = loss.without_baseline()
         require_combination(loss, estimator, num_graphs, credit, predictor)
+        channels = noisy_channels(predictor)
+        _require_noise(loss, predictor, channels)
+        self.noisy = channels is not None
+        self.noise_channels = 0 if channels is None or _noise_use(loss) == "integrates" else channels
         self.graph = graph
         self.predictor = predictor
         self.loss = loss
@@ -78,11 +97,11 @@ class LatentGraphModel(nn.Module):
 
     def uniforms_shape(self, num_pairs: int) -> tuple[int, int, int, int]:
         """Return the shape of the uniforms that a batch of pairs needs."""
-        nodes = self.graph.num_nodes
-        return 1 if self.share_graphs else num_pairs, self.num_graphs // self.estimator.group_size, nodes, nodes
+        nodes, groups = self.graph.num_nodes, self.num_graphs // self.estimator.group_size
+        return 1 if self.share_graphs else num_pairs, groups, nodes, nodes + self.noise_channels
 
     def forward(
-        self, inputs: Inputs, targets: Targets, uniforms: GroupUniforms, observed: Observed | None = None
+        self, inputs: Inputs, targets: Targets, uniforms: StepUniforms, observed: Observed | None = None
     ) -> tuple[Scalar, tuple[Tensor, ...]]:
         """Return a number whose gradient is the estimate for theta and psi at once, and what came of each pair.
 
@@ -92,29 +111,56 @@ class LatentGraphModel(nn.Module):
         """
         estimator = self.estimator
         predict = relaxed_call(self.predictor) if estimator.through_graphs else self.predictor
-        graphs = estimator.draw(self.graph, uniforms, self.progress)
-        terms = self._terms(predict(inputs, graphs), targets, observed)
+        edges, normals = self._split(uniforms)
+        graphs = estimator.draw(self.graph, edges, self.progress)
+        terms = self._terms(predict(inputs, graphs), normals, targets, observed)
         weights = torch.ones_like(terms.value[:, 0]) if terms.weight is None else terms.weight.mean(-1)
         penalty = targets.new_zeros(()) if self.prior is None else self.prior.penalty(self.graph)
         objective = terms.value.mean() + estimator.surrogate(terms, graphs, self.graph)
         if terms.weight is not None:
             objective = objective / weights.mean().clamp_min(torch.finfo(weights.dtype).tiny)
         if not estimator.hard:  # what is reported is the loss of real graphs
-            terms = self._terms(self.predictor(inputs, self.graph.sample_from(uniforms)), targets, observed)
+            terms = self._terms(self.predictor(inputs, self.graph.sample_from(edges)), normals, targets, observed)
         losses = terms.value.mean(-1) + penalty * weights
         carried = () if terms.average is None else (terms.average,)
         return objective + penalty, (losses, weights, *carried)
 
-    def _terms(self, samples: Samples, targets: Targets, observed: Observed | None) -> LossTerms:
+    def _split(self, uniforms: StepUniforms) -> tuple[GroupUniforms, Normals | None]:
+        """Return the uniforms of the edges and the normals of the noise, where it is sampled.
+
+        Graphs that depend on each other have their noise in common: the costs of partners are then the same function
+        of their graphs, and the noise drops out of the difference.
+        """
+        if not self.noise_channels:
+            return uniforms, None
+        edges, noise = uniforms.tensor_split([self.graph.num_nodes], -1)
+        return edges, torch.special.ndtri(noise).repeat_interleave(self.estimator.group_size, 1)
+
+    def _terms(
+        self, outputs: Outputs, normals: Normals | None, targets: Targets, observed: Observed | None
+    ) -> LossTerms:
+        samples = outputs if normals is None else _with_noise(outputs, normals)
         average, group_size = self.average_cost, self.estimator.group_size
         return self.loss(samples, targets, observed, average=average, group_size=group_size)
 
     @torch.no_grad()
-    def sample(self, inputs: Inputs, num_graphs: int, *, generator: Generator) -> Samples:
-        """Draw graphs that all pairs share, and return the prediction of every pair under each of them."""
+    def outputs(self, inputs: Inputs, num_graphs: int, *, generator: Generator) -> Outputs:
+        """Draw graphs that all pairs share, and return the predictor's output: with noise, means and then sigmas."""
         graphs: Graphs = self.graph.sample(num_graphs, generator=generator)
-        samples: Samples = self.predictor(inputs, graphs)
-        return samples
+        outputs: Outputs = self.predictor(inputs, graphs)
+        return outputs
+
+    @torch.no_grad()
+    def sample(self, inputs: Inputs, num_graphs: int, *, generator: Generator) -> Samples:
+        """Draw graphs that all pairs share and noise that they do not, and return what every pair would show."""
+        outputs = self.outputs(inputs, num_graphs, generator=generator)
+        return self.add_noise(outputs, generator=generator) if self.noisy else outputs
+
+    def add_noise(self, outputs: Outputs, *, generator: Generator) -> Samples:
+        """Return samples from the means and sigmas of a predictor with noise."""
+        shape = (*outputs.shape[:-1], outputs.shape[-1] // 2)
+        normals = torch.randn(shape, generator=generator, device=generator.device, dtype=outputs.dtype)
+        return _with_noise(outputs, normals.to(outputs.device))
 
     def initial_parameters(self, generator: Generator) -> dict[str, Tensor]:
         """Return fresh initial values for all trainable parameters, by their full names."""
@@ -131,12 +177,13 @@ class LatentGraphModel(nn.Module):
             f"num_nodes={inputs.shape[1]}",
         )
         generator = generator_for(0, "check", inputs.device)
-        samples = self.sample(inputs[:2], self.num_graphs, generator=generator)
-        expected = (len(inputs[:2]), self.num_graphs, *targets.shape[1:])
+        outputs = self.outputs(inputs[:2], self.num_graphs, generator=generator)
+        channels, twice = targets.shape[2], "2 * " if self.noisy else ""
+        expected = (len(inputs[:2]), self.num_graphs, nodes, 2 * channels if self.noisy else channels)
         require(
-            tuple(samples.shape) == expected,
-            f"{type(self.predictor).__name__} needs to return (batch, graph, node, channel) = {expected}, "
-            f"got {tuple(samples.shape)}; see tacit.predictors.protocol for an example",
+            tuple(outputs.shape) == expected,
+            f"{type(self.predictor).__name__} needs to return (batch, graph, node, {twice}channel) = {expected}, "
+            f"got {tuple(outputs.shape)}; see tacit.predictors.protocol for an example",
         )
         channels = inputs.shape[2]
         credit = getattr(self.estimator, "credit", None)
@@ -157,6 +204,35 @@ def _require_parts(graph: object, predictor: object, loss: object, estimator: ob
         if isinstance(value, type) or not isinstance(value, kind):
             got = repr(value) if isinstance(value, str | type) else type(value).__name__
             raise InputError(f"{name} needs an object like {example}, got {got}; build one")
+
+
+def _noise_use(loss: Loss) -> str:
+    """Return what a loss does with noise; a user's own takes samples."""
+    use: str = getattr(loss, "noise", "samples")
+    return use
+
+
+def _require_noise(loss: Loss, predictor: nn.Module, channels: int | None) -> None:
+    """Raise :class:`InputError` if loss and predictor disagree about noise."""
+    use, name, whose = _noise_use(loss), type(loss).__name__, type(predictor).__name__
+    require(
+        use != "integrates" or channels is not None,
+        f"{name} needs a predictor with noise, got {whose}; wrap it in WithNoise, or use the loss EnergyScore",
+    )
+    require(
+        use != "refuses" or channels is None,
+        f"{name} cannot learn how large noise is, and {whose} has noise; use the loss EnergyScore or MMD, or a "
+        "predictor without noise",
+    )
+    require(
+        use != "integrates" or channels == 1,
+        f"{name} needs one channel per node, got {channels} of {whose}; use EnergyScore, for which noise is sampled",
+    )
+
+
+def _with_noise(outputs: Outputs, normals: Normals) -> Samples:
+    means, sigmas = outputs.chunk(2, -1)
+    return means + sigmas * normals
 
 
 def _choose_prior(loss: Loss, prior: EdgePrior | None, graph: BernoulliGraph) -> EdgePrior | None:

@@ -1,0 +1,125 @@
+r"""A filter over lags with a weight of its own for every edge: relations of either sign in one model.
+
+$$\hat y_i = \Big[ x^{\text{new}}_i + \Big] \; \sigma\Big( b_i + U_i\, x_i + \sum_j A_{ij}\, W_{ij}\, \bar x_j \Big)$$
+
+$x_i$ is the whole window of node $i$, $\bar x_j$ the lags of what node $j$ sends: the target variables, or the first
+``sent_features`` features. Flags and covariates stay at home unless asked to travel, so that an edge has few weights.
+$A_{ij}$ is a gate: it says whether the relation is there, $W_{ij}$ what it is. One message shared by all edges could
+not mix activation and repression.
+
+The own path $U_i$ is always on and not gated by $A_{ii}$. A self-loop, if the graph allows any, adds
+$A_{ii} W_{ii} \bar x_i$ to it and competes with it: leave the diagonal out.
+"""
+
+import copy
+import math
+from typing import Literal, get_args
+
+import torch
+from jaxtyping import Float
+from torch import Generator, Tensor, nn
+
+from tacit.errors import require, require_whole
+from tacit.predictors.initial import uniform_within
+from tacit.predictors.series import SeriesLayout
+from tacit.shapes import Graphs, Inputs, Samples
+
+FilterActivation = Literal["linear", "tanh"]
+OwnWeights = Float[Tensor, "node in_channel channel"]
+EdgeWeights = Float[Tensor, "node node sent channel"]
+Bias = Float[Tensor, "node channel"]
+
+
+class GraphFilter(nn.Module):
+    """A weight per edge and lag times the edge's gate, and an own path per node that is always on.
+
+    ``own``           (node, window * num_features, out_channels): $U$
+    ``edge_weights``  (receiving node, sending node, window * sent_features, out_channels): $W$; the third axis is
+                      ``lag * sent_features + feature``, the oldest lag first
+    ``bias``          (node, out_channels): $b$
+
+    >>> predictor = GraphFilter(num_nodes=5, window=3, num_features=2)
+    >>> predictor(torch.randn(8, 5, 6), torch.ones(1, 4, 5, 5)).shape
+    torch.Size([8, 4, 5, 1])
+    """
+
+    num_hops = 1
+
+    def __init__(
+        self,
+        num_nodes: int,
+        window: int,
+        num_features: int,
+        out_channels: int = 1,
+        *,
+        activation: FilterActivation = "linear",
+        residual: bool = True,
+        sent_features: int | None = None,
+    ) -> None:
+        """Build the filter with all weights at 0; a fit starts it at random, or see :meth:`with_weights`."""
+        super().__init__()
+        require_whole("num_nodes", num_nodes)
+        self.layout = SeriesLayout(window, num_features, out_channels)
+        self.layout.require_residual(residual)
+        self.sent_features = min(out_channels, num_features) if sent_features is None else sent_features
+        require_whole("sent_features", self.sent_features)
+        require(
+            self.sent_features <= num_features,
+            f"sent_features needs to be at most num_features={num_features}, got {sent_features}; lower it",
+        )
+        require(
+            activation in get_args(FilterActivation),
+            f"activation needs one of {', '.join(get_args(FilterActivation))}, got '{activation}'; use 'linear'",
+        )
+        self.activation, self.residual = activation, residual
+        self.jitter: float | None = None
+        self.own = nn.Parameter(torch.zeros(num_nodes, self.layout.in_channels, out_channels))
+        self.edge_weights = nn.Parameter(torch.zeros(num_nodes, num_nodes, window * self.sent_features, out_channels))
+        self.bias = nn.Parameter(torch.zeros(num_nodes, out_channels))
+
+    def with_weights(
+        self, own: OwnWeights, edge_weights: EdgeWeights, bias: Bias | None = None, *, jitter: float = 0.0
+    ) -> "GraphFilter":
+        """Return the same filter at given weights, of a regression for example, where replicas will start too.
+
+        Each replica moves every weight by a normal number, ``jitter`` times the root mean square of its kind.
+        """
+        warm = copy.deepcopy(self)
+        bias = torch.zeros_like(self.bias) if bias is None else bias
+        given = {"own": own, "edge_weights": edge_weights, "bias": bias}
+        for name, value in given.items():
+            parameter = warm.get_parameter(name)
+            require(
+                value.shape == parameter.shape,
+                f"{name} needs shape {tuple(parameter.shape)}, got {tuple(value.shape)}; see GraphFilter for the axes",
+            )
+            parameter.data = value.detach().clone().to(parameter)
+        warm.jitter = jitter
+        return warm
+
+    def initial_parameters(self, generator: Generator) -> dict[str, Tensor]:
+        """Return fresh weights, uniform within one over the root of what a node reads, or those of a warm start."""
+        if self.jitter is not None:
+            return {name: _moved(value.detach(), self.jitter, generator) for name, value in self.named_parameters()}
+        _, senders, sent, _ = self.edge_weights.shape
+        return {
+            "own": uniform_within(self.own, 1 / math.sqrt(self.layout.in_channels), generator),
+            "edge_weights": uniform_within(self.edge_weights, 1 / math.sqrt(senders * sent), generator),
+            "bias": torch.zeros_like(self.bias, device=generator.device),
+        }
+
+    def forward(self, inputs: Inputs, graphs: Graphs) -> Samples:
+        """Return the output of every pair under each of its graphs."""
+        sent = self.layout.lags(inputs)[..., : self.sent_features].flatten(2)  # (batch, node, sent)
+        messages = torch.einsum("bjk,ijkc->bijc", sent, self.edge_weights)  # once per pair, whatever the graphs
+        own = torch.einsum("bik,ikc->bic", inputs, self.own) + self.bias
+        total = own[:, None] + torch.einsum("bsij,bijc->bsic", graphs, messages)
+        change = torch.tanh(total) if self.activation == "tanh" else total
+        return change + self.layout.newest(inputs)[:, None] if self.residual else change
+
+
+def _moved(values: Tensor, jitter: float, generator: Generator) -> Tensor:
+    if jitter == 0:
+        return values
+    normals = torch.randn(values.shape, generator=generator, device=generator.device, dtype=values.dtype)
+    return values + jitter * values.square().mean().sqrt() * normals.to(values.device)

@@ -1,0 +1,112 @@
+r"""Any convolution or model of PyTorch Geometric as a predictor.
+
+$$\hat y_i = \Big[ x^{\text{new}}_i + \Big] \; U x_i + b + m(x, E(A))_i$$
+
+$m$ is the module, called as ``module(x, edge_index)``; $U$ the own path, a linear map shared by the nodes and always
+on. All graphs of all pairs become one large graph of parts that do not touch, and the module is called once. Entry
+$A_{ij} = 1$ is the edge with source $j$ and target $i$.
+
+No locality is promised, so that credit is global: most of these modules normalise over neighbours of neighbours. What
+mixes the nodes of a whole batch (batch norm, or a pooling without ``batch``) would mix pairs and graphs: do not use it.
+The number of edges depends on the draw, so that such a predictor is neither lifted over replicas nor compiled.
+"""
+
+import math
+
+import torch
+from jaxtyping import Int
+from torch import Generator, Tensor, nn
+
+from tacit.errors import InputError, require
+from tacit.predictors.initial import uniform_within
+from tacit.predictors.protocol import initial_parameters
+from tacit.predictors.series import SeriesLayout
+from tacit.shapes import Graphs, Inputs, Samples
+
+
+class PyGPredictor(nn.Module):
+    """An own path per node plus a module that takes ``(x, edge_index)``.
+
+    ``window`` and ``num_features`` give the inputs, window * num_features numbers per node, as for the other predictors
+    for series; for inputs that are no series pass ``window=1, residual=False``. The module maps window * num_features
+    channels to ``out_channels``.
+
+    >>> class SumOfNeighbours(nn.Module):  # stands for a convolution of PyTorch Geometric
+    ...     def forward(self, x, edge_index):
+    ...         source, target = edge_index
+    ...         return torch.zeros(len(x), 1).index_add(0, target, x[source, :1])
+    >>> predictor = PyGPredictor(SumOfNeighbours(), window=1, num_features=2, residual=False)
+    >>> inputs, graphs = torch.tensor([[[1.0, 0.0], [2.0, 0.0]]]), torch.tensor([[[[0.0, 1.0], [0.0, 0.0]]]])
+    >>> predictor(inputs, graphs).flatten().tolist()  # node 0 reads node 1
+    [2.0, 0.0]
+    """
+
+    def __init__(
+        self,
+        module: nn.Module,
+        *,
+        window: int,
+        num_features: int,
+        out_channels: int = 1,
+        residual: bool = True,
+    ) -> None:
+        super().__init__()
+        require(
+            isinstance(module, nn.Module),
+            f"module needs to be a module like GCNConv(12, 1), got {module!r}; build one",
+        )
+        cached = next((name for name, part in module.named_modules() if getattr(part, "cached", False) is True), None)
+        require(
+            cached is None,
+            f"module needs layers that read every graph anew, but {cached or type(module).__name__} has cached=True; "
+            "build it with cached=False",
+        )
+        self.layout = SeriesLayout(window, num_features, out_channels)
+        self.layout.require_residual(residual)
+        self.module, self.residual, self.out_channels = module, residual, out_channels
+        self.own = nn.Parameter(torch.zeros(self.layout.in_channels, out_channels))
+        self.bias = nn.Parameter(torch.zeros(out_channels))
+
+    def initial_parameters(self, generator: Generator) -> dict[str, Tensor]:
+        """Return fresh weights; the module's own by its ``reset_parameters``."""
+        fresh = {f"module.{name}": value for name, value in initial_parameters(self.module, generator).items()}
+        bound = 1 / math.sqrt(self.layout.in_channels)
+        for name, value in self.named_parameters(recurse=False):
+            fresh[name] = uniform_within(value, bound, generator)
+        return fresh
+
+    def forward(self, inputs: Inputs, graphs: Graphs) -> Samples:
+        """Return the output of every pair under each of its graphs."""
+        num_graphs = graphs.shape[1]
+        copies = inputs[:, None].expand(-1, num_graphs, -1, -1)  # (batch, graph, node, channel)
+        outputs = self.module(copies.flatten(0, 2), disjoint_edges(graphs.expand(len(inputs), -1, -1, -1)))
+        self._require_shape(outputs, copies.shape[:3])
+        own = inputs @ self.own + self.bias  # (batch, node, channel)
+        if self.residual:
+            own = own + self.layout.newest(inputs)
+        samples: Samples = outputs.reshape(*copies.shape[:3], self.out_channels) + own[:, None]
+        return samples
+
+    def _require_shape(self, outputs: object, copies: torch.Size) -> None:
+        expected = (copies.numel(), self.out_channels)
+        got = tuple(outputs.shape) if isinstance(outputs, Tensor) else type(outputs).__name__
+        if got != expected:
+            raise InputError(
+                f"{type(self.module).__name__} needs to return (nodes, out_channels) = {expected} for the "
+                f"{copies[0]} x {copies[1]} x {copies[2]} nodes of all pairs and graphs, got {got}; "
+                "check its out_channels, and that it keeps one row per node"
+            )
+
+
+def disjoint_edges(graphs: Graphs) -> Int[Tensor, "2 edge"]:
+    """Return the edges of all graphs side by side: node i of graph s of pair b is number (b S + s) N + i.
+
+    >>> disjoint_edges(torch.tensor([[[[0.0, 1.0], [0.0, 0.0]], [[0.0, 0.0], [1.0, 0.0]]]])).tolist()
+    [[1, 2], [0, 3]]
+    """
+    num_nodes = graphs.shape[-1]
+    flat = graphs.flatten(0, 1)  # (copy, node, node)
+    # A program traced for one number of edges would be wrong for the next. Reading it stops the tracer, as it should.
+    bool(flat.any())
+    copy, target, source = flat.nonzero(as_tuple=True)
+    return torch.stack([source, target]) + copy * num_nodes

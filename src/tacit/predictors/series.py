@@ -1,0 +1,60 @@
+"""How the window of a series lies in the channels of a node's input.
+
+Column ``lag * num_features + feature``, the oldest lag first. The features of a lag are the target variables
+(``out_channels`` of them), then further variables, flags and covariates.
+"""
+
+from dataclasses import dataclass
+
+from jaxtyping import Float
+from torch import Tensor
+
+from tacit.errors import require, require_whole
+from tacit.shapes import Inputs, Targets
+
+
+@dataclass(frozen=True)
+class SeriesLayout:
+    """The sizes of a window, and where its parts are. Inputs that are no series are a window of one lag.
+
+    >>> import torch
+    >>> layout = SeriesLayout(window=3, num_features=2, out_channels=1)
+    >>> inputs = torch.arange(6.0).view(1, 1, 6)
+    >>> layout.newest(inputs).item(), layout.lags(inputs)[0, 0, :, 1].tolist()
+    (4.0, [1.0, 3.0, 5.0])
+    """
+
+    window: int
+    num_features: int
+    out_channels: int = 1
+
+    def __post_init__(self) -> None:
+        for name in ("window", "num_features", "out_channels"):
+            require_whole(name, getattr(self, name))
+
+    @property
+    def in_channels(self) -> int:
+        """Numbers per node of the input."""
+        return self.window * self.num_features
+
+    def require_residual(self, residual: bool) -> None:
+        """Raise :class:`InputError` if the newest targets are to be added but cannot be among the features."""
+        require(
+            not residual or self.out_channels <= self.num_features,
+            f"residual=True needs the {self.out_channels} target variables among the features, got "
+            f"num_features={self.num_features}; use residual=False",
+        )
+
+    def lags(self, inputs: Inputs) -> Float[Tensor, "batch node lag feature"]:
+        """Return the window with one axis for lags and one for features; other widths are refused."""
+        require(
+            inputs.shape[-1] == self.in_channels,
+            f"inputs needs window * num_features = {self.window} * {self.num_features} = {self.in_channels} numbers "
+            f"per node, got {inputs.shape[-1]}; build the predictor with the sizes of the data",
+        )
+        return inputs.reshape(*inputs.shape[:2], self.window, self.num_features)
+
+    def newest(self, inputs: Inputs) -> Targets:
+        """Return the newest value of the target variables."""
+        start = self.in_channels - self.num_features
+        return inputs[..., start : start + self.out_channels]

@@ -1,0 +1,127 @@
+import pytest
+import torch
+from torch.func import functional_call, grad, vmap
+from torch.fx.experimental.proxy_tensor import make_fx
+
+from tacit.errors import InputError
+from tacit.estimators import check_locality, check_relaxation
+from tacit.predictors import GraphFilter, initial_parameters, num_hops_of
+
+
+def started(predictor, rng):
+    predictor.load_state_dict(initial_parameters(predictor, rng))
+    for name, value in predictor.named_parameters():
+        if "bias" in name:
+            value.data = torch.randn(value.shape, generator=rng)
+    return predictor.double()
+
+
+def by_loop(predictor, x, adjacency, window, features, channels, sent):
+    """One pair, one graph, node by node and edge by edge."""
+    nodes, rows = len(x), []
+    for i in range(nodes):
+        total = predictor.bias[i] + x[i] @ predictor.own[i]
+        for j in range(nodes):
+            lags = torch.cat([x[j, lag * features : lag * features + sent] for lag in range(window)])
+            total = total + adjacency[i, j] * (lags @ predictor.edge_weights[i, j])
+        total = torch.tanh(total) if predictor.activation == "tanh" else total
+        newest = x[i, (window - 1) * features : (window - 1) * features + channels]
+        rows.append(total + newest if predictor.residual else total)
+    return torch.stack(rows)
+
+
+@pytest.mark.parametrize("shared", [True, False])
+@pytest.mark.parametrize(
+    ("channels", "sent", "activation", "residual"),
+    [(1, None, "linear", True), (2, None, "tanh", True), (1, 3, "tanh", False), (2, 1, "linear", False)],
+)
+def test_equals_the_loop(rng, shared, channels, sent, activation, residual):
+    predictor = started(
+        GraphFilter(4, 5, 3, channels, activation=activation, residual=residual, sent_features=sent), rng
+    )
+    inputs = torch.randn(3, 4, 15, generator=rng).double()
+    graphs = (torch.rand(1 if shared else 3, 6, 4, 4, generator=rng) < 0.5).double()
+    samples = predictor(inputs, graphs)
+    for b in range(3):
+        for s in range(6):
+            adjacency = graphs[0 if shared else b, s]
+            expected = by_loop(predictor, inputs[b], adjacency, 5, 3, channels, sent or channels)
+            assert torch.allclose(samples[b, s], expected, atol=1e-12)
+
+
+def test_the_own_path_is_on_without_any_edge(rng):
+    predictor = started(GraphFilter(3, 4, 1, residual=False), rng)
+    inputs = torch.randn(2, 3, 4, generator=rng).double()
+    empty = predictor(inputs, torch.zeros(1, 1, 3, 3).double())[:, 0]
+    assert torch.allclose(empty, torch.einsum("bik,ikc->bic", inputs, predictor.own) + predictor.bias)
+
+
+def test_two_edges_of_one_node_can_have_opposite_signs(rng):
+    weights = torch.zeros(3, 3, 1, 1)
+    weights[0, 1], weights[0, 2] = 1.0, -1.0
+    predictor = GraphFilter(3, 1, 1, residual=False).with_weights(torch.zeros(3, 1, 1), weights)
+    assert predictor(torch.ones(1, 3, 1), torch.ones(1, 1, 3, 3))[0, 0, 0, 0] == 0
+    only_second = torch.zeros(1, 1, 3, 3)
+    only_second[0, 0, 0, 2] = 1
+    assert predictor(torch.ones(1, 3, 1), only_second)[0, 0, 0, 0] == -1
+
+
+def test_it_is_local_and_has_derivatives(rng):
+    predictor = GraphFilter(6, 3, 2, activation="tanh")
+    assert num_hops_of(predictor) == 1
+    check_locality(predictor, 6, 6, 1, generator=rng)
+    check_relaxation(predictor, 6, 6, generator=rng)
+
+
+def test_it_can_be_lifted_differentiated_and_traced(rng):
+    predictor = started(GraphFilter(3, 2, 1), rng)
+    inputs, graphs = torch.randn(2, 3, 2, generator=rng).double(), torch.ones(1, 2, 3, 3).double()
+
+    def loss(parameters):
+        return functional_call(predictor, parameters, (inputs, graphs)).square().sum()
+
+    parameters = {name: value.detach() for name, value in predictor.named_parameters()}
+    stacked = {name: torch.stack([value, 2 * value]) for name, value in parameters.items()}
+    lifted = vmap(grad(loss))(stacked)
+    traced = make_fx(grad(loss))(parameters)(parameters)
+    for name, value in grad(loss)(parameters).items():
+        assert torch.allclose(lifted[name][0], value, atol=1e-12)
+        assert torch.allclose(traced[name], value, atol=1e-12)
+
+
+def test_a_warm_start_is_where_replicas_start(rng):
+    cold = GraphFilter(3, 2, 1)
+    own, edges = torch.randn(3, 2, 1, generator=rng), torch.randn(3, 3, 2, 1, generator=rng)
+    warm = cold.with_weights(own, edges)
+    fresh = initial_parameters(warm, rng)
+    assert torch.equal(fresh["own"], own)
+    assert torch.equal(fresh["edge_weights"], edges)
+    assert (fresh["bias"] == 0).all()
+    assert (cold.own == 0).all(), "the first filter must stay as it was"
+    moved = initial_parameters(cold.with_weights(own, edges, jitter=0.1), rng)["edge_weights"] - edges
+    assert 0.05 < float(moved.square().mean().sqrt() / edges.square().mean().sqrt()) < 0.2
+    assert not torch.equal(initial_parameters(cold, rng)["own"], initial_parameters(cold, rng)["own"])
+
+
+def test_errors(unchecked):
+    calls = {
+        r"window needs to be a whole number of at least 1, got 0": lambda: GraphFilter(3, 0, 1),
+        r"residual=True needs the 2 target variables among the features, got num_features=1; use residual=False": (
+            lambda: GraphFilter(3, 2, 1, 2)
+        ),
+        r"activation needs one of linear, tanh, got 'relu'; use 'linear'": (
+            lambda: GraphFilter(3, 2, 1, activation="relu")
+        ),
+        r"sent_features needs to be at most num_features=1, got 2; lower it": (
+            lambda: GraphFilter(3, 2, 1, sent_features=2)
+        ),
+        r"inputs needs window \* num_features = 2 \* 1 = 2 numbers per node, got 3; build the predictor": (
+            lambda: GraphFilter(3, 2, 1)(torch.zeros(1, 3, 3), torch.zeros(1, 1, 3, 3))
+        ),
+        r"edge_weights needs shape \(3, 3, 2, 1\), got \(3, 3\); see GraphFilter for the axes": (
+            lambda: GraphFilter(3, 2, 1).with_weights(torch.zeros(3, 2, 1), torch.zeros(3, 3))
+        ),
+    }
+    for message, call in calls.items():
+        with pytest.raises(InputError, match=message):
+            call()
