@@ -58,6 +58,7 @@ def test_missing_targets_are_left_out_target_by_target(rng):
         design = np.hstack([pairs.inputs[:60][there].flatten(1).numpy(), np.ones((int(there.sum()), 1))])
         expected = np.linalg.lstsq(design, pairs.targets[:60, node, 0][there].numpy(), rcond=None)[0]
         assert np.allclose(fit.coefficients[node].flatten().numpy(), expected[:-1], atol=1e-5)
+        assert fit.intercepts[node, 0].item() == pytest.approx(expected[-1], rel=1e-5)
         later = pairs.observed[60:, node, 0] > 0
         error = (fit.predict(pairs.inputs[60:]) - pairs.targets[60:])[:, node, 0][later]
         assert fit.sigmas[node, 0].item() == pytest.approx(error.square().mean().sqrt().item())

@@ -74,6 +74,7 @@ class BernoulliGraph(nn.Module):
             require_symmetric("fixed", fixed, "hold both entries of a pair or none")
         self.symmetric = symmetric
         self.initial_range = initial_range
+        self.initial_spread = 0.0
         self.link = link
         self.register_parameter(link.parameter, nn.Parameter(link.raw(edge_probs.detach().clone())))
         self.register_buffer("fixed", fixed.clone())
@@ -98,11 +99,30 @@ class BernoulliGraph(nn.Module):
         graph.load_state_dict(graph.initial_parameters(generator), strict=False)
         return graph
 
+    def start_around(self, edge_probs: EdgeProbs, spread: float = 0.0) -> None:
+        """Go to ``edge_probs``, and start every replica of a fit near them: logits moved by ``spread`` normals.
+
+        Entries that are held stay where they are. A symmetric graph takes the higher of the two entries of a pair.
+        """
+        _require_probabilities(edge_probs)
+        require(
+            edge_probs.shape == self.fixed.shape,
+            f"edge_probs needs the nodes of the graph, {self.num_nodes}, got {tuple(edge_probs.shape)}; pass a square",
+        )
+        require(0 <= spread < float("inf"), f"spread needs to be at least 0, got {spread}; pass for example 0.5")
+        probs = torch.maximum(edge_probs, edge_probs.mT) if self.symmetric else edge_probs
+        self.raw.data = self.link.raw(probs.detach().clone().to(self.raw))
+        self.initial_range, self.initial_spread = None, spread
+
     def initial_parameters(self, generator: Generator) -> dict[str, Tensor]:
-        """Return where a replica starts: fresh uniform probabilities, or the present ones without a range."""
+        """Return where a replica starts: fresh uniform probabilities, or without a range the present ones, or near."""
         raw = self.raw.detach()
-        if self.initial_range is None:
+        if self.initial_range is None and not self.initial_spread:
             return {self.link.parameter: raw}
+        if self.initial_range is None:
+            normals = torch.randn(raw.shape, generator=generator, device=generator.device, dtype=raw.dtype)
+            logits = torch.logit(self.link.probs(raw)) + self.initial_spread * normals.to(raw.device)
+            return {self.link.parameter: self.link.raw(self.mirrored(torch.sigmoid(logits)))}
         low, high = self.initial_range
         uniforms = torch.rand(raw.shape, generator=generator, device=generator.device, dtype=raw.dtype)
         smallest = torch.finfo(raw.dtype).eps  # an open interval: an edge that starts at 0 would stay there
