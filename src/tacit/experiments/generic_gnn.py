@@ -85,8 +85,8 @@ class GenericGNN(Study):
             "epochs did not change that (thirty: [4, 2, 1] 0.039, [4, 8, 1] 0.036, [4, 8, 8, 4, 1] 0.033; a hundred, "
             "with 32 graphs: [4, 8, 1] 0.037), nor did MMD (0.039 to 0.050), tanh inside (0.042 to 0.045), graphs of "
             "its own for each pair ([4, 2, 1] 0.046, [4, 8, 1] 0.038, [4, 8, 8, 4, 1] 0.035), node scope (0.050, "
-            "0.045, 0.036) or the point loss (0.054, 0.038, 0.035), all seen on one H200: it is what the form of the stack "
-            "costs. Such a stack counts paths of two edges where the system asks whether there is one",
+            "0.045, 0.036) or the point loss (0.054, 0.038, 0.035), all seen on one H200: it is what the form of the "
+            "stack costs. Such a stack counts paths of two edges where the system asks whether there is one",
             *quick_note(list(records.values())),
         ]
         return [Table("Generic predictors", columns, rows, notes)]
