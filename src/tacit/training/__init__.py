@@ -6,6 +6,7 @@ from tacit.training.model import LatentGraphModel
 from tacit.training.result import Epoch, FitResult, Progress, Replica
 from tacit.training.schedule import CosineDecay, Schedule, StepDecay
 from tacit.training.settings import FitSettings
+from tacit.training.warm_start import filter_start, ridge_start
 
 __all__ = [
     "CosineDecay",
@@ -19,5 +20,7 @@ __all__ = [
     "Schedule",
     "StepDecay",
     "Trace",
+    "filter_start",
     "fit",
+    "ridge_start",
 ]

@@ -1,0 +1,94 @@
+import pytest
+import torch
+
+from tacit.data import Pairs
+from tacit.data.ridge import ridge_regression
+from tacit.errors import InputError
+from tacit.predictors import GraphFilter
+from tacit.systems import GPVARSystem
+from tacit.training.warm_start import filter_start, ridge_start
+
+
+def linear_pairs(rng, rows=200, nodes=4, window=2, features=1, channels=1):
+    """Pairs whose targets are a noisy linear function of all inputs."""
+    inputs = torch.randn(rows, nodes, window * features, generator=rng, dtype=torch.float64)
+    weights = torch.randn(nodes, nodes, window * features, channels, generator=rng, dtype=torch.float64)
+    noise = torch.randn(rows, nodes, channels, generator=rng, dtype=torch.float64)
+    return Pairs(inputs, 1.5 + torch.einsum("bjc,ijco->bio", inputs, weights) + 0.1 * noise)
+
+
+def mean_over_graphs(predictor, inputs, edge_probs):
+    """E f(x, A) of a predictor that is linear in the graph: its value at the edge probabilities themselves."""
+    return predictor.double()(inputs, edge_probs[None, None])[:, 0]
+
+
+def test_the_strongest_share_of_edges_starts_high():
+    system = GPVARSystem()
+    start = ridge_start(system.pairs(2002, window=2), top=0.15, high=0.5, low=0.03)
+    away = ~torch.eye(30, dtype=torch.bool)
+    assert sorted(start[away].unique().tolist()) == pytest.approx([0.03, 0.5])
+    assert (start.diagonal() == 0).all()
+    chosen = start == 0.5
+    assert int(chosen.sum()) == round(0.15 * 870)
+    found = (chosen & (system.true_edge_probs > 0)).sum() / system.true_edge_probs.sum()
+    assert found > 0.9  # of the true edges; by chance 0.15
+
+
+def test_the_penalty_is_chosen_on_the_last_fifth_and_all_pairs_are_used(rng):
+    pairs = linear_pairs(rng, rows=40)
+    chosen = ridge_regression(pairs[:32], pairs[32:]).penalty
+    scores = ridge_regression(pairs, pairs, penalties=[chosen]).edge_scores
+    cut = scores.flatten().sort(descending=True).values[5]  # half of the twelve
+    assert torch.equal(ridge_start(pairs, top=0.5) == 0.5, scores >= cut)
+
+
+@pytest.mark.parametrize("residual", [True, False])
+@pytest.mark.parametrize(("features", "channels"), [(1, 1), (2, 2)])
+def test_in_expectation_the_filter_predicts_what_the_regression_does(rng, residual, features, channels):
+    pairs = linear_pairs(rng, features=features, channels=channels)
+    edge_probs = torch.rand(4, 4, generator=rng, dtype=torch.float64).clamp_min(0.1).fill_diagonal_(0)
+    plain = GraphFilter(4, 2, features, channels, residual=residual)
+    warm = filter_start(pairs, plain, edge_probs, penalties=[0.01])
+    expected = ridge_regression(pairs, pairs, penalties=[0.01]).predict(pairs.inputs)
+    assert torch.allclose(mean_over_graphs(warm, pairs.inputs, edge_probs), expected, atol=1e-5)
+    full = filter_start(pairs, plain, edge_probs, in_expectation=False, penalties=[0.01])
+    everything = 1 - torch.eye(4, dtype=torch.float64)
+    assert torch.allclose(mean_over_graphs(full, pairs.inputs, everything), expected, atol=1e-5)
+
+
+def test_what_is_not_sent_has_no_part_in_the_regression(rng):
+    """Three features, one of them sent: the own path of the others starts at 0."""
+    pairs = linear_pairs(rng, features=3)
+    edge_probs = torch.full((4, 4), 0.5, dtype=torch.float64).fill_diagonal_(0)
+    warm = filter_start(pairs, GraphFilter(4, 2, 3, residual=False), edge_probs, penalties=[0.01])
+    assert (warm.own.detach().view(4, 2, 3, 1)[:, :, 1:] == 0).all()
+    sent = Pairs(pairs.inputs[..., ::3].contiguous(), pairs.targets)
+    expected = ridge_regression(sent, sent, penalties=[0.01]).predict(sent.inputs)
+    assert torch.allclose(mean_over_graphs(warm, pairs.inputs, edge_probs), expected, atol=1e-5)
+
+
+def test_an_edge_that_cannot_be_starts_at_0_and_replicas_differ_by_the_jitter(rng):
+    pairs = linear_pairs(rng)
+    edge_probs = torch.full((4, 4), 0.5, dtype=torch.float64).fill_diagonal_(0)
+    edge_probs[1, 2] = 0
+    warm = filter_start(pairs, GraphFilter(4, 2, 1), edge_probs)
+    assert torch.isfinite(warm.edge_weights).all()
+    assert (warm.edge_weights[1, 2] == 0).all()
+    assert (warm.edge_weights[0, 1] != 0).all()
+    same = warm.initial_parameters(torch.Generator().manual_seed(1))
+    assert torch.equal(same["edge_weights"], warm.edge_weights)
+    moved = filter_start(pairs, GraphFilter(4, 2, 1), edge_probs, jitter=0.1)
+    one, other = (moved.initial_parameters(torch.Generator().manual_seed(s))["edge_weights"] for s in (1, 2))
+    assert not torch.equal(one, other)
+
+
+def test_errors(rng, unchecked):
+    pairs = linear_pairs(rng)
+    with pytest.raises(InputError, match=r"top needs to be a share between 0 and 1, got 1\.5"):
+        ridge_start(pairs, top=1.5)
+    with pytest.raises(InputError, match=r"low and high need 0 < low <= high < 1, got 0\.0 and 0\.5"):
+        ridge_start(pairs, low=0.0)
+    with pytest.raises(InputError, match="pairs needs three or more for a regression, got 2"):
+        ridge_start(pairs[:2])
+    with pytest.raises(InputError, match="predictor needs activation 'linear', got 'tanh'"):
+        filter_start(pairs, GraphFilter(4, 2, 1, activation="tanh"), torch.ones(4, 4))
