@@ -87,6 +87,8 @@ def fit(
     try:
         for epoch in range(settings.epochs):
             loop.run_epoch(epoch, monitor, on_progress, trace)
+            if loop.done:
+                break
     except KeyboardInterrupt:
         if loop.steps_done == 0:
             raise

@@ -15,6 +15,7 @@ from tacit.errors import TrainingError, require_whole
 from tacit.randomness import generator_for
 from tacit.training.lift import LiftedGradient, Stack
 from tacit.training.model import LatentGraphModel
+from tacit.training.patience import BestEpochs
 from tacit.training.result import Epoch, FitResult, Progress, Replica
 from tacit.training.settings import FitSettings
 from tacit.training.state import ReplicaState
@@ -59,6 +60,12 @@ class Loop:
         self.validation_loss = torch.full((len(seeds),), torch.inf, dtype=train.inputs.dtype)
         self.steps_done = 0
         self.seconds = 0.0
+        self.best_epochs = None if settings.patience is None else BestEpochs(settings.patience)
+
+    @property
+    def done(self) -> bool:
+        """Is there nothing more to be gained?"""
+        return self.best_epochs is not None and self.best_epochs.exhausted
 
     @property
     def running(self) -> list[int]:
@@ -92,6 +99,8 @@ class Loop:
                 {name: self._listed(torch.tensor(values)) for name, values in monitored.items()},
             )
         )
+        if self.best_epochs is not None:
+            self.best_epochs.look(self.validation_loss, self.state.parameters)
         if epoch + 1 in self.settings.halve_after:
             self._drop_worse_half(epoch + 1)
 
@@ -124,9 +133,11 @@ class Loop:
         return mean
 
     def finish(self, interrupted: bool) -> FitResult:
-        """Take the averaged parameters, validate them once more and keep the best replica."""
+        """Take the averaged parameters, or those of the best epoch if better; keep the best replica."""
         parameters = self.state.averaged()
         self.validation_loss[self.active] = self.validate(parameters)[self.active]
+        if self.best_epochs is not None:
+            parameters, self.validation_loss = self.best_epochs.better_than(self.validation_loss, parameters)
         best = min(self.active, key=lambda r: float(self.validation_loss[r]))
         known = {name: value[best] for name, value in self.state.frozen.items() if name in self.model.state_dict()}
         self.model.load_state_dict({**known, **{name: value[best] for name, value in parameters.items()}}, strict=False)

@@ -13,6 +13,8 @@ class FitSettings:
     ``predictor_rate``    learning rate of the predictor, as a factor of the schedule's rate
     ``average_fraction``  the answer is the mean over this last part of the steps; 0 takes the last step
     ``halve_after``       epochs after which the worse half of the replicas is dropped (by validation loss)
+    ``patience``          stop when no replica got better for so many epochs, and take each one's best epoch; None
+                          trains to the end and takes the end
     """
 
     epochs: int = 10
@@ -21,11 +23,14 @@ class FitSettings:
     predictor_rate: float = 1.0
     average_fraction: float = 0.25
     halve_after: tuple[int, ...] = ()
+    patience: int | None = None
     adam_betas: tuple[float, float] = (0.9, 0.99)  # the paper's appendix
 
     def __post_init__(self) -> None:
         for name in ("epochs", "batch_size"):
             require_whole(name, getattr(self, name))
+        if self.patience is not None:
+            require_whole("patience", self.patience)
         require(
             callable(self.schedule) and not isinstance(self.schedule, type),
             f"schedule needs an object like CosineDecay(0.1), got {self.schedule!r}; pass CosineDecay or StepDecay",
