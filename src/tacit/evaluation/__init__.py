@@ -1,5 +1,6 @@
 """How good is an answer, with and without the truth at hand."""
 
+from tacit.evaluation.forecasts import ForecastScores, forecast_scores
 from tacit.evaluation.gaussian import gaussian_crps, gaussian_scores, residual_sigmas
 from tacit.evaluation.metrics import edge_prob_errors, oracle_edge_prob_mae, predictive_metrics
 from tacit.evaluation.point import point_prediction
@@ -7,8 +8,10 @@ from tacit.evaluation.ranking import edge_ranking
 from tacit.evaluation.regression import lasso_regression, persistence
 
 __all__ = [
+    "ForecastScores",
     "edge_prob_errors",
     "edge_ranking",
+    "forecast_scores",
     "gaussian_crps",
     "gaussian_scores",
     "lasso_regression",

@@ -1,0 +1,101 @@
+r"""Scores of forecasts in the units of the data, over all nodes and for each.
+
+$$\mathrm{CRPS}(P, y) = E|Y - y| - \tfrac12 E|Y - Y'|$$
+
+for each number by itself; for a model without randomness it is the absolute error. Where the model has Gaussian noise,
+the noise is integrated and only graphs are sampled.
+"""
+
+from dataclasses import dataclass
+
+import torch
+from jaxtyping import Float
+from torch import Generator, Tensor
+
+from tacit.data import Pairs
+from tacit.evaluation.point import point_prediction
+from tacit.losses import EnergyScore, NoisyEnergyScore
+from tacit.shapes import Outputs, PointPrediction, Samples, Targets
+from tacit.training import LatentGraphModel
+
+NUM_GRAPHS = 200  # for mean and median; S graphs raise the MSE by 1 / S of what graphs contribute to it
+NOISE_DRAWS = 5  # of each graph, so that the median is that of a thousand numbers
+CRPS_GRAPHS = 48  # compared with each other; no bias at any number
+CHUNK = 64
+LEVELS = (0.5, 0.8, 0.95)
+
+
+@dataclass(frozen=True)
+class ForecastScores:
+    """Means over what was observed; ``by_node`` has one number per node, NaN for one that never was.
+
+    ``coverage`` says how often the central interval of each level held the value.
+    """
+
+    point_mae: float
+    point_mse: float
+    crps: float
+    by_node: dict[str, list[float]]
+    coverage: dict[str, float]
+
+    def numbers(self) -> dict[str, float]:
+        """Return the scores by the names of a record."""
+        return {"point_mae": self.point_mae, "point_mse": self.point_mse, "crps": self.crps} | {
+            f"coverage_{level}": share for level, share in self.coverage.items()
+        }
+
+
+@torch.no_grad()
+def forecast_scores(
+    model: LatentGraphModel,
+    pairs: Pairs,
+    *,
+    generator: Generator,
+    spread: Float[Tensor, "node channel"] | None = None,
+    num_graphs: int = NUM_GRAPHS,
+) -> ForecastScores:
+    """Score the predictions of ``pairs``; ``spread`` is the size of a scaled unit in the units of the data."""
+    scale = torch.ones_like(pairs.targets[0]) if spread is None else spread.to(pairs.targets)
+    sums: dict[str, Tensor] = {}
+    for start in range(0, len(pairs), CHUNK):
+        chunk = pairs[start : start + CHUNK]
+        seen = torch.ones_like(chunk.targets) if chunk.observed is None else chunk.observed
+        outputs = model.outputs(chunk.inputs, num_graphs, generator=generator)
+        samples = several_draws(model, outputs, generator=generator)
+        errors = {
+            "seen": torch.ones_like(seen),
+            "point_mae": (point_prediction(samples, "median") - chunk.targets).abs() * scale,
+            "point_mse": ((point_prediction(samples, "mean") - chunk.targets) * scale).square(),
+            "crps": _crps(model, outputs[:, :CRPS_GRAPHS], chunk.targets) * scale,
+            **{f"{level:g}": _held(samples, chunk.targets, level) for level in LEVELS},
+        }
+        for name, values in errors.items():
+            total = (values * seen).sum((0, 2)).double()  # per node
+            sums[name] = sums[name] + total if name in sums else total
+    count = sums.pop("seen")
+    overall = {name: float(total.sum() / count.sum()) for name, total in sums.items()}
+    by_node = {name: (sums[name] / count).tolist() for name in ("point_mae", "crps")}
+    coverage = {f"{level:g}": overall[f"{level:g}"] for level in LEVELS}
+    return ForecastScores(overall["point_mae"], overall["point_mse"], overall["crps"], by_node, coverage)
+
+
+def several_draws(model: LatentGraphModel, outputs: Outputs, *, generator: Generator) -> Samples:
+    """Return samples, several of each graph where the model has noise."""
+    if not model.noisy:
+        return outputs
+    return model.add_noise(outputs.repeat_interleave(NOISE_DRAWS, 1), generator=generator)
+
+
+def _crps(model: LatentGraphModel, outputs: Outputs, targets: Targets) -> PointPrediction:
+    """Return the score of each number by itself: channels are taken as nodes."""
+    flat = targets.flatten(1)[..., None]
+    if model.noisy:
+        parts = torch.stack([part.flatten(2) for part in outputs.chunk(2, -1)], -1)  # means and sigmas
+        return NoisyEnergyScore(baseline="none")(parts, flat).value.view_as(targets)
+    loss = EnergyScore(scope="node", baseline="none")
+    return loss(outputs.flatten(2)[..., None], flat).value.view_as(targets)
+
+
+def _held(samples: Samples, targets: Targets, level: float) -> PointPrediction:
+    low, high = (point_prediction(samples, (1 + sign * level) / 2) for sign in (-1, 1))
+    return ((targets >= low) & (targets <= high)).to(targets.dtype)
