@@ -18,6 +18,10 @@ class Split:
     validation: "Pairs"
     test: "Pairs"
 
+    def to(self, device: torch.device | str) -> "Split":
+        """Return the same parts on another device."""
+        return Split(self.train.to(device), self.validation.to(device), self.test.to(device))
+
 
 @dataclass(frozen=True)
 class Pairs:
