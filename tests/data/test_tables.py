@@ -70,7 +70,8 @@ def test_the_same_series_from_every_kind_of_file(tmp_path):
     options = {"time": "when", "node": "id", "covariates": ["hour"]}
     long.to_csv(tmp_path / "l.csv", index=False)
     long.to_parquet(tmp_path / "l.parquet")
-    for name in ("l.csv", "l.parquet"):
+    long.set_index(["when", "id"]).to_parquet(tmp_path / "m.parquet")
+    for name in ("l.csv", "l.parquet", "m.parquet"):
         assert same(wide, read_series(tmp_path / name, **options)), name
         one = read_series(tmp_path / name, value="v", **options)
         assert one.channels == ("v",)
@@ -122,6 +123,18 @@ def test_grid_against_a_loop():
         assert bool(grid.notes) == (len(grid.times) > len(times))
 
 
+def test_grid_of_awkward_times():
+    uneven = Grid.around(np.array([0, 10, 20, 21, 30, 40]))  # one row out of place makes no grid of ones
+    assert len(uneven.times) == 6
+    assert uneven.notes[0].startswith("times are not even (steps from 1 to 10)")
+    nearly_twice = Grid.around(np.array([0, 1, 1 + 1e-8, 2, 3]))
+    assert "not even" in nearly_twice.notes[0]
+    tenths = np.delete(np.arange(40) / 10, 17)
+    even = Grid.around(tenths)
+    assert len(even.times) == 40
+    assert np.array_equal(even.times[even.places], tenths)  # to the last bit
+
+
 def test_zones_become_utc(tmp_path):
     text = "time,a\n2020-03-29T01:00+01:00,1\n2020-03-29T03:00+02:00,2\n2020-03-29T04:00+02:00,3\n"
     series = read_series(write(tmp_path, text))
@@ -157,6 +170,7 @@ TEXTS = {
     "time\n0\n1\n": "a wide table needs a column per node besides 'time', got none",
     "time,node,v\n0,a,1\n1,a,2\n1,a,3\n": ".*1 comes twice for node 'a', in rows 2 and 3",
     "time,node,v\n0,a,1\n1,b,2\n1,a,2\n0,b,3\n": ".*0 in row 4 comes before that of row 2 for node 'b'; sort the table",
+    "time,node,v\n1,b,2\n1,a,2\n0,a,3\n0,b,3\n": ".*0 in row 3 comes before that of row 2 for node 'a'",
     "time,node,v\n0,a,1\n1,,2\n": "column 'node' needs a name in every row, got an empty cell in row 2",
     "time,node,v,wind\n0,a,1,N\n1,a,2,N\n": "column 'wind' needs numbers, got 'N' in row 1 .*name the columns",
     "time,node,station,v\n0,a,x,1\n": "a long table needs one column of node names, got node, station; name it by node",

@@ -111,6 +111,33 @@ def test_names_of_features():
     assert complete.feature_names == ("u", "v")
 
 
+def test_a_gap_in_the_test_part_alone_has_its_flag():
+    values = make_series(missing=0).values
+    values[-1, 0, 0] = np.nan
+    made = Windows(3).prepare(Series(values, ("a", "b", "c"), ("u", "v")))
+    assert made.feature_names == ("u", "v", "u observed", "v observed")
+    assert made.split.train.observed.min() == 1
+    assert made.split.test.observed[-1, 0].tolist() == [0, 1]
+
+
+def test_a_covariate_that_does_not_move_in_training_keeps_its_unit():
+    holiday = np.zeros((40, 1))
+    holiday[-3:] = 1
+    made = Windows(2).prepare(replace(make_series(missing=0), covariates=holiday, covariate_names=("holiday",)))
+    assert made.split.train.inputs[:, :, 2].abs().max() == 0
+    assert made.split.test.inputs[-1, 0, [2, 5]].tolist() == [1, 1]
+
+
+def test_a_horizon_longer_than_the_new_rows():
+    series = make_series(missing=0)
+    windows = Windows(2, 5)
+    tail = Series(series.values[-3:], series.nodes, series.channels, piece=True)
+    pairs = windows.apply(tail, windows.prepare(series).scaling)
+    assert len(pairs) == 2
+    assert pairs.observed.sum() == 0
+    assert windows.target_times(tail).tolist() == [6, 7]
+
+
 def test_later_rows_change_nothing_before_them():
     windows = Windows(4, 2)
     before = windows.prepare(series := make_series())
