@@ -3,21 +3,25 @@
 from tacit.evaluation.forecasts import ForecastScores, forecast_scores
 from tacit.evaluation.gaussian import gaussian_crps, gaussian_scores, residual_sigmas
 from tacit.evaluation.metrics import edge_prob_errors, oracle_edge_prob_mae, predictive_metrics
-from tacit.evaluation.point import point_prediction
+from tacit.evaluation.point import mean_prediction, point_prediction
+from tacit.evaluation.prediction import Prediction, predict
 from tacit.evaluation.ranking import edge_ranking
 from tacit.evaluation.regression import lasso_regression, persistence
 
 __all__ = [
     "ForecastScores",
+    "Prediction",
     "edge_prob_errors",
     "edge_ranking",
     "forecast_scores",
     "gaussian_crps",
     "gaussian_scores",
     "lasso_regression",
+    "mean_prediction",
     "oracle_edge_prob_mae",
     "persistence",
     "point_prediction",
+    "predict",
     "predictive_metrics",
     "residual_sigmas",
 ]

@@ -7,7 +7,7 @@ from torch import Generator, Tensor
 
 from tacit.data import Pairs
 from tacit.errors import require
-from tacit.evaluation.point import point_prediction
+from tacit.evaluation.point import mean_prediction, point_prediction
 from tacit.losses import EnergyScore, Loss, LossTerms
 from tacit.shapes import EdgeProbs, Observed, PointPrediction
 from tacit.training import LatentGraphModel
@@ -55,21 +55,23 @@ def predictive_metrics(
 ) -> dict[str, float]:
     """Return ``point_mae``, ``point_mse``, ``energy_score`` (joint scope) and ``distribution_loss`` (``loss``).
 
-    The pairs of a chunk share their graphs; each chunk has graphs of its own. Missing targets are left out. Called with
-    the true graph and predictor it gives values that no model can beat, up to the noise of the data, if ``loss`` is
-    proper.
+    The pairs of a chunk share their graphs; each chunk has graphs of its own. Missing targets are left out. Noise is
+    sampled, except in the mean and for a ``loss`` that integrates it. Called with the true graph and predictor it gives
+    values that no model can beat, up to the noise of the data, if ``loss`` is proper.
     """
     energy = EnergyScore(scope="joint", baseline="none")
     sums: dict[str, list[float]] = {}
     for start in range(0, len(pairs), CHUNK):
         chunk = pairs[start : start + CHUNK]
-        samples = model.sample(chunk.inputs, point_graphs, generator=generator)
+        outputs = model.outputs(chunk.inputs, point_graphs, generator=generator)
+        samples = model.add_noise(outputs, generator=generator)
         few = samples[:, :PAIRWISE_GRAPHS]
+        taken = outputs[:, :PAIRWISE_GRAPHS] if getattr(loss, "noise", "samples") == "integrates" else few
         parts = {
             "point_mae": _point_sums((point_prediction(samples, "median") - chunk.targets).abs(), chunk.observed),
-            "point_mse": _point_sums((point_prediction(samples, "mean") - chunk.targets).square(), chunk.observed),
+            "point_mse": _point_sums((mean_prediction(model, outputs) - chunk.targets).square(), chunk.observed),
             "energy_score": _loss_sums(energy(few, chunk.targets, chunk.observed)),
-            "distribution_loss": _loss_sums(loss(few, chunk.targets, chunk.observed)),
+            "distribution_loss": _loss_sums(loss(taken, chunk.targets, chunk.observed)),
         }
         for name, (total, weight) in parts.items():
             so_far = sums.setdefault(name, [0.0, 0.0])

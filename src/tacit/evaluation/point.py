@@ -6,7 +6,8 @@ from typing import Literal
 import torch
 
 from tacit.errors import InputError
-from tacit.shapes import PointPrediction, Samples
+from tacit.shapes import Outputs, PointPrediction, Samples
+from tacit.training import LatentGraphModel
 
 PointName = Literal["mean", "median"]
 
@@ -36,3 +37,9 @@ def point_prediction(samples: Samples, kind: PointName | float) -> PointPredicti
     below, above = (last_axis.kthvalue(rank + 1).values for rank in (lower, math.ceil(place)))
     quantile = below + share * (above - below)
     return torch.where(samples.isnan().any(1), torch.nan, quantile)  # a broken prediction must not look like a good one
+
+
+def mean_prediction(model: LatentGraphModel, outputs: Outputs) -> PointPrediction:
+    """Return the mean over graphs of a predictor's outputs; noise has mean 0, so that it need not be drawn."""
+    means = outputs.tensor_split(2, -1)[0] if model.noisy else outputs
+    return point_prediction(means, "mean")

@@ -9,6 +9,7 @@ sampled, from uniforms that come with those of the graphs.
 import copy
 
 import torch
+from jaxtyping import Float
 from torch import Generator, Tensor, nn
 
 from tacit.errors import InputError, require, require_whole
@@ -153,14 +154,21 @@ class LatentGraphModel(nn.Module):
     @torch.no_grad()
     def sample(self, inputs: Inputs, num_graphs: int, *, generator: Generator) -> Samples:
         """Draw graphs that all pairs share and noise that they do not, and return what every pair would show."""
-        outputs = self.outputs(inputs, num_graphs, generator=generator)
-        return self.add_noise(outputs, generator=generator) if self.noisy else outputs
+        return self.add_noise(self.outputs(inputs, num_graphs, generator=generator), generator=generator)
 
-    def add_noise(self, outputs: Outputs, *, generator: Generator) -> Samples:
-        """Return samples from the means and sigmas of a predictor with noise."""
-        shape = (*outputs.shape[:-1], outputs.shape[-1] // 2)
+    def add_noise(
+        self, outputs: Outputs, *, generator: Generator, draws: int = 1
+    ) -> Float[Tensor, "batch sample node channel"]:
+        """Return samples from the outputs of the predictor: ``draws`` of each graph; the outputs where it has no noise.
+
+        Under a graph only the noise differs from draw to draw, so that several make quantiles smooth at little cost.
+        """
+        if not self.noisy:
+            return outputs
+        repeated = outputs.repeat_interleave(draws, 1)
+        shape = (*repeated.shape[:-1], outputs.shape[-1] // 2)
         normals = torch.randn(shape, generator=generator, device=generator.device, dtype=outputs.dtype)
-        return _with_noise(outputs, normals.to(outputs.device))
+        return _with_noise(repeated, normals.to(outputs.device))
 
     def initial_parameters(self, generator: Generator) -> dict[str, Tensor]:
         """Return fresh initial values for all trainable parameters, by their full names."""
