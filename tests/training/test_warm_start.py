@@ -9,12 +9,12 @@ from tacit.systems import GPVARSystem
 from tacit.training.warm_start import filter_start, ridge_start
 
 
-def linear_pairs(rng, rows=200, nodes=4, window=2, features=1, channels=1):
+def linear_pairs(rng, rows=200, nodes=4, window=2, features=1, channels=1, noise=0.1):
     """Pairs whose targets are a noisy linear function of all inputs."""
     inputs = torch.randn(rows, nodes, window * features, generator=rng, dtype=torch.float64)
     weights = torch.randn(nodes, nodes, window * features, channels, generator=rng, dtype=torch.float64)
-    noise = torch.randn(rows, nodes, channels, generator=rng, dtype=torch.float64)
-    return Pairs(inputs, 1.5 + torch.einsum("bjc,ijco->bio", inputs, weights) + 0.1 * noise)
+    error = noise * torch.randn(rows, nodes, channels, generator=rng, dtype=torch.float64)
+    return Pairs(inputs, 1.5 + torch.einsum("bjc,ijco->bio", inputs, weights) + error)
 
 
 def mean_over_graphs(predictor, inputs, edge_probs):
@@ -35,24 +35,28 @@ def test_the_strongest_share_of_edges_starts_high():
 
 
 def test_the_penalty_is_chosen_on_the_last_fifth_and_all_pairs_are_used(rng):
-    pairs = linear_pairs(rng, rows=40)
+    pairs = linear_pairs(rng, rows=40, noise=8.0)
     chosen = ridge_regression(pairs[:32], pairs[32:]).penalty
-    scores = ridge_regression(pairs, pairs, penalties=[chosen]).edge_scores
-    cut = scores.flatten().sort(descending=True).values[5]  # half of the twelve
-    assert torch.equal(ridge_start(pairs, top=0.5) == 0.5, scores >= cut)
+    assert chosen != ridge_regression(pairs[:20], pairs[20:]).penalty  # else the share would not matter here
+    fit = ridge_regression(pairs, pairs, penalties=[chosen])
+    edge_probs = torch.full((4, 4), 0.5, dtype=torch.float64)
+    warm = filter_start(pairs, GraphFilter(4, 2, 1), edge_probs)
+    assert torch.allclose(mean_over_graphs(warm, pairs.inputs, edge_probs), fit.predict(pairs.inputs), atol=1e-5)
+    cut = fit.edge_scores.flatten().sort(descending=True).values[5]  # half of the twelve
+    assert torch.equal(ridge_start(pairs, top=0.5) == 0.5, fit.edge_scores >= cut)
 
 
 @pytest.mark.parametrize("residual", [True, False])
 @pytest.mark.parametrize(("features", "channels"), [(1, 1), (2, 2)])
 def test_in_expectation_the_filter_predicts_what_the_regression_does(rng, residual, features, channels):
     pairs = linear_pairs(rng, features=features, channels=channels)
-    edge_probs = torch.rand(4, 4, generator=rng, dtype=torch.float64).clamp_min(0.1).fill_diagonal_(0)
+    edge_probs = torch.rand(4, 4, generator=rng, dtype=torch.float64).clamp_min(0.1)  # self-loops too: they start at 0
     plain = GraphFilter(4, 2, features, channels, residual=residual)
     warm = filter_start(pairs, plain, edge_probs, penalties=[0.01])
     expected = ridge_regression(pairs, pairs, penalties=[0.01]).predict(pairs.inputs)
     assert torch.allclose(mean_over_graphs(warm, pairs.inputs, edge_probs), expected, atol=1e-5)
     full = filter_start(pairs, plain, edge_probs, in_expectation=False, penalties=[0.01])
-    everything = 1 - torch.eye(4, dtype=torch.float64)
+    everything = torch.ones(4, 4, dtype=torch.float64)
     assert torch.allclose(mean_over_graphs(full, pairs.inputs, everything), expected, atol=1e-5)
 
 
