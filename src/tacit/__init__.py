@@ -33,6 +33,7 @@ if TYPE_CHECKING:
     from tacit.losses import RationalQuadratic as RationalQuadratic
     from tacit.losses import median_distance as median_distance
     from tacit.predictors import HopPredictor as HopPredictor
+    from tacit.sklearn import LatentGraphRegressor as LatentGraphRegressor
     from tacit.systems import CommunitySystem as CommunitySystem
     from tacit.training import CosineDecay as CosineDecay
     from tacit.training import FitSettings as FitSettings
@@ -69,6 +70,7 @@ _ROOM_OF = {
     "RationalQuadratic": "losses",
     "median_distance": "losses",
     "HopPredictor": "predictors",
+    "LatentGraphRegressor": "sklearn",
     "CommunitySystem": "systems",
     "CosineDecay": "training",
     "FitSettings": "training",

@@ -1,0 +1,5 @@
+"""The method as an estimator of scikit-learn."""
+
+from tacit.sklearn.regressor import LatentGraphRegressor
+
+__all__ = ["LatentGraphRegressor"]

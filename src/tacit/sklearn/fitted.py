@@ -1,0 +1,154 @@
+"""What a fit found: enough to predict, and to be put away and read back."""
+
+from collections.abc import Iterator, Mapping
+from dataclasses import asdict, dataclass, field
+from typing import Any
+
+import numpy as np
+import torch
+from jaxtyping import Float32
+from torch import Tensor, nn
+
+from tacit.errors import InputError
+from tacit.graph import BernoulliGraph
+from tacit.predictors import noisy_channels
+from tacit.randomness import generator_for
+from tacit.shapes import Samples
+from tacit.sklearn.building import PredictorSpec, Sizes
+from tacit.sklearn.scaling import Units
+from tacit.sklearn.tables import Values
+
+# Numbers per channel that a prediction works on at once: 2^22 floats are 16 MiB.
+MOST_NUMBERS = 2**22
+
+
+@dataclass
+class Fitted:
+    """The trained parts, the units they work in and how they came about.
+
+    ``spec``  the words and numbers that the predictor is built from again
+    ``flat``  targets had no axis of channels
+    ``weights``  those of a predictor that was read from a file and is not built yet
+    """
+
+    sizes: Sizes
+    nodes: list[str]
+    channels: list[str] | None
+    flat: bool
+    input_units: Units
+    target_units: Units
+    spec: PredictorSpec
+    graph: BernoulliGraph
+    predictor: nn.Module | None
+    history: list[dict[str, Any]]
+    replicas: list[dict[str, Any]]
+    best_replica: int
+    notes: list[str]
+    std_errors: Float32[np.ndarray, "node node"] | None = None
+    weights: dict[str, Tensor] = field(default_factory=dict)
+
+    @property
+    def edge_probs(self) -> Float32[np.ndarray, "node node"]:
+        """The learned probabilities, row receives, column sends."""
+        probs: np.ndarray = self.graph.edge_probs.detach().cpu().numpy()
+        return probs
+
+    def samples(self, inputs: Values, num_graphs: int, seed: int, *, noise: str) -> Iterator[Samples]:
+        """Yield samples for some pairs after another, in the units of training, all under the same graphs.
+
+        Where the predictor has ``noise``, it is "left out" (samples are means), "shared" by all pairs, so that a
+        prediction does not depend on its neighbours, or drawn for each pair of its "own".
+        """
+        predictor, device = self.predictor, self.graph.raw.device
+        if predictor is None:
+            raise InputError("predictor is not built yet; call take_predictor first")
+        generator = generator_for(seed, "graphs of a prediction", device)
+        graphs = self.graph.sample(num_graphs, generator=generator)
+        rows = max(1, MOST_NUMBERS // (num_graphs * self.sizes.num_nodes))
+        errors: Tensor | None = None
+        for start in range(0, len(inputs), rows):
+            scaled = self.input_units.scaled(inputs[start : start + rows])
+            with torch.no_grad():
+                outputs = predictor(torch.tensor(scaled, dtype=graphs.dtype, device=device), graphs)
+            if noisy_channels(predictor) is not None:
+                means, sigmas = outputs.chunk(2, -1)
+                if noise == "own" or errors is None:
+                    shape = means.shape if noise == "own" else (1, *means.shape[1:])
+                    errors = torch.randn(shape, generator=generator, device=device, dtype=means.dtype)
+                outputs = means if noise == "left out" else means + sigmas * errors
+            yield outputs.cpu()
+
+    def in_units_of_targets(self, values: Tensor) -> np.ndarray:
+        """Return predictions or samples as the user's targets were given."""
+        numbers: np.ndarray = values.double().numpy() * self.target_units.deviation + self.target_units.mean
+        return numbers[..., 0] if self.flat else numbers
+
+    def text(self) -> dict[str, Any]:
+        """Return what JSON can hold of it."""
+        return {
+            "sizes": asdict(self.sizes),
+            "nodes": self.nodes,
+            "channels": self.channels,
+            "flat": self.flat,
+            "units": [[u.mean.tolist(), u.deviation.tolist()] for u in (self.input_units, self.target_units)],
+            "spec": asdict(self.spec),
+            "symmetric": self.graph.symmetric,
+            "history": self.history,
+            "replicas": self.replicas,
+            "best_replica": self.best_replica,
+            "notes": self.notes,
+        }
+
+    def tensors(self) -> dict[str, Tensor]:
+        """Return the rest."""
+        weights = self.predictor_weights()
+        tensors = {f"graph.{name}": value for name, value in self.graph.state_dict().items()}
+        tensors |= {f"predictor.{name}": value for name, value in weights.items()}
+        return tensors if self.std_errors is None else {**tensors, "std_errors": torch.from_numpy(self.std_errors)}
+
+    def predictor_weights(self) -> dict[str, Tensor]:
+        """Return the weights of the predictor, built or not."""
+        return self.weights if self.predictor is None else self.predictor.state_dict()
+
+    @classmethod
+    def restored(cls, text: Mapping[str, Any], tensors: Mapping[str, Tensor], device: torch.device) -> "Fitted":
+        """Return what was stored; a predictor of the user's own still has to be taken in."""
+        parts: dict[str, dict[str, Tensor]] = {"graph": {}, "predictor": {}, "std_errors": {}}
+        for name, value in tensors.items():
+            part, _, rest = name.partition(".")
+            parts[part][rest] = value
+        start = torch.where(parts["graph"]["fixed"], parts["graph"]["fixed_probs"], 0.5)
+        graph = BernoulliGraph(start, parts["graph"]["fixed"], symmetric=text["symmetric"])
+        graph.load_state_dict(parts["graph"])
+        input_units, target_units = (Units(*map(np.array, both)) for both in text["units"])
+        errors = parts["std_errors"].get("")
+        fitted = cls(
+            Sizes(**text["sizes"]),
+            text["nodes"],
+            text["channels"],
+            text["flat"],
+            input_units,
+            target_units,
+            PredictorSpec(**{**text["spec"], "hidden": tuple(text["spec"]["hidden"])}),
+            graph.to(device),
+            None,
+            text["history"],
+            text["replicas"],
+            text["best_replica"],
+            text["notes"],
+            None if errors is None else errors.numpy(),
+            parts["predictor"],
+        )
+        if fitted.spec.predictor is not None:
+            fitted.take_predictor(None)
+        return fitted
+
+    def take_predictor(self, own: Any) -> None:
+        """Build the predictor, of the user's ``own`` if it has no name, and give it the stored weights."""
+        predictor = self.spec.build(self.sizes, own, seed=0).to(self.graph.raw.device)
+        try:
+            predictor.load_state_dict(self.weights)
+        except RuntimeError as error:
+            first = str(error).splitlines()[-1].strip()
+            raise InputError(f"predictor needs to be like the one that was fitted, but: {first}; pass that") from None
+        self.predictor = predictor

@@ -1,0 +1,211 @@
+"""One fit as a problem: the parameters of the estimator and the user's tables become pairs, a model and settings."""
+
+import warnings
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from tacit.config import DemoConfig
+from tacit.data import Pairs
+from tacit.errors import InputError, require
+from tacit.graph import EdgePrior, EdgeRules
+from tacit.losses import integrating_noise
+from tacit.predictors import noisy_channels
+from tacit.randomness import generator_for
+from tacit.sklearn.building import PredictorSpec, Sizes, build_config, plain, split_rows, torch_device
+from tacit.sklearn.fitted import Fitted
+from tacit.sklearn.scaling import Units
+from tacit.sklearn.tables import Table
+from tacit.training import FitResult, LatentGraphModel, Progress, fit
+
+MODEL_KEYS = ("loss", "scope", "num_graphs")
+TRAINING_KEYS = ("epochs", "batch_size", "learning_rate", "predictor_rate", "replicas", "compile")
+
+
+@dataclass(frozen=True)
+class Problem:
+    """What to learn, and from what; all checks that need both are made here."""
+
+    parameters: Mapping[str, Any]
+    inputs: Table
+    targets: Table
+
+    @property
+    def seed(self) -> int:
+        """The seed of everything random."""
+        seed: int = self.parameters["seed"]
+        return seed
+
+    @cached_property
+    def sizes(self) -> Sizes:
+        """Nodes and channels."""
+        _, num_nodes, in_channels = self.inputs.values.shape
+        return Sizes(num_nodes, in_channels, self.targets.values.shape[2])
+
+    @cached_property
+    def nodes(self) -> list[str]:
+        """The names of the nodes, or their places as words."""
+        return self.inputs.nodes or self.targets.nodes or [str(place) for place in range(self.sizes.num_nodes)]
+
+    @cached_property
+    def rows(self) -> tuple[Tensor, Tensor]:
+        """The pairs to train on and those to validate on."""
+        fraction, shuffle = plain(self.parameters["validation_fraction"]), self.parameters["shuffle"]
+        return split_rows(len(self.inputs.values), fraction, shuffle, self.seed)
+
+    @cached_property
+    def spec(self) -> PredictorSpec:
+        """The predictor in words."""
+        return PredictorSpec.of(*(self.parameters[name] for name in ("predictor", "hidden", "num_hops", "noise")))
+
+    @cached_property
+    def units(self) -> tuple[Units, Units]:
+        """The units of inputs and targets, from the training part."""
+        scale = self.parameters["scale"]
+        require(scale in ("auto", True, False), f"scale needs 'auto', True or False, got {scale!r}; use 'auto'")
+        if scale == "auto":
+            scale = self.spec.predictor in ("convolution", "filter")
+        if not scale:
+            return Units.unchanged(self.sizes.in_channels), Units.unchanged(self.sizes.channels)
+        train = self.rows[0].numpy()
+        return Units.of(self.inputs.values[train]), Units.of(self.targets.values[train])
+
+    @cached_property
+    def pairs(self) -> Pairs:
+        """All pairs, in these units, on the device."""
+        tables = zip(self.units, (self.inputs, self.targets), strict=True)
+        device = torch_device(self.parameters["device"])
+        inputs, targets = (torch.tensor(u.scaled(t.values), dtype=torch.float32, device=device) for u, t in tables)
+        return Pairs.with_missing(inputs, targets) if targets.isnan().any() else Pairs(inputs, targets)
+
+    @cached_property
+    def config(self) -> DemoConfig:
+        """The checked choices of model and training."""
+        model, training = ({key: self.parameters[key] for key in keys} for keys in (MODEL_KEYS, TRAINING_KEYS))
+        if not isinstance(model["loss"], str):
+            model["scope"] = getattr(model.pop("loss"), "scope", "node")
+        elif model["loss"] == "elbo":  # the one loss that holds its prior itself
+            model |= {key: self.parameters[key] for key in ("prior", "prior_weight")}
+        return build_config(model, training, len(self.rows[0]))
+
+    @cached_property
+    def rules(self) -> EdgeRules:
+        """What is known of the edges."""
+        edges = {key: _edges(key, self.parameters[key]) for key in ("forbidden", "required", "candidates")}
+        prior = self.parameters["prior"]
+        return EdgeRules(
+            tuple(self.nodes),
+            **edges,
+            symmetric=self.parameters["symmetric"],
+            self_loops=self.parameters["self_loops"],
+            priors=prior if isinstance(prior, Mapping) else {},
+        )
+
+    def build(self) -> LatentGraphModel:
+        """Return a fresh model."""
+        graph = self.rules.build(generator=generator_for(self.seed, "graph"))
+        predictor = self.spec.build(self.sizes, self.parameters["predictor"], self.seed)
+        loss = self.parameters["loss"]
+        if isinstance(loss, str):
+            loss = self.config.model.build_loss(self.pairs.targets[self.rows[0]])
+        if noisy_channels(predictor) is not None:
+            loss = integrating_noise(loss, self.sizes.channels)
+        prior = None if self.parameters["loss"] == "elbo" else self._build_prior()
+        return LatentGraphModel(graph, predictor, loss, num_graphs=self.config.model.num_graphs, prior=prior)
+
+    def _build_prior(self) -> EdgePrior | None:
+        prior, weight = plain(self.parameters["prior"]), plain(self.parameters["prior_weight"])
+        if prior is None or isinstance(prior, Mapping):
+            return self.rules.prior(weight)
+        return EdgePrior(torch.as_tensor(prior, dtype=torch.float32) if isinstance(prior, list) else prior, weight)
+
+    def train(self) -> FitResult:
+        """Train all replicas from fresh starts."""
+        self._warn_of_unseen_nodes()
+        training = self.config.training
+        train, validation = self.rows
+        return fit(
+            self.build(),
+            self.pairs[train],
+            self.pairs[validation],
+            training.build(),
+            seeds=[self.seed * 1000 + replica for replica in range(training.replicas)],
+            compile=training.compile,
+            on_progress=_print_epoch if self.parameters["verbose"] else None,
+        )
+
+    def resampled(self, fitted: Fitted, number: int) -> np.ndarray:
+        """Return the probabilities that a resample of the training pairs gives, started at what was fitted."""
+        model, (train, validation) = self.build(), self.rows
+        model.graph.load_state_dict(fitted.graph.state_dict())
+        model.predictor.load_state_dict(fitted.predictor_weights())
+        generator = generator_for(self.seed, f"resample {number}")
+        drawn = train[torch.randint(len(train), (len(train),), generator=generator)]
+        result = fit(
+            model,
+            self.pairs[drawn],
+            self.pairs[validation],
+            self.config.training.build(),
+            seeds=[self.seed * 1000 + number],
+            compile=self.config.training.compile,
+            start_at_model=True,
+        )
+        probs: np.ndarray = result.model.graph.edge_probs.detach().cpu().numpy()
+        return probs
+
+    def fitted(self, result: FitResult) -> Fitted:
+        """Return what is kept of a fit."""
+        keys = ("epoch", "learning_rate", "train_loss", "validation_loss", "seconds")
+        history = [{key: getattr(epoch, key) for key in keys} for epoch in result.history]
+        notes = list(result.warnings)
+        if self.parameters["epochs"] is None:
+            epochs = self.config.training.epochs
+            notes.append(f"epochs={epochs}: {result.steps} steps on {len(self.rows[0])} pairs")
+        return Fitted(
+            self.sizes,
+            self.nodes,
+            self.inputs.channels,
+            self.targets.flat,
+            self.units[0],
+            self.units[1],
+            self.spec,
+            result.model.graph,
+            result.model.predictor,
+            history,
+            [asdict(replica) for replica in result.replicas],
+            result.best,
+            notes,
+        )
+
+    def _warn_of_unseen_nodes(self) -> None:
+        unseen = np.isnan(self.targets.values[self.rows[0].numpy()]).all((0, 2))
+        if unseen.any():
+            node = self.nodes[int(unseen.argmax())]
+            warnings.warn(
+                f"y has no value for node {node!r} among the training pairs ({int(unseen.sum())} such nodes); what "
+                "it reads cannot be learned well",
+                stacklevel=2,
+            )
+
+
+def _edges(name: str, edges: Any) -> Any:
+    """Return edges as ``EdgeRules`` takes them; lists of two become pairs, arrays masks."""
+    if isinstance(edges, np.ndarray):
+        return torch.as_tensor(edges)
+    if isinstance(edges, list | tuple | set | frozenset):
+        return [tuple(plain(node) for node in edge) if isinstance(edge, list | tuple) else edge for edge in edges]
+    if edges is not None and not isinstance(edges, Tensor):
+        raise InputError(f"{name} needs edges as (source, target), got {edges!r}; pass for example [(0, 1)]")
+    return edges
+
+
+def _print_epoch(progress: Progress) -> None:
+    """Print a line at the first step of every epoch."""
+    if progress.step % max(1, progress.steps // progress.epochs) == 0:
+        loss = "" if progress.loss is None else f", loss {progress.loss:.4g}"
+        print(f"epoch {progress.epoch + 1} of {progress.epochs}{loss}", flush=True)

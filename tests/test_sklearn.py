@@ -1,0 +1,448 @@
+import copy
+import pickle
+import pickletools
+import subprocess
+import sys
+import warnings
+
+import numpy as np
+import pandas as pd
+import pytest
+import torch
+from sklearn.base import clone
+from sklearn.metrics import r2_score
+from sklearn.model_selection import GridSearchCV, KFold
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import FunctionTransformer
+from torch import nn
+
+from tacit import LatentGraphRegressor
+from tacit.errors import InputError
+from tacit.losses import EnergyScore
+from tacit.sklearn.building import HALVE_AT, STEPS, build_config
+from tacit.sklearn.scaling import Units
+from tacit.sklearn.score import r_squared
+
+TINY = {"replicas": 1, "epochs": 1, "batch_size": 16, "num_graphs": 4, "point_graphs": 8}
+TRUTH = np.array([[0.0, 0.8, 0.0], [0.0, 0.0, 0.3], [1.0, 0.0, 0.0]])
+
+
+def random_pairs(num_pairs, seed=0):
+    """Three nodes; each shows half of itself and what it reads at the moment, times 3, plus 10."""
+    rng = np.random.default_rng(seed)
+    x = rng.normal(size=(num_pairs, 3))
+    graphs = rng.random((num_pairs, 3, 3)) < TRUTH
+    return x, 10 + 3 * (0.5 * x + np.einsum("pij,pj->pi", graphs, x))
+
+
+@pytest.fixture(scope="module")
+def pairs():
+    return random_pairs(60)
+
+
+@pytest.fixture(scope="module")
+def fitted(pairs):
+    return LatentGraphRegressor(**TINY).fit(*pairs)
+
+
+@pytest.fixture(scope="module")
+def learned():
+    model = LatentGraphRegressor(replicas=1, epochs=25, batch_size=64, learning_rate=0.2, hidden=(), compile=False)
+    return model.fit(*random_pairs(600))
+
+
+def test_it_learns_the_probabilities_and_predicts_the_mean(learned):
+    # 540 training pairs: an oracle that saw every graph would have a standard error of 0.02 for an edge
+    assert np.abs(learned.edge_probs_ - TRUTH).max() < 0.1
+    x, y = random_pairs(500, seed=1)
+    best = 10 + 3 * (0.5 * x + x @ TRUTH.T)
+    assert learned.score(x, y) > r2_score(y, best) - 0.02
+
+
+def test_predictions_are_the_mean_and_the_median_of_the_samples(learned, pairs):
+    x = pairs[0]
+    samples = learned.sample(x, learned.point_graphs)
+    assert samples.shape == (60, 1000, 3)
+    np.testing.assert_allclose(learned.predict(x), samples.mean(1), atol=1e-4)
+    np.testing.assert_allclose(learned.predict(x, point="median"), np.median(samples, 1), atol=1e-4)
+    np.testing.assert_allclose(learned.predict(x, point=0.9), np.quantile(samples, 0.9, axis=1), atol=1e-4)
+    assert np.abs(learned.predict(x) - learned.predict(x, point="median")).max() > 0.1
+
+
+def test_a_certain_graph_makes_the_predictor_s_own_output_in_the_units_of_the_targets(pairs):
+    x, y = pairs
+    everything = [(i, j) for i in range(3) for j in range(3) if i != j]
+    model = LatentGraphRegressor(**TINY, required=everything).fit(x, y)
+    train = np.sort(_train_rows(60))
+    mean, sd, y_mean, y_sd = x[train].mean(), x[train].std(), y[train].mean(), y[train].std()
+    graph = torch.ones(1, 1, 3, 3) - torch.eye(3)
+    output = model.predictor_(torch.tensor((x - mean) / sd)[..., None].float(), graph)[:, 0, :, 0]
+    np.testing.assert_allclose(model.predict(x), output.detach().numpy() * y_sd + y_mean, rtol=1e-5)
+
+
+def _train_rows(num_pairs):
+    from tacit.randomness import generator_for
+
+    return torch.randperm(num_pairs, generator=generator_for(0, "validation rows")).numpy()[: -num_pairs // 10]
+
+
+def test_same_seed_same_result_and_a_refit_starts_afresh(fitted, pairs):
+    again = clone(fitted).fit(*pairs)
+    np.testing.assert_array_equal(again.edge_probs_, fitted.edge_probs_)
+    np.testing.assert_array_equal(again.predict(pairs[0]), fitted.predict(pairs[0]))
+    before = again.edge_probs_.copy()
+    np.testing.assert_array_equal(again.fit(*pairs).edge_probs_, before)
+    other = clone(fitted).set_params(seed=1).fit(*pairs)
+    assert not np.array_equal(other.edge_probs_, fitted.edge_probs_)
+
+
+def test_no_global_generator_is_used_and_nothing_given_is_changed(pairs):
+    x, y = (part.copy() for part in pairs)
+    before, module = np.random.get_state()[1].copy(), OneLayer(1)
+    weights = copy.deepcopy(module.state_dict())
+    LatentGraphRegressor(**TINY, predictor=module).fit(x, y).predict(x)
+    np.testing.assert_array_equal(before, np.random.get_state()[1])
+    np.testing.assert_array_equal(x, pairs[0])
+    np.testing.assert_array_equal(y, pairs[1])
+    assert all(torch.equal(module.state_dict()[name], value) for name, value in weights.items())
+
+
+def test_score_is_that_of_sklearn_where_nothing_is_missing_and_leaves_out_what_is(fitted, pairs):
+    x, y = pairs
+    predictions = fitted.predict(x)
+    assert fitted.score(x, y) == pytest.approx(r2_score(y, predictions))
+    gaps = y.copy()
+    gaps[::3, 0], gaps[5:, 2] = np.nan, np.nan
+    seen = ~np.isnan(gaps)
+    by_column = [r2_score(y[seen[:, i], i], predictions[seen[:, i], i]) for i in range(3)]
+    assert fitted.score(x, gaps) == pytest.approx(np.mean(by_column))
+
+
+def test_score_of_constant_columns_and_of_too_few_targets():
+    constant = np.full((4, 1, 1), 2.0)
+    assert r_squared(constant, constant) == r2_score(constant[:, 0], constant[:, 0]) == 1
+    assert r_squared(constant, constant + 1) == r2_score(constant[:, 0], constant[:, 0] + 1) == 0
+    with pytest.warns(UserWarning, match="R\\^2 needs a column with at least two targets"):
+        assert np.isnan(r_squared(constant[:1], constant[:1]))
+
+
+def test_units_leave_out_what_is_missing_and_keep_constants():
+    rng = np.random.default_rng(0)
+    values = rng.normal(5, 3, size=(20, 4, 2))
+    values[::2, 1, 0], values[..., 1] = np.nan, 1e9 / 3
+    units = Units.of(values)
+    assert units.mean[0] == pytest.approx(np.nanmean(values[..., 0]))
+    assert units.deviation[0] == pytest.approx(np.nanstd(values[..., 0]))
+    assert units.deviation[1] == 1
+    scaled = units.scaled(values)
+    np.testing.assert_allclose(scaled * units.deviation + units.mean, values)
+
+
+def test_units_do_not_change_what_is_learned(fitted, pairs):
+    x, y = pairs
+    other = clone(fitted).fit(1000 * x - 7, y / 50 + 3)
+    np.testing.assert_allclose(other.edge_probs_, fitted.edge_probs_, atol=1e-4)
+    np.testing.assert_allclose(other.predict(1000 * x - 7), fitted.predict(x) / 50 + 3, atol=1e-3)
+
+
+def test_missing_targets_are_not_looked_at(pairs):
+    x, y = pairs
+    gaps = y.copy()
+    gaps[::4, 1] = np.nan
+    model = LatentGraphRegressor(**TINY).fit(x, gaps)
+    assert np.isfinite(model.predict(x)).all()
+    gaps[:, 1] = np.nan
+    with pytest.warns(UserWarning, match="y has no value for node '1' among the training pairs"):
+        LatentGraphRegressor(**TINY).fit(x, gaps)
+
+
+def test_tables_bring_names(pairs):
+    x, y = (pd.DataFrame(part, columns=["a", "b", "c"]) for part in pairs)
+    model = LatentGraphRegressor(**TINY).fit(x, y)
+    assert model.nodes_ == model.feature_names_in_.tolist() == ["a", "b", "c"]
+    assert model.n_features_in_ == 3
+    np.testing.assert_array_equal(model.predict(x), clone(model).fit(*pairs).predict(pairs[0]))
+    edges = model.edges_
+    assert edges.columns.tolist() == ["source", "target", "probability"]
+    for edge in edges.itertuples():  # target row, source column
+        place = "abc".index(edge.target), "abc".index(edge.source)
+        assert edge.probability == model.edge_probs_[place]
+    assert model.to_networkx().edges["a", "b"]["probability"] == pytest.approx(model.edge_probs_[1, 0])
+    with pytest.raises(ValueError, match="Feature names must be in the same order"):
+        model.predict(x[["b", "a", "c"]])
+    with pytest.raises(InputError, match="y needs the nodes of X in their order, got 'b' where X has 'a'"):
+        clone(model).fit(x, y[["b", "a", "c"]])
+    assert LatentGraphRegressor(**TINY).fit(pairs[0], y).nodes_ == ["a", "b", "c"]
+
+
+def test_a_table_with_channels_is_the_array_with_channels(pairs):
+    rng = np.random.default_rng(0)
+    x = rng.normal(size=(60, 3, 2))
+    columns = pd.MultiIndex.from_product([["a", "b", "c"], ["pm25", "wind"]])
+    table = pd.DataFrame(x.reshape(60, 6), columns=columns)
+    model = LatentGraphRegressor(**TINY).fit(table, pairs[1])
+    assert (model.nodes_, model.channels_) == (["a", "b", "c"], ["pm25", "wind"])
+    assert model.feature_names_in_.tolist() == ["a", "b", "c"]
+    array = LatentGraphRegressor(**TINY).fit(x, pairs[1])
+    np.testing.assert_array_equal(model.predict(table), array.predict(x))
+    shuffled = table[[("a", "wind"), ("b", "wind"), ("c", "wind"), ("a", "pm25"), ("b", "pm25"), ("c", "pm25")]]
+    with pytest.raises(InputError, match="X needs the channels of the fit in their order"):
+        model.predict(shuffled)
+    with pytest.raises(InputError, match="same channels for all nodes, but 'b' has no column 'wind'"):
+        model.predict(table.drop(columns=[("b", "wind")]))
+
+
+def test_tensors_and_targets_with_channels(pairs):
+    x, y = (torch.tensor(part) for part in pairs)
+    model = LatentGraphRegressor(**TINY).fit(x, y)
+    np.testing.assert_array_equal(model.predict(pairs[0]), clone(model).fit(*pairs).predict(x))
+    with_channel = clone(model).fit(x[..., None], y[..., None])
+    assert with_channel.predict(x).shape == (60, 3, 1)
+    assert with_channel.sample(x, 5).shape == (60, 5, 3, 1)
+    two = clone(model).fit(x, np.stack([pairs[1], -pairs[1]], -1))
+    assert two.predict(x).shape == (60, 3, 2)
+    assert isinstance(two.score(x, np.stack([pairs[1], -pairs[1]], -1)), float)
+
+
+def test_what_is_known_of_the_edges_is_kept_exactly(pairs):
+    x, y = (pd.DataFrame(part, columns=["a", "b", "c"]) for part in pairs)
+    model = LatentGraphRegressor(**TINY, forbidden=[("a", "b")], required=[("b", "a")], self_loops=True).fit(x, y)
+    assert (model.edge_probs_[1, 0], model.edge_probs_[0, 1]) == (0, 1)
+    assert (np.diag(model.edge_probs_) > 0).all()
+    assert ("a", "b") not in model.to_networkx().edges
+    undirected = LatentGraphRegressor(**TINY, symmetric=True).fit(x, y)
+    np.testing.assert_array_equal(undirected.edge_probs_, undirected.edge_probs_.T)
+    assert not undirected.to_networkx().is_directed()
+    assert (np.diag(undirected.edge_probs_) == 0).all()
+    with pytest.raises(InputError, match="required and forbidden both name edge 'a -> b'"):
+        LatentGraphRegressor(forbidden=[("a", "b")], required=[("a", "b")]).fit(x, y)
+    with pytest.raises(InputError, match="forbidden names unknown node 'z'"):
+        LatentGraphRegressor(forbidden=[("z", "b")]).fit(x, y)
+
+
+@pytest.mark.parametrize("prior", [0.9, {("0", "1"): 0.9}, np.full((3, 3), 0.9)])
+def test_a_strong_prior_pulls_the_edges_it_is_about(pairs, prior):
+    options = {**TINY, "epochs": 60, "batch_size": 54, "learning_rate": 0.4}
+    model = LatentGraphRegressor(**options, prior=prior, prior_weight=100.0).fit(*pairs)
+    assert model.edge_probs_[1, 0] > 0.8  # source 0, target 1
+    assert (model.edge_probs_[0, 1] > 0.8) == (not isinstance(prior, dict))
+
+
+@pytest.mark.parametrize(
+    "options",
+    [
+        {"predictor": "filter"},
+        {"predictor": "hops"},
+        {"noise": "node"},
+        {"noise": "input", "scope": "joint"},
+        {"loss": EnergyScore(scope="joint")},
+        {"loss": "mmd"},
+        {"loss": "elbo", "prior": 0.5},
+        {"hidden": 4},
+    ],
+)
+def test_every_choice_trains_and_predicts(pairs, options):
+    model = LatentGraphRegressor(**{**TINY, **options}).fit(*pairs)
+    assert np.isfinite(model.predict(pairs[0], point="median")).all()
+    restored = pickle.loads(pickle.dumps(model))
+    np.testing.assert_array_equal(restored.predict(pairs[0]), model.predict(pairs[0]))
+
+
+def test_numbers_of_numpy_are_numbers(fitted, pairs, unchecked):
+    ours = {"epochs": np.int64(1), "batch_size": np.int64(16), "num_graphs": np.int64(4), "seed": np.int64(0)}
+    model = LatentGraphRegressor(**{**TINY, **ours, "learning_rate": np.float64(0.05)}).fit(*pairs)
+    np.testing.assert_array_equal(model.edge_probs_, fitted.edge_probs_)
+
+
+def test_samples_hold_the_noise_and_the_mean_does_not(pairs):
+    x, _ = pairs
+    y = np.random.default_rng(0).normal(size=(60, 3))
+    model = LatentGraphRegressor(**{**TINY, "epochs": 10}, noise="node", candidates=[]).fit(x, y)
+    samples = model.sample(x, 400)
+    sigma = model.predictor_.log_sigma.exp().detach().numpy()[:, 0] * y[_train_rows(60)].std()
+    np.testing.assert_allclose(samples.std(1).mean(0), sigma, rtol=0.05)
+    assert np.abs(np.corrcoef(samples[0, :, 0], samples[1, :, 0])[0, 1]) < 0.2  # each pair has noise of its own
+    parts = np.concatenate([model.predict(x[:7]), model.predict(x[7:])])
+    np.testing.assert_allclose(parts, model.predict(x), atol=1e-6)
+
+
+def test_epochs_follow_from_the_number_of_pairs():
+    model, training = {}, {"epochs": None, "batch_size": 128, "compile": "auto"}
+    few, many = (build_config(model, training, pairs).training for pairs in (1280, 1_280_000))
+    assert (few.epochs, many.epochs) == (STEPS // 10, 10)
+    assert few.halve_after == tuple(round(part * few.epochs) for part in HALVE_AT)
+    assert few.compile
+    assert not build_config(model, {**training, "epochs": 10}, 1280).training.compile
+
+
+def test_standard_errors(pairs):
+    model = LatentGraphRegressor(**{**TINY, "epochs": 5}).fit(*pairs)
+    with pytest.raises(AttributeError, match="edge_std_errors_ is not computed yet; call estimate_std_errors"):
+        model.edge_std_errors_  # noqa: B018
+    assert not hasattr(model, "edge_std_errors_")
+    probs = model.edge_probs_.copy()
+    errors = model.estimate_std_errors(*pairs, num_resamples=3).edge_std_errors_
+    assert errors.shape == (3, 3)
+    assert (np.diag(errors) == 0).all()
+    assert (errors[~np.eye(3, dtype=bool)] > 0).all()
+    np.testing.assert_array_equal(model.edge_probs_, probs)
+    assert model.edges_.columns.tolist()[-1] == "std_error"
+    np.testing.assert_array_equal(pickle.loads(pickle.dumps(model)).edge_std_errors_, errors)
+    assert not hasattr(model.fit(*pairs), "edge_std_errors_")
+
+
+def test_in_a_pipeline_and_a_grid(pairs):
+    x, y = pairs
+    two_channels = FunctionTransformer(lambda x: np.stack([x, x**2], -1))
+    pipeline = make_pipeline(two_channels, LatentGraphRegressor(**TINY))
+    assert pipeline.fit(x, y).predict(x).shape == y.shape
+    assert pipeline[-1].predictor_.widths[0] == 2
+    grid = GridSearchCV(
+        LatentGraphRegressor(**TINY), {"learning_rate": np.logspace(-2, -1, 2)}, cv=KFold(2), error_score="raise"
+    )
+    grid.fit(x, y)
+    assert np.isfinite(grid.cv_results_["mean_test_score"]).all()
+    assert grid.predict(x).shape == y.shape
+
+
+def test_the_graphs_of_other_libraries(fitted):
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # PyG's own deprecations
+        graph = fitted.to_pyg(threshold=0.0)
+    source, target = graph.edge_index
+    np.testing.assert_array_equal(graph.edge_prob.numpy(), fitted.edge_probs_[target, source])
+    assert fitted.to_networkx(threshold=1.0).number_of_edges() == 0
+
+
+class OneLayer(nn.Module):
+    """A module of the user's own."""
+
+    def __init__(self, in_channels):
+        super().__init__()
+        self.weight = nn.Parameter(torch.full((in_channels, 1), 0.5))
+
+    def forward(self, inputs, graphs):
+        return inputs[:, None] @ self.weight + graphs @ (inputs[:, None] @ self.weight)
+
+
+def test_a_pickle_names_this_class_and_nothing_else(fitted, pairs):
+    data = pickle.dumps(fitted)
+    strings, named = [], []
+    for opcode, argument, _ in pickletools.genops(data):
+        if "UNICODE" in opcode.name:
+            strings.append(argument)
+        if opcode.name == "STACK_GLOBAL":
+            named.append(tuple(strings[-2:]))
+        assert opcode.name not in ("GLOBAL", "REDUCE", "INST", "OBJ")
+    assert named == [("tacit.sklearn.regressor", "LatentGraphRegressor")]
+    restored = pickle.loads(data)
+    np.testing.assert_array_equal(restored.predict(pairs[0]), fitted.predict(pairs[0]))
+    np.testing.assert_array_equal(restored.sample(pairs[0], 5), fitted.sample(pairs[0], 5))
+    assert restored.get_params() == fitted.get_params()
+    assert restored.history_ == fitted.history_
+    assert (restored.replicas_, restored.best_replica_) == (fitted.replicas_, fitted.best_replica_)
+    assert not hasattr(pickle.loads(pickle.dumps(LatentGraphRegressor())), "edge_probs_")
+
+
+def test_save_and_load(fitted, pairs, tmp_path):
+    path = tmp_path / "model.safetensors"
+    fitted.save(path)
+    assert [file.name for file in tmp_path.iterdir()] == ["model.safetensors"]
+    np.testing.assert_array_equal(LatentGraphRegressor.load(path).predict(pairs[0]), fitted.predict(pairs[0]))
+    with pytest.raises(InputError, match=r"path needs a readable file, got .*nothing"):
+        LatentGraphRegressor.load(tmp_path / "nothing")
+    with pytest.raises(InputError, match="path needs a place that can be written"):
+        fitted.save(tmp_path / "no" / "such" / "place")
+    data = path.read_bytes()
+    for number, bad in enumerate(
+        (b"", data[:100], pickle.dumps(3), data.replace(b"tacit.regressor", b"xxxxx.regressor"))
+    ):
+        (tmp_path / f"bad{number}").write_bytes(bad)
+        with pytest.raises(InputError, match=f"bad{number} needs to be what LatentGraphRegressor.save wrote"):
+            LatentGraphRegressor.load(tmp_path / f"bad{number}")
+    path.write_bytes(data.replace(b'\\"format\\": 1', b'\\"format\\": 9'))
+    with pytest.raises(InputError, match="has format 9, this tacit reads format 1; fit and save it again"):
+        LatentGraphRegressor.load(path)
+    path.write_bytes(data.replace(b'\\"symmetric\\"', b'\\"symmmtric\\"'))
+    with pytest.raises(InputError, match="holds a damaged estimator"):
+        LatentGraphRegressor.load(path)
+
+
+def test_a_module_of_ones_own_is_kept_by_its_weights(pairs, tmp_path):
+    x, y = pairs
+    model = LatentGraphRegressor(**TINY, predictor=OneLayer(1)).fit(x, y)
+    restored = pickle.loads(pickle.dumps(model))
+    np.testing.assert_array_equal(restored.edge_probs_, model.edge_probs_)  # needs no predictor
+    with pytest.raises(InputError, match="predictor was a OneLayer, of which only the weights are stored; pass it"):
+        restored.predict(x)
+    with pytest.raises(InputError, match="predictor was a OneLayer, which is not stored; pass it with set_params"):
+        clone(restored).fit(x, y)
+    again = pickle.loads(pickle.dumps(restored)).set_params(predictor=OneLayer(1))
+    np.testing.assert_array_equal(again.predict(x), model.predict(x))
+    model.save(tmp_path / "own")
+    loaded = LatentGraphRegressor.load(tmp_path / "own", predictor=lambda in_channels, **_: OneLayer(in_channels))
+    np.testing.assert_array_equal(loaded.predict(x), model.predict(x))
+    with pytest.raises(InputError, match="predictor needs to be like the one that was fitted"):
+        LatentGraphRegressor.load(tmp_path / "own", predictor=OneLayer(2)).predict(x)
+    assert copy.deepcopy(model).predictor.weight is not model.predictor.weight
+
+
+BAD_PARAMETERS = {
+    "predictor": ("convolutions", "predictor needs one of convolution, filter, hops, .*did you mean 'convolution'?"),
+    "noise": ("Node", "noise needs one of none, node, input, got 'Node'; did you mean 'node'?"),
+    "loss": ("enrgy", "loss in \\[model\\] is not usable"),
+    "epochs": (0, "epochs needs to be a whole number of at least 1, got 0"),
+    "batch_size": (2.5, "batch_size needs to be a whole number of at least 1, got 2.5"),
+    "replicas": (0, "replicas in \\[training\\] is not usable"),
+    "validation_fraction": (1.0, "validation_fraction needs to be between 0 and 1, got 1.0"),
+    "scale": ("yes", "scale needs 'auto', True or False, got 'yes'"),
+    "seed": (-1, "seed needs to be a whole number of at least 0, got -1"),
+    "device": ("gpu", "device needs one of auto, cpu, cuda, cuda:N, got 'gpu'"),
+    "hidden": ((0,), "each of hidden needs to be a whole number of at least 1, got 0"),
+    "forbidden": (3, "forbidden needs edges as \\(source, target\\), got 3"),
+}
+
+
+@pytest.mark.parametrize("name", BAD_PARAMETERS)
+def test_bad_parameters_are_refused_at_fit(name, pairs, unchecked):
+    value, message = BAD_PARAMETERS[name]
+    model = LatentGraphRegressor(**{**TINY, name: value})
+    with pytest.raises(InputError, match=message):
+        model.fit(*pairs)
+
+
+def test_bad_data(fitted, pairs):
+    x, y = pairs
+    gap = x.copy()
+    gap[0, 0] = np.nan
+    for bad_x, bad_y, message in (
+        (gap, y, "Input X contains NaN"),
+        (x, y[:, 0], "y needs shape \\(pairs, nodes\\) or \\(pairs, nodes, channels\\), got \\(60,\\)"),
+        (x, y[:, :2], "y needs a value for each of the 3 nodes of X, got 2"),
+        (x, y[:50], "inconsistent numbers of samples"),
+        (x, y * np.nan, "y needs at least one value, got NaN everywhere"),
+        (x[..., None, None], y, "X needs shape \\(pairs, nodes\\) or"),
+    ):
+        with pytest.raises(ValueError, match=message):
+            LatentGraphRegressor(**TINY).fit(bad_x, bad_y)
+    with pytest.raises(ValueError, match="X has 2 features, but LatentGraphRegressor is expecting 3"):
+        fitted.predict(x[:, :2])
+    with pytest.raises(InputError, match="X needs 1 channels per node as in fit, got 2"):
+        fitted.predict(np.stack([x, x], -1))
+    with pytest.raises(TypeError, match="sample_weight"):
+        LatentGraphRegressor().fit(x, y, sample_weight=np.ones(60))
+    for name in ("edge_probs_", "history_", "nodes_"):
+        assert not hasattr(LatentGraphRegressor(), name)
+
+
+def test_verbose_prints_a_line_for_every_epoch(pairs, capsys):
+    LatentGraphRegressor(**{**TINY, "epochs": 3}, verbose=True).fit(*pairs)
+    assert [line.split(",")[0] for line in capsys.readouterr().out.splitlines()] == [
+        f"epoch {i} of 3" for i in (1, 2, 3)
+    ]
+
+
+def test_importing_tacit_does_not_import_sklearn():
+    code = "import sys, tacit; print('sklearn' in sys.modules, 'torch' in sys.modules)"
+    ran = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert ran.stdout.split() == ["False", "False"]
