@@ -221,7 +221,7 @@ FORMULAS = [
             ("distance.fill_diagonal_(torch.inf)", "distance"),
             ("- mean_now * mean_then)", "- 0 * mean_then)"),
             ("_sums(now.square(), seen_then)", "_sums(now.square(), seen_now)"),
-            ("scale > ROUNDING", "scale > 0"),
+            ("torch.where(scale > 0, scale, torch.inf)", "scale"),
         ],
     ),
     (
@@ -236,7 +236,7 @@ FORMULAS = [
         "graph/bernoulli.py",
         GRAPH,
         [
-            ("uniforms < self.edge_probs.detach()", "uniforms > self.edge_probs.detach()"),
+            ("(uniforms) < self.edge_probs.detach()", "(uniforms) > self.edge_probs.detach()"),
             ("torch.where(graphs > 0, log_present, log_absent)", "torch.where(graphs > 0, log_absent, log_present)"),
             ("0.0, graphs - self.edge_probs)", "0.0, graphs + self.edge_probs)"),
             ("(weights * (1 - graphs)).mean((0, 1))", "(weights * (1 - graphs)).sum((0, 1))"),

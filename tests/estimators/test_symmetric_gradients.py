@@ -1,10 +1,12 @@
 """Symmetric graphs: gradients against the sum over every graph, where one coin makes two edges in two rows."""
 
+import itertools
+
 import pytest
 import torch
 
 import oracles
-from tacit.estimators import Concrete, DisARM, ReceptiveFieldCredit, ScoreFunction, StraightThrough
+from tacit.estimators import Concrete, DisARM, OwnRowCredit, ReceptiveFieldCredit, ScoreFunction, StraightThrough
 from tacit.graph import EdgePrior, SineSquared
 from tacit.losses import Literature2
 from toys import (
@@ -78,6 +80,20 @@ def test_receptive_field_credit_is_less_noisy_than_global():
         mean, square = oracles.gradient_moments(model, inputs, targets, FOUR_NODES, 1, 1)
         variance[credit] = float((square["graph.edge_logits"] - mean["graph.edge_logits"] ** 2).sum())
     assert variance["receptive_field"] < 0.95 * variance["global"]
+
+
+@pytest.mark.parametrize("hops", [1, 2, 3])
+def test_a_coin_answers_once_for_each_node_that_reaches_either_end(rng, hops):
+    coins = (torch.rand(1, 20, 5, 5, generator=rng) < 0.3).double().triu()
+    graphs, cost = torch.maximum(coins, coins.mT), torch.randn(1, 20, 5, generator=rng, dtype=torch.float64)
+    weights = ReceptiveFieldCredit(hops)(cost, graphs, symmetric=True)
+    for s, i, j in itertools.product(range(20), range(5), range(5)):
+        reached = {i, j}
+        for _ in range(hops - 1):
+            reached |= {m for m in range(5) for k in reached if graphs[0, s, m, k]}
+        assert weights[0, s, i, j].item() == pytest.approx(sum(cost[0, s, m].item() for m in reached) / 5, abs=1e-12)
+    if hops == 1:
+        assert torch.equal(OwnRowCredit()(cost, graphs, symmetric=True), weights)
 
 
 class BothRows(ReceptiveFieldCredit):

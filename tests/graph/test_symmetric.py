@@ -53,6 +53,8 @@ def test_only_what_is_stored_above_the_diagonal_counts(rng, link):
     with torch.no_grad():
         graph.raw.add_(torch.rand(4, 4, generator=rng, dtype=torch.float64).tril(-1))
     assert torch.equal(graph.edge_probs.detach(), before)
+    assert torch.allclose(graph.log_probs()[0].exp(), before, atol=1e-14)
+    assert torch.allclose(graph.log_probs()[1].exp(), 1 - before, atol=1e-14)
     stack = torch.stack([graph.raw.detach(), graph.raw.detach() + 0.1])
     shown = graph.probs_from(stack)  # (replica, node, node)
     assert torch.equal(shown[0], before)

@@ -17,7 +17,6 @@ from tacit.errors import InputError, require, require_whole
 from tacit.shapes import EdgeMask
 
 Metric = Literal["great_circle", "euclidean"]
-ROUNDING = 1e-9  # a variance below this, of numbers of size 1, is none
 
 
 def nearest_candidates(coordinates: Float[Tensor, "node dimension"], k: int, *, metric: Metric) -> EdgeMask:
@@ -71,7 +70,7 @@ def correlated_candidates(series: Float[Tensor, "time node"], k: int, *, lag: in
     variance_now = _sums(now.square(), seen_then) / count - mean_now.square()
     variance_then = _sums(seen_now, then.square()) / count - mean_then.square()
     scale = (variance_now * variance_then).clamp_min(0).sqrt()
-    correlation = (_sums(now, then) / count - mean_now * mean_then) / torch.where(scale > ROUNDING, scale, torch.inf)
+    correlation = (_sums(now, then) / count - mean_now * mean_then) / torch.where(scale > 0, scale, torch.inf)
     return _smallest(-correlation.abs(), k)
 
 
