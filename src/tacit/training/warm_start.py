@@ -1,7 +1,7 @@
 r"""Warm starts: begin where a ridge regression points.
 
-Joint training of graph and predictor has bad basins (on GPVAR, the complement of the graph with the signs of the
-filter flipped). A ridge regression has none. Its largest coefficients name the edges to begin with:
+Joint training of graph and predictor can end in a bad basin, such as the complement of the graph with the signs of a
+filter flipped. A ridge regression has one minimum. Its largest coefficients name the edges to begin with:
 
 $$\theta_{ij} = \begin{cases} \text{high} & \text{if } |w_{ij}| \text{ is in the top share off the diagonal} \\
 \text{low} & \text{else} \end{cases}$$
