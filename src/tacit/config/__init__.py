@@ -1,0 +1,17 @@
+"""Every choice of a run as data: closed, frozen, checked; strings become objects here and nowhere below."""
+
+from tacit.config.closed import Closed, load_config, override
+from tacit.config.demo import METHODS, DemoConfig, SystemConfig
+from tacit.config.model import ModelConfig
+from tacit.config.training import TrainingConfig
+
+__all__ = [
+    "METHODS",
+    "Closed",
+    "DemoConfig",
+    "ModelConfig",
+    "SystemConfig",
+    "TrainingConfig",
+    "load_config",
+    "override",
+]

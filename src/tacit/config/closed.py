@@ -1,0 +1,68 @@
+"""Closed and frozen settings, and how a TOML file changes them: an unknown key is an error, never silence."""
+
+import tomllib
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any, TypeVar
+
+from pydantic import BaseModel, ConfigDict, ValidationError
+
+from tacit.errors import InputError, did_you_mean
+
+C = TypeVar("C", bound="Closed")
+
+
+class Closed(BaseModel):
+    """A section of settings: no other keys, no change after it is made."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True, allow_inf_nan=False)
+
+
+def load_config(path: Path, base: C) -> C:
+    """Return ``base`` with the values of a TOML file in place of its own."""
+    try:
+        values = tomllib.loads(path.read_text(encoding="utf-8"))
+    except OSError as error:
+        raise InputError(f"config needs a readable file, got {path} ({error.strerror}); check the path") from None
+    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
+        raise InputError(f"config needs TOML, but {path} is not: {error}; correct the file") from None
+    return override(base, values)
+
+
+def override(base: C, values: Mapping[str, Any]) -> C:
+    """Return ``base`` with some values replaced; an unknown key is an error with a suggestion.
+
+    >>> from tacit.config import DemoConfig
+    >>> override(DemoConfig(), {"training": {"epoch": 3}})
+    Traceback (most recent call last):
+    ...
+    tacit.errors.InputError: unknown key 'epoch' in [training]; did you mean 'epochs'?
+    """
+    merged = base.model_dump()
+    for section, entries in values.items():
+        _require_known(section, merged, "the config")
+        if not isinstance(entries, Mapping):
+            raise InputError(f"[{section}] needs to be a table, got {entries!r}; write [{section}] above its keys")
+        for key, value in entries.items():
+            _require_known(key, merged[section], f"[{section}]")
+            merged[section][key] = value
+    try:
+        return type(base).model_validate(merged)
+    except ValidationError as error:
+        first = error.errors()[0]
+        section, *rest = (str(part) for part in first["loc"])
+        key = rest[0] if rest else ""
+        raise InputError(
+            f"{key} in [{section}] is not usable: {first['msg'].lower()}, got {first['input']!r}; "
+            f"the default is {merged_default(base, section, key)!r}"
+        ) from None
+
+
+def merged_default(base: BaseModel, section: str, key: str) -> Any:
+    """Return the value that ``base`` has for a key of a section."""
+    return getattr(getattr(base, section), key, None)
+
+
+def _require_known(key: str, known: Mapping[str, Any], where: str) -> None:
+    if key not in known:
+        raise InputError(f"unknown key '{key}' in {where}{did_you_mean(key, known)}")
