@@ -322,6 +322,8 @@ def test_reproduce_names_its_studies_and_runs_one(tmp_path, capsys):
         (["reproduce"], "NAME needs a study; --list names them"),
         (["reproduce", "counterexample", "--seeds", "0"], "seeds"),
         (["reproduce", "counterexample", "--out", "/dev/null/x"], "out needs a directory that can be made"),
+        (["reproduce", "counterexample", "--data", "/dev"], "counterexample takes no data, got /dev; leave --data out"),
+        (["reproduce", "all", "--data", "/dev"], "data goes with one study, got 'all'; name the study that --data is"),
     ],
 )
 def test_wrong_calls_of_reproduce(arguments, message, capsys):

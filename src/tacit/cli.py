@@ -113,6 +113,7 @@ def reproduce(
     list_: Annotated[bool, typer.Option("--list", help="Name the studies and exit.")] = False,
     seeds: Annotated[int, typer.Option(min=1, help="Initialisations of each row; the paper has 8.")] = 8,
     quick: Annotated[bool, typer.Option("--quick", help="Fewer pairs and epochs, to try it out.")] = False,
+    data: Annotated[Path | None, typer.Option(help="Folder or file of the data, for studies that need some.")] = None,
     jobs: Annotated[int, typer.Option(min=1, help="Tasks at a time, each in a process of its own.")] = 1,
     out: Annotated[Path, typer.Option(help="Directory; what is finished there is not done again.")] = Path("results"),
     device: Device = "auto",
@@ -128,15 +129,19 @@ def reproduce(
 
         if list_:
             for study in STUDIES.values():
-                print(f"{study.name:16}{study.title}")
+                print(f"{study.name:16}{study.title}" + (f" (--data: {study.needs_data})" if study.needs_data else ""))
             return
         if name is None:
             raise InputError("NAME needs a study; --list names them")
-        names = list(STUDIES) if name == "all" else [name]
+        if name == "all" and data is not None:
+            raise InputError("data goes with one study, got 'all'; name the study that --data is for")
+        shipped = [study.name for study in STUDIES.values() if study.needs_data is None]
+        names = shipped if name == "all" else [name]
         for one in names:
             if one not in STUDIES:
                 raise InputError(f"NAME needs a study, got '{one}'{did_you_mean(one, [*STUDIES, 'all'])}")
-        options, listener = Options(seeds, quick, str(_device(device))), Listener(display.stage, display.step)
+        options = Options(seeds, quick, str(_device(device)), None if data is None else str(data))
+        listener = Listener(display.stage, display.step)
         require_startable(names, out, options, jobs)
         pages = [run_study(one, out, options, jobs=jobs, listener=listener) for one in names]
         page = draw_all(out) if name == "all" else pages[0]

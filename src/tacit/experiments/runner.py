@@ -45,6 +45,7 @@ def require_startable(names: list[str], directory: Path, options: Options, jobs:
     if not os.access(directory, os.W_OK):
         raise InputError(f"out needs a directory that can be written to, got {directory}; choose another --out")
     for name in names:
+        _require_data(STUDIES[name], options)
         _require_same_options(directory / name, [task.name for task in STUDIES[name].tasks()], options)
 
 
@@ -143,7 +144,7 @@ def _do(study: str, task: str, directory: Path, options: Options, listener: List
     values = work.run(options, listener or Listener())
     record = {
         **values,
-        "options": vars(options),
+        "options": options.for_record(),
         "seconds": time.perf_counter() - start,
         "device": describe_device(options.torch_device),
         "versions": versions(),
@@ -168,6 +169,16 @@ def _require_same_options(directory: Path, tasks: list[str], options: Options) -
                 f"out needs records made with {_said(options.seeds, options.quick)}, but {directory} has some "
                 f"made with {_said(there.get('seeds'), there.get('quick'))}; choose another --out"
             )
+
+
+def _require_data(study: Study, options: Options) -> None:
+    """Raise :class:`InputError` if a study needs data of the user's and has none, or a path that is not there."""
+    if study.needs_data and options.data is None:
+        raise InputError(f"{study.name} needs {study.needs_data}, got no data; pass --data PATH")
+    if options.data is not None and not (study.needs_data or study.takes_data):
+        raise InputError(f"{study.name} takes no data, got {options.data}; leave --data out")
+    if options.data is not None and not Path(options.data).exists():
+        raise InputError(f"data needs a file or folder that is there, got {options.data}; correct --data")
 
 
 def _said(seeds: int | None, quick: bool | None) -> str:

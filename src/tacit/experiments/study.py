@@ -3,6 +3,7 @@
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import Any, ClassVar
 
 import torch
@@ -29,11 +30,20 @@ class Options:
     seeds: int = 8
     quick: bool = False
     device: str = "cpu"
+    data: str | None = None  # a folder or file of the user's, for studies on data that does not ship with the package
 
     @property
     def torch_device(self) -> torch.device:
         """The device as torch names it."""
         return torch.device(self.device)
+
+    def for_record(self) -> Values:
+        """Return the options as a record keeps them: of the data its name, not where it lies on this machine.
+
+        >>> Options(seeds=2, data="somewhere/dream4").for_record()
+        {'seeds': 2, 'quick': False, 'device': 'cpu', 'data': 'dream4'}
+        """
+        return {**vars(self), "data": None if self.data is None else Path(self.data).resolve().name}
 
 
 Work = Callable[[Options, Listener], Values]
@@ -70,6 +80,8 @@ class Study(ABC):
 
     name: ClassVar[str]
     title: ClassVar[str]
+    needs_data: ClassVar[str | None] = None  # what --data has to name, for example "the folder of DREAM4"
+    takes_data: ClassVar[bool] = False  # it can do without --data, but uses what it names
 
     @abstractmethod
     def tasks(self) -> list[Task]:
