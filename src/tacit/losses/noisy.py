@@ -25,8 +25,8 @@ from tacit.errors import InputError, require
 from tacit.losses.distribution import EnergyScore
 from tacit.losses.sampled import NoiseUse, Part, SampledLoss
 from tacit.losses.terms import Loss
-from tacit.losses.units import unit_mean, unit_weights
-from tacit.shapes import Observed, Outputs, Targets, UnitLoss
+from tacit.losses.units import unit_mean
+from tacit.shapes import Observed, Outputs, Targets
 
 
 def expected_distance(difference: Tensor, sigma: Tensor) -> Tensor:
@@ -77,9 +77,6 @@ class NoisyEnergyScore(SampledLoss):
             Part(2, -0.5 * unit_mean(others, "node", observed)),
             Part(1, unit_mean(data, "node", observed)),
         ]
-
-    def _weights(self, observed: Observed) -> UnitLoss:
-        return unit_weights(observed, self.scope, by_count=False)
 
 
 def integrating_noise(loss: Loss, out_channels: int) -> Loss:

@@ -21,6 +21,9 @@ within L - 1 edges of i. It lets credit for a node's loss go to the edges that c
 checked numerically before training; a predictor without it is trained with global credit.
 Parameters with ``requires_grad=False`` are taken as known.
 
+A predictor whose targets have noise of their own returns twice the channels, means and then sigmas, and says so by
+``noisy = True`` and ``out_channels``; :mod:`tacit.predictors.noise` gives noise to any other.
+
 Estimators that differentiate through the graph (straight-through, concrete) call ``relaxed(inputs, graphs)`` where a
 predictor has it, else the predictor itself. It must give the same output for graphs of 0 and 1 and have derivatives for
 the graphs; a predictor that multiplies by the graph, as above, has them already, one that thresholds needs ``relaxed``.
