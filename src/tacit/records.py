@@ -48,6 +48,10 @@ class Record(BaseModel):
     node_names: list[str]
     true_edge_probs: list[list[float]] | None = None
     warnings: list[str] = []
+    choices: list[str] = []
+    references: dict[str, dict[str, float]] = {}
+    preparation: dict[str, Any] = {}
+    coordinates: list[list[float]] | None = None
 
     @model_validator(mode="after")
     def _complete(self) -> "Record":

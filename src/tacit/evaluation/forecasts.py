@@ -83,7 +83,7 @@ def several_draws(model: LatentGraphModel, outputs: Outputs, *, generator: Gener
     """Return samples, several of each graph where the model has noise."""
     if not model.noisy:
         return outputs
-    return model.add_noise(outputs.repeat_interleave(NOISE_DRAWS, 1), generator=generator)
+    return model.add_noise(outputs, generator=generator, draws=NOISE_DRAWS)
 
 
 def _crps(model: LatentGraphModel, outputs: Outputs, targets: Targets) -> PointPrediction:

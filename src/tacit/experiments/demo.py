@@ -15,7 +15,7 @@ from tacit.interrupts import deferred_interrupts
 from tacit.predictors import HopPredictor
 from tacit.randomness import generator_for
 from tacit.records import Record, Run, describe_device, new_directory, read_run, versions, write_run
-from tacit.report import draw_figures, write_page
+from tacit.report import draw_run, write_page
 from tacit.systems import CommunitySystem
 from tacit.training import FitResult, fit
 
@@ -98,14 +98,6 @@ def draw_demo(directory: Path, runs: dict[str, Run] | None = None) -> Path:
     for name, run in runs.items():
         draw_run(directory / name, run)
     write_page(list(runs.values()), directory / "report.html", PAGE_TITLE)
-    return directory / "report.html"
-
-
-def draw_run(directory: Path, run: Run | None = None) -> Path:
-    """Draw the figures and the page of one run directory from its records alone."""
-    run = run or read_run(directory)
-    draw_figures(run, directory / "figures")
-    write_page([run], directory / "report.html", run.record.title)
     return directory / "report.html"
 
 

@@ -2,25 +2,17 @@
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, ClassVar
 
 import torch
 from matplotlib.figure import Figure
 
-from tacit.training import Progress
+from tacit.training import Listener as Listener  # the studies say it in one breath
 
 Values = dict[str, Any]  # what a task found: plain numbers, texts and lists, as in a JSON file
 Records = Mapping[str, Values]  # by name of the task
-
-
-@dataclass(frozen=True)
-class Listener:
-    """Whom to tell how a job goes: which stage it is in, and each training step."""
-
-    stage: Callable[[str], None] = field(default=lambda _: None)
-    step: Callable[[Progress], None] = field(default=lambda _: None)
 
 
 @dataclass(frozen=True)

@@ -1,6 +1,7 @@
 """Training: many replicas of one model, by stochastic gradients."""
 
 from tacit.training.fit import fit
+from tacit.training.listener import Listener
 from tacit.training.loop import Monitor, Trace
 from tacit.training.model import LatentGraphModel
 from tacit.training.result import Epoch, FitResult, Progress, Replica
@@ -14,6 +15,7 @@ __all__ = [
     "FitResult",
     "FitSettings",
     "LatentGraphModel",
+    "Listener",
     "Monitor",
     "Progress",
     "Replica",

@@ -1,10 +1,6 @@
-"""The command ``tacit``: reads options, prints, returns an exit code. Torch is imported only when a job starts.
-
-Exit codes: 0 the job was done; 2 bad usage or bad input, one line says what; 1 anything else.
-"""
+"""``tacit demo`` and ``tacit reproduce``: the paper's system and its tables."""
 
 import json
-import shlex
 import sys
 from enum import StrEnum
 from pathlib import Path
@@ -12,42 +8,17 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from tacit.cli.options import Device, Json, Quiet, Seed, chosen_device, command_line, next_free
 from tacit.console import Display
-from tacit.errors import InputError, TrainingError, did_you_mean
+from tacit.errors import InputError, did_you_mean
 
 if TYPE_CHECKING:
-    import torch
-
     from tacit.experiments.demo import Demo
 
-app = typer.Typer(
-    add_completion=False,
-    rich_markup_mode=None,
-    pretty_exceptions_enable=False,
-    help="Learns the graph that data does not show, and says how sure it is.",
-)
-
-# The errors of the command line, whichever copy of click typer works with.
-UsageError: type[Exception] = typer.BadParameter.__bases__[0]
-CommandError: type[Exception] = UsageError.__bases__[0]
-
-STOPPED = "stopped by the user"
 EXPLANATION = """
 edge error: mean absolute error of the edge probabilities, beside the paper's
 and that of an oracle that sees every hidden graph. MAE, MSE: point predictions
 on the test pairs, beside those of the true model. time: training alone."""
-
-
-def _whole_number(text: str | int) -> int:
-    if not str(text).isdecimal():
-        raise typer.BadParameter(f"needs a whole number of at least 0, got '{text}'; pass for example 0")
-    return int(text)
-
-
-Seed = Annotated[int, typer.Option(parser=_whole_number, metavar="N", help="Same seed, same machine, same result.")]
-Device = Annotated[str, typer.Option(help="auto, cpu, cuda or cuda:N.")]
-Quiet = Annotated[bool, typer.Option("--quiet", help="Print only the path of the report.")]
-Json = Annotated[bool, typer.Option("--json", help="Print the result as one JSON object.")]
 
 
 class Method(StrEnum):
@@ -57,19 +28,6 @@ class Method(StrEnum):
     paper = "paper"
 
 
-@app.callback(invoke_without_command=True)
-def tacit(
-    version: Annotated[bool, typer.Option("--version", help="Print the version and exit.")] = False,
-) -> None:
-    """Learns the graph that data does not show, and says how sure it is."""
-    if version:
-        from tacit import __version__
-
-        print(f"tacit {__version__}")
-        raise typer.Exit
-
-
-@app.command(short_help="Learn the paper's system and draw a report.")
 def demo(
     method: Annotated[Method, typer.Option(help="node: our default; paper: the paper's own settings.")] = Method.node,
     out: Annotated[Path | None, typer.Option(help="New directory for the results. [default: runs/demo-N]")] = None,
@@ -80,7 +38,7 @@ def demo(
     as_json: Json = False,
 ) -> None:
     """Learn the paper's synthetic system, score it against the truth, and draw a report."""
-    out = out or _next_free(Path("runs"), "demo")
+    out = out or next_free(Path("runs"), "demo")
     with Display(quiet=quiet or as_json) as display:
         display.stage("starting")
         from tacit.config import METHODS, load_config
@@ -92,8 +50,8 @@ def demo(
             settings,
             out,
             seed=seed,
-            device=_device(device),
-            command=_command(),
+            device=chosen_device(device),
+            command=command_line(),
             listener=Listener(display.stage, display.step),
         )
     if as_json:
@@ -107,7 +65,6 @@ def demo(
         raise typer.Exit(1)
 
 
-@app.command(short_help="Run a table or figure of the paper.")
 def reproduce(
     name: Annotated[str | None, typer.Argument(help="A study, or 'all'; --list names them.")] = None,
     list_: Annotated[bool, typer.Option("--list", help="Name the studies and exit.")] = False,
@@ -140,7 +97,7 @@ def reproduce(
         for one in names:
             if one not in STUDIES:
                 raise InputError(f"NAME needs a study, got '{one}'{did_you_mean(one, [*STUDIES, 'all'])}")
-        options = Options(seeds, quick, str(_device(device)), None if data is None else str(data))
+        options = Options(seeds, quick, str(chosen_device(device)), None if data is None else str(data))
         listener = Listener(display.stage, display.step)
         require_startable(names, out, options, jobs)
         pages = [run_study(one, out, options, jobs=jobs, listener=listener) for one in names]
@@ -152,85 +109,6 @@ def reproduce(
     else:
         print(page.read_text(encoding="utf-8"))
         print(f"page: {page}")
-
-
-@app.command(short_help="Draw a run's page and figures again.")
-def report(
-    run: Annotated[Path, typer.Argument(help="A directory that tacit wrote.")],
-    quiet: Quiet = False,
-    as_json: Json = False,
-) -> None:
-    """Draw the page and the figures of a finished run again, from its records alone."""
-    with Display(quiet=quiet or as_json) as display:
-        display.stage("starting")
-        from tacit.experiments.demo import draw_demo, draw_run
-
-        if not run.is_dir():
-            raise InputError(f"RUN needs to be a directory, got {run}, which is not; pass what a tacit command wrote")
-        display.stage("drawing")
-        whole = (run / "known").is_dir() or (run / "joint").is_dir()
-        page = draw_demo(run) if whole else draw_run(run)
-    print(json.dumps({"report": str(page)}) if as_json else page)
-
-
-def main(arguments: list[str] | None = None) -> None:
-    """Run the command and exit with its code."""
-    arguments = sys.argv[1:] if arguments is None else arguments
-    try:
-        code = app(arguments or ["--help"], standalone_mode=False)
-        code = code if arguments else 2  # no command: the help, but nothing was done
-        code = _complain(STOPPED, 1) if code == 130 else code  # what newer typers make of Ctrl-C
-    except (InputError, UsageError) as error:
-        code = _complain(_usage_text(error), 2)
-    except (TrainingError, OSError, CommandError) as error:
-        code = _complain(str(error), 1)
-    except (KeyboardInterrupt, typer.Abort):
-        code = _complain(STOPPED, 1)
-    sys.exit(code if isinstance(code, int) else 0)
-
-
-def _usage_text(error: Any) -> str:
-    if isinstance(error, InputError):
-        return str(error)
-    context = getattr(error, "ctx", None)
-    if hasattr(error, "option_name") and context is not None:
-        known = [name for parameter in context.command.params for name in parameter.opts if name.startswith("-")]
-        return f"unknown option '{error.option_name}'{did_you_mean(error.option_name, known)}"
-    text = " ".join(str(error.format_message()).split()).replace("Value error, ", "").rstrip(".")
-    return f"{text}; see '{context.command_path} --help'" if context is not None else text
-
-
-def _complain(message: str, code: int) -> int:
-    print(f"tacit: {message}", file=sys.stderr)
-    return code
-
-
-def _device(name: str) -> "torch.device":
-    import torch
-
-    if name == "auto":
-        return torch.device("cuda" if torch.cuda.is_available() else "cpu")
-    try:
-        device = torch.device(name)
-    except RuntimeError:
-        raise InputError(f"device needs one of auto, cpu, cuda, cuda:N, got '{name}'; use --device auto") from None
-    count = torch.cuda.device_count()
-    if device.type == "cuda" and (device.index or 0) >= count:
-        raise InputError(f"device needs a CUDA device that is there, got '{name}' of {count}; use --device cpu")
-    if device.type not in ("cpu", "cuda"):
-        raise InputError(f"device needs one of auto, cpu, cuda, cuda:N, got '{name}'; use --device auto")
-    return device
-
-
-def _next_free(parent: Path, name: str) -> Path:
-    number = 1
-    while (parent / f"{name}-{number}").exists():
-        number += 1
-    return parent / f"{name}-{number}"
-
-
-def _command() -> str:
-    return shlex.join(["tacit", *sys.argv[1:]])
 
 
 def _as_json(result: "Demo") -> dict[str, Any]:

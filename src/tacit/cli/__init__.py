@@ -1,0 +1,100 @@
+"""The command ``tacit``: reads options, prints, returns an exit code. Torch is imported only when a job starts.
+
+Exit codes: 0 the job was done; 2 bad usage or bad input, one line says what; 1 anything else.
+"""
+
+import json
+import sys
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from tacit.cli import own_data, paper
+from tacit.cli.options import Json, Quiet
+from tacit.console import Display
+from tacit.errors import InputError, TrainingError, did_you_mean
+
+app = typer.Typer(
+    add_completion=False,
+    rich_markup_mode=None,
+    pretty_exceptions_enable=False,
+    help="Learns the graph that data does not show, and says how sure it is.",
+)
+
+# The errors of the command line, whichever copy of click typer works with.
+UsageError: type[Exception] = typer.BadParameter.__bases__[0]
+CommandError: type[Exception] = UsageError.__bases__[0]
+
+STOPPED = "stopped by the user"
+
+
+@app.callback(invoke_without_command=True)
+def tacit(
+    version: Annotated[bool, typer.Option("--version", help="Print the version and exit.")] = False,
+) -> None:
+    """Learns the graph that data does not show, and says how sure it is."""
+    if version:
+        from tacit import __version__
+
+        print(f"tacit {__version__}")
+        raise typer.Exit
+
+
+app.command(short_help="Learn the paper's system and draw a report.")(paper.demo)
+app.command(short_help="Learn the graph behind your own data.")(own_data.fit)
+app.command(short_help="Predict with a finished run.")(own_data.predict)
+app.command(short_help="Score a finished run.")(own_data.evaluate)
+app.command(short_help="Run a table or figure of the paper.")(paper.reproduce)
+
+
+@app.command(short_help="Draw a run's page and figures again.")
+def report(
+    run: Annotated[Path, typer.Argument(help="A directory that tacit wrote.")],
+    quiet: Quiet = False,
+    as_json: Json = False,
+) -> None:
+    """Draw the page and the figures of a finished run again, from its records alone."""
+    with Display(quiet=quiet or as_json) as display:
+        display.stage("starting")
+        from tacit.experiments.demo import draw_demo
+        from tacit.report import draw_run
+
+        if not run.is_dir():
+            raise InputError(f"RUN needs to be a directory, got {run}, which is not; pass what a tacit command wrote")
+        display.stage("drawing")
+        whole = (run / "known").is_dir() or (run / "joint").is_dir()
+        page = draw_demo(run) if whole else draw_run(run)
+    print(json.dumps({"report": str(page)}) if as_json else page)
+
+
+def main(arguments: list[str] | None = None) -> None:
+    """Run the command and exit with its code."""
+    arguments = sys.argv[1:] if arguments is None else arguments
+    try:
+        code = app(arguments or ["--help"], standalone_mode=False)
+        code = code if arguments else 2  # no command: the help, but nothing was done
+        code = _complain(STOPPED, 1) if code == 130 else code  # what newer typers make of Ctrl-C
+    except (InputError, UsageError) as error:
+        code = _complain(_usage_text(error), 2)
+    except (TrainingError, OSError, CommandError) as error:
+        code = _complain(str(error), 1)
+    except (KeyboardInterrupt, typer.Abort):
+        code = _complain(STOPPED, 1)
+    sys.exit(code if isinstance(code, int) else 0)
+
+
+def _usage_text(error: Any) -> str:
+    if isinstance(error, InputError):
+        return str(error)
+    context = getattr(error, "ctx", None)
+    if hasattr(error, "option_name") and context is not None:
+        known = [name for parameter in context.command.params for name in parameter.opts if name.startswith("-")]
+        return f"unknown option '{error.option_name}'{did_you_mean(error.option_name, known)}"
+    text = " ".join(str(error.format_message()).split()).replace("Value error, ", "").rstrip(".")
+    return f"{text}; see '{context.command_path} --help'" if context is not None else text
+
+
+def _complain(message: str, code: int) -> int:
+    print(f"tacit: {message}", file=sys.stderr)
+    return code

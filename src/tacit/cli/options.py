@@ -1,0 +1,57 @@
+"""What all commands share: options, the device, where results go."""
+
+import shlex
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from tacit.errors import InputError
+
+if TYPE_CHECKING:
+    import torch
+
+
+def whole_number(text: str | int) -> int:
+    """Return a number that was typed."""
+    if not str(text).isdecimal():
+        raise typer.BadParameter(f"needs a whole number of at least 0, got '{text}'; pass for example 0")
+    return int(text)
+
+
+Seed = Annotated[int, typer.Option(parser=whole_number, metavar="N", help="Same seed, same machine, same result.")]
+Device = Annotated[str, typer.Option(help="auto, cpu, cuda or cuda:N.")]
+Quiet = Annotated[bool, typer.Option("--quiet", help="Print only the path of the report.")]
+Json = Annotated[bool, typer.Option("--json", help="Print the result as one JSON object.")]
+
+
+def chosen_device(name: str) -> "torch.device":
+    """Return the device of a name, if it is there."""
+    import torch
+
+    if name == "auto":
+        return torch.device("cuda" if torch.cuda.is_available() else "cpu")
+    try:
+        device = torch.device(name)
+    except RuntimeError:
+        raise InputError(f"device needs one of auto, cpu, cuda, cuda:N, got '{name}'; use --device auto") from None
+    count = torch.cuda.device_count()
+    if device.type == "cuda" and (device.index or 0) >= count:
+        raise InputError(f"device needs a CUDA device that is there, got '{name}' of {count}; use --device cpu")
+    if device.type not in ("cpu", "cuda"):
+        raise InputError(f"device needs one of auto, cpu, cuda, cuda:N, got '{name}'; use --device auto")
+    return device
+
+
+def next_free(parent: Path, name: str) -> Path:
+    """Return a directory that does not exist yet."""
+    number = 1
+    while (parent / f"{name}-{number}").exists():
+        number += 1
+    return parent / f"{name}-{number}"
+
+
+def command_line() -> str:
+    """Return what was typed."""
+    return shlex.join(["tacit", *sys.argv[1:]])

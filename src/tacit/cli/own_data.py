@@ -1,0 +1,191 @@
+"""``tacit fit``, ``tacit predict`` and ``tacit evaluate``: a person's own data."""
+
+import json
+import sys
+import tomllib
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from tacit.cli.options import Device, Json, Quiet, Seed, chosen_device, command_line, next_free
+from tacit.console import Display
+from tacit.errors import InputError
+
+if TYPE_CHECKING:
+    from tacit.own_data.job import FitJob
+
+SHOWN_EDGES = 8
+SETTING = "A choice as in the file, such as --set training.epochs=20; may be repeated."
+
+
+def fit(
+    data: Annotated[str | None, typer.Argument(help=".csv, .parquet or .npz file, or beijing-air.")] = None,
+    config: Annotated[Path | None, typer.Option(help="TOML file of choices; --init writes one.")] = None,
+    init: Annotated[Path | None, typer.Option(help="Write a commented file of choices and exit.")] = None,
+    set_: Annotated[list[str] | None, typer.Option("--set", metavar="SECTION.KEY=VALUE", help=SETTING)] = None,
+    window: Annotated[int | None, typer.Option(help="Steps of the past that a prediction sees.")] = None,
+    horizon: Annotated[int | None, typer.Option(help="Steps ahead that are predicted.")] = None,
+    edges: Annotated[Path | None, typer.Option(help="CSV of rules: source,target,kind,probability.")] = None,
+    symmetric: Annotated[bool, typer.Option("--symmetric", help="Edges have no direction.")] = False,
+    out: Annotated[Path | None, typer.Option(help="New directory for the run. [default: runs/NAME-N]")] = None,
+    seed: Seed = 0,
+    device: Device = "auto",
+    quiet: Quiet = False,
+    as_json: Json = False,
+) -> None:
+    """Learn the graph behind a table of series or pairs: edges with probabilities, forecasts, a report."""
+    with Display(quiet=quiet or as_json) as display:
+        display.stage("starting")
+        from tacit.config import FitConfig, load_config, override
+        from tacit.own_data.job import run_fit
+        from tacit.own_data.template import write_template
+        from tacit.training import Listener
+
+        if init is not None:
+            write_template(init)
+            print(init)
+            return
+        if data is None:
+            raise InputError("DATA needs a file (.csv, .parquet, .npz) or beijing-air; see 'tacit fit --help'")
+        choices = FitConfig() if config is None else load_config(config, FitConfig())
+        given = {("data", "window"): window, ("data", "horizon"): horizon, ("graph", "edges"): edges and str(edges)}
+        given[("graph", "symmetric")] = symmetric or None
+        values: dict[str, dict[str, Any]] = {}
+        for (section, key), value in {**_settings(set_ or []), **given}.items():
+            if value is not None:
+                values.setdefault(section, {})[key] = value
+        job = run_fit(
+            data,
+            override(choices, values),
+            out or next_free(Path("runs"), Path(data).stem.split(".")[0] or "fit"),
+            seed=seed,
+            device=chosen_device(device),
+            command=command_line(),
+            listener=Listener(display.stage, display.step),
+        )
+    if as_json:
+        record = job.run.record.model_dump(include={"metrics", "references", "timings", "warnings", "choices"})
+        print(json.dumps({"directory": str(job.directory), "report": str(job.report), **record}, indent=2))
+    elif quiet:
+        print(job.report)
+    else:
+        _print_fit(job)
+    if not job.complete:
+        print(f"tacit: stopped before the end; what was learned is in {job.directory}", file=sys.stderr)
+        raise typer.Exit(1)
+
+
+def predict(
+    run: Annotated[Path, typer.Argument(help="A directory that tacit fit wrote.")],
+    data: Annotated[str, typer.Argument(help="Data of the same kind as it was trained on.")],
+    out: Annotated[Path | None, typer.Option(help="New .csv or .parquet file. [default: print CSV]")] = None,
+    samples: Annotated[int, typer.Option(min=0, help="Samples to add, each a column.")] = 0,
+    seed: Seed = 0,
+    device: Device = "auto",
+    quiet: Quiet = False,
+    as_json: Json = False,
+) -> None:
+    """Predict mean, median and quantiles for every window of DATA, the step after its end included."""
+    with Display(quiet=quiet or as_json or out is None) as display:
+        display.stage("starting")
+        from tacit.own_data.stored import StoredRun
+        from tacit.own_data.using import predict_run, write_table
+
+        stored = StoredRun.read(run, chosen_device(device))
+        display.stage("predicting")
+        frame = predict_run(stored, data, seed=seed, num_samples=samples)
+        if out is not None:
+            write_table(frame, out)
+    if as_json:
+        print(frame.to_json(orient="records", date_format="iso"))
+    elif out is None:
+        print(frame.to_csv(index=False, float_format="%.6g"), end="")
+    else:
+        print(out)
+
+
+def evaluate(
+    run: Annotated[Path, typer.Argument(help="A directory that tacit fit wrote.")],
+    data: Annotated[str | None, typer.Argument(help="New data. [default: the run's own test part]")] = None,
+    seed: Seed = 0,
+    device: Device = "auto",
+    quiet: Quiet = False,
+    as_json: Json = False,
+) -> None:
+    """Score the forecasts of a run: errors, CRPS and how often intervals held, in the units of the data."""
+    with Display(quiet=quiet or as_json) as display:
+        display.stage("starting")
+        from tacit.own_data.stored import StoredRun
+        from tacit.own_data.using import as_json as to_json
+        from tacit.own_data.using import evaluate_run
+
+        stored = StoredRun.read(run, chosen_device(device))
+        display.stage("scoring")
+        found = evaluate_run(stored, data, seed=seed)
+    if as_json:
+        print(to_json(found))
+        return
+    from rich.console import Console
+
+    console = Console()
+    console.print(_scores({run.name: found["metrics"], **found.get("references", {})}))
+    console.print(f"on {found['data']}", highlight=False, markup=False)
+
+
+def _settings(texts: list[str]) -> dict[tuple[str, str], Any]:
+    """Return what --set gave: values are read as TOML, words without quotes as words."""
+    found = {}
+    for text in texts:
+        name, equals, value = text.partition("=")
+        section, dot, key = name.strip().partition(".")
+        if not (equals and dot and key):
+            raise InputError(f"--set needs SECTION.KEY=VALUE, got '{text}'; write for example training.epochs=20")
+        try:
+            parsed: Any = tomllib.loads(f"value = {value}")["value"]
+        except tomllib.TOMLDecodeError:
+            parsed = value.strip()
+        found[section, key] = parsed
+    return found
+
+
+def _scores(rows: dict[str, dict[str, float]]) -> Any:
+    from rich.table import Table
+
+    table = Table(box=None, pad_edge=False)
+    table.add_column("", no_wrap=True)
+    columns = {"point_mae": "MAE", "point_mse": "MSE", "crps": "CRPS"}
+    columns |= {f"coverage_{level}": f"in {float(level):.0%}" for level in ("0.8", "0.95")}
+    for title in columns.values():
+        table.add_column(title, justify="right", no_wrap=True)
+    for name, metrics in rows.items():
+        cells = [
+            "-" if key not in metrics else f"{metrics[key]:.1%}" if "coverage" in key else f"{metrics[key]:.4g}"
+            for key in columns
+        ]
+        table.add_row(name, *cells)
+    return table
+
+
+def _print_fit(job: "FitJob") -> None:
+    from rich.console import Console
+    from rich.table import Table
+
+    from tacit.report.page import strongest_edges
+
+    record, console = job.run.record, Console()
+    for choice in record.choices:
+        console.print(f"chosen: {choice}", soft_wrap=True, markup=False, highlight=False)
+    console.print()
+    console.print(_scores({"learned graph": record.metrics, **record.references}))
+    console.print("\non the last part of the data, in its units; in 80%: share within the 80% interval\n")
+    table = Table(box=None, pad_edge=False)
+    for column in ("source", "target", "probability"):
+        table.add_column(column, justify="right" if column == "probability" else "left")
+    for edge in strongest_edges(job.run, SHOWN_EDGES):
+        table.add_row(edge["source"], edge["target"], f"{edge['probability']:.3f}")
+    console.print(table)
+    console.print(f"\nall edges: {job.directory / 'edges.csv'}", soft_wrap=True, markup=False, highlight=False)
+    for note in record.warnings:
+        console.print(f"note: {note}", soft_wrap=True, markup=False, highlight=False)
+    console.print(f"report: {job.report}", soft_wrap=True, markup=False, highlight=False)

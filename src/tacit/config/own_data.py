@@ -1,0 +1,76 @@
+"""All choices of ``tacit fit``. Where a value is left out (None, or "auto") it is chosen from the shape of the data."""
+
+from typing import Literal
+
+from pydantic import Field
+
+from tacit.config.closed import Closed
+from tacit.config.model import ModelConfig
+
+PredictorName = Literal["auto", "filter", "recurrent", "convolution", "gcn", "gin", "gat", "sage"]
+NoiseName = Literal["auto", "none", "node", "input"]
+
+
+class DataConfig(Closed):
+    """How the file is read, and what is predicted from what."""
+
+    layout: Literal["auto", "wide", "long"] = Field("auto", description="wide: a column per node; long: a row per node")
+    time: str | None = Field(None, description="name of the time column; found by its name when left out")
+    node: str | None = Field(None, description="name of the column of node names, in a long table")
+    value: str | tuple[str, ...] | None = Field(None, description="name or names of the columns of values, long table")
+    separator: str | None = Field(None, description='parts node and variable in wide column names, as in "north:pm25"')
+    covariates: tuple[str, ...] = Field((), description="columns that are known and shared by all nodes")
+    targets: tuple[str, ...] | None = Field(None, description="variables to predict; all of them when left out")
+    window: int = Field(12, ge=1, description="steps of the past that a prediction sees")
+    horizon: int = Field(1, ge=1, description="steps from the last one seen to the one predicted")
+    train_fraction: float = Field(0.7, gt=0, lt=1, description="first part of the pairs in time, to train on")
+    validation_fraction: float = Field(0.1, gt=0, lt=1, description="next part, to choose by; the rest is the test")
+
+
+class GraphConfig(Closed):
+    """What is known of the edges."""
+
+    edges: str | None = Field(None, description="CSV of rules: source,target,kind,probability")
+    symmetric: bool = Field(False, description="edges have no direction")
+    self_loops: bool = Field(False, description="a node's own path is always on; this adds a random one")
+    coordinates: str | None = Field(None, description="CSV: node and its two coordinates, for nearest and for maps")
+    nearest: int | None = Field(None, ge=1, description="a node reads at most so many nearest others")
+    metric: Literal["great_circle", "euclidean"] = Field(
+        "great_circle", description="great_circle: latitude, longitude"
+    )
+    density: float | None = Field(None, gt=0, lt=1, description="share of edges believed to be there; a soft prior")
+    prior_weight: float | None = Field(None, gt=0, description="strength of the soft priors; from the data if left out")
+
+
+class PredictorConfig(Closed):
+    """What turns inputs and a graph into a prediction."""
+
+    kind: PredictorName = Field("auto", description="filter, recurrent, convolution, gcn, gin, gat, sage")
+    hidden: int = Field(32, ge=1, description="width of hidden layers")
+    layers: int = Field(1, ge=1, description="graph layers: how many edges away a node can read")
+    activation: Literal["linear", "tanh"] = Field("linear", description="of the filter")
+    residual: bool | None = Field(None, description="predict the change from the last value; yes for series")
+    noise: NoiseName = Field("auto", description="none, node (a sigma per node) or input (sigma from the input)")
+    warm_start: bool | None = Field(None, description="begin at a ridge regression; yes for the filter")
+
+
+class OwnTrainingConfig(Closed):
+    """How long, how fast, how many at once."""
+
+    epochs: int | None = Field(None, ge=1, description="passes over the training pairs")
+    batch_size: int | None = Field(None, ge=1, description="pairs in a step")
+    learning_rate: float = Field(0.05, gt=0, description="of the edges; decays to 0 along a cosine")
+    predictor_learning_rate: float | None = Field(None, gt=0, description="of the predictor")
+    replicas: int | None = Field(None, ge=1, description="random starts; the best by validation loss is kept")
+    patience: int | None = Field(None, ge=1, description="epochs without any gain after which training ends")
+    compile: bool | None = Field(None, description="compile the step; pays for long trainings")
+
+
+class FitConfig(Closed):
+    """All choices of ``tacit fit``."""
+
+    data: DataConfig = DataConfig()
+    graph: GraphConfig = GraphConfig()
+    predictor: PredictorConfig = PredictorConfig()
+    model: ModelConfig = ModelConfig()
+    training: OwnTrainingConfig = OwnTrainingConfig()

@@ -1,0 +1,69 @@
+"""What the user left open, chosen from the shape of the data, with the reason in words.
+
+The figures behind the choices: docs/results (air-quality, dream4, gpvar).
+"""
+
+import math
+from typing import Any
+
+from tacit.config import FitConfig
+from tacit.own_data.problem import Problem
+
+ENOUGH_FOR_A_NETWORK = 2000  # pairs
+STEPS = 2000
+FEWEST_EPOCHS, MOST_EPOCHS = 4, 200
+COMPILE_FROM = 600  # steps; compiling takes as long as some hundred steps
+RATES = {"filter": 0.01}  # of the predictor; networks take the other
+NETWORK_RATE = 0.003
+
+
+def settle(config: FitConfig, problem: Problem, *, on_gpu: bool) -> tuple[FitConfig, list[str]]:
+    """Return the config with nothing left open, and a sentence for each choice that was made."""
+    pairs, series = len(problem.split.train), problem.preparation.is_series
+    chosen: dict[str, dict[str, Any]] = {"predictor": {}, "training": {}}
+    reasons = []
+
+    def choose(section: str, key: str, value: Any, reason: str) -> Any:
+        given = getattr(getattr(config, section), key)
+        if given not in (None, "auto"):
+            return given
+        chosen[section][key] = value
+        reasons.append(f"{key} = {_said(value)}: {reason}")
+        return value
+
+    if not series:
+        kind = choose("predictor", "kind", "convolution", "pairs without time: graph convolutions shared by the nodes")
+    elif pairs < ENOUGH_FOR_A_NETWORK:
+        reason = f"{pairs:,} training pairs are few for a network; a weight per edge finds relations of either sign"
+        kind = choose("predictor", "kind", "filter", reason)
+    else:
+        reason = f"{pairs:,} training pairs are enough to learn how the past of a node is best read"
+        kind = choose("predictor", "kind", "recurrent", reason)
+    choose("predictor", "residual", series, "the last value is a good start" if series else "no last value to add to")
+    heteroscedastic = series and kind != "filter"
+    choose(
+        "predictor",
+        "noise",
+        "input" if heteroscedastic else "node",
+        "how sure a prediction can be changes with the situation" if heteroscedastic else "one size per node",
+    )
+    linear = kind == "filter" and config.predictor.activation == "linear"
+    choose("predictor", "warm_start", linear, "a regression has no bad basins" if linear else "for linear filters only")
+    batch = choose("training", "batch_size", 128 if pairs >= 5000 else 64 if pairs >= 1000 else 32, "by their number")
+    steps = max(1, pairs // min(batch, pairs))
+    wanted = min(MOST_EPOCHS, max(FEWEST_EPOCHS, math.ceil(STEPS / steps)))
+    epochs = choose("training", "epochs", wanted, f"about {STEPS:,} steps, {steps} an epoch")
+    patience = max(6, math.ceil(epochs / 3))
+    choose("training", "patience", patience, "steps are large at first, and the best often comes late")
+    rate = RATES.get(kind, NETWORK_RATE)
+    choose("training", "predictor_learning_rate", rate, "a filter is simple" if kind in RATES else "usual for networks")
+    replicas = 4 if kind in ("filter", "convolution") else 2
+    choose("training", "replicas", replicas, "several starts, because some end badly; the worse half stops early")
+    pays = not on_gpu and epochs * steps >= COMPILE_FROM and kind in ("filter", "recurrent", "convolution")
+    choose("training", "compile", pays, "pays for this many steps" if pays else "would take longer than it saves")
+    sections = {name: getattr(config, name).model_copy(update=values) for name, values in chosen.items()}
+    return config.model_copy(update=sections), reasons
+
+
+def _said(value: Any) -> str:
+    return {True: "yes", False: "no"}.get(value, str(value)) if isinstance(value, bool) else str(value)

@@ -1,0 +1,168 @@
+"""``tacit fit``: read, choose, train, score beside simple references, write a run directory with its report."""
+
+import math
+from dataclasses import dataclass
+from pathlib import Path
+
+import torch
+
+from tacit.config import FitConfig
+from tacit.data import Pairs, Split
+from tacit.data.ridge import ridge_regression
+from tacit.evaluation import forecast_scores, gaussian_scores, persistence, predictive_metrics, residual_sigmas
+from tacit.interrupts import deferred_interrupts
+from tacit.own_data.building import build_model
+from tacit.own_data.choices import settle
+from tacit.own_data.preparation import Preparation, SeriesPreparation
+from tacit.own_data.problem import Problem
+from tacit.randomness import generator_for
+from tacit.records import Record, Run, describe_device, new_directory, read_run, versions, write_run
+from tacit.report import draw_run
+from tacit.training import CosineDecay, FitResult, FitSettings, Listener, fit
+
+MOST_RIDGE_FEATURES = 3000  # of one regression: its time grows with the cube
+CAVEAT = (
+    "A probability between 0 and 1 says that a relation is used at some times and not at others, or that the model "
+    "uses chance to imitate noise: on real data it is not by itself evidence of a random graph."
+)
+
+
+@dataclass(frozen=True)
+class FitJob:
+    """What the job made."""
+
+    run: Run
+    directory: Path
+    report: Path
+    complete: bool
+
+
+def run_fit(
+    source: str,
+    config: FitConfig,
+    directory: Path,
+    *,
+    seed: int = 0,
+    device: torch.device,
+    command: str = "tacit fit",
+    listener: Listener | None = None,
+) -> FitJob:
+    """Learn the graph behind ``source`` and write a run directory; nothing is written when the input is refused."""
+    listener = listener or Listener()
+    listener.stage(f"{Path(source).name}: reading")
+    problem = Problem.read(source, config)
+    config, choices = settle(config, problem, on_gpu=device.type == "cuda")
+    model = build_model(config, problem, seed)
+    with new_directory(directory):
+        split = problem.split.to(device)
+        listener.stage(f"{Path(source).name}: {'compiling' if config.training.compile else 'starting'}")
+        training = config.training
+        result = fit(
+            model,
+            split.train,
+            split.validation,
+            fit_settings(config),
+            seeds=[seed * 1000 + replica for replica in range(training.replicas or 1)],
+            compile=bool(training.compile),
+            on_progress=listener.step,
+        )
+        with deferred_interrupts():
+            listener.stage(f"{Path(source).name}: scoring on the test part")
+            record = _record(source, config, problem, split, seed, command, result, choices)
+            # write_run moves a whole directory into place: the empty one made above gives way
+            directory.rmdir()
+            write_run(directory, record, result)
+            listener.stage("drawing the report")
+            run = read_run(directory)
+            report = draw_run(directory, run)
+    return FitJob(run, directory, report, complete=not result.interrupted)
+
+
+def fit_settings(config: FitConfig) -> FitSettings:
+    """Return the settings of the training; the worse half of the replicas stops after the first epochs."""
+    training = config.training
+    epochs, rate = training.epochs or 1, training.predictor_learning_rate or training.learning_rate
+    halvings = {max(1, round(part * epochs)) for part in (0.1, 0.2)} if (training.replicas or 1) > 1 else set()
+    return FitSettings(
+        epochs=epochs,
+        batch_size=training.batch_size or 1,
+        schedule=CosineDecay(training.learning_rate),
+        predictor_rate=rate / training.learning_rate,
+        halve_after=tuple(sorted(epoch for epoch in halvings if epoch < epochs)),
+        patience=training.patience,
+    )
+
+
+def references(preparation: Preparation, split: Split) -> dict[str, dict[str, float]]:
+    """Return scores of the simplest forecasts on the test part, in units: the last value, and a ridge regression."""
+    window, features, out = preparation.sizes
+    spread, found = preparation.spread, {}
+    parts = {name: _on_cpu(part) for name, part in vars(split).items()}
+    if preparation.is_series:
+        last = {name: persistence(part.inputs, num_features=features, out_channels=out) for name, part in parts.items()}
+        sigmas = residual_sigmas(last["train"], parts["train"])
+        found["the last value"] = _in_units(last["test"], sigmas, parts["test"], spread)
+    if len(preparation.nodes) * window * features <= MOST_RIDGE_FEATURES:
+        ridge = ridge_regression(parts["train"], parts["validation"])
+        found["ridge regression"] = _in_units(ridge.predict(parts["test"].inputs), ridge.sigmas, parts["test"], spread)
+    return found
+
+
+def _in_units(means: torch.Tensor, sigmas: torch.Tensor, pairs: Pairs, spread: torch.Tensor) -> dict[str, float]:
+    scaled = Pairs(pairs.inputs, pairs.targets * spread, pairs.observed)
+    return gaussian_scores(means * spread, sigmas * spread, scaled)
+
+
+def _on_cpu(pairs: Pairs) -> Pairs:
+    return pairs.to("cpu")
+
+
+def _record(
+    source: str,
+    config: FitConfig,
+    problem: Problem,
+    split: Split,
+    seed: int,
+    command: str,
+    result: FitResult,
+    choices: list[str],
+) -> Record:
+    model, device = result.model, split.test.inputs.device
+    spread = problem.preparation.spread
+    scores = forecast_scores(model, split.test, generator=generator_for(seed, "score", device), spread=spread)
+    scaled = predictive_metrics(
+        model, split.test, model.loss, generator=generator_for(seed, "scaled", device), point_graphs=64
+    )
+    metrics = {**scores.numbers(), "energy_score": scaled["energy_score"]}
+    metrics["distribution_loss"] = scaled["distribution_loss"]
+    places = problem.coordinates
+    return Record(
+        title=f"{Path(source).name}, {_ahead(problem.preparation)}",
+        command=command,
+        config=config.model_dump(mode="json"),
+        seed=seed,
+        versions=versions(),
+        device=describe_device(device),
+        timings={
+            "train_seconds": result.train_seconds,
+            "compile_seconds": result.compile_seconds,
+            "steps": result.steps,
+        },
+        metrics={name: value for name, value in metrics.items() if math.isfinite(value)},
+        replicas=[vars(replica) for replica in result.replicas],
+        best_replica=result.best,
+        node_names=list(problem.nodes),
+        warnings=[*problem.notes, *result.warnings, CAVEAT],
+        choices=choices,
+        references=references(problem.preparation, split),
+        preparation=problem.preparation.to_dict(),
+        coordinates=None if places is None else places.tolist(),
+    )
+
+
+def _ahead(preparation: Preparation) -> str:
+    names = ", ".join(preparation.target_names)
+    if not isinstance(preparation, SeriesPreparation):
+        return names
+    steps = preparation.windows.horizon
+    return f"{names}, {steps} step{'s' if steps > 1 else ''} ahead"

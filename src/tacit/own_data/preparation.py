@@ -1,0 +1,164 @@
+"""From a file to pairs, the same way for training and for new data: what a run must remember of its data."""
+
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from tacit.config import DataConfig
+from tacit.data import Pairs, Scaling, Series, Windows, load_beijing_air, read_named_pairs, read_series
+from tacit.data.units import ChannelUnits
+from tacit.errors import InputError, require
+
+SHIPPED = {"beijing-air": load_beijing_air}
+
+
+@dataclass(frozen=True)
+class NewPairs:
+    """Pairs made from new data, and when their targets are (None where there are no times)."""
+
+    pairs: Pairs
+    times: np.ndarray | None
+
+
+@dataclass(frozen=True, eq=False)
+class SeriesPreparation:
+    """Windows over a series, in the units of its training part."""
+
+    windows: Windows
+    scaling: Scaling
+
+    is_series = True
+
+    @property
+    def nodes(self) -> tuple[str, ...]:
+        """Names of the nodes."""
+        return self.scaling.nodes
+
+    @property
+    def sizes(self) -> tuple[int, int, int]:
+        """Window, features of a step and predicted variables."""
+        return self.windows.window, self.scaling.num_features, self.scaling.out_channels
+
+    @property
+    def target_names(self) -> tuple[str, ...]:
+        """Names of the predicted variables."""
+        return self.scaling.variables[: self.scaling.out_channels]
+
+    @property
+    def spread(self) -> Tensor:
+        """Size of a scaled unit, per node and predicted variable."""
+        return torch.from_numpy(self.scaling.deviation[:, : self.scaling.out_channels]).float()
+
+    def to_units(self, values: Tensor) -> Tensor:
+        """Return scaled predictions in the units of the data."""
+        return self.scaling.to_units(values)
+
+    def apply(self, source: str, config: DataConfig) -> NewPairs:
+        """Return a pair for every window of new data."""
+        series = read_source(source, config, piece=True)
+        if not isinstance(series, Series):
+            raise InputError(f"{source}: this run learned from a series; pass a table with the same nodes")
+        return NewPairs(self.windows.apply(series, self.scaling), self.windows.target_times(series))
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return plain values."""
+        return {"kind": "series", "windows": asdict(self.windows), "scaling": self.scaling.to_dict()}
+
+
+@dataclass(frozen=True, eq=False)
+class PairsPreparation:
+    """Pairs as they are, each channel in the units of its training part."""
+
+    nodes: tuple[str, ...]
+    input_units: ChannelUnits
+    target_units: ChannelUnits
+
+    is_series = False
+
+    @property
+    def sizes(self) -> tuple[int, int, int]:
+        """A window of one step, input channels and target channels."""
+        return 1, len(self.input_units.mean), len(self.target_units.mean)
+
+    @property
+    def target_names(self) -> tuple[str, ...]:
+        """Names of the target channels."""
+        channels = len(self.target_units.mean)
+        return ("y",) if channels == 1 else tuple(f"y{channel}" for channel in range(channels))
+
+    @property
+    def spread(self) -> Tensor:
+        """Size of a scaled unit, per node and channel."""
+        return torch.tensor(self.target_units.deviation).expand(len(self.nodes), -1).contiguous()
+
+    def to_units(self, values: Tensor) -> Tensor:
+        """Return scaled predictions in the units of the data."""
+        return self.target_units.restored(values)
+
+    def scaled(self, pairs: Pairs) -> Pairs:
+        """Return pairs in the units of training."""
+        targets = self.target_units.scaled(pairs.targets)
+        if pairs.observed is not None:  # where nothing was observed any number does
+            targets = torch.where(pairs.observed > 0, targets, 0.0)
+        return Pairs(self.input_units.scaled(pairs.inputs).float(), targets.float(), _as_float(pairs.observed))
+
+    def apply(self, source: str, config: DataConfig) -> NewPairs:
+        """Return the pairs of a file."""
+        named = read_source(source, config, piece=True)
+        if isinstance(named, Series):
+            raise InputError(f"{source}: this run learned from pairs; pass an .npz file with x and y")
+        pairs, window_features = named.pairs, self.sizes[1]
+        require(
+            named.nodes == self.nodes and pairs.inputs.shape[2] == window_features,
+            f"{source} needs the {len(self.nodes)} nodes and {window_features} channels of x that the run was trained "
+            f"on, got {len(named.nodes)} and {pairs.inputs.shape[2]}; pass data of the same kind",
+        )
+        return NewPairs(self.scaled(pairs), None)
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return plain values."""
+        units = {"input_units": vars(self.input_units), "target_units": vars(self.target_units)}
+        return {"kind": "pairs", "nodes": list(self.nodes), **units}
+
+
+Preparation = SeriesPreparation | PairsPreparation
+
+
+def stored_preparation(stored: Mapping[str, Any]) -> Preparation:
+    """Return what :meth:`to_dict` gave."""
+    if stored["kind"] == "series":
+        windows = {**stored["windows"], "fractions": tuple(stored["windows"]["fractions"])}
+        return SeriesPreparation(Windows(**windows), Scaling.from_dict(stored["scaling"]))
+    units = (ChannelUnits.from_dict(stored[name]) for name in ("input_units", "target_units"))
+    return PairsPreparation(tuple(stored["nodes"]), *units)
+
+
+def read_source(source: str, config: DataConfig, *, piece: bool = False) -> Any:
+    """Return the series of a table or of a data set that ships with the package, or the named pairs of an .npz file."""
+    if source in SHIPPED and not Path(source).exists():
+        return SHIPPED[source]()
+    if Path(source).suffix == ".npz":
+        return read_named_pairs(source)
+    if Path(source).suffix == "" and not Path(source).exists():
+        raise InputError(
+            f"DATA needs a file (.csv, .parquet, .npz) or {', '.join(SHIPPED)}, got '{source}'; check the path"
+        )
+    return read_series(
+        source,
+        layout=config.layout,
+        time=config.time,
+        node=config.node,
+        value=config.value,
+        covariates=config.covariates,
+        sep=config.separator,
+        piece=piece,
+    )
+
+
+def _as_float(observed: Tensor | None) -> Tensor | None:
+    return None if observed is None else observed.float()

@@ -1,0 +1,77 @@
+"""What is to be learned: pairs in three parts, what is known of the edges, and how to go back to units."""
+
+from dataclasses import dataclass, replace
+
+import numpy as np
+import torch
+
+from tacit.config import DataConfig, FitConfig, GraphConfig
+from tacit.data import Pairs, Series, Split, Windows, read_coordinates
+from tacit.data.units import ChannelUnits
+from tacit.errors import InputError, require
+from tacit.graph import EdgeRules, nearest_candidates, read_edge_rules
+from tacit.own_data.preparation import PairsPreparation, Preparation, SeriesPreparation, read_source
+
+
+@dataclass(frozen=True, eq=False)
+class Problem:
+    """Everything that was read; ``notes`` says what the readers changed."""
+
+    split: Split
+    preparation: Preparation
+    rules: EdgeRules
+    coordinates: np.ndarray | None
+    notes: tuple[str, ...]
+
+    @property
+    def nodes(self) -> tuple[str, ...]:
+        """Names of the nodes."""
+        return self.preparation.nodes
+
+    @classmethod
+    def read(cls, source: str, config: FitConfig) -> "Problem":
+        """Read the data and the files that the config names."""
+        read = read_source(source, config.data)
+        if isinstance(read, Series):
+            windows = Windows(
+                config.data.window,
+                config.data.horizon,
+                (config.data.train_fraction, config.data.validation_fraction),
+            )
+            made = windows.prepare(read, targets=config.data.targets)
+            preparation: Preparation = SeriesPreparation(windows, made.scaling)
+            split, coordinates, notes = made.split, read.coordinates, read.notes
+        else:
+            preparation, split = _pairs(read.pairs, read.nodes, config.data)
+            coordinates, notes = None, ()
+        if config.graph.coordinates is not None:
+            coordinates = read_coordinates(config.graph.coordinates, preparation.nodes)
+        return cls(split, preparation, _rules(preparation.nodes, config.graph, coordinates), coordinates, notes)
+
+
+def _pairs(pairs: Pairs, nodes: tuple[str, ...], config: DataConfig) -> tuple[PairsPreparation, Split]:
+    """Return pairs in parts, in their order, scaled by the first."""
+    changed = [key for key in ("targets", "covariates") if getattr(config, key)]
+    require(not changed, f"{' and '.join(changed)} in [data] is for tables; an .npz file has x and y")
+    parts = pairs.split((config.train_fraction, config.validation_fraction))
+    input_units = ChannelUnits.of(parts.train.inputs)
+    preparation = PairsPreparation(nodes, input_units, ChannelUnits.of(parts.train.targets, parts.train.observed))
+    scaled = (preparation.scaled(part) for part in (parts.train, parts.validation, parts.test))
+    return preparation, Split(*scaled)
+
+
+def _rules(nodes: tuple[str, ...], config: GraphConfig, coordinates: np.ndarray | None) -> EdgeRules:
+    """Return what is known of the edges, from the config and the files it names."""
+    rules = EdgeRules(nodes, symmetric=config.symmetric, self_loops=config.self_loops)
+    if config.edges is not None:
+        rules = read_edge_rules(config.edges, nodes, symmetric=config.symmetric, self_loops=config.self_loops)
+    if config.nearest is None:
+        return rules
+    if coordinates is None:
+        raise InputError("nearest in [graph] needs coordinates, and the data has none; name a file with coordinates")
+    require(
+        rules.candidates is None,
+        "nearest in [graph] and the candidates of the edge file both say which edges can be; keep one of them",
+    )
+    near = nearest_candidates(torch.from_numpy(coordinates), config.nearest, metric=config.metric)
+    return replace(rules, candidates=near | near.mT if config.symmetric else near)

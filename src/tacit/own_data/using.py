@@ -1,0 +1,104 @@
+"""``tacit predict`` and ``tacit evaluate``: a finished run on new data."""
+
+import json
+import os
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import torch
+
+from tacit.errors import InputError, require
+from tacit.evaluation import forecast_scores, predict
+from tacit.own_data.preparation import NewPairs
+from tacit.own_data.stored import StoredRun
+from tacit.randomness import generator_for
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+LEVELS = (0.025, 0.1, 0.5, 0.9, 0.975)
+CHUNK = 64
+
+
+def predict_run(stored: StoredRun, source: str, *, seed: int = 0, num_samples: int = 0) -> "pd.DataFrame":
+    """Return one row per time, node and variable: mean, median, quantiles and, if asked for, samples.
+
+    Every window of ``source`` is predicted, those whose target is not known yet included.
+    """
+    import pandas as pd
+
+    new, preparation = stored.preparation.apply(source, stored.config.data), stored.preparation
+    device = next(stored.model.parameters()).device
+    generator, parts = generator_for(seed, "predict", device), []
+    for start in range(0, len(new.pairs), CHUNK):
+        inputs = new.pairs.inputs[start : start + CHUNK].to(device)
+        found = predict(stored.model, inputs, generator=generator, levels=LEVELS, num_samples=num_samples)
+        values = [found.mean, *found.quantiles]
+        if found.samples is not None:
+            values += list(found.samples.unbind(1))
+        parts.append(torch.stack([preparation.to_units(value).cpu() for value in values], -1))
+    numbers = torch.cat(parts)  # (pair, node, channel, column)
+    pairs, nodes, channels, _ = numbers.shape
+    names = ["mean", *(f"q{100 * level:g}" for level in LEVELS), *(f"sample_{s}" for s in range(num_samples))]
+    table: dict[str, Any] = {
+        "time": np.repeat(_times(new), nodes * channels),
+        "node": np.tile(np.repeat(preparation.nodes, channels), pairs),
+        "variable": np.tile(preparation.target_names, pairs * nodes),
+    }
+    flat = numbers.reshape(-1, len(names)).numpy()
+    table |= {name: flat[:, column] for column, name in enumerate(names)}
+    return pd.DataFrame(table).rename(columns={"q50": "median"})
+
+
+def evaluate_run(stored: StoredRun, source: str | None, *, seed: int = 0) -> dict[str, Any]:
+    """Return the scores of the run on its own test part, or on new data."""
+    if source is None:
+        record = stored.run.record
+        return {"data": "the test part", "metrics": record.metrics, "references": record.references}
+    new, device = stored.preparation.apply(source, stored.config.data), next(stored.model.parameters()).device
+    pairs = new.pairs
+    known = pairs if pairs.observed is None else pairs[pairs.observed.flatten(1).any(1)]
+    require(len(known) > 0, f"{source} has no target that is known, so there is nothing to score; pass more rows")
+    spread = stored.preparation.spread
+    scores = forecast_scores(
+        stored.model, known.to(device), generator=generator_for(seed, "score", device), spread=spread
+    )
+    by_node = {
+        name: dict(zip(stored.preparation.nodes, values, strict=True)) for name, values in scores.by_node.items()
+    }
+    return {"data": source, "pairs": len(known), "metrics": scores.numbers(), "by_node": by_node}
+
+
+def write_table(frame: "pd.DataFrame", path: Path) -> None:
+    """Write a table as CSV or parquet, by the name of the file; aside first, so that it is whole or not there."""
+    kinds = {".csv": "csv", ".parquet": "parquet"}
+    require(path.suffix in kinds, f"out needs a .csv or .parquet file, got {path}; choose another --out")
+    require(not path.exists(), f"out needs a new file, got {path}, which exists; choose another --out")
+    partial = path.with_name(f".{path.name}.partial-{os.getpid()}")
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        if path.suffix == ".csv":
+            frame.to_csv(partial, index=False, float_format="%.6g")
+        else:
+            frame.to_parquet(partial, index=False)
+        partial.replace(path)
+    except OSError as error:
+        raise InputError(f"out needs a file that can be written, got {path} ({error.strerror})") from None
+    finally:
+        partial.unlink(missing_ok=True)
+
+
+def as_json(values: dict[str, Any]) -> str:
+    """Return scores as JSON; what is not a number is null."""
+    return json.dumps(_finite(values), indent=2)
+
+
+def _finite(value: Any) -> Any:
+    if isinstance(value, dict):
+        return {key: _finite(entry) for key, entry in value.items()}
+    return None if isinstance(value, float) and not np.isfinite(value) else value
+
+
+def _times(new: NewPairs) -> np.ndarray:
+    return np.arange(len(new.pairs)) if new.times is None else new.times

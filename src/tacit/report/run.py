@@ -1,0 +1,15 @@
+"""Figures and page of one run directory, from its records alone."""
+
+from pathlib import Path
+
+from tacit.records import Run, read_run
+from tacit.report.figures import draw_figures
+from tacit.report.page import write_page
+
+
+def draw_run(directory: Path, run: Run | None = None) -> Path:
+    """Draw the figures and the page of one run directory."""
+    run = run or read_run(directory)
+    draw_figures(run, directory / "figures")
+    write_page([run], directory / "report.html", run.record.title)
+    return directory / "report.html"
