@@ -17,12 +17,14 @@ from torch import nn
 
 from tacit import LatentGraphRegressor
 from tacit.errors import InputError
-from tacit.losses import EnergyScore
-from tacit.sklearn.building import HALVE_AT, STEPS, build_config
+from tacit.losses import EnergyScore, NoisyEnergyScore
+from tacit.sklearn import problem
+from tacit.sklearn.building import build_config
 from tacit.sklearn.scaling import Units
 from tacit.sklearn.score import r_squared
+from tacit.training import fit
 
-TINY = {"replicas": 1, "epochs": 1, "batch_size": 16, "num_graphs": 4, "point_graphs": 8}
+TINY = {"noise": "none", "replicas": 1, "epochs": 1, "batch_size": 16, "num_graphs": 4, "point_graphs": 8}
 TRUTH = np.array([[0.0, 0.8, 0.0], [0.0, 0.0, 0.3], [1.0, 0.0, 0.0]])
 
 
@@ -57,8 +59,8 @@ def fitted(pairs):
 
 @pytest.fixture(scope="module")
 def learned():
-    model = LatentGraphRegressor(replicas=1, epochs=25, batch_size=64, learning_rate=0.2, hidden=(), compile=False)
-    return model.fit(*random_pairs(600))
+    options = {"replicas": 1, "epochs": 25, "batch_size": 64, "learning_rate": 0.2, "hidden": (), "noise": "none"}
+    return LatentGraphRegressor(**options).fit(*random_pairs(600))
 
 
 def test_it_learns_the_probabilities_and_predicts_the_mean(learned):
@@ -134,6 +136,8 @@ def test_score_of_constant_columns_and_of_too_few_targets():
     assert r_squared(constant, constant + 1) == r2_score(constant[:, 0], constant[:, 0] + 1) == 0
     with pytest.warns(UserWarning, match="R\\^2 needs a column with at least two targets"):
         assert np.isnan(r_squared(constant[:1], constant[:1]))
+    alone = np.concatenate([constant, np.where([[[True]], [[False]], [[False]], [[False]]], constant, np.nan)], 1)
+    assert r_squared(alone, np.stack([constant[:, 0], constant[:, 0] + 1], 1)) == 1  # one target says nothing
 
 
 def test_units_leave_out_what_is_missing_and_keep_constants():
@@ -164,54 +168,6 @@ def test_missing_targets_are_not_looked_at(pairs):
     gaps[:, 1] = np.nan
     with pytest.warns(UserWarning, match="y has no value for node '1' among the training pairs"):
         LatentGraphRegressor(**TINY).fit(x, gaps)
-
-
-def test_tables_bring_names(pairs):
-    x, y = (pd.DataFrame(part, columns=["a", "b", "c"]) for part in pairs)
-    model = LatentGraphRegressor(**TINY).fit(x, y)
-    assert model.nodes_ == model.feature_names_in_.tolist() == ["a", "b", "c"]
-    assert model.n_features_in_ == 3
-    np.testing.assert_array_equal(model.predict(x), clone(model).fit(*pairs).predict(pairs[0]))
-    edges = model.edges_
-    assert edges.columns.tolist() == ["source", "target", "probability"]
-    for edge in edges.itertuples():  # target row, source column
-        place = "abc".index(edge.target), "abc".index(edge.source)
-        assert edge.probability == model.edge_probs_[place]
-    assert model.to_networkx().edges["a", "b"]["probability"] == pytest.approx(model.edge_probs_[1, 0])
-    with pytest.raises(ValueError, match="Feature names must be in the same order"):
-        model.predict(x[["b", "a", "c"]])
-    with pytest.raises(InputError, match="y needs the nodes of X in their order, got 'b' where X has 'a'"):
-        clone(model).fit(x, y[["b", "a", "c"]])
-    assert LatentGraphRegressor(**TINY).fit(pairs[0], y).nodes_ == ["a", "b", "c"]
-
-
-def test_a_table_with_channels_is_the_array_with_channels(pairs):
-    rng = np.random.default_rng(0)
-    x = rng.normal(size=(60, 3, 2))
-    columns = pd.MultiIndex.from_product([["a", "b", "c"], ["pm25", "wind"]])
-    table = pd.DataFrame(x.reshape(60, 6), columns=columns)
-    model = LatentGraphRegressor(**TINY).fit(table, pairs[1])
-    assert (model.nodes_, model.channels_) == (["a", "b", "c"], ["pm25", "wind"])
-    assert model.feature_names_in_.tolist() == ["a", "b", "c"]
-    array = LatentGraphRegressor(**TINY).fit(x, pairs[1])
-    np.testing.assert_array_equal(model.predict(table), array.predict(x))
-    shuffled = table[[("a", "wind"), ("b", "wind"), ("c", "wind"), ("a", "pm25"), ("b", "pm25"), ("c", "pm25")]]
-    with pytest.raises(InputError, match="X needs the channels of the fit in their order"):
-        model.predict(shuffled)
-    with pytest.raises(InputError, match="same channels for all nodes, but 'b' has no column 'wind'"):
-        model.predict(table.drop(columns=[("b", "wind")]))
-
-
-def test_tensors_and_targets_with_channels(pairs):
-    x, y = (torch.tensor(part) for part in pairs)
-    model = LatentGraphRegressor(**TINY).fit(x, y)
-    np.testing.assert_array_equal(model.predict(pairs[0]), clone(model).fit(*pairs).predict(x))
-    with_channel = clone(model).fit(x[..., None], y[..., None])
-    assert with_channel.predict(x).shape == (60, 3, 1)
-    assert with_channel.sample(x, 5).shape == (60, 5, 3, 1)
-    two = clone(model).fit(x, np.stack([pairs[1], -pairs[1]], -1))
-    assert two.predict(x).shape == (60, 3, 2)
-    assert isinstance(two.score(x, np.stack([pairs[1], -pairs[1]], -1)), float)
 
 
 def test_what_is_known_of_the_edges_is_kept_exactly(pairs):
@@ -267,20 +223,71 @@ def test_numbers_of_numpy_are_numbers(fitted, pairs, unchecked):
 def test_samples_hold_the_noise_and_the_mean_does_not(pairs):
     x, _ = pairs
     y = np.random.default_rng(0).normal(size=(60, 3))
-    model = LatentGraphRegressor(**{**TINY, "epochs": 10}, noise="node", candidates=[]).fit(x, y)
+    model = LatentGraphRegressor(**{**TINY, "epochs": 10, "noise": "node"}, candidates=[]).fit(x, y)
     samples = model.sample(x, 400)
     sigma = model.predictor_.log_sigma.exp().detach().numpy()[:, 0] * y[_train_rows(60)].std()
     np.testing.assert_allclose(samples.std(1).mean(0), sigma, rtol=0.05)
     assert np.abs(np.corrcoef(samples[0, :, 0], samples[1, :, 0])[0, 1]) < 0.2  # each pair has noise of its own
+    means = model.predictor_(
+        torch.tensor(model._fitted.input_units.scaled(x[..., None])).float(), torch.zeros(1, 1, 3, 3)
+    )
+    np.testing.assert_allclose(
+        model.predict(x), model._fitted.in_units_of_targets(means[:, 0, :, :1].detach()), rtol=1e-5
+    )
     parts = np.concatenate([model.predict(x[:7]), model.predict(x[7:])])
     np.testing.assert_allclose(parts, model.predict(x), atol=1e-6)
+
+
+@pytest.mark.parametrize(
+    ("options", "noise"),
+    [
+        ({}, True),
+        ({"predictor": "filter", "loss": EnergyScore()}, True),
+        ({"loss": "point_mse"}, False),
+        ({"predictor": "hops"}, False),
+    ],
+)
+def test_noise_is_learned_where_it_can_be(pairs, options, noise):
+    model = LatentGraphRegressor(**{**TINY, "noise": "auto", **options}).fit(*pairs)
+    assert hasattr(model.predictor_, "log_sigma") == noise
+    integrated = isinstance(model._problem(*pairs, reset=False).build().loss, NoisyEnergyScore)
+    assert integrated == noise
+
+
+def test_noise_that_is_not_modelled_bends_the_probabilities():
+    x, y = random_pairs(600)
+    y = y + 2 * np.random.default_rng(1).normal(size=y.shape)
+    options = {"replicas": 1, "epochs": 25, "batch_size": 64, "learning_rate": 0.2, "hidden": ()}
+    errors = {
+        noise: np.abs(LatentGraphRegressor(**options, noise=noise).fit(x, y).edge_probs_ - TRUTH).max()
+        for noise in ("none", "auto")
+    }
+    assert errors["auto"] < 0.15
+    assert errors["none"] > 2 * errors["auto"]
+
+
+def test_resamples_are_drawn_with_replacement_and_start_at_the_fitted_model(fitted, pairs, monkeypatch):
+    seen = []
+
+    def watch(model, train, validation, settings, **options):
+        seen.append((train.inputs, model.graph.edge_probs.detach().numpy(), options["start_at_model"]))
+        return fit(model, train, validation, settings, **options)
+
+    monkeypatch.setattr(problem, "fit", watch)
+    copy.deepcopy(fitted).estimate_std_errors(*pairs, num_resamples=2)
+    (first, probs, at_model), (second, _, _) = seen
+    assert len(first) == len(second) == 54
+    assert 20 < len(first.unique(dim=0)) < 50  # of 54 drawn out of 54, 34 are expected to differ
+    assert not torch.equal(first, second)
+    assert at_model
+    np.testing.assert_array_equal(probs, fitted.edge_probs_)
 
 
 def test_epochs_follow_from_the_number_of_pairs():
     model, training = {}, {"epochs": None, "batch_size": 128, "compile": "auto"}
     few, many = (build_config(model, training, pairs).training for pairs in (1280, 1_280_000))
-    assert (few.epochs, many.epochs) == (STEPS // 10, 10)
-    assert few.halve_after == tuple(round(part * few.epochs) for part in HALVE_AT)
+    assert (few.epochs, many.epochs) == (200, 10)
+    assert (few.halve_after, many.halve_after) == ((20, 40, 60), (1, 2, 3))
     assert few.compile
     assert not build_config(model, {**training, "epochs": 10}, 1280).training.compile
 
@@ -296,7 +303,8 @@ def test_standard_errors(pairs):
     assert (np.diag(errors) == 0).all()
     assert (errors[~np.eye(3, dtype=bool)] > 0).all()
     np.testing.assert_array_equal(model.edge_probs_, probs)
-    assert model.edges_.columns.tolist()[-1] == "std_error"
+    for edge in model.edges_.itertuples():
+        assert edge.std_error == errors[int(edge.target), int(edge.source)]
     np.testing.assert_array_equal(pickle.loads(pickle.dumps(model)).edge_std_errors_, errors)
     assert not hasattr(model.fit(*pairs), "edge_std_errors_")
 
@@ -322,54 +330,6 @@ def test_the_graphs_of_other_libraries(fitted):
     source, target = graph.edge_index
     np.testing.assert_array_equal(graph.edge_prob.numpy(), fitted.edge_probs_[target, source])
     assert fitted.to_networkx(threshold=1.0).number_of_edges() == 0
-
-
-BAD_PARAMETERS = {
-    "predictor": ("convolutions", "predictor needs one of convolution, filter, hops, .*did you mean 'convolution'?"),
-    "noise": ("Node", "noise needs one of none, node, input, got 'Node'; did you mean 'node'?"),
-    "loss": ("enrgy", "loss in \\[model\\] is not usable"),
-    "epochs": (0, "epochs needs to be a whole number of at least 1, got 0"),
-    "batch_size": (2.5, "batch_size needs to be a whole number of at least 1, got 2.5"),
-    "replicas": (0, "replicas in \\[training\\] is not usable"),
-    "validation_fraction": (1.0, "validation_fraction needs to be between 0 and 1, got 1.0"),
-    "scale": ("yes", "scale needs 'auto', True or False, got 'yes'"),
-    "seed": (-1, "seed needs to be a whole number of at least 0, got -1"),
-    "device": ("gpu", "device needs one of auto, cpu, cuda, cuda:N, got 'gpu'"),
-    "hidden": ((0,), "each of hidden needs to be a whole number of at least 1, got 0"),
-    "forbidden": (3, "forbidden needs edges as \\(source, target\\), got 3"),
-}
-
-
-@pytest.mark.parametrize("name", BAD_PARAMETERS)
-def test_bad_parameters_are_refused_at_fit(name, pairs, unchecked):
-    value, message = BAD_PARAMETERS[name]
-    model = LatentGraphRegressor(**{**TINY, name: value})
-    with pytest.raises(InputError, match=message):
-        model.fit(*pairs)
-
-
-def test_bad_data(fitted, pairs):
-    x, y = pairs
-    gap = x.copy()
-    gap[0, 0] = np.nan
-    for bad_x, bad_y, message in (
-        (gap, y, "Input X contains NaN"),
-        (x, y[:, 0], "y needs shape \\(pairs, nodes\\) or \\(pairs, nodes, channels\\), got \\(60,\\)"),
-        (x, y[:, :2], "y needs a value for each of the 3 nodes of X, got 2"),
-        (x, y[:50], "inconsistent numbers of samples"),
-        (x, y * np.nan, "y needs at least one value, got NaN everywhere"),
-        (x[..., None, None], y, "X needs shape \\(pairs, nodes\\) or"),
-    ):
-        with pytest.raises(ValueError, match=message):
-            LatentGraphRegressor(**TINY).fit(bad_x, bad_y)
-    with pytest.raises(ValueError, match="X has 2 features, but LatentGraphRegressor is expecting 3"):
-        fitted.predict(x[:, :2])
-    with pytest.raises(InputError, match="X needs 1 channels per node as in fit, got 2"):
-        fitted.predict(np.stack([x, x], -1))
-    with pytest.raises(TypeError, match="sample_weight"):
-        LatentGraphRegressor().fit(x, y, sample_weight=np.ones(60))
-    for name in ("edge_probs_", "history_", "nodes_"):
-        assert not hasattr(LatentGraphRegressor(), name)
 
 
 def test_verbose_prints_a_line_for_every_epoch(pairs, capsys):

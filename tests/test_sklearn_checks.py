@@ -7,7 +7,15 @@ from sklearn.utils.estimator_checks import check_estimator
 
 from tacit import LatentGraphRegressor
 
-TINY = {"replicas": 1, "epochs": 1, "batch_size": 16, "num_graphs": 4, "point_graphs": 8, "hidden": (2,)}
+TINY = {
+    "noise": "none",
+    "replicas": 1,
+    "epochs": 1,
+    "batch_size": 16,
+    "num_graphs": 4,
+    "point_graphs": 8,
+    "hidden": (2,),
+}
 
 
 class OneTarget(LatentGraphRegressor):

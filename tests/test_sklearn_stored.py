@@ -11,7 +11,7 @@ from torch import nn
 from tacit import LatentGraphRegressor
 from tacit.errors import InputError
 
-TINY = {"replicas": 1, "epochs": 1, "batch_size": 16, "num_graphs": 4, "point_graphs": 8}
+TINY = {"noise": "none", "replicas": 1, "epochs": 1, "batch_size": 16, "num_graphs": 4, "point_graphs": 8}
 
 
 @pytest.fixture(scope="module")

@@ -50,7 +50,7 @@ class PredictorSpec:
         own = isinstance(predictor, nn.Module) or callable(predictor)
         if not own:
             _require_word("predictor", predictor, PREDICTORS, ", a torch.nn.Module or a function that makes one")
-        _require_word("noise", noise, NOISES)
+        _require_word("noise", noise, NOISES, " or auto")
         require_whole("num_hops", plain(num_hops))
         widths = hidden if isinstance(hidden, list | tuple) else [hidden]
         for width in widths:

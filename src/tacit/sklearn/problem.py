@@ -14,7 +14,7 @@ from tacit.config import DemoConfig
 from tacit.data import Pairs
 from tacit.errors import InputError, require
 from tacit.graph import EdgePrior, EdgeRules
-from tacit.losses import integrating_noise
+from tacit.losses import KernelScore, integrating_noise
 from tacit.predictors import noisy_channels
 from tacit.randomness import generator_for
 from tacit.sklearn.building import PredictorSpec, Sizes, build_config, plain, split_rows, torch_device
@@ -61,7 +61,13 @@ class Problem:
     @cached_property
     def spec(self) -> PredictorSpec:
         """The predictor in words."""
-        return PredictorSpec.of(*(self.parameters[name] for name in ("predictor", "hidden", "num_hops", "noise")))
+        predictor, hidden, num_hops, noise, loss = (
+            self.parameters[name] for name in ("predictor", "hidden", "num_hops", "noise", "loss")
+        )
+        if isinstance(noise, str) and noise == "auto":
+            learnable = loss in ("energy", "mmd") if isinstance(loss, str) else isinstance(loss, KernelScore)
+            noise = "node" if learnable and _is_scaled(predictor) else "none"
+        return PredictorSpec.of(predictor, hidden, num_hops, noise)
 
     @cached_property
     def units(self) -> tuple[Units, Units]:
@@ -69,7 +75,7 @@ class Problem:
         scale = self.parameters["scale"]
         require(scale in ("auto", True, False), f"scale needs 'auto', True or False, got {scale!r}; use 'auto'")
         if scale == "auto":
-            scale = self.spec.predictor in ("convolution", "filter")
+            scale = _is_scaled(self.parameters["predictor"])
         if not scale:
             return Units.unchanged(self.sizes.in_channels), Units.unchanged(self.sizes.channels)
         train = self.rows[0].numpy()
@@ -191,6 +197,11 @@ class Problem:
                 "it reads cannot be learned well",
                 stacklevel=2,
             )
+
+
+def _is_scaled(predictor: Any) -> bool:
+    """Say whether a predictor is one of those that work in any units."""
+    return isinstance(predictor, str) and predictor in ("convolution", "filter")
 
 
 def _edges(name: str, edges: Any) -> Any:

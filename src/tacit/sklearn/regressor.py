@@ -37,8 +37,9 @@ class LatentGraphRegressor(RegressorMixin, Learned):  # type: ignore[misc]  # sc
                       "filter": linear, a weight for every edge, for relations of either sign. "hops": the paper's,
                       with ``num_hops`` hops and outputs in (-1, 1). Or a ``torch.nn.Module`` (a copy is trained), or a
                       function of ``num_nodes``, ``in_channels``, ``channels`` that makes one
-    ``noise``         what the graph does not explain: "none", "node" (Gaussian, one deviation per node), "input" (one
-                      that follows the node's input). Without it edge probabilities are bent to explain noise as well
+    ``noise``         what the graph does not explain: "none", "node" (Gaussian, one deviation per node) or "input" (one
+                      that follows the node's input). Without it edge probabilities are bent to explain noise as well.
+                      "auto": "node" for "convolution" and "filter" with the losses "energy" and "mmd", else "none"
     ``loss``          "energy", "mmd", "point_mse" or another name of ``tacit.config.ModelConfig``, or a loss of tacit;
                       with its ``scope`` ("node" or "joint") and ``num_graphs`` per pair
     ``forbidden``, ``required``, ``candidates``  edges (source, target) by name or place, as in ``EdgeRules``; with
@@ -75,7 +76,7 @@ class LatentGraphRegressor(RegressorMixin, Learned):  # type: ignore[misc]  # sc
         predictor: Any = "convolution",
         hidden: Any = (8,),
         num_hops: int = 2,
-        noise: str = "none",
+        noise: str = "auto",
         loss: Any = "energy",
         scope: str = "node",
         num_graphs: int = 16,
