@@ -1,5 +1,6 @@
 """The studies by the name that ``tacit reproduce`` calls them."""
 
+from tacit.experiments.air_quality import AirQuality
 from tacit.experiments.counterexample import Counterexample
 from tacit.experiments.generic_gnn import GenericGNN
 from tacit.experiments.injectivity import Injectivity
@@ -27,5 +28,6 @@ _ALL: tuple[Study, ...] = (
     Misconfigured(),
     Counterexample(),
     Injectivity(),
+    AirQuality(),
 )
 STUDIES: dict[str, Study] = {study.name: study for study in _ALL}

@@ -98,13 +98,20 @@ def references(preparation: Preparation, split: Split) -> dict[str, dict[str, fl
     window, features, out = preparation.sizes
     spread, found = preparation.spread, {}
     parts = {name: _on_cpu(part) for name, part in vars(split).items()}
+    start = {name: torch.zeros_like(part.targets) for name, part in parts.items()}
     if preparation.is_series:
-        last = {name: persistence(part.inputs, num_features=features, out_channels=out) for name, part in parts.items()}
-        sigmas = residual_sigmas(last["train"], parts["train"])
-        found["the last value"] = _in_units(last["test"], sigmas, parts["test"], spread)
+        start = {
+            name: persistence(part.inputs, num_features=features, out_channels=out) for name, part in parts.items()
+        }
+        sigmas = residual_sigmas(start["train"], parts["train"])
+        found["the last value"] = _in_units(start["test"], sigmas, parts["test"], spread)
     if len(preparation.nodes) * window * features <= MOST_RIDGE_FEATURES:
-        ridge = ridge_regression(parts["train"], parts["validation"])
-        found["ridge regression"] = _in_units(ridge.predict(parts["test"].inputs), ridge.sigmas, parts["test"], spread)
+        changes = {  # of a series the regression predicts the change from the last value
+            name: Pairs(part.inputs, part.targets - start[name], part.observed) for name, part in parts.items()
+        }
+        ridge = ridge_regression(changes["train"], changes["validation"])
+        means = ridge.predict(parts["test"].inputs) + start["test"]
+        found["ridge regression"] = _in_units(means, ridge.sigmas, parts["test"], spread)
     return found
 
 
