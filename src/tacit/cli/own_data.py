@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from tacit.own_data.job import FitJob
 
 SHOWN_EDGES = 8
+LEGEND = "in the units of the data; in 80%: the share of values inside their 80% interval"
 SETTING = "A choice as in the file, such as --set training.epochs=20; may be repeated."
 
 
@@ -49,15 +50,15 @@ def fit(
         if data is None:
             raise InputError("DATA needs a file (.csv, .parquet, .npz) or beijing-air; see 'tacit fit --help'")
         choices = FitConfig() if config is None else load_config(config, FitConfig())
-        given = {("data", "window"): window, ("data", "horizon"): horizon, ("graph", "edges"): edges and str(edges)}
-        given[("graph", "symmetric")] = symmetric or None
-        values: dict[str, dict[str, Any]] = {}
-        for (section, key), value in {**_settings(set_ or []), **given}.items():
-            if value is not None:
-                values.setdefault(section, {})[key] = value
+        options = {
+            ("data", "window"): window,
+            ("data", "horizon"): horizon,
+            ("graph", "edges"): None if edges is None else str(edges),
+            ("graph", "symmetric"): symmetric or None,
+        }
         job = run_fit(
             data,
-            override(choices, values),
+            override(choices, _together(_settings(set_ or []), options)),
             out or next_free(Path("runs"), Path(data).stem.split(".")[0] or "fit"),
             seed=seed,
             device=chosen_device(device),
@@ -129,8 +130,17 @@ def evaluate(
     from rich.console import Console
 
     console = Console()
-    console.print(_scores({run.name: found["metrics"], **found.get("references", {})}))
-    console.print(f"on {found['data']}", highlight=False, markup=False)
+    console.print(_scores({"learned graph": found["metrics"], **found.get("references", {})}))
+    console.print(f"\non {found['data']}, {LEGEND}", soft_wrap=True, highlight=False, markup=False)
+
+
+def _together(settings: dict[tuple[str, str], Any], options: dict[tuple[str, str], Any]) -> dict[str, dict[str, Any]]:
+    """Return what --set and the other options gave, by section; an option that was left out says nothing."""
+    sections: dict[str, dict[str, Any]] = {}
+    for (section, key), value in [*settings.items(), *options.items()]:
+        if value is not None:
+            sections.setdefault(section, {})[key] = value
+    return sections
 
 
 def _settings(texts: list[str]) -> dict[tuple[str, str], Any]:
@@ -178,7 +188,7 @@ def _print_fit(job: "FitJob") -> None:
         console.print(f"chosen: {choice}", soft_wrap=True, markup=False, highlight=False)
     console.print()
     console.print(_scores({"learned graph": record.metrics, **record.references}))
-    console.print("\non the last part of the data, in its units; in 80%: share within the 80% interval\n")
+    console.print(f"\non the test part, {LEGEND}\n", soft_wrap=True, highlight=False, markup=False)
     table = Table(box=None, pad_edge=False)
     for column in ("source", "target", "probability"):
         table.add_column(column, justify="right" if column == "probability" else "left")

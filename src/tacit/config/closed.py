@@ -52,9 +52,10 @@ def override(base: C, values: Mapping[str, Any]) -> C:
         first = error.errors()[0]
         section, *rest = (str(part) for part in first["loc"])
         key = rest[0] if rest else ""
+        default = merged_default(base, section, key)
+        remedy = "leave it out" if default is None else f"the default is {default!r}"
         raise InputError(
-            f"{key} in [{section}] is not usable: {first['msg'].lower()}, got {first['input']!r}; "
-            f"the default is {merged_default(base, section, key)!r}"
+            f"{key} in [{section}] is not usable: {first['msg'].lower()}, got {first['input']!r}; {remedy}"
         ) from None
 
 

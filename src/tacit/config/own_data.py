@@ -1,14 +1,36 @@
 """All choices of ``tacit fit``. Where a value is left out (None, or "auto") it is chosen from the shape of the data."""
 
-from typing import Literal
+from typing import Annotated, Any, Literal
 
-from pydantic import Field
+from pydantic import BeforeValidator, Field
 
 from tacit.config.closed import Closed
 from tacit.config.model import ModelConfig
+from tacit.errors import InputError, require
 
 PredictorName = Literal["auto", "filter", "recurrent", "convolution", "gcn", "gin", "gat", "sage"]
 NoiseName = Literal["auto", "none", "node", "input"]
+
+
+def _listed(value: Any) -> Any:
+    """One name is a list of one."""
+    return (value,) if isinstance(value, str) else value
+
+
+Names = Annotated[tuple[str, ...], BeforeValidator(_listed)]
+TABLE_KEYS = ("layout", "time", "node", "value", "separator", "covariates")
+SERIES_KEYS = ("targets", "window", "horizon")
+# What a kind of predictor has no use for, and why.
+UNUSED = {
+    "filter": {"hidden": "it has no hidden layers", "layers": "a node reads its neighbours alone"},
+    "recurrent": {"activation": "its layers have their own", "warm_start": "a regression says nothing about it"},
+    "convolution": {
+        "activation": "its layers have their own",
+        "warm_start": "a regression says nothing about it",
+        "residual": "it has no notion of a last value",
+    },
+    "pyg": {"activation": "its layers have their own", "warm_start": "a regression says nothing about it"},
+}
 
 
 class DataConfig(Closed):
@@ -19,12 +41,29 @@ class DataConfig(Closed):
     node: str | None = Field(None, description="name of the column of node names, in a long table")
     value: str | tuple[str, ...] | None = Field(None, description="name or names of the columns of values, long table")
     separator: str | None = Field(None, description='parts node and variable in wide column names, as in "north:pm25"')
-    covariates: tuple[str, ...] = Field((), description="columns that are known and shared by all nodes")
-    targets: tuple[str, ...] | None = Field(None, description="variables to predict; all of them when left out")
+    covariates: Names = Field((), description="columns that are known and shared by all nodes")
+    targets: Names | None = Field(None, description="variables to predict; all of them when left out")
     window: int = Field(12, ge=1, description="steps of the past that a prediction sees")
     horizon: int = Field(1, ge=1, description="steps from the last one seen to the one predicted")
     train_fraction: float = Field(0.7, gt=0, lt=1, description="first part of the pairs in time, to train on")
     validation_fraction: float = Field(0.1, gt=0, lt=1, description="next part, to choose by; the rest is the test")
+
+    @property
+    def fractions(self) -> tuple[float, float]:
+        """Training and validation part; their sum leaves something for the test."""
+        both = self.train_fraction, self.validation_fraction
+        require(
+            sum(both) < 1,
+            "train_fraction and validation_fraction in [data] need a sum below 1, so that something is left for the "
+            f"test, got {both[0]:g} and {both[1]:g}; lower one",
+        )
+        return both
+
+    def require_unset(self, keys: tuple[str, ...], source: str, reason: str) -> None:
+        """Refuse choices that would be ignored: they are a mistake, not a wish."""
+        for key in keys:
+            if getattr(self, key) != type(self).model_fields[key].default:
+                raise InputError(f"{key} in [data] has no meaning for {source}, {reason}; leave it out")
 
 
 class GraphConfig(Closed):
@@ -47,11 +86,22 @@ class PredictorConfig(Closed):
 
     kind: PredictorName = Field("auto", description="filter, recurrent, convolution, gcn, gin, gat, sage")
     hidden: int = Field(32, ge=1, description="width of hidden layers")
-    layers: int = Field(1, ge=1, description="graph layers: how many edges away a node can read")
+    layers: int = Field(1, ge=1, description="hidden graph layers; each lets a node read one edge further")
     activation: Literal["linear", "tanh"] = Field("linear", description="of the filter")
     residual: bool | None = Field(None, description="predict the change from the last value; yes for series")
     noise: NoiseName = Field("auto", description="none, node (a sigma per node) or input (sigma from the input)")
-    warm_start: bool | None = Field(None, description="begin at a ridge regression; yes for the filter")
+    warm_start: bool | None = Field(None, description="begin at a ridge regression; yes for the linear filter")
+
+    def require_used(self) -> None:
+        """Refuse choices that the kind of predictor would ignore: they are a mistake, not a wish."""
+        for key, reason in UNUSED.get(self.kind, UNUSED["pyg"]).items():
+            value = getattr(self, key)
+            if value not in (False, type(self).model_fields[key].default):
+                raise InputError(f"{key} in [predictor] is not for '{self.kind}': {reason}; leave it out")
+        require(
+            not self.warm_start or self.activation == "linear",
+            "warm_start in [predictor] is for the linear filter: a regression says nothing about tanh; leave it out",
+        )
 
 
 class OwnTrainingConfig(Closed):

@@ -37,10 +37,15 @@ def read_pairs(path: str | Path) -> Pairs:
     return read_named_pairs(path).pairs
 
 
-def read_named_pairs(path: str | Path) -> NamedPairs:
-    """Read pairs as :func:`read_pairs` does, with the names in array ``nodes``, or "0", "1", ... without one."""
+def read_named_pairs(path: str | Path, *, out_channels: int | None = None) -> NamedPairs:
+    """Read pairs as :func:`read_pairs` does, with the names in array ``nodes``, or "0", "1", ... without one.
+
+    With ``out_channels`` the file may lack ``y``, as where it is to be predicted: so many targets are then missing.
+    """
     path = Path(path)
     arrays = load_arrays(path)
+    if out_channels is not None and "x" in arrays:
+        arrays = {"y": np.full((*arrays["x"].shape[:2], out_channels), np.nan), **arrays}
     for name in ("x", "y"):
         require(
             name in arrays, f"{path}: needs an array '{name}', got {', '.join(arrays) or 'none'}; save it as {name}="

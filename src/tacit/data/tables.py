@@ -127,7 +127,7 @@ def _nodes_and_variables(table: Table, columns: list[str], sep: str | None) -> t
         return tuple(columns), ("value",)
     for column in columns:
         if column.count(sep) != 1 or not all(column.split(sep)):
-            raise table.refuse(f"column '{column}' needs the form node{sep}variable; rename it, or give no sep")
+            raise table.refuse(f"column '{column}' needs the form node{sep}variable; rename it, or give no separator")
     parts = [column.split(sep) for column in columns]
     nodes, channels = (tuple(dict.fromkeys(part)) for part in zip(*parts, strict=True))
     for node in nodes:

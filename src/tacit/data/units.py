@@ -19,9 +19,9 @@ TINY = 1e-6  # a deviation below this part of the mean is what rounding leaves o
 class ChannelUnits:
     """Mean and deviation of each channel.
 
-    >>> pairs = Pairs(torch.tensor([[[1.0]], [[3.0]]]), torch.tensor([[[0.0]], [[10.0]]]))
-    >>> units = ChannelUnits.of(pairs.targets)
-    >>> units.mean, units.deviation, units.scaled(pairs.targets).flatten().tolist()
+    >>> values = torch.tensor([[[0.0]], [[10.0]]])
+    >>> units = ChannelUnits.of(values)
+    >>> units.mean, units.deviation, units.scaled(values).flatten().tolist()
     ((5.0,), (5.0,), [-1.0, 1.0])
     """
 

@@ -13,7 +13,7 @@ from jaxtyping import Float
 from torch import Generator, Tensor
 
 from tacit.data import Pairs
-from tacit.evaluation.point import point_prediction
+from tacit.evaluation.point import mean_prediction, point_prediction
 from tacit.losses import EnergyScore, NoisyEnergyScore
 from tacit.shapes import Outputs, PointPrediction, Samples, Targets
 from tacit.training import LatentGraphModel
@@ -65,9 +65,9 @@ def forecast_scores(
         errors = {
             "seen": torch.ones_like(seen),
             "point_mae": (point_prediction(samples, "median") - chunk.targets).abs() * scale,
-            "point_mse": ((point_prediction(samples, "mean") - chunk.targets) * scale).square(),
+            "point_mse": ((mean_prediction(model, outputs) - chunk.targets) * scale).square(),
             "crps": _crps(model, outputs[:, :CRPS_GRAPHS], chunk.targets) * scale,
-            **{f"{level:g}": _held(samples, chunk.targets, level) for level in LEVELS},
+            **_held(model, outputs, chunk.targets),
         }
         for name, values in errors.items():
             total = (values * seen).sum((0, 2)).double()  # per node
@@ -96,6 +96,17 @@ def _crps(model: LatentGraphModel, outputs: Outputs, targets: Targets) -> PointP
     return loss(outputs.flatten(2)[..., None], flat).value.view_as(targets)
 
 
-def _held(samples: Samples, targets: Targets, level: float) -> PointPrediction:
-    low, high = (point_prediction(samples, (1 + sign * level) / 2) for sign in (-1, 1))
-    return ((targets >= low) & (targets <= high)).to(targets.dtype)
+def _held(model: LatentGraphModel, outputs: Outputs, targets: Targets) -> dict[str, PointPrediction]:
+    r"""Return for each level 1 where the central interval holds the target, else 0.
+
+    $y$ is inside the interval of level $l$ if $F(y) \ge (1 - l) / 2$ and $F(y^-) \le (1 + l) / 2$, with $F$ the
+    distribution function over graphs, noise integrated.
+    """
+    if model.noisy:
+        means, sigmas = outputs.chunk(2, -1)
+        up_to = below = torch.special.ndtr((targets[:, None] - means) / sigmas).mean(1)
+    else:
+        below, up_to = ((outputs < targets[:, None]).float().mean(1), (outputs <= targets[:, None]).float().mean(1))
+    return {
+        f"{level:g}": ((up_to >= (1 - level) / 2) & (below <= (1 + level) / 2)).to(targets.dtype) for level in LEVELS
+    }

@@ -2,6 +2,7 @@
 
 import math
 
+import torch
 from torch import nn
 
 from tacit.config import FitConfig, PredictorConfig
@@ -37,10 +38,6 @@ def build_model(config: FitConfig, problem: Problem, seed: int) -> LatentGraphMo
     link = config.model.build_link()
     graph = problem.rules.build(generator=generator_for(seed, "graph"), low=low, high=high, link=link)
     if config.predictor.warm_start:
-        require(
-            config.predictor.kind == "filter" and config.predictor.activation == "linear",
-            "warm_start in [predictor] is for the linear filter: a regression says nothing about others; leave it out",
-        )
         graph.start_around(ridge_start(problem.split.train).float(), START_SPREAD)
         sizes = problem.preparation.sizes
         predictor = build_predictor(config.predictor, len(problem.nodes), sizes, warm=(problem.split.train, graph))
@@ -81,6 +78,7 @@ def build_predictor(
     warm: tuple[Pairs, BernoulliGraph] | None = None,
 ) -> nn.Module:
     """Return the predictor, with its noise; ``warm`` are the pairs and the graph that a filter begins with."""
+    config.require_used()
     window, features, out = sizes
     in_channels, residual = window * features, bool(config.residual)
     inner: nn.Module
@@ -97,7 +95,6 @@ def build_predictor(
         if warm is not None:
             inner = filter_start(warm[0], inner, warm[1].edge_probs.detach(), in_expectation=False, jitter=0.1)
     elif config.kind == "convolution":
-        require(not residual, "residual in [predictor] is not for 'convolution'; set residual = false")
         widths = [in_channels, *[config.hidden] * config.layers, out]
         inner = ConvolutionStack.random(widths, output="linear", generator=generator_for(0, "predictor"))
     else:
@@ -121,7 +118,8 @@ def _pyg_model(config: PredictorConfig, in_channels: int, out: int) -> nn.Module
             f"predictor '{config.kind}' needs torch-geometric, which is not installed; pip install 'tacit[pyg]'"
         ) from None
     name = PYG_MODELS[config.kind]
-    module: nn.Module = getattr(models, name)(in_channels, config.hidden, config.layers + 1, out)
+    with torch.random.fork_rng(devices=[]):  # it draws its first weights at once; a fit replaces them
+        module: nn.Module = getattr(models, name)(in_channels, config.hidden, config.layers + 1, out)
     return module
 
 

@@ -15,6 +15,7 @@ FEWEST_EPOCHS, MOST_EPOCHS = 4, 200
 COMPILE_FROM = 600  # steps; compiling takes as long as some hundred steps
 RATES = {"filter": 0.01}  # of the predictor; networks take the other
 NETWORK_RATE = 0.003
+NOISE_LOSSES = ("energy", "mmd")  # those that can learn how large the noise of the targets is
 
 
 def settle(config: FitConfig, problem: Problem, *, on_gpu: bool) -> tuple[FitConfig, list[str]]:
@@ -39,14 +40,16 @@ def settle(config: FitConfig, problem: Problem, *, on_gpu: bool) -> tuple[FitCon
     else:
         reason = f"{pairs:,} training pairs are enough to learn how the past of a node is best read"
         kind = choose("predictor", "kind", "recurrent", reason)
-    choose("predictor", "residual", series, "the last value is a good start" if series else "no last value to add to")
-    heteroscedastic = series and kind != "filter"
-    choose(
-        "predictor",
-        "noise",
-        "input" if heteroscedastic else "node",
-        "how sure a prediction can be changes with the situation" if heteroscedastic else "one size per node",
-    )
+    changes = series and kind != "convolution"
+    reason = "the last value is a good start" if changes else "no last value to add to"
+    choose("predictor", "residual", changes, reason)
+    if config.model.loss not in NOISE_LOSSES:
+        noise, reason = "none", f"the loss {config.model.loss} cannot learn how large it is"
+    elif series and kind != "filter":
+        noise, reason = "input", "how sure a prediction can be changes with the situation"
+    else:
+        noise, reason = "node", "one size per node"
+    choose("predictor", "noise", noise, reason)
     linear = kind == "filter" and config.predictor.activation == "linear"
     choose("predictor", "warm_start", linear, "a regression has no bad basins" if linear else "for linear filters only")
     batch = choose("training", "batch_size", 128 if pairs >= 5000 else 64 if pairs >= 1000 else 32, "by their number")

@@ -1,6 +1,7 @@
 """From a file to pairs, the same way for training and for new data: what a run must remember of its data."""
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
@@ -10,6 +11,7 @@ import torch
 from torch import Tensor
 
 from tacit.config import DataConfig
+from tacit.config.own_data import TABLE_KEYS
 from tacit.data import Pairs, Scaling, Series, Windows, load_beijing_air, read_named_pairs, read_series
 from tacit.data.units import ChannelUnits
 from tacit.errors import InputError, require
@@ -19,10 +21,10 @@ SHIPPED = {"beijing-air": load_beijing_air}
 
 @dataclass(frozen=True)
 class NewPairs:
-    """Pairs made from new data, and when their targets are (None where there are no times)."""
+    """Pairs made from new data, and when their targets are (numbers of the pairs, where there are no times)."""
 
     pairs: Pairs
-    times: np.ndarray | None
+    times: np.ndarray
 
 
 @dataclass(frozen=True, eq=False)
@@ -33,6 +35,7 @@ class SeriesPreparation:
     scaling: Scaling
 
     is_series = True
+    row_name = "time"
 
     @property
     def nodes(self) -> tuple[str, ...]:
@@ -63,7 +66,8 @@ class SeriesPreparation:
         series = read_source(source, config, piece=True)
         if not isinstance(series, Series):
             raise InputError(f"{source}: this run learned from a series; pass a table with the same nodes")
-        return NewPairs(self.windows.apply(series, self.scaling), self.windows.target_times(series))
+        with about(source):
+            return NewPairs(self.windows.apply(series, self.scaling), self.windows.target_times(series))
 
     def to_dict(self) -> dict[str, Any]:
         """Return plain values."""
@@ -79,6 +83,7 @@ class PairsPreparation:
     target_units: ChannelUnits
 
     is_series = False
+    row_name = "pair"
 
     @property
     def sizes(self) -> tuple[int, int, int]:
@@ -107,18 +112,24 @@ class PairsPreparation:
             targets = torch.where(pairs.observed > 0, targets, 0.0)
         return Pairs(self.input_units.scaled(pairs.inputs).float(), targets.float(), _as_float(pairs.observed))
 
-    def apply(self, source: str, config: DataConfig) -> NewPairs:
-        """Return the pairs of a file."""
-        named = read_source(source, config, piece=True)
-        if isinstance(named, Series):
-            raise InputError(f"{source}: this run learned from pairs; pass an .npz file with x and y")
-        pairs, window_features = named.pairs, self.sizes[1]
+    def apply(self, source: str, _config: DataConfig) -> NewPairs:
+        """Return the pairs of a file; without y, all targets are missing."""
+        _, in_channels, out_channels = self.sizes
+        require(Path(source).suffix == ".npz", f"{source}: this run learned from pairs; pass an .npz file with x")
+        named = read_named_pairs(source, out_channels=out_channels)
+        pairs = named.pairs
         require(
-            named.nodes == self.nodes and pairs.inputs.shape[2] == window_features,
-            f"{source} needs the {len(self.nodes)} nodes and {window_features} channels of x that the run was trained "
-            f"on, got {len(named.nodes)} and {pairs.inputs.shape[2]}; pass data of the same kind",
+            named.nodes == self.nodes,
+            f"{source}: needs the nodes that the run was trained on, {_few(self.nodes)}, got {_few(named.nodes)}; "
+            "pass data of the same kind",
         )
-        return NewPairs(self.scaled(pairs), None)
+        for name, values, need in (("x", pairs.inputs, in_channels), ("y", pairs.targets, out_channels)):
+            require(
+                values.shape[2] == need,
+                f"{source}: array '{name}' needs {need} channels as in training, got {values.shape[2]}; "
+                "pass data of the same kind",
+            )
+        return NewPairs(self.scaled(pairs), np.arange(len(pairs)))
 
     def to_dict(self) -> dict[str, Any]:
         """Return plain values."""
@@ -138,9 +149,26 @@ def stored_preparation(stored: Mapping[str, Any]) -> Preparation:
     return PairsPreparation(tuple(stored["nodes"]), *units)
 
 
+@contextmanager
+def about(source: str) -> Iterator[None]:
+    """Begin the messages of errors with the file that they are about.
+
+    >>> with about("levels.csv"):
+    ...     raise InputError("needs more rows")
+    Traceback (most recent call last):
+    ...
+    tacit.errors.InputError: levels.csv: needs more rows
+    """
+    try:
+        yield
+    except InputError as error:
+        raise InputError(f"{source}: {error}") from None
+
+
 def read_source(source: str, config: DataConfig, *, piece: bool = False) -> Any:
     """Return the series of a table or of a data set that ships with the package, or the named pairs of an .npz file."""
     if source in SHIPPED and not Path(source).exists():
+        config.require_unset(TABLE_KEYS, source, "which is no table")
         return SHIPPED[source]()
     if Path(source).suffix == ".npz":
         return read_named_pairs(source)
@@ -158,6 +186,10 @@ def read_source(source: str, config: DataConfig, *, piece: bool = False) -> Any:
         sep=config.separator,
         piece=piece,
     )
+
+
+def _few(names: tuple[str, ...], most: int = 5) -> str:
+    return ", ".join(names[:most]) + (f" and {len(names) - most} more" if len(names) > most else "")
 
 
 def _as_float(observed: Tensor | None) -> Tensor | None:

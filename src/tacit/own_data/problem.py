@@ -6,11 +6,14 @@ import numpy as np
 import torch
 
 from tacit.config import DataConfig, FitConfig, GraphConfig
+from tacit.config.own_data import SERIES_KEYS, TABLE_KEYS
 from tacit.data import Pairs, Series, Split, Windows, read_coordinates
 from tacit.data.units import ChannelUnits
 from tacit.errors import InputError, require
 from tacit.graph import EdgeRules, nearest_candidates, read_edge_rules
-from tacit.own_data.preparation import PairsPreparation, Preparation, SeriesPreparation, read_source
+from tacit.own_data.preparation import PairsPreparation, Preparation, SeriesPreparation, about, read_source
+
+FEWEST_OBSERVED = 2  # targets of a node in the training part, so that they have a spread
 
 
 @dataclass(frozen=True, eq=False)
@@ -31,19 +34,21 @@ class Problem:
     @classmethod
     def read(cls, source: str, config: FitConfig) -> "Problem":
         """Read the data and the files that the config names."""
+        fractions = config.data.fractions
         read = read_source(source, config.data)
         if isinstance(read, Series):
-            windows = Windows(
-                config.data.window,
-                config.data.horizon,
-                (config.data.train_fraction, config.data.validation_fraction),
-            )
-            made = windows.prepare(read, targets=config.data.targets)
+            with about(source):
+                windows = Windows(config.data.window, config.data.horizon, fractions)
+                made = windows.prepare(read, targets=config.data.targets)
             preparation: Preparation = SeriesPreparation(windows, made.scaling)
             split, coordinates, notes = made.split, read.coordinates, read.notes
         else:
-            preparation, split = _pairs(read.pairs, read.nodes, config.data)
+            config.data.require_unset(TABLE_KEYS + SERIES_KEYS, source, "which has pairs x and y")
+            with about(source):
+                preparation, split = _pairs(read.pairs, read.nodes, config.data)
             coordinates, notes = None, ()
+        with about(source):
+            _require_learnable(split, preparation.nodes)
         if config.graph.coordinates is not None:
             coordinates = read_coordinates(config.graph.coordinates, preparation.nodes)
         return cls(split, preparation, _rules(preparation.nodes, config.graph, coordinates), coordinates, notes)
@@ -51,13 +56,30 @@ class Problem:
 
 def _pairs(pairs: Pairs, nodes: tuple[str, ...], config: DataConfig) -> tuple[PairsPreparation, Split]:
     """Return pairs in parts, in their order, scaled by the first."""
-    changed = [key for key in ("targets", "covariates") if getattr(config, key)]
-    require(not changed, f"{' and '.join(changed)} in [data] is for tables; an .npz file has x and y")
-    parts = pairs.split((config.train_fraction, config.validation_fraction))
+    parts = pairs.split(config.fractions)
     input_units = ChannelUnits.of(parts.train.inputs)
     preparation = PairsPreparation(nodes, input_units, ChannelUnits.of(parts.train.targets, parts.train.observed))
     scaled = (preparation.scaled(part) for part in (parts.train, parts.validation, parts.test))
     return preparation, Split(*scaled)
+
+
+def _require_learnable(split: Split, nodes: tuple[str, ...]) -> None:
+    """Refuse what could only fail later: a single node, a node without targets, a part with nothing to score."""
+    require(len(nodes) > 1, f"a graph needs two nodes or more, got one, '{nodes[0]}'; add others")
+    for name, part in vars(split).items():
+        require(
+            part.observed is None or bool(part.observed.any()),
+            f"no target of the {name} part is known; pass more rows, or set other fractions",
+        )
+    if split.train.observed is None:
+        return
+    counts = split.train.observed.sum(0).amin(1)  # of the rarest channel of each node
+    fewest = int(counts.argmin())
+    require(
+        bool(counts[fewest] >= FEWEST_OBSERVED),
+        f"node '{nodes[fewest]}' needs {FEWEST_OBSERVED} known targets or more in the training part, "
+        f"got {int(counts[fewest])}; leave it out, or train on a larger fraction",
+    )
 
 
 def _rules(nodes: tuple[str, ...], config: GraphConfig, coordinates: np.ndarray | None) -> EdgeRules:

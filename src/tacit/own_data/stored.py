@@ -8,7 +8,7 @@ from pydantic import ValidationError
 from safetensors import SafetensorError
 from safetensors.torch import load
 
-from tacit.config import FitConfig
+from tacit.config import FitConfig, ModelConfig
 from tacit.errors import InputError, require
 from tacit.graph import BernoulliGraph
 from tacit.own_data.building import assemble, build_predictor
@@ -40,27 +40,45 @@ class StoredRun:
         try:
             config = FitConfig.model_validate(run.record.config)
             preparation = stored_preparation(run.record.preparation)
+        except (ValueError, KeyError, TypeError, AttributeError) as error:
+            raise _damaged(directory, f"record.json: {_line(error)}") from None
+        model = _empty_model(config, preparation)
+        try:
             tensors = load((directory / MODEL).read_bytes())
-            graph = BernoulliGraph(
-                torch.zeros(len(preparation.nodes), len(preparation.nodes)),
-                link=config.model.build_link(),
-                symmetric=config.graph.symmetric,
-            )
-            predictor = build_predictor(config.predictor, len(preparation.nodes), preparation.sizes)
-            # the scale of a kernel only matters in training and is not kept
-            model = assemble(config.model_copy(update={"model": _plain(config)}), graph, predictor)
-            wanted = {name: tensors[name] for name in model.state_dict()}
-            model.load_state_dict(wanted)
-        except (OSError, SafetensorError, ValidationError, KeyError, TypeError, RuntimeError) as error:
-            if isinstance(error, InputError):
-                raise
-            line = (str(error).strip() or type(error).__name__).splitlines()[0][:150]
-            raise InputError(f"{directory} holds a damaged run ({line}); run tacit fit again") from None
+        except (OSError, SafetensorError) as error:
+            raise _damaged(directory, f"{MODEL}: {_line(error)}") from None
+        for name, value in model.state_dict().items():
+            found = tuple(tensors[name].shape) if name in tensors else "none"
+            if found != tuple(value.shape):
+                raise _damaged(directory, f"{MODEL} needs {name} of shape {tuple(value.shape)}, got {found}")
+        model.load_state_dict({name: tensors[name] for name in model.state_dict()})
         return cls(directory, run, config, preparation, model.to(device).eval())
 
 
-def _plain(config: FitConfig) -> object:
-    """Return the model's choices without a kernel scale that would be taken from data."""
-    if config.model.loss == "mmd" and config.model.kernel_scale in (None, "median"):
-        return config.model.model_copy(update={"kernel": "rational_quadratic", "kernel_scale": None})
-    return config.model
+def _empty_model(config: FitConfig, preparation: Preparation) -> LatentGraphModel:
+    """Return a model of the right shapes."""
+    nodes = len(preparation.nodes)
+    graph = BernoulliGraph(torch.zeros(nodes, nodes), link=config.model.build_link(), symmetric=config.graph.symmetric)
+    predictor = build_predictor(config.predictor, nodes, preparation.sizes)
+    return assemble(config.model_copy(update={"model": _plain(config.model)}), graph, predictor)
+
+
+def _plain(model: ModelConfig) -> ModelConfig:
+    """Return the choices of the model without a kernel scale that is taken from data: it matters in training alone."""
+    if model.loss == "mmd" and model.kernel_scale in (None, "median"):
+        return model.model_copy(update={"kernel": "rational_quadratic", "kernel_scale": None})
+    return model
+
+
+def _damaged(directory: Path, what: str) -> InputError:
+    return InputError(f"{directory} holds a damaged run ({what}); run tacit fit again")
+
+
+def _line(error: Exception) -> str:
+    if isinstance(error, ValidationError):
+        first = error.errors()[0]
+        return f"{'.'.join(str(part) for part in first['loc'])}: {first['msg']}"
+    if isinstance(error, OSError) and error.strerror:
+        return error.strerror
+    lacking = "lacks " if isinstance(error, KeyError) else ""
+    return lacking + (str(error).strip() or type(error).__name__).splitlines()[0][:150]

@@ -10,7 +10,6 @@ import torch
 
 from tacit.errors import InputError, require
 from tacit.evaluation import forecast_scores, predict
-from tacit.own_data.preparation import NewPairs
 from tacit.own_data.stored import StoredRun
 from tacit.randomness import generator_for
 
@@ -42,7 +41,7 @@ def predict_run(stored: StoredRun, source: str, *, seed: int = 0, num_samples: i
     pairs, nodes, channels, _ = numbers.shape
     names = ["mean", *(f"q{100 * level:g}" for level in LEVELS), *(f"sample_{s}" for s in range(num_samples))]
     table: dict[str, Any] = {
-        "time": np.repeat(_times(new), nodes * channels),
+        preparation.row_name: np.repeat(new.times, nodes * channels),
         "node": np.tile(np.repeat(preparation.nodes, channels), pairs),
         "variable": np.tile(preparation.target_names, pairs * nodes),
     }
@@ -98,7 +97,3 @@ def _finite(value: Any) -> Any:
     if isinstance(value, dict):
         return {key: _finite(entry) for key, entry in value.items()}
     return None if isinstance(value, float) and not np.isfinite(value) else value
-
-
-def _times(new: NewPairs) -> np.ndarray:
-    return np.arange(len(new.pairs)) if new.times is None else new.times
