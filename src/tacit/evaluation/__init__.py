@@ -1,7 +1,7 @@
 """How good is an answer, with and without the truth at hand."""
 
 from tacit.evaluation.forecasts import ForecastScores, forecast_scores
-from tacit.evaluation.gaussian import gaussian_crps, gaussian_scores, residual_sigmas
+from tacit.evaluation.gaussian import gaussian_coverage, gaussian_crps, gaussian_scores, residual_sigmas
 from tacit.evaluation.metrics import edge_prob_errors, oracle_edge_prob_mae, predictive_metrics
 from tacit.evaluation.point import mean_prediction, point_prediction
 from tacit.evaluation.prediction import Prediction, predict
@@ -14,6 +14,7 @@ __all__ = [
     "edge_prob_errors",
     "edge_ranking",
     "forecast_scores",
+    "gaussian_coverage",
     "gaussian_crps",
     "gaussian_scores",
     "lasso_regression",

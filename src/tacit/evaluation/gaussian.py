@@ -42,6 +42,19 @@ def residual_sigmas(means: PointPrediction, pairs: Pairs) -> Sigmas:
     return ((means - pairs.targets).square() * seen).sum(0).div(counts).sqrt()
 
 
+def gaussian_coverage(means: PointPrediction, sigmas: Sigmas, pairs: Pairs, level: float) -> float:
+    r"""Return the share of observed targets with $|y - \mu| \le \sigma\, \Phi^{-1}((1 + l) / 2)$, inside the interval.
+
+    >>> pairs = Pairs(torch.zeros(4, 1, 1), torch.tensor([0.0, 1.5, -1.9, 2.1]).view(4, 1, 1))
+    >>> gaussian_coverage(torch.zeros(4, 1, 1), torch.ones(1, 1), pairs, 0.95)
+    0.75
+    """
+    seen = torch.ones_like(pairs.targets) if pairs.observed is None else pairs.observed
+    reach = sigmas * torch.special.ndtri(sigmas.new_tensor((1 + level) / 2))
+    inside = ((pairs.targets - means).abs() <= reach).to(seen.dtype)
+    return float((inside * seen).sum() / seen.sum())
+
+
 def gaussian_scores(means: PointPrediction, sigmas: Sigmas, pairs: Pairs) -> dict[str, float]:
     """Return ``point_mae``, ``point_mse`` and ``crps``, means over all observed targets."""
     seen = torch.ones_like(pairs.targets) if pairs.observed is None else pairs.observed

@@ -9,7 +9,15 @@ import torch
 from tacit.config import FitConfig
 from tacit.data import Pairs, Split
 from tacit.data.ridge import ridge_regression
-from tacit.evaluation import forecast_scores, gaussian_scores, persistence, predictive_metrics, residual_sigmas
+from tacit.evaluation import (
+    forecast_scores,
+    gaussian_coverage,
+    gaussian_scores,
+    persistence,
+    predictive_metrics,
+    residual_sigmas,
+)
+from tacit.evaluation.forecasts import LEVELS
 from tacit.interrupts import deferred_interrupts
 from tacit.own_data.building import build_model
 from tacit.own_data.choices import settle
@@ -117,7 +125,8 @@ def references(preparation: Preparation, split: Split) -> dict[str, dict[str, fl
 
 def _in_units(means: torch.Tensor, sigmas: torch.Tensor, pairs: Pairs, spread: torch.Tensor) -> dict[str, float]:
     scaled = Pairs(pairs.inputs, pairs.targets * spread, pairs.observed)
-    return gaussian_scores(means * spread, sigmas * spread, scaled)
+    coverage = {f"coverage_{level:g}": gaussian_coverage(means, sigmas, pairs, level) for level in LEVELS}
+    return {**gaussian_scores(means * spread, sigmas * spread, scaled), **coverage}
 
 
 def _on_cpu(pairs: Pairs) -> Pairs:

@@ -1,21 +1,25 @@
 """A commented config file to begin with, written from the choices themselves."""
 
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal, get_args, get_origin
 
 from tacit.config import FitConfig
 from tacit.errors import InputError, require
 
-HEAD = """# Choices of `tacit fit DATA --config THIS-FILE`. A line that begins with # shows the default; where that is
-# "chosen from the data", tacit chooses and says why. Files are looked for from where the command runs.
+HEAD = """# Choices of `tacit fit DATA --config THIS-FILE`. A line that begins with # shows what holds without it; take the # away
+# to change it. What is chosen from the data is said with its reason when tacit runs. Files are looked for from where
+# the command runs.
 """
+NOT_HERE = ("prior", "prior_weight", "likelihood_sd", "elbo")  # keys and words of [model] that are for tacit demo
+CHOSEN = ("predictor", "training")  # sections in which what is left out is chosen from the data
 
 
 def write_template(path: Path) -> None:
     """Write the file; one that exists is not touched."""
     require(not path.exists(), f"--init needs a new file, got {path}, which exists; choose another name")
     try:
-        path.write_text(template(), encoding="utf-8")
+        with path.open("x", encoding="utf-8") as file:
+            file.write(template())
     except OSError as error:
         raise InputError(f"--init needs a file that can be written, got {path} ({error.strerror})") from None
 
@@ -25,20 +29,27 @@ def template() -> str:
     lines = [HEAD]
     for section, field in FitConfig.model_fields.items():
         values = field.default
-        lines.append(f"\n[{section}]")
+        lines.append(f"\n[{section}]  # {(type(values).__doc__ or '').splitlines()[0]}")
         for key, entry in type(values).model_fields.items():
-            if section == "model" and key in ("prior", "prior_weight", "likelihood_sd"):
-                continue  # of tacit demo
-            words = f"  # {entry.description}" if entry.description else ""
-            lines.append(f"# {key} = {_shown(getattr(values, key))}{words}")
+            if section == "model" and key in NOT_HERE:
+                continue
+            default = getattr(values, key)
+            shown = ("(chosen from the data)" if section in CHOSEN else "(none)") if default is None else _toml(default)
+            words = entry.description or _choices(entry.annotation)
+            lines.append(f"# {key} = {shown}" + (f"  # {words}" if words else ""))
     return "\n".join(lines) + "\n"
 
 
-def _shown(value: Any) -> str:
-    if value is None:
-        return "(chosen from the data, or none)"
+def _choices(kind: Any) -> str:
+    """Return the words that a key can be, if it has a list of them."""
+    words = get_args(kind) if get_origin(kind) is Literal else ()
+    return ", ".join(str(word) for word in words if word not in NOT_HERE)
+
+
+def _toml(value: Any) -> str:
+    """Return a default as TOML writes it."""
     if isinstance(value, bool):
         return str(value).lower()
     if isinstance(value, tuple):
-        return "[" + ", ".join(_shown(entry) for entry in value) + "]"
+        return "[" + ", ".join(_toml(entry) for entry in value) + "]"
     return f'"{value}"' if isinstance(value, str) else str(value)

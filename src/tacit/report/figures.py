@@ -8,6 +8,7 @@ import numpy as np
 from matplotlib.figure import Figure
 
 from tacit.records import Run
+from tacit.report.network import draw_run_network
 
 # Readable for colour-blind people and in grey: probability from light to dark, error likewise in another hue.
 PROBABILITY_COLOURS, ERROR_COLOURS = "viridis", "magma"
@@ -19,6 +20,8 @@ def draw_figures(run: Run, directory: Path) -> list[Path]:
     directory.mkdir(parents=True, exist_ok=True)
     with mpl.rc_context(STYLE):
         figures = {"edge_probs": _matrices(run), "losses": _losses(run)}
+        if run.record.preparation:  # of a person's own data, whose nodes have names and perhaps places
+            figures["network"] = draw_run_network(run)
     paths = []
     for name, figure in figures.items():
         for suffix in ("png", "pdf"):

@@ -11,6 +11,7 @@ from plotly.offline import get_plotlyjs
 
 from tacit.records import Run
 from tacit.report.figures import curves, panels
+from tacit.report.network import interactive_network
 
 PLOTLY_COLOURS = {"viridis": "Viridis", "magma": "Magma"}
 BEST, OTHERS, OPTIMAL = "#0072b2", "#bbbbbb", "#d55e00"
@@ -32,6 +33,8 @@ def write_page(runs: list[Run], path: Path, title: str) -> None:
                 "matrices": [_json(_heatmap(run, *panel)) for panel in panels(run)],
                 "curves": [_json(_curve(run, *curve)) for curve in curves(run)],
                 "strongest": strongest_edges(run),
+                "network": _json(interactive_network(run)) if run.record.preparation else None,
+                "scores": {"learned graph": run.record.metrics, **run.record.references},
             }
             for run in runs
         ],
@@ -65,7 +68,7 @@ def _heatmap(run: Run, title: str, matrix: Any, colours: str, top: float) -> go.
     )
     figure.update_xaxes(title="source (sends)", type="category", constrain="domain")
     figure.update_yaxes(title="target (receives)", type="category", autorange="reversed", scaleanchor="x")
-    return figure.update_layout(title=title, margin=MARGINS, height=340)
+    return figure.update_layout(title=title, margin=MARGINS, height=440 if run.record.preparation else 340)
 
 
 def _curve(
