@@ -186,17 +186,19 @@ def _work(kind: str, hours: int) -> Work:
             )
             runs.append({**scores.numbers(), "validation_loss": result.replicas[replica].validation_loss})
         probs = model.graph.probs_from(result.parameters["graph.edge_logits"]).detach().cpu()
-        return {
+        values = {
             "runs": runs,
             "stations": series.num_nodes,
-            "nodes": list(series.nodes),
-            "coordinates": None if series.coordinates is None else series.coordinates.tolist(),
-            "edge_probs": rounded(probs[result.best]),
-            "agreement": rank_correlations(probs) if kind == "learned" else [],
+            "agreement": [],
             "epochs": len(result.history),
             "warnings": result.warnings,
             "train_seconds": result.train_seconds,
         }
+        if kind != "learned":
+            return values
+        places = None if series.coordinates is None else series.coordinates.round(2).tolist()  # enough for a map
+        drawn = {"nodes": list(series.nodes), "coordinates": places, "edge_probs": rounded(probs[result.best])}
+        return {**values, **drawn, "agreement": rank_correlations(probs)}
 
     return work
 

@@ -84,7 +84,7 @@ def results_page(directory: Path) -> str:
     parts.append("## Time\n")
     parts += [f"- {line}\n" for line in _times(directory)]
     for other in sorted(path.parent for path in directory.glob(f"*/{PAGE}")):
-        parts += [f"- {line}: [the same studies]({other.name}/{PAGE})\n" for line in _times(other)]
+        parts += [f"- [{other.name}]({other.name}/{PAGE}), {line}\n" for line in _times(other)]
     if missing:
         parts.append(f"Not run yet: {', '.join(missing)}.\n")
     return "\n".join(parts)
@@ -92,16 +92,18 @@ def results_page(directory: Path) -> str:
 
 def _times(directory: Path) -> list[str]:
     """Return how long the studies that are done took, one line per device."""
-    times: dict[str, list[float]] = {}
-    done = [name for name, study in STUDIES.items() if _whole(study, read_records(directory / name))]
-    for values in (values for name in done for values in read_records(directory / name).values()):
-        spent = times.setdefault(values["device"], [0.0, 0.0])
-        spent[0] += values["seconds"]
-        spent[1] += values.get("train_seconds", 0.0)
-    what = "all studies" if len(done) == len(STUDIES) and len(times) == 1 else "some of the studies"
+    spent: dict[str, tuple[list[str], list[float], list[float]]] = {}
+    for name, study in STUDIES.items():
+        records = read_records(directory / name)
+        for values in records.values() if _whole(study, records) else ():
+            names, work, training = spent.setdefault(values["device"], ([], [], []))
+            names.append(name)
+            work.append(values["seconds"])
+            training.append(values.get("train_seconds", 0.0))
     return [
-        f"{device}, {what}: {work / 60:.1f} minutes of work, {training / 60:.1f} of them training"
-        for device, (work, training) in sorted(times.items())
+        f"{device}: {sum(work) / 60:.1f} minutes of work, {sum(training) / 60:.1f} of them training "
+        f"({', '.join(dict.fromkeys(names))})"
+        for device, (names, work, training) in sorted(spent.items())
     ]
 
 
