@@ -70,6 +70,10 @@ class GraphConfig(Closed):
     """What is known of the edges."""
 
     edges: str | None = Field(None, description="CSV of rules: source,target,kind,probability")
+    forbidden: tuple[tuple[str, str], ...] = Field((), description='edges that cannot be, as [["source", "target"]]')
+    required: tuple[tuple[str, str], ...] = Field((), description="edges that are always there")
+    candidates: tuple[tuple[str, str], ...] = Field((), description="if any are named, no others can be")
+    priors: tuple[tuple[str, str, float], ...] = Field((), description='beliefs, as [["source", "target", 0.9]]')
     symmetric: bool = Field(False, description="edges have no direction")
     self_loops: bool = Field(False, description="a node's own path is always on; this adds a random one")
     coordinates: str | None = Field(None, description="CSV: node and its two coordinates, for nearest and for maps")

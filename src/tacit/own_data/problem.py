@@ -4,6 +4,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 import torch
+from torch import Tensor
 
 from tacit.config import DataConfig, FitConfig, GraphConfig
 from tacit.config.own_data import SERIES_KEYS, TABLE_KEYS
@@ -87,13 +88,26 @@ def _rules(nodes: tuple[str, ...], config: GraphConfig, coordinates: np.ndarray 
     rules = EdgeRules(nodes, symmetric=config.symmetric, self_loops=config.self_loops)
     if config.edges is not None:
         rules = read_edge_rules(config.edges, nodes, symmetric=config.symmetric, self_loops=config.self_loops)
+    rules = _with_named(rules, config)
     if config.nearest is None:
         return rules
     if coordinates is None:
         raise InputError("nearest in [graph] needs coordinates, and the data has none; name a file with coordinates")
     require(
         rules.candidates is None,
-        "nearest in [graph] and the candidates of the edge file both say which edges can be; keep one of them",
+        "nearest in [graph] and candidates both say which edges can be; keep one of them",
     )
     near = nearest_candidates(torch.from_numpy(coordinates), config.nearest, metric=config.metric)
     return replace(rules, candidates=near | near.mT if config.symmetric else near)
+
+
+def _with_named(rules: EdgeRules, config: GraphConfig) -> EdgeRules:
+    """Return the rules of the file with those that the config names itself."""
+    known = () if rules.candidates is None or isinstance(rules.candidates, Tensor) else rules.candidates
+    return replace(
+        rules,
+        forbidden={*rules.forbidden, *config.forbidden},
+        required={*rules.required, *config.required},
+        candidates={*known, *config.candidates} if config.candidates else rules.candidates,
+        priors={**rules.priors, **{(source, target): belief for source, target, belief in config.priors}},
+    )
