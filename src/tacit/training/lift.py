@@ -30,6 +30,7 @@ class Together(NamedTuple):
 
 
 NOT_LIFTED = "the predictor cannot be lifted by vmap, so replicas are trained in turn, slower on a GPU"
+NOT_TRACED = "the predictor does what cannot be compiled, so training runs eagerly, several times slower"
 NO_COMPILER = "torch.compile is not usable here, so training runs eagerly, several times slower; g++ would help"
 
 
@@ -108,15 +109,16 @@ class LiftedGradient:
         The step is first traced into a flat list of tensor operations: what is compiled then checks its few tensors
         at each call instead of every attribute of the model, and no two models share a compiler cache.
         """
-        start = time.perf_counter()
+        start, reason = time.perf_counter(), NOT_TRACED
         try:
             with warnings.catch_warnings():
                 warnings.simplefilter("ignore")  # the compiler's own deprecations are not the user's business
-                compiled = torch.compile(make_fx(self._run)(*tensors), dynamic=False, options=self._options)
+                traced, reason = make_fx(self._run)(*tensors), NO_COMPILER
+                compiled = torch.compile(traced, dynamic=False, options=self._options)
                 compiled(*tensors)
             self._run = compiled
         except Exception as error:  # whatever the toolchain raises: the eager version is equal, only slower
-            self.fallback = f"{NO_COMPILER} ({_first_line(error)})"
+            self.fallback = f"{reason} ({_first_line(error)})"
         self.compile_seconds = time.perf_counter() - start
 
 
