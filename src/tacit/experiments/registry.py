@@ -3,6 +3,7 @@
 from tacit.experiments.air_quality import AirQuality
 from tacit.experiments.counterexample import Counterexample
 from tacit.experiments.generic_gnn import GenericGNN
+from tacit.experiments.gpvar import GPVAR
 from tacit.experiments.injectivity import Injectivity
 from tacit.experiments.larger_graph import LargerGraph
 from tacit.experiments.learned_graph import LearnedGraph
@@ -29,5 +30,6 @@ _ALL: tuple[Study, ...] = (
     Counterexample(),
     Injectivity(),
     AirQuality(),
+    GPVAR(),
 )
 STUDIES: dict[str, Study] = {study.name: study for study in _ALL}
