@@ -15,7 +15,7 @@ from torch import Generator, Tensor
 from tacit.data import Pairs
 from tacit.evaluation.point import mean_prediction, point_prediction
 from tacit.losses import EnergyScore, NoisyEnergyScore
-from tacit.shapes import Outputs, PointPrediction, Samples, Targets
+from tacit.shapes import Outputs, PointPrediction, Targets
 from tacit.training import LatentGraphModel
 
 NUM_GRAPHS = 200  # for mean and median; S graphs raise the MSE by 1 / S of what graphs contribute to it
@@ -61,7 +61,7 @@ def forecast_scores(
         chunk = pairs[start : start + CHUNK]
         seen = torch.ones_like(chunk.targets) if chunk.observed is None else chunk.observed
         outputs = model.outputs(chunk.inputs, num_graphs, generator=generator)
-        samples = several_draws(model, outputs, generator=generator)
+        samples = model.add_noise(outputs, generator=generator, draws=NOISE_DRAWS)
         errors = {
             "seen": torch.ones_like(seen),
             "point_mae": (point_prediction(samples, "median") - chunk.targets).abs() * scale,
@@ -77,13 +77,6 @@ def forecast_scores(
     by_node = {name: (sums[name] / count).tolist() for name in ("point_mae", "crps")}
     coverage = {f"{level:g}": overall[f"{level:g}"] for level in LEVELS}
     return ForecastScores(overall["point_mae"], overall["point_mse"], overall["crps"], by_node, coverage)
-
-
-def several_draws(model: LatentGraphModel, outputs: Outputs, *, generator: Generator) -> Samples:
-    """Return samples, several of each graph where the model has noise."""
-    if not model.noisy:
-        return outputs
-    return model.add_noise(outputs, generator=generator, draws=NOISE_DRAWS)
 
 
 def _crps(model: LatentGraphModel, outputs: Outputs, targets: Targets) -> PointPrediction:

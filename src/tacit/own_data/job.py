@@ -9,6 +9,7 @@ import torch
 from tacit.config import FitConfig
 from tacit.data import Pairs, Split
 from tacit.data.ridge import ridge_regression
+from tacit.errors import require
 from tacit.evaluation import (
     forecast_scores,
     gaussian_coverage,
@@ -56,6 +57,10 @@ def run_fit(
     listener: Listener | None = None,
 ) -> FitJob:
     """Learn the graph behind ``source`` and write a run directory; nothing is written when the input is refused."""
+    require(
+        directory.resolve() != Path.cwd(),
+        f"out needs a directory for this run alone, got '{directory}', where the command runs; choose another --out",
+    )
     listener = listener or Listener()
     listener.stage(f"{Path(source).name}: reading")
     problem = Problem.read(source, config)
@@ -77,9 +82,7 @@ def run_fit(
         with deferred_interrupts():
             listener.stage(f"{Path(source).name}: scoring on the test part")
             record = _record(source, config, problem, split, seed, command, result, choices)
-            # write_run moves a whole directory into place: the empty one made above gives way
-            directory.rmdir()
-            write_run(directory, record, result)
+            write_run(directory, record, result)  # takes the place of the empty directory
             listener.stage("drawing the report")
             run = read_run(directory)
             report = draw_run(directory, run)

@@ -6,9 +6,9 @@ from typing import Any, Literal, get_args, get_origin
 from tacit.config import FitConfig
 from tacit.errors import InputError, require
 
-HEAD = """# Choices of `tacit fit DATA --config THIS-FILE`. A line that begins with # shows what holds without it; take the # away
-# to change it. What is chosen from the data is said with its reason when tacit runs. Files are looked for from where
-# the command runs.
+HEAD = """# Choices of `tacit fit DATA --config THIS-FILE`. A line with # in front shows what holds without it; take
+# it away to change that. What is chosen from the data is said with its reason when tacit runs. Files are looked for
+# from where the command runs.
 """
 NOT_HERE = ("prior", "prior_weight", "likelihood_sd", "elbo")  # keys and words of [model] that are for tacit demo
 CHOSEN = ("predictor", "training")  # sections in which what is left out is chosen from the data

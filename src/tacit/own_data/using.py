@@ -2,6 +2,7 @@
 
 import json
 import os
+from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -57,8 +58,9 @@ def evaluate_run(stored: StoredRun, source: str | None, *, seed: int = 0) -> dic
         return {"data": "the test part", "metrics": record.metrics, "references": record.references}
     new, device = stored.preparation.apply(source, stored.config.data), next(stored.model.parameters()).device
     pairs = new.pairs
-    known = pairs if pairs.observed is None else pairs[pairs.observed.flatten(1).any(1)]
-    require(len(known) > 0, f"{source} has no target that is known, so there is nothing to score; pass more rows")
+    seen = torch.ones_like(pairs.targets) if pairs.observed is None else pairs.observed
+    require(bool(seen.any()), f"{source}: no target is known, so that there is nothing to score; pass more rows")
+    known = pairs[seen.flatten(1).any(1)]
     spread = stored.preparation.spread
     scores = forecast_scores(
         stored.model, known.to(device), generator=generator_for(seed, "score", device), spread=spread
@@ -82,10 +84,12 @@ def write_table(frame: "pd.DataFrame", path: Path) -> None:
         else:
             frame.to_parquet(partial, index=False)
         partial.replace(path)
-    except OSError as error:
-        raise InputError(f"out needs a file that can be written, got {path} ({error.strerror})") from None
-    finally:
-        partial.unlink(missing_ok=True)
+    except BaseException as error:
+        with suppress(OSError):
+            partial.unlink()
+        if isinstance(error, OSError):
+            raise InputError(f"out needs a file that can be written, got {path} ({error.strerror})") from None
+        raise
 
 
 def as_json(values: dict[str, Any]) -> str:

@@ -1,0 +1,254 @@
+"""The job itself: every predictor and noise, constraints kept exactly, references, records."""
+
+import csv
+import json
+import math
+import warnings
+
+import numpy as np
+import pytest
+import torch
+from safetensors.torch import load_file
+
+from own_files import NODES, learn, quick, series
+from tacit.errors import InputError
+from tacit.own_data.building import build_model, nat_weight
+from tacit.own_data.choices import settle
+from tacit.own_data.job import fit_settings, references
+from tacit.own_data.problem import Problem
+from tacit.own_data.stored import StoredRun
+from tacit.records import read_run
+
+with warnings.catch_warnings():
+    warnings.simplefilter("ignore")  # PyG's own deprecations
+    pytest.importorskip("torch_geometric.nn")
+
+CPU = torch.device("cpu")
+KINDS = ("filter", "recurrent", "convolution", "gcn", "gin", "gat", "sage")
+NOISES = ("none", "node", "input")
+
+
+def narrow(kind):
+    return {} if kind == "filter" else {"hidden": 3}
+
+
+@pytest.mark.parametrize("noise", NOISES)
+@pytest.mark.parametrize("kind", KINDS)
+def test_every_predictor_with_every_noise(kind, noise, folder, tmp_path):
+    """It trains, is stored, and what is read back predicts the same to the last bit."""
+    made, result = learn(
+        folder / "wide.csv", tmp_path / "run", predictor={"kind": kind, "noise": noise, **narrow(kind)}
+    )
+    stored = StoredRun.read(made.directory, CPU)
+    inputs = Problem.read(str(folder / "wide.csv"), quick("wide.csv")).split.test.inputs
+    outputs = [
+        model.outputs(inputs, 8, generator=torch.Generator().manual_seed(0)) for model in (result.model, stored.model)
+    ]
+    assert torch.equal(*outputs)
+    assert outputs[0].shape[-1] == (1 if noise == "none" else 2)
+    metrics = made.run.record.metrics
+    assert all(math.isfinite(value) for value in metrics.values())
+    assert {"point_mae", "point_mse", "crps", "coverage_0.8", "energy_score", "distribution_loss"} <= set(metrics)
+    assert not {name for name in metrics if name.startswith("edge_prob")}, "they need a truth, which is not known"
+
+
+@pytest.mark.parametrize("kind", KINDS[:4])
+@pytest.mark.parametrize(
+    ("name", "data"),
+    [
+        ("holes.csv", {}),
+        ("two.csv", {"separator": ":", "covariates": "hour"}),
+        ("two.csv", {"separator": ":", "covariates": "hour", "targets": "a", "horizon": 2}),
+        ("pairs.npz", {}),
+        ("pairs_with_holes.npz", {}),
+    ],
+)
+def test_every_kind_of_data(name, data, kind, folder, tmp_path):
+    made, _ = learn(folder / name, tmp_path / "run", data=data, predictor={"kind": kind, **narrow(kind)})
+    assert made.complete
+    stored = StoredRun.read(made.directory, CPU)
+    assert stored.preparation.sizes == Problem.read(str(folder / name), quick(name, data=data)).preparation.sizes
+
+
+@pytest.mark.parametrize("loss", ["mmd", "point_mse", "literature_1_mae", "literature_2_mse"])
+def test_losses_choose_a_noise_that_they_can_learn(loss, folder, tmp_path):
+    made, _ = learn(folder / "holes.csv", tmp_path / "run", model={"loss": loss})
+    assert made.run.record.config["predictor"]["noise"] == ("node" if loss == "mmd" else "none")
+    assert StoredRun.read(made.directory, CPU).model.noisy == (loss == "mmd")
+
+
+@pytest.mark.parametrize("kernel", ["gaussian", "rational_quadratic"])
+def test_a_kernel_scaled_by_the_data_is_read_back_without_it(kernel, folder, tmp_path):
+    model = {"loss": "mmd", "kernel": kernel, "kernel_scale": "median"}
+    made, _ = learn(folder / "wide.csv", tmp_path / "run", model=model)
+    assert StoredRun.read(made.directory, CPU).config.model.kernel == kernel
+
+
+@pytest.mark.parametrize("symmetric", [False, True])
+@pytest.mark.parametrize("kind", ["filter", "recurrent"])
+def test_rules_hold_exactly_everywhere(kind, symmetric, folder, tmp_path):
+    rules = tmp_path / "rules.csv"
+    rules.write_text(
+        "source,target,kind,probability\nnorth,south,forbidden,\nnorth,east,required,\neast,west,prior,0.9\n"
+    )
+    graph = {"edges": str(rules), "symmetric": symmetric}
+    predictor = {"kind": kind, **narrow(kind)}
+    made, result = learn(folder / "wide.csv", tmp_path / "run", graph=graph, predictor=predictor)
+    with (made.directory / "edges.csv").open() as file:
+        probability = {(row["source"], row["target"]): row["probability"] for row in csv.DictReader(file)}
+    both = {("north", "south"), ("south", "north")} if symmetric else {("north", "south")}
+    certain = {("north", "east"), ("east", "north")} if symmetric else {("north", "east")}
+    for edge, value in probability.items():
+        if edge in both or edge[0] == edge[1]:
+            assert value == "0"
+        elif edge in certain:
+            assert value == "1"
+        else:
+            assert 0 < float(value) < 1
+        if symmetric:
+            assert value == probability[edge[::-1]]
+    assert made.run.edge_probs[2][0] == 0.0
+    graphs = StoredRun.read(made.directory, CPU).model.graph.sample(500, generator=torch.Generator().manual_seed(0))
+    assert graphs[..., 2, 0].max() == 0
+    assert graphs[..., 1, 0].min() == 1
+    assert result.model.graph.edge_probs[2, 0] == 0
+    if symmetric:
+        assert torch.equal(graphs, graphs.mT)
+
+
+def test_same_seed_same_files(folder, plain, tmp_path):
+    again, _ = learn(folder / "wide.csv", tmp_path / "again")
+    assert (again.directory / "edges.csv").read_bytes() == (plain[0].directory / "edges.csv").read_bytes()
+    first, second = (load_file(made.directory / "model.safetensors") for made in (plain[0], again))
+    assert first.keys() == second.keys()
+    assert all(torch.equal(value, second[name]) for name, value in first.items())
+    assert again.run.record.metrics == plain[0].run.record.metrics
+
+
+def test_the_record_says_what_was_chosen_and_keeps_what_was_given(plain):
+    record = plain[0].run.record
+    config = record.config
+    assert config["training"]["epochs"] == 1
+    assert not [value for section in ("predictor", "training") for value in config[section].values() if value is None]
+    assert "auto" not in (config["predictor"]["kind"], config["predictor"]["noise"])
+    chosen = {choice.split(" = ")[0] for choice in record.choices}
+    assert {"kind", "residual", "noise", "warm_start", "batch_size"} <= chosen
+    assert not chosen & {"epochs", "compile", "replicas"}
+    assert all(len(choice.split(": ", 1)[1]) > 5 for choice in record.choices)
+    assert record.title == "wide.csv, value, 1 step ahead"
+    assert record.node_names == list(NODES)
+    assert "not by itself evidence of a random graph" in record.warnings[-1]
+
+
+def test_metrics_are_in_the_units_of_the_data(folder, tmp_path, plain):
+    """The same series in units a thousand times as small: errors a thousand times as large, probabilities the same."""
+    import pandas as pd
+
+    table = pd.read_csv(folder / "wide.csv")
+    table[list(NODES)] *= 1000
+    table.to_csv(tmp_path / "large.csv", index=False)
+    made, _ = learn(tmp_path / "large.csv", tmp_path / "run")
+    small, large = plain[0].run.record, made.run.record
+    for key, power in (("point_mae", 1), ("crps", 1), ("point_mse", 2), ("coverage_0.8", 0), ("distribution_loss", 0)):
+        assert large.metrics[key] == pytest.approx(small.metrics[key] * 1000**power, rel=1e-3), key
+    for name, scores in small.references.items():
+        assert large.references[name]["crps"] == pytest.approx(1000 * scores["crps"], rel=1e-3)
+    assert np.array(made.run.edge_probs) == pytest.approx(np.array(plain[0].run.edge_probs), abs=1e-3)
+
+
+def test_references_made_by_hand(folder):
+    """The last value: errors are the changes of the test part; sigma is the size of those of the training part."""
+    problem = Problem.read(str(folder / "wide.csv"), quick("wide.csv"))
+    found = references(problem.preparation, problem.split)
+    changes = np.diff(series(), axis=0)[1:]  # targets from row 2 on
+    train, test = changes[:83], changes[83 + 12 :]
+    last = found["the last value"]
+    assert last["point_mae"] == pytest.approx(np.abs(test).mean(), rel=1e-4)
+    assert last["point_mse"] == pytest.approx((test**2).mean(), rel=1e-4)
+    inside = np.abs(test) <= 1.2815516 * np.sqrt((train**2).mean(0))
+    assert last["coverage_0.8"] == pytest.approx(inside.mean(), abs=1e-6)
+    assert found["ridge regression"]["crps"] < last["crps"]
+    pairs = Problem.read(str(folder / "pairs.npz"), quick("pairs.npz"))
+    assert set(references(pairs.preparation, pairs.split)) == {"ridge regression"}
+
+
+def test_settings_halve_early_and_only_where_there_are_several():
+    settings = fit_settings(
+        quick("a.csv", training={"epochs": 50, "replicas": 4, "learning_rate": 0.1, "predictor_learning_rate": 0.01})
+    )
+    assert settings.halve_after == (5, 10)
+    assert settings.predictor_rate == pytest.approx(0.1)
+    assert fit_settings(quick("a.csv", training={"epochs": 50})).halve_after == ()
+    assert fit_settings(quick("a.csv", training={"epochs": 2, "replicas": 4})).halve_after == (1,)
+
+
+def test_what_a_belief_weighs():
+    assert nat_weight(0.3, 100, 5) == pytest.approx(2 * 0.3 / (math.sqrt(math.pi) * 500))
+
+
+def test_a_density_is_a_belief_about_every_edge(folder):
+    config = quick("wide.csv", graph={"density": 0.2})
+    problem = Problem.read(str(folder / "wide.csv"), config)
+    settled, _ = settle(config, problem, on_gpu=False)
+    prior = build_model(settled, problem, 0).prior
+    assert prior.weight < 0.02
+    assert torch.allclose(prior.probs, torch.tensor(0.2))
+    heavier = settled.model_copy(update={"graph": settled.graph.model_copy(update={"prior_weight": 0.5})})
+    assert build_model(heavier, problem, 0).prior.weight == 0.5
+
+
+def test_a_warm_start_is_near_the_regression(folder):
+    config = quick("wide.csv")
+    problem = Problem.read(str(folder / "wide.csv"), config)
+    settled, _ = settle(config, problem, on_gpu=False)
+    probs = build_model(settled, problem, 0).graph.edge_probs.detach()
+    assert probs[2, 1] == pytest.approx(0.5)  # the strongest relation, east -> south
+    assert probs[0, 3] == pytest.approx(0.03)
+    cold = settled.model_copy(update={"predictor": settled.predictor.model_copy(update={"warm_start": False})})
+    assert build_model(cold, problem, 0).graph.edge_probs.max() <= 0.15
+
+
+@pytest.mark.parametrize(
+    ("sections", "message"),
+    [
+        ({"predictor": {"kind": "recurrent", "warm_start": True}}, "warm_start in .predictor. is not for 'recurrent'"),
+        (
+            {"predictor": {"activation": "tanh", "warm_start": True}},
+            "warm_start in .predictor. is for the linear filter",
+        ),
+        ({"predictor": {"kind": "gcn", "activation": "tanh"}}, "activation in .predictor. is not for 'gcn'"),
+        ({"predictor": {"kind": "filter", "hidden": 8}}, "hidden in .predictor. is not for 'filter'"),
+        ({"predictor": {"kind": "convolution", "residual": True}}, "residual in .predictor. is not for 'convolution'"),
+        ({"graph": {"prior_weight": 1.0}}, "prior_weight in .graph. needs priors; set density, or name an edge file"),
+        ({"model": {"prior": 0.2}}, "prior and loss 'elbo' in .model. are for tacit demo"),
+        ({"model": {"loss": "elbo"}}, "prior and loss 'elbo' in .model. are for tacit demo"),
+        ({"model": {"loss": "point_mse"}, "predictor": {"noise": "node"}}, "PointMSE cannot learn how large noise is"),
+        ({"model": {"num_graphs": 1}}, "needs num_graphs >= 3, got 1"),
+        ({"model": {"temperature": 0.5}}, "temperature in .model. is for estimator 'concrete'"),
+        ({"model": {"estimator": "concrete"}, "predictor": {"kind": "gcn"}}, "gradients through the graph need"),
+    ],
+)
+def test_what_does_not_go_together_leaves_nothing_behind(sections, message, folder, tmp_path):
+    with pytest.raises(InputError, match=message):
+        learn(folder / "wide.csv", tmp_path / "run", **sections)
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_the_graph_that_made_the_data_is_found(folder, tmp_path):
+    """North -> east and east -> south are the two most probable edges after a short training."""
+    training = {"epochs": 80, "replicas": 2, "patience": 80}
+    made, _ = learn(folder / "wide.csv", tmp_path / "run", training=training, model={"num_graphs": 8})
+    probs = torch.tensor(made.run.edge_probs)
+    best = {divmod(int(place), 4) for place in probs.flatten().topk(2).indices}
+    assert best == {(1, 0), (2, 1)}
+    ranked = probs.flatten().sort(descending=True).values
+    assert ranked[1] > 0.7 > 0.5 > ranked[2]
+    assert made.run.record.metrics["crps"] < made.run.record.references["the last value"]["crps"]
+
+
+def test_the_model_is_read_from_its_own_file(plain):
+    run = read_run(plain[0].directory)
+    logits = load_file(plain[0].directory / "model.safetensors")["graph.edge_logits"]
+    assert run.edge_probs[1][0] == pytest.approx(torch.sigmoid(logits[1, 0]).item(), rel=1e-5)
+    history = (plain[0].directory / "history.jsonl").read_text().splitlines()
+    assert [json.loads(line)["epoch"] for line in history] == [1]

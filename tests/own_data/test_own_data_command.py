@@ -1,0 +1,327 @@
+"""``tacit fit``, ``predict`` and ``evaluate`` as a user meets them: files, output, exit codes, wrong calls."""
+
+import csv
+import json
+import signal
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from own_files import NODES
+from tacit.cli import main
+from tacit.records import EDGE_COLUMNS
+
+QUICK = (
+    "--set", "training.epochs=2", "--set", "training.compile=false", "--set", "training.replicas=2",
+    "--set", "model.num_graphs=4",
+)  # fmt: skip
+RULES = "source,target,kind,probability\nnorth,south,forbidden,\nnorth,east,required,\neast,south,prior,0.9\n"
+
+
+def call(*arguments):
+    with pytest.raises(SystemExit) as caught:
+        main([str(argument) for argument in arguments])
+    return caught.value.code
+
+
+@pytest.fixture(scope="module")
+def finished(folder, tmp_path_factory):
+    """One finished run that several tests look at."""
+    directory = tmp_path_factory.mktemp("fit")
+    (directory / "rules.csv").write_text(RULES)
+    arguments = ("--window", 2, "--edges", directory / "rules.csv", "--out", directory / "run", "--seed", 3, "--quiet")
+    assert call("fit", folder / "wide.csv", *arguments, *QUICK) == 0
+    return directory / "run"
+
+
+def test_the_run_directory_follows_the_contract(finished):
+    files = {path.name for path in finished.iterdir()}
+    assert files == {"record.json", "edges.csv", "model.safetensors", "history.jsonl", "figures", "report.html"}
+    record = json.loads((finished / "record.json").read_text())
+    assert record["seed"] == 3
+    assert record["config"]["data"]["window"] == 2
+    assert {"train_seconds", "steps"} <= set(record["timings"])
+    assert set(record["metrics"]) == {
+        "point_mae", "point_mse", "crps", "coverage_0.5", "coverage_0.8", "coverage_0.95", "energy_score",
+        "distribution_loss",
+    }  # fmt: skip
+    assert {path.name for path in (finished / "figures").iterdir()} == {
+        f"{name}.{suffix}" for name in ("edge_probs", "losses", "network") for suffix in ("png", "pdf")
+    }
+    lines = (finished / "history.jsonl").read_text().splitlines()
+    assert [json.loads(line)["epoch"] for line in lines] == [1, 2]
+
+
+def test_edges(finished):
+    with (finished / "edges.csv").open() as file:
+        rows = list(csv.DictReader(file))
+    assert tuple(rows[0]) == EDGE_COLUMNS
+    assert [(row["source"], row["target"]) for row in rows] == [(j, i) for i in NODES for j in NODES]
+    probability = {(row["source"], row["target"]): row["probability"] for row in rows}
+    assert probability["north", "south"] == "0"
+    assert probability["north", "east"] == "1"
+    assert all(probability[node, node] == "0" for node in NODES)
+    assert 0 < float(probability["west", "south"]) < 1
+
+
+def test_the_page(finished):
+    page = (finished / "report.html").read_text()
+    assert page.count("figures.push(") == 4  # network, matrix, two losses
+    for words in (
+        "wide.csv, value, 1 step ahead",
+        "the last value",
+        "ridge regression",
+        "What was chosen from the data",
+    ):
+        assert words in page
+    for words in ("oracle", "<script src", "<link", '<img src="http'):
+        assert words not in page
+
+
+def test_report_draws_it_again(finished, capsys):
+    before = (finished / "report.html").read_text()
+    (finished / "report.html").unlink()
+    (finished / "figures" / "network.png").unlink()
+    assert call("report", finished) == 0
+    assert (finished / "report.html").read_text() == before
+    assert (finished / "figures" / "network.png").is_file()
+    assert str(finished / "report.html") in capsys.readouterr().out
+
+
+def test_same_seed_same_edges_and_another_seed_others(finished, folder, tmp_path):
+    common = ("--window", 2, "--edges", finished.parent / "rules.csv", "--quiet", *QUICK)
+    for seed in (3, 4):
+        assert call("fit", folder / "wide.csv", *common, "--seed", seed, "--out", tmp_path / str(seed)) == 0
+    edges = (finished / "edges.csv").read_bytes()
+    assert (tmp_path / "3" / "edges.csv").read_bytes() == edges
+    assert (tmp_path / "4" / "edges.csv").read_bytes() != edges
+
+
+def test_words_for_a_person(folder, tmp_path, monkeypatch, capsys):
+    """A config file, then --set over it, then options over both; directories are numbered."""
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "my.toml").write_text("[data]\nwindow = 5\nhorizon = 2\n[training]\nepochs = 9\ncompile = false\n")
+    arguments = ("--config", "my.toml", "--set", "training.epochs=1", "--set", "data.window=4", "--window", 3)
+    assert (
+        call("fit", folder / "wide.csv", *arguments, "--set", "graph.symmetric=true", "--set", "model.num_graphs=4")
+        == 0
+    )
+    printed = capsys.readouterr()
+    for words in ("chosen: kind = filter: ", "learned graph", "ridge regression", "probability", "note: ", "report: "):
+        assert words in printed.out
+    assert "wide.csv: reading" in printed.err
+    record = json.loads((tmp_path / "runs" / "wide-1" / "record.json").read_text())
+    config = record["config"]
+    assert (config["data"]["window"], config["data"]["horizon"], config["training"]["epochs"]) == (3, 2, 1)
+    assert config["graph"]["symmetric"] is True
+    assert call("fit", folder / "wide.csv", *arguments, "--json", "--symmetric") == 0
+    printed = capsys.readouterr()
+    assert printed.err == ""
+    result = json.loads(printed.out)
+    assert result["directory"] == "runs/wide-2"
+    assert set(result) == {"directory", "report", "metrics", "references", "timings", "warnings", "choices"}
+
+
+def test_init_writes_a_file_that_fit_takes(folder, tmp_path, capsys):
+    path = tmp_path / "choices.toml"
+    assert call("fit", "--init", path) == 0
+    assert capsys.readouterr().out.strip() == str(path)
+    assert call("fit", folder / "wide.csv", "--config", path, "--out", tmp_path / "run", "--quiet", *QUICK) == 0
+    assert call("fit", "--init", path) == 2
+    assert "which exists; choose another name" in capsys.readouterr().err
+
+
+def test_predict_prints_or_writes(finished, folder, tmp_path, capsys):
+    assert call("predict", finished, folder / "wide.csv") == 0
+    printed = capsys.readouterr()
+    assert printed.err == ""
+    lines = printed.out.splitlines()
+    assert lines[0] == "time,node,variable,mean,q2.5,q10,median,q90,q97.5"
+    assert lines[-1].startswith("2024-01-06 00:00:00,west,value,")
+    out = tmp_path / "out.csv"
+    assert call("predict", finished, folder / "wide.csv", "--out", out, "--quiet") == 0
+    assert out.read_text() == printed.out
+    assert capsys.readouterr().out.strip() == str(out)
+    assert call("predict", finished, folder / "wide.csv", "--out", out) == 2
+    assert "out needs a new file" in capsys.readouterr().err
+    assert call("predict", finished, folder / "wide.csv", "--json", "--samples", 2) == 0
+    rows = json.loads(capsys.readouterr().out)
+    assert len(rows) == len(lines) - 1
+    assert rows[-1]["time"].startswith("2024-01-06T00:00:00")
+    assert {"sample_0", "sample_1"} <= set(rows[0])
+
+
+def test_evaluate(finished, folder, capsys):
+    assert call("evaluate", finished) == 0
+    printed = capsys.readouterr().out
+    assert "ridge regression" in printed
+    assert "on the test part, in the units of the data" in printed
+    assert call("evaluate", finished, folder / "wide.csv", "--json") == 0
+    found = json.loads(capsys.readouterr().out)
+    assert found["pairs"] == 118
+    assert set(found["by_node"]["crps"]) == set(NODES)
+    assert call("evaluate", finished, folder / "wide.csv", "--json") == 0
+    assert json.loads(capsys.readouterr().out) == found
+
+
+@pytest.fixture
+def broken(tmp_path):
+    """Files with one thing wrong in each."""
+    rows = [f"{t},{t % 3},{t * 7 % 5},{t * t % 7}" for t in range(40)]
+
+    def table(change=None, header="time,a,b,c"):
+        lines = list(rows)
+        if change is not None:
+            lines[5] = change
+        return "\n".join([header, *lines]) + "\n"
+
+    texts = {
+        "ok.csv": table(),
+        "empty.csv": "",
+        "header.csv": "time,a,b\n",
+        "words.csv": table("5,x,1,2"),
+        "ragged.csv": table("5,1,1,2,3"),
+        "twice.csv": table("4,1,1,2"),
+        "unsorted.csv": table("2.5,1,1,2"),
+        "constant.csv": "time,a,b\n" + "".join(f"{t},{t % 3},1\n" for t in range(40)),
+        "missing.csv": "time,a,b\n" + "".join(f"{t},{t % 3},\n" for t in range(40)),
+        "few.csv": "time,a,b\n" + "".join(f"{t},{t % 3},{t % 4}\n" for t in range(9)),
+        "one.csv": "time,a\n" + "".join(f"{t},{t % 3}\n" for t in range(40)),
+        "no_time.csv": "a,b\n" + "".join(f"{t % 3},{t % 5}\n" for t in range(40)),
+        "same_name.csv": table(header="time,a,a,c"),
+        "table.xlsx": "1",
+        "unknown_edge.csv": "source,target,kind\na,z,forbidden\n",
+        "both.csv": "source,target,kind\na,b,forbidden\na,b,required\n",
+        "loop.csv": "source,target,kind\na,a,required\n",
+        "bad.toml": "[data",
+        "flat.toml": "window = 3\n",
+    }
+    for name, text in texts.items():
+        (tmp_path / name).write_text(text)
+    for name in ("bytes.csv", "bytes.parquet", "bytes.npz"):
+        (tmp_path / name).write_bytes(bytes(range(256)) * 4)
+    np.savez(tmp_path / "pairs.npz", x=np.random.default_rng(0).normal(size=(40, 3, 1)), y=np.ones((40, 3)))
+    return tmp_path
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        ([], "DATA needs a file (.csv, .parquet, .npz) or beijing-air; see 'tacit fit --help'"),
+        (["none.csv"], "none.csv: there is no such file; check the name"),
+        (["beijing"], "DATA needs a file (.csv, .parquet, .npz) or beijing-air, got 'beijing'; check the path"),
+        (["empty.csv"], "empty.csv: the file is empty"),
+        (["header.csv"], "header.csv: there is a header but no rows"),
+        (["bytes.csv"], "bytes.csv: needs to be text in UTF-8, got byte 128 that is not; convert it"),
+        (["bytes.parquet"], "bytes.parquet: cannot be read as parquet"),
+        (["bytes.npz"], "bytes.npz: is no .npz file"),
+        (["table.xlsx"], "table.xlsx: a table needs to end in .parquet or .csv"),
+        (["words.csv"], "words.csv: column 'a' needs numbers, got 'x' in row 6"),
+        (["ragged.csv"], "ragged.csv: cannot be read as a table: Expected 4 fields in line 7, saw 5"),
+        (["twice.csv"], "twice.csv: column 'time' needs ascending times, but 4 comes twice, in rows 5 and 6"),
+        (["unsorted.csv"], "unsorted.csv: column 'time' needs ascending times, but 2.5 in row 6 comes before"),
+        (["constant.csv"], "constant.csv: node 'b' is constant"),
+        (["missing.csv"], "missing.csv: node 'b' is missing at every time; leave it out"),
+        (["few.csv"], "few.csv: the series needs at least 13 rows for a window of 12 and a horizon of 1, got 9"),
+        (["few.csv", "--window", "7"], "few.csv: fractions (0.7, 0.1) need at least one pair in each of training"),
+        (["one.csv"], "one.csv: a graph needs two nodes or more, got one, 'a'; add others"),
+        (["no_time.csv"], "no_time.csv: no column is called time, date or the like"),
+        (["same_name.csv"], "same_name.csv: the header names column 'a' twice"),
+        (["ok.csv", "--edges", "unknown_edge.csv"], "unknown_edge.csv, row 2: target names unknown node 'z'"),
+        (["ok.csv", "--edges", "both.csv"], "both.csv, row 3: edge 'a -> b' is required here and forbidden in row 2"),
+        (["ok.csv", "--edges", "loop.csv"], "loop.csv, row 2: required edge 'a -> a' is a self-loop"),
+        (["ok.csv", "--edges", "none.csv"], "none.csv cannot be read (No such file or directory)"),
+        (["ok.csv", "--config", "none.toml"], "config needs a readable file, got none.toml"),
+        (["ok.csv", "--config", "bad.toml"], "config needs TOML, but bad.toml is not"),
+        (["ok.csv", "--config", "flat.toml"], "unknown key 'window' in the config; known are data, graph, model"),
+        (["ok.csv", "--window", "0"], "window in [data] is not usable: input should be greater than or equal to 1"),
+        (["ok.csv", "--horizon", "x"], "Invalid value for '--horizon'"),
+        (["ok.csv", "--set", "epochs=3"], "--set needs SECTION.KEY=VALUE, got 'epochs=3'"),
+        (["ok.csv", "--set", "training.epochs"], "--set needs SECTION.KEY=VALUE, got 'training.epochs'"),
+        (["ok.csv", "--set", "training.epoch=3"], "unknown key 'epoch' in [training]; did you mean 'epochs'?"),
+        (["ok.csv", "--set", "training.epochs=0"], "greater than or equal to 1, got 0; leave it out"),
+        (["ok.csv", "--set", "graph.edges=3"], "edges in [graph] is not usable: input should be a valid string, got 3"),
+        (
+            ["ok.csv", "--set", "predictor.kind=gru"],
+            "kind in [predictor] is not usable: input should be 'auto', 'filter'",
+        ),
+        (["ok.csv", "--set", "data.targets=z"], "ok.csv: targets names 'z', which is no variable"),
+        (["ok.csv", "--set", "data.covariates=z"], "ok.csv: covariates names the column 'z', which is not there"),
+        (["ok.csv", "--set", "data.separator=:"], "ok.csv: column 'a' needs the form node:variable; rename it"),
+        (["ok.csv", "--set", "data.train_fraction=0.95"], "need a sum below 1, so that something is left for the test"),
+        (["ok.csv", "--set", "graph.nearest=2"], "nearest in [graph] needs coordinates, and the data has none"),
+        (["ok.csv", "--device", "tpu"], "device needs one of auto, cpu, cuda, cuda:N, got 'tpu'"),
+        (["ok.csv", "--out", "ok.csv"], "out needs a new or empty directory, got ok.csv, which exists"),
+        (["ok.csv", "--out", "."], "out needs a directory for this run alone, got '.', where the command runs"),
+        (["ok.csv", "--sed", "1"], "unknown option '--sed'; did you mean '--seed'?"),
+        (["pairs.npz", "--window", "3"], "window in [data] has no meaning for pairs.npz, which has pairs x and y"),
+        (["beijing-air", "--set", "data.layout=wide"], "layout in [data] has no meaning for beijing-air"),
+    ],
+)
+def test_wrong_calls_are_one_line_and_exit_2(arguments, message, broken, monkeypatch, capsys):
+    """Nothing is written, and nothing of the user's is touched."""
+    monkeypatch.chdir(broken)
+    before = {path.name: path.read_bytes() for path in broken.iterdir()}
+    assert call("fit", *arguments) == 2
+    printed = capsys.readouterr()
+    lines = [line for line in printed.err.splitlines() if line.startswith("tacit: ")]
+    assert len(lines) == 1
+    assert message in lines[0]
+    assert printed.out == ""
+    assert {path.name: path.read_bytes() for path in broken.iterdir()} == before
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["predict", "nowhere", "ok.csv"], "nowhere needs to be a run directory, but record.json cannot be read"),
+        (["predict", "RUN", "ok.csv"], "ok.csv: nodes need to be those of the training data, got 'north'"),
+        (["predict", "RUN", "pairs.npz"], "pairs.npz: this run learned from a series"),
+        (["predict", "RUN", "WIDE", "--out", "a.xlsx"], "out needs a .csv or .parquet file, got a.xlsx"),
+        (["predict", "RUN", "WIDE", "--samples", "-1"], "Invalid value for '--samples'"),
+        (["predict", "RUN"], "Missing"),
+        (["evaluate", "RUN", "beijing-air"], "beijing-air: nodes need to be those of the training data"),
+        (["evaluate", "."], ". needs to be a run directory"),
+    ],
+)
+def test_wrong_calls_of_predict_and_evaluate(arguments, message, finished, folder, broken, monkeypatch, capsys):
+    monkeypatch.chdir(broken)
+    names = {"RUN": finished, "WIDE": folder / "wide.csv"}
+    before = sorted(broken.iterdir())
+    assert call(*(names.get(argument, argument) for argument in arguments)) == 2
+    lines = [line for line in capsys.readouterr().err.splitlines() if line.startswith("tacit: ")]
+    assert len(lines) == 1
+    assert message in lines[0]
+    assert sorted(broken.iterdir()) == before
+
+
+def test_ctrl_c_keeps_what_was_learned(folder, tmp_path, monkeypatch, capsys):
+    from tacit.console import Display
+
+    shown = Display.step
+
+    def stop(self, progress):
+        shown(self, progress)
+        if progress.step == 4:
+            signal.raise_signal(signal.SIGINT)
+
+    monkeypatch.setattr(Display, "step", stop)
+    out = tmp_path / "out"
+    assert call("fit", folder / "wide.csv", "--window", 2, "--out", out, *QUICK, "--set", "training.epochs=5000") == 1
+    assert f"stopped before the end; what was learned is in {out}" in capsys.readouterr().err
+    assert (out / "report.html").is_file()
+    assert call("predict", out, folder / "wide.csv", "--out", tmp_path / "a.csv") == 0
+    assert len(pd.read_csv(tmp_path / "a.csv")) == 4 * 119
+
+
+def test_a_failed_write_leaves_nothing_behind(folder, tmp_path, monkeypatch, capsys):
+    import tacit.records
+
+    def full(*args, **kwargs):
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr(tacit.records, "save", full)
+    assert call("fit", folder / "wide.csv", "--window", 2, "--out", tmp_path / "out", *QUICK) == 1
+    assert "No space left on device" in capsys.readouterr().err
+    assert list(tmp_path.iterdir()) == []

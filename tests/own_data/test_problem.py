@@ -1,0 +1,154 @@
+"""What is read: parts, units, rules; and what is refused, by name."""
+
+import numpy as np
+import pandas as pd
+import pytest
+import torch
+
+from own_files import NODES, quick, series
+from tacit.errors import InputError
+from tacit.own_data.problem import Problem
+
+
+def read(path, **sections):
+    return Problem.read(str(path), quick(path, **sections))
+
+
+def test_wide_long_and_parquet_are_one_problem(folder):
+    problems = [read(folder / name) for name in ("wide.csv", "wide.parquet", "long.csv")]
+    for problem in problems:
+        assert problem.nodes == NODES
+        assert torch.equal(problem.split.train.inputs, problems[0].split.train.inputs)
+    values = series()
+    rows = round(0.7 * (len(values) - 2)) + 2  # up to the last training target
+    scaling = problems[0].preparation.scaling
+    assert scaling.mean[:, 0] == pytest.approx(values[:rows].mean(0))
+    assert scaling.deviation[:, 0] == pytest.approx(values[:rows].std(0))
+
+
+def test_covariates_targets_and_horizon(folder):
+    sections = {"separator": ":", "covariates": "hour", "targets": "b", "horizon": 3}
+    problem = read(folder / "two.csv", data=sections)
+    window, features, out = problem.preparation.sizes
+    assert (window, features, out) == (2, 3, 1)
+    assert problem.preparation.target_names == ("b",)
+    assert problem.preparation.scaling.feature_names == ("b", "a", "hour")
+    first = problem.preparation.to_units(problem.split.train.targets[:1])[0, :, 0]
+    assert first.numpy() == pytest.approx(2 * series()[1 + 3], rel=1e-5)  # the last row of the window is row 1
+
+
+def test_missing_values_are_flagged_and_masked(folder):
+    problem = read(folder / "holes.csv")
+    assert problem.preparation.scaling.flagged
+    assert 0 < float((problem.split.train.observed == 0).float().mean()) < 0.2
+
+
+def test_pairs_are_scaled_by_the_training_part(folder):
+    problem = read(folder / "pairs.npz")
+    x = np.load(folder / "pairs.npz")["x"]
+    assert problem.preparation.sizes == (1, 2, 1)
+    assert problem.nodes == NODES
+    assert [len(part) for part in vars(problem.split).values()] == [84, 12, 24]
+    assert problem.preparation.input_units.mean == pytest.approx(x[:84].mean((0, 1)), abs=1e-6)
+    assert problem.preparation.input_units.deviation == pytest.approx(x[:84].std((0, 1)), abs=1e-6)
+    assert problem.split.test.inputs.numpy() == pytest.approx(
+        (x[96:] - x[:84].mean((0, 1))) / x[:84].std((0, 1)), abs=1e-5
+    )
+
+
+def test_nearest_others_are_the_candidates(folder, tmp_path):
+    """Four places on a line; with one nearest each, the two in the middle read each other."""
+    (tmp_path / "places.csv").write_text("node,x,y\nnorth,0,0\neast,2,0\nsouth,3,0\nwest,9,0\n")
+    graph = {"coordinates": str(tmp_path / "places.csv"), "nearest": 1, "metric": "euclidean"}
+    problem = read(folder / "wide.csv", graph=graph)
+    expected = torch.zeros(4, 4, dtype=torch.bool)
+    for target, source in ((0, 1), (1, 2), (2, 1), (3, 2)):
+        expected[target, source] = True
+    assert torch.equal(problem.rules.allowed, expected)
+    assert problem.coordinates.tolist()[3] == [9, 0]
+    both = read(folder / "wide.csv", graph=graph | {"symmetric": True})
+    assert torch.equal(both.rules.allowed, expected | expected.mT)
+
+
+def frame(rows=40, **columns):
+    return pd.DataFrame({"time": range(rows), "a": np.arange(rows) % 3, "b": np.arange(rows) ** 2 % 7, **columns})
+
+
+@pytest.mark.parametrize(
+    ("table", "sections", "message"),
+    [
+        (frame().drop(columns="b"), {}, "a graph needs two nodes or more, got one, 'a'; add others"),
+        (frame(3), {}, r"fractions \(0.7, 0.1\) need at least one pair in each of training, validation and test"),
+        (frame(2), {}, "the series needs at least 3 rows for a window of 2 and a horizon of 1, got 2"),
+        (frame(c=1), {}, "node 'c' is constant"),
+        (frame(c=np.nan), {}, "node 'c' is missing at every time"),
+        (frame(c=[1, 2] + [np.nan] * 38), {}, "node 'c' needs 2 known targets or more in the training part, got 0"),
+        (frame(), {"data": {"targets": "z"}}, "targets names 'z', which is no variable of the series"),
+    ],
+)
+def test_tables_that_cannot_be_learned_from(table, sections, message, tmp_path):
+    path = tmp_path / "table.csv"
+    table.to_csv(path, index=False)
+    with pytest.raises(InputError, match=f"table.csv: {message}"):
+        read(path, **sections)
+
+
+@pytest.mark.parametrize(
+    ("sections", "message"),
+    [
+        ({"data": {"window": 3}}, "window in .data. has no meaning for .*pairs.npz, which has pairs x and y"),
+        ({"data": {"horizon": 2}}, "horizon in .data. has no meaning"),
+        ({"data": {"covariates": "a"}}, "covariates in .data. has no meaning"),
+        ({"data": {"train_fraction": 0.95}}, "need a sum below 1, .* got 0.95 and 0.1; lower one"),
+        ({"graph": {"nearest": 1}}, "nearest in .graph. needs coordinates, and the data has"),
+    ],
+)
+def test_choices_that_pairs_have_no_use_for(sections, message, folder):
+    with pytest.raises(InputError, match=message):
+        read(folder / "pairs.npz", **sections)
+
+
+def test_pairs_without_known_targets(tmp_path):
+    x, y = np.random.default_rng(0).normal(size=(2, 40, 3, 1))
+    y[32:] = np.nan
+    np.savez(tmp_path / "a.npz", x=x, y=y)
+    with pytest.raises(InputError, match=r"a.npz: no target of the test part is known; pass more rows"):
+        read(tmp_path / "a.npz")
+    y[32:] = 0
+    y[:28, 1] = np.nan
+    np.savez(tmp_path / "b.npz", x=x, y=y)
+    with pytest.raises(InputError, match=r"b.npz: node '1' needs 2 known targets or more in the training part, got 0"):
+        read(tmp_path / "b.npz")
+
+
+def test_shipped_data_is_no_table(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    with pytest.raises(InputError, match=r"separator in .data. has no meaning for beijing-air, which is no table"):
+        read("beijing-air", data={"separator": ":"})
+    with pytest.raises(InputError, match=r"DATA needs a file \(.csv, .parquet, .npz\) or beijing-air, got 'beijing'"):
+        read("beijing")
+
+
+def test_rules_from_the_file_and_from_the_config_add_up(folder, tmp_path):
+    (tmp_path / "rules.csv").write_text("source,target,kind,probability\nnorth,east,forbidden,\neast,west,prior,0.9\n")
+    graph = {"edges": str(tmp_path / "rules.csv"), "required": [["north", "south"]], "forbidden": [["west", "east"]]}
+    graph["priors"] = [["west", "north", 0.2]]
+    rules = read(folder / "wide.csv", graph=graph).rules
+    built = rules.build(generator=torch.Generator().manual_seed(0)).edge_probs
+    assert built[1, 0] == built[1, 3] == 0
+    assert built[2, 0] == 1
+    prior = rules.prior(1.0)
+    assert prior.probs[3, 1] == pytest.approx(0.9)
+    assert prior.probs[0, 3] == pytest.approx(0.2)
+    with pytest.raises(InputError, match="required and forbidden both name edge 'north -> east'; drop one of them"):
+        read(folder / "wide.csv", graph=graph | {"required": [["north", "east"]]})
+    with pytest.raises(InputError, match=r"forbidden names unknown node 'nort'; did you mean 'north'\?"):
+        read(folder / "wide.csv", graph={"forbidden": [["nort", "east"]]})
+
+
+def test_two_answers_to_which_edges_can_be(folder, tmp_path):
+    (tmp_path / "places.csv").write_text("node,x,y\nnorth,0,0\neast,2,0\nsouth,3,0\nwest,9,0\n")
+    (tmp_path / "rules.csv").write_text("source,target,kind\nnorth,east,candidate\n")
+    graph = {"coordinates": str(tmp_path / "places.csv"), "nearest": 1, "edges": str(tmp_path / "rules.csv")}
+    with pytest.raises(InputError, match=r"nearest in .graph. and candidates both say which edges can be"):
+        read(folder / "wide.csv", graph=graph)
