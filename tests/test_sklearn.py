@@ -20,7 +20,6 @@ from tacit.errors import InputError
 from tacit.losses import EnergyScore, NoisyEnergyScore
 from tacit.sklearn import problem
 from tacit.sklearn.building import build_config
-from tacit.sklearn.scaling import Units
 from tacit.sklearn.score import r_squared
 from tacit.training import fit
 
@@ -138,18 +137,6 @@ def test_score_of_constant_columns_and_of_too_few_targets():
         assert np.isnan(r_squared(constant[:1], constant[:1]))
     alone = np.concatenate([constant, np.where([[[True]], [[False]], [[False]], [[False]]], constant, np.nan)], 1)
     assert r_squared(alone, np.stack([constant[:, 0], constant[:, 0] + 1], 1)) == 1  # one target says nothing
-
-
-def test_units_leave_out_what_is_missing_and_keep_constants():
-    rng = np.random.default_rng(0)
-    values = rng.normal(5, 3, size=(20, 4, 2))
-    values[::2, 1, 0], values[..., 1] = np.nan, 1e9 / 3
-    units = Units.of(values)
-    assert units.mean[0] == pytest.approx(np.nanmean(values[..., 0]))
-    assert units.deviation[0] == pytest.approx(np.nanstd(values[..., 0]))
-    assert units.deviation[1] == 1
-    scaled = units.scaled(values)
-    np.testing.assert_allclose(scaled * units.deviation + units.mean, values)
 
 
 def test_units_do_not_change_what_is_learned(fitted, pairs):

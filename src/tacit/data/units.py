@@ -6,47 +6,58 @@ with one mean $m$ and one deviation $s$ per channel, over all pairs and nodes of
 weights of a predictor, so their sizes relative to each other must stay as they are.
 """
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-import torch
-from torch import Tensor
+import numpy as np
+from jaxtyping import Float64
 
-TINY = 1e-6  # a deviation below this part of the mean is what rounding leaves of a constant
+Channels = Float64[np.ndarray, " channel"]
+Values = Float64[np.ndarray, "pair node channel"]
+TINY = 1e-12  # a deviation below this part of the mean is what rounding leaves of a constant
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class ChannelUnits:
     """Mean and deviation of each channel.
 
-    >>> values = torch.tensor([[[0.0]], [[10.0]]])
-    >>> units = ChannelUnits.of(values)
-    >>> units.mean, units.deviation, units.scaled(values).flatten().tolist()
-    ((5.0,), (5.0,), [-1.0, 1.0])
+    >>> units = ChannelUnits.of(np.array([[[1.0], [3.0]], [[np.nan], [5.0]]]))
+    >>> units.mean.item(), round(units.deviation.item(), 3)
+    (3.0, 1.633)
     """
 
-    mean: tuple[float, ...]
-    deviation: tuple[float, ...]
+    mean: Channels
+    deviation: Channels
 
     @classmethod
-    def of(cls, values: Tensor, observed: Tensor | None = None) -> "ChannelUnits":
-        """Return the units of values (pair, node, channel); a channel that never changes keeps its size."""
-        seen = torch.ones_like(values) if observed is None else observed
-        count = seen.sum((0, 1)).clamp_min(1).double()
-        mean = (values * seen).double().sum((0, 1)) / count
-        deviation = (((values - mean) * seen).double().square().sum((0, 1)) / count).sqrt()
-        whole = torch.where(deviation > TINY * mean.abs().clamp_min(TINY), deviation, 1.0)
-        return cls(tuple(mean.tolist()), tuple(whole.tolist()))
+    def of(cls, values: Values) -> "ChannelUnits":
+        """Return the units of some values; NaN is left out, and a channel that never changes keeps its size."""
+        there = ~np.isnan(values)
+        counts = np.maximum(there.sum((0, 1)), 1)
+        mean = np.where(there, values, 0.0).sum((0, 1)) / counts
+        deviation = np.sqrt(np.where(there, (values - mean) ** 2, 0.0).sum((0, 1)) / counts)
+        return cls(mean, np.where(deviation > TINY * np.maximum(np.abs(mean), TINY), deviation, 1.0))
 
-    def scaled(self, values: Tensor) -> Tensor:
+    @classmethod
+    def unchanged(cls, num_channels: int) -> "ChannelUnits":
+        """Return units that change nothing."""
+        return cls(np.zeros(num_channels), np.ones(num_channels))
+
+    def scaled(self, values: Values) -> Values:
         """Return values in these units."""
-        return (values - values.new_tensor(self.mean)) / values.new_tensor(self.deviation)
+        scaled: Values = (values - self.mean) / self.deviation
+        return scaled
 
-    def restored(self, values: Tensor) -> Tensor:
-        """Return scaled values in the units of the data."""
-        return values * values.new_tensor(self.deviation) + values.new_tensor(self.mean)
+    def restored(self, values: Float64[np.ndarray, "*any channel"]) -> Float64[np.ndarray, "*any channel"]:
+        """Return scaled values, of whatever shape before the channels, in the units of the data."""
+        restored: np.ndarray = values * self.deviation + self.mean
+        return restored
+
+    def to_dict(self) -> dict[str, list[float]]:
+        """Return plain numbers."""
+        return {"mean": self.mean.tolist(), "deviation": self.deviation.tolist()}
 
     @classmethod
-    def from_dict(cls, stored: Mapping[str, list[float]]) -> "ChannelUnits":
-        """Return what was stored by ``vars``."""
-        return cls(tuple(stored["mean"]), tuple(stored["deviation"]))
+    def from_dict(cls, stored: Mapping[str, Sequence[float]]) -> "ChannelUnits":
+        """Return the units that :meth:`to_dict` gave."""
+        return cls(*(np.array(stored[name], dtype=np.float64) for name in ("mean", "deviation")))

@@ -99,18 +99,22 @@ class PairsPreparation:
     @property
     def spread(self) -> Tensor:
         """Size of a scaled unit, per node and channel."""
-        return torch.tensor(self.target_units.deviation).expand(len(self.nodes), -1).contiguous()
+        return torch.from_numpy(self.target_units.deviation).float().expand(len(self.nodes), -1).contiguous()
 
     def to_units(self, values: Tensor) -> Tensor:
         """Return scaled predictions in the units of the data."""
-        return self.target_units.restored(values)
+        return torch.from_numpy(self.target_units.restored(values.double().cpu().numpy())).to(values)
 
     def scaled(self, pairs: Pairs) -> Pairs:
         """Return pairs in the units of training."""
-        targets = self.target_units.scaled(pairs.targets)
-        if pairs.observed is not None:  # where nothing was observed any number does
-            targets = torch.where(pairs.observed > 0, targets, 0.0)
-        return Pairs(self.input_units.scaled(pairs.inputs).float(), targets.float(), _as_float(pairs.observed))
+        inputs, targets = (
+            torch.from_numpy(units.scaled(values.double().numpy())).float()
+            for units, values in ((self.input_units, pairs.inputs), (self.target_units, pairs.targets))
+        )
+        if pairs.observed is None:
+            return Pairs(inputs, targets)
+        observed = pairs.observed.float()
+        return Pairs(inputs, targets * observed, observed)  # where nothing was observed any number does
 
     def apply(self, source: str, _config: DataConfig) -> NewPairs:
         """Return the pairs of a file; without y, all targets are missing."""
@@ -133,7 +137,7 @@ class PairsPreparation:
 
     def to_dict(self) -> dict[str, Any]:
         """Return plain values."""
-        units = {"input_units": vars(self.input_units), "target_units": vars(self.target_units)}
+        units = {"input_units": self.input_units.to_dict(), "target_units": self.target_units.to_dict()}
         return {"kind": "pairs", "nodes": list(self.nodes), **units}
 
 
@@ -190,7 +194,3 @@ def read_source(source: str, config: DataConfig, *, piece: bool = False) -> Any:
 
 def _few(names: tuple[str, ...], most: int = 5) -> str:
     return ", ".join(names[:most]) + (f" and {len(names) - most} more" if len(names) > most else "")
-
-
-def _as_float(observed: Tensor | None) -> Tensor | None:
-    return None if observed is None else observed.float()

@@ -58,8 +58,10 @@ class Problem:
 def _pairs(pairs: Pairs, nodes: tuple[str, ...], config: DataConfig) -> tuple[PairsPreparation, Split]:
     """Return pairs in parts, in their order, scaled by the first."""
     parts = pairs.split(config.fractions)
-    input_units = ChannelUnits.of(parts.train.inputs)
-    preparation = PairsPreparation(nodes, input_units, ChannelUnits.of(parts.train.targets, parts.train.observed))
+    targets, observed = parts.train.targets.double().numpy(), parts.train.observed
+    known = targets if observed is None else np.where(observed.numpy() > 0, targets, np.nan)
+    units = ChannelUnits.of(parts.train.inputs.double().numpy()), ChannelUnits.of(known)
+    preparation = PairsPreparation(nodes, *units)
     scaled = (preparation.scaled(part) for part in (parts.train, parts.validation, parts.test))
     return preparation, Split(*scaled)
 

@@ -9,13 +9,13 @@ import torch
 from jaxtyping import Float32
 from torch import Tensor, nn
 
+from tacit.data.units import ChannelUnits
 from tacit.errors import InputError
 from tacit.graph import BernoulliGraph
 from tacit.predictors import noisy_channels
 from tacit.randomness import generator_for
 from tacit.shapes import Samples
 from tacit.sklearn.building import PredictorSpec, Sizes
-from tacit.sklearn.scaling import Units
 from tacit.sklearn.tables import Values
 
 # Numbers per channel that a prediction works on at once: 2^22 floats are 16 MiB.
@@ -35,8 +35,8 @@ class Fitted:
     nodes: list[str]
     channels: list[str] | None
     flat: bool
-    input_units: Units
-    target_units: Units
+    input_units: ChannelUnits
+    target_units: ChannelUnits
     spec: PredictorSpec
     graph: BernoulliGraph
     predictor: nn.Module | None
@@ -80,7 +80,7 @@ class Fitted:
 
     def in_units_of_targets(self, values: Tensor) -> np.ndarray:
         """Return predictions or samples as the user's targets were given."""
-        numbers: np.ndarray = values.double().numpy() * self.target_units.deviation + self.target_units.mean
+        numbers = self.target_units.restored(values.double().numpy())
         return numbers[..., 0] if self.flat else numbers
 
     def text(self) -> dict[str, Any]:
@@ -90,7 +90,7 @@ class Fitted:
             "nodes": self.nodes,
             "channels": self.channels,
             "flat": self.flat,
-            "units": [[u.mean.tolist(), u.deviation.tolist()] for u in (self.input_units, self.target_units)],
+            "units": [units.to_dict() for units in (self.input_units, self.target_units)],
             "spec": asdict(self.spec),
             "symmetric": self.graph.symmetric,
             "history": self.history,
@@ -120,7 +120,7 @@ class Fitted:
         start = torch.where(parts["graph"]["fixed"], parts["graph"]["fixed_probs"], 0.5)
         graph = BernoulliGraph(start, parts["graph"]["fixed"], symmetric=text["symmetric"])
         graph.load_state_dict(parts["graph"])
-        input_units, target_units = (Units(*map(np.array, both)) for both in text["units"])
+        input_units, target_units = (ChannelUnits.from_dict(stored) for stored in text["units"])
         errors = parts["std_errors"].get("")
         fitted = cls(
             Sizes(**text["sizes"]),

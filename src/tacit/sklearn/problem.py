@@ -12,6 +12,7 @@ from torch import Tensor
 
 from tacit.config import DemoConfig
 from tacit.data import Pairs
+from tacit.data.units import ChannelUnits
 from tacit.errors import InputError, require
 from tacit.graph import EdgePrior, EdgeRules
 from tacit.losses import KernelScore, integrating_noise
@@ -19,7 +20,6 @@ from tacit.predictors import noisy_channels
 from tacit.randomness import generator_for
 from tacit.sklearn.building import PredictorSpec, Sizes, build_config, plain, split_rows, torch_device
 from tacit.sklearn.fitted import Fitted
-from tacit.sklearn.scaling import Units
 from tacit.sklearn.tables import Table
 from tacit.training import FitResult, LatentGraphModel, Progress, fit
 
@@ -70,16 +70,16 @@ class Problem:
         return PredictorSpec.of(predictor, hidden, num_hops, noise)
 
     @cached_property
-    def units(self) -> tuple[Units, Units]:
+    def units(self) -> tuple[ChannelUnits, ChannelUnits]:
         """The units of inputs and targets, from the training part."""
         scale = self.parameters["scale"]
         require(scale in ("auto", True, False), f"scale needs 'auto', True or False, got {scale!r}; use 'auto'")
         if scale == "auto":
             scale = _is_scaled(self.parameters["predictor"])
         if not scale:
-            return Units.unchanged(self.sizes.in_channels), Units.unchanged(self.sizes.channels)
+            return ChannelUnits.unchanged(self.sizes.in_channels), ChannelUnits.unchanged(self.sizes.channels)
         train = self.rows[0].numpy()
-        return Units.of(self.inputs.values[train]), Units.of(self.targets.values[train])
+        return ChannelUnits.of(self.inputs.values[train]), ChannelUnits.of(self.targets.values[train])
 
     @cached_property
     def pairs(self) -> Pairs:

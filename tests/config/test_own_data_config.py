@@ -1,0 +1,69 @@
+"""The choices of ``tacit fit``: one name or several, fractions, and what would be ignored."""
+
+import pytest
+
+from tacit.config import DataConfig, FitConfig, PredictorConfig, override
+from tacit.errors import InputError
+
+
+def test_one_name_is_a_list_of_one():
+    config = override(FitConfig(), {"data": {"covariates": "hour", "targets": ["a", "b"]}})
+    assert config.data.covariates == ("hour",)
+    assert config.data.targets == ("a", "b")
+    with pytest.raises(InputError, match=r"covariates in \[data\] is not usable: input should be a valid tuple, got 3"):
+        override(FitConfig(), {"data": {"covariates": 3}})
+
+
+def test_a_config_comes_back_from_its_own_json():
+    config = override(FitConfig(), {"data": {"targets": ["a"]}, "graph": {"priors": [["a", "b", 0.5]], "nearest": 2}})
+    assert FitConfig.model_validate(config.model_dump(mode="json")) == config
+
+
+def test_fractions_leave_something_for_the_test():
+    assert DataConfig(train_fraction=0.5, validation_fraction=0.25).fractions == (0.5, 0.25)
+    with pytest.raises(InputError, match=r"need a sum below 1, .* got 0.8 and 0.2; lower one"):
+        _ = DataConfig(train_fraction=0.8, validation_fraction=0.2).fractions
+
+
+def test_choices_that_would_be_ignored():
+    DataConfig(window=3).require_unset(("horizon", "time"), "x.npz", "which has no times")
+    with pytest.raises(InputError, match=r"window in \[data\] has no meaning for x.npz, which has no times; leave it"):
+        DataConfig(window=3).require_unset(("horizon", "window"), "x.npz", "which has no times")
+
+
+@pytest.mark.parametrize(
+    ("kind", "choices"),
+    [
+        ("filter", {"activation": "tanh", "residual": True, "warm_start": False}),
+        ("filter", {"warm_start": True}),
+        ("recurrent", {"hidden": 8, "layers": 2, "residual": True, "warm_start": False}),
+        ("convolution", {"hidden": 8, "residual": False}),
+        ("sage", {"hidden": 8, "residual": True}),
+    ],
+)
+def test_choices_that_a_predictor_takes(kind, choices):
+    PredictorConfig(kind=kind, **choices).require_used()
+
+
+@pytest.mark.parametrize(
+    ("kind", "choices", "message"),
+    [
+        ("filter", {"hidden": 8}, "hidden in .predictor. is not for 'filter': it has no hidden layers; leave it out"),
+        ("filter", {"layers": 2}, "layers in .predictor. is not for 'filter': a node reads its neighbours alone"),
+        ("filter", {"activation": "tanh", "warm_start": True}, "warm_start in .predictor. is for the linear filter"),
+        ("recurrent", {"warm_start": True}, "warm_start in .predictor. is not for 'recurrent'"),
+        ("recurrent", {"activation": "tanh"}, "activation in .predictor. is not for 'recurrent'"),
+        ("convolution", {"residual": True}, "residual in .predictor. is not for 'convolution'"),
+        ("gat", {"activation": "tanh"}, "activation in .predictor. is not for 'gat'"),
+    ],
+)
+def test_choices_that_a_predictor_has_no_use_for(kind, choices, message):
+    with pytest.raises(InputError, match=message):
+        PredictorConfig(kind=kind, **choices).require_used()
+
+
+def test_what_is_chosen_from_the_data_has_no_default_to_name():
+    with pytest.raises(InputError, match=r"epochs in \[training\] is not usable: .*, got 0; leave it out$"):
+        override(FitConfig(), {"training": {"epochs": 0}})
+    with pytest.raises(InputError, match=r"hidden in \[predictor\] is not usable: .*, got 0; the default is 32$"):
+        override(FitConfig(), {"predictor": {"hidden": 0}})
