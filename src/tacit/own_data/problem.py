@@ -100,7 +100,7 @@ def _rules(nodes: tuple[str, ...], config: GraphConfig, coordinates: np.ndarray 
         "nearest in [graph] and candidates both say which edges can be; keep one of them",
     )
     near = nearest_candidates(torch.from_numpy(coordinates), config.nearest, metric=config.metric)
-    return replace(rules, candidates=near | near.mT if config.symmetric else near)
+    return replace(rules, candidates=near)
 
 
 def _with_named(rules: EdgeRules, config: GraphConfig) -> EdgeRules:
