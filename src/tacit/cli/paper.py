@@ -81,7 +81,7 @@ def reproduce(
     with Display(quiet=quiet or as_json or list_) as display:
         display.stage("starting")
         from tacit.experiments.registry import STUDIES
-        from tacit.experiments.runner import draw_all, require_startable, run_study
+        from tacit.experiments.runner import PAGE, draw_all, require_startable, run_study
         from tacit.experiments.study import Listener, Options
 
         if list_:
@@ -101,7 +101,10 @@ def reproduce(
         listener = Listener(display.stage, display.step)
         require_startable(names, out, options, jobs)
         pages = [run_study(one, out, options, jobs=jobs, listener=listener) for one in names]
-        page = draw_all(out) if name == "all" else pages[0]
+        page = pages[0]
+        if name == "all" or (out / PAGE).exists():  # the page of all stays what the records give
+            whole = draw_all(out)
+            page = whole if name == "all" else page
     if as_json:
         print(json.dumps({"page": str(page), "studies": names}))
     elif quiet:

@@ -2,6 +2,7 @@
 
 from tacit.graph.bernoulli import BernoulliGraph
 from tacit.graph.candidates import correlated_candidates, nearest_candidates
+from tacit.graph.density import density_prior
 from tacit.graph.edges import EdgeRules
 from tacit.graph.export import edge_table, to_networkx, to_pyg
 from tacit.graph.links import Link, Sigmoid, SineSquared
@@ -18,6 +19,7 @@ __all__ = [
     "SineSquared",
     "boolean_powers",
     "correlated_candidates",
+    "density_prior",
     "edge_table",
     "nearest_candidates",
     "reachability",

@@ -1,0 +1,51 @@
+r"""How strong a prior for sparse graphs has to be, from what is expected and not from the answer.
+
+Of every edge it is believed that it is there with probability $p$, the expected density. Bayes would compare the two
+with the data in nats. An edge brings $k$ weights that are fitted; their evidence costs $\tfrac k2 \log n$ (Schwarz
+1978), which the odds have to carry:
+
+$$\operatorname{logit} q = \operatorname{logit} p - \tfrac k2 \log n$$
+
+The loss is not in nats but the energy score of Gaussian noise. Where the deviation $\sigma$ of what is left shrinks by
+$d\sigma$, the log-likelihood of a pair grows by $d\sigma / \sigma$ nats, and its score, $\sigma / \sqrt\pi$ on
+average, falls by $d\sigma / \sqrt\pi$. So a nat is worth $\sigma / \sqrt\pi$ of a node's score. The loss at node
+scope is the mean over $n$ pairs and $N$ nodes, while an edge changes one node alone:
+
+$$\text{penalty} = w\, \mathrm{KL}(P_\theta, P_q), \qquad w = \frac{\sigma}{\sqrt\pi\; n N}$$
+
+A sure edge then pays $w \log \frac{1 - q}{q}$. With $n = 100$ and $p = 0.1$ that is $(2 / \sqrt\pi)\, \sigma
+\log \frac{1 - p}{p} / n$ in one node's score, as $\tfrac12 \log n$ happens to be near $\log \frac{1 - p}{p}$.
+"""
+
+import math
+
+from tacit.errors import require, require_whole
+from tacit.graph.priors import EdgePrior
+
+
+def density_prior(density: float, sigma: float, num_pairs: int, num_nodes: int, num_weights: int = 1) -> EdgePrior:
+    r"""Return the prior of graphs with an expected density, for the energy score at node scope.
+
+    ``density``      expected share of the possible edges, $p$
+    ``sigma``        deviation of what a regression leaves, in the units of the targets, $\sigma$
+    ``num_pairs``    pairs to learn from, $n$
+    ``num_nodes``    nodes that the loss is a mean over, $N$
+    ``num_weights``  weights that come with an edge, one per lag in a filter, $k$; 0 for a predictor that shares them
+
+    >>> prior = density_prior(0.1, sigma=0.6, num_pairs=100, num_nodes=10)
+    >>> round(prior.probs.item(), 4), round(prior.weight, 6)  # odds of 1 to 9, made 10 times as long by the weight
+    (0.011, 0.000339)
+    """
+    require(
+        isinstance(density, int | float) and 0 < density < 1,
+        f"density needs a share strictly between 0 and 1, got {density!r}; pass for example 0.1",
+    )
+    require(
+        isinstance(sigma, int | float) and 0 < sigma < math.inf,
+        f"sigma needs a positive number, got {sigma!r}; pass the deviation of a regression's residuals",
+    )
+    require_whole("num_pairs", num_pairs)
+    require_whole("num_nodes", num_nodes)
+    require_whole("num_weights", num_weights, 0)
+    logit = math.log(density / (1 - density)) - num_weights / 2 * math.log(num_pairs)
+    return EdgePrior(1 / (1 + math.exp(-logit)), sigma / (math.sqrt(math.pi) * num_pairs * num_nodes))
