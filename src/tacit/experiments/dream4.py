@@ -89,8 +89,8 @@ class DREAM4(Study):
             "the first row is that of the table above; mean of the starts, mean ± deviation over networks",
             "weights free: the prior is the expected density p itself; otherwise its odds are divided by the root of "
             "the number of pairs, the price of an edge's weight",
-            "these are the kinds of prior that were tried on these networks, the weights-free ones first; the form of the first "
-            "row was then fixed by the argument of tacit.graph.density, before it was run here",
+            "the weights-free priors were tried on these networks first and fell short; that of the first row was then "
+            "derived (tacit.graph.density), not fitted, and no other kind was tried",
         ]
         return [*tables, Table("DREAM4, 10 genes, other priors", columns, rows, notes)] if rows else tables
 
