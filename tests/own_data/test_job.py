@@ -11,8 +11,10 @@ import torch
 from safetensors.torch import load_file
 
 from own_files import NODES, learn, quick, series
+from tacit.data.ridge import ridge_regression
 from tacit.errors import InputError
-from tacit.own_data.building import build_model, nat_weight
+from tacit.graph import density_prior
+from tacit.own_data.building import build_model
 from tacit.own_data.choices import settle
 from tacit.own_data.job import fit_settings, references
 from tacit.own_data.problem import Problem
@@ -182,23 +184,23 @@ def test_settings_halve_early_and_only_where_there_are_several():
     assert fit_settings(quick("a.csv", training={"epochs": 2, "replicas": 4})).halve_after == (1,)
 
 
-def test_what_a_belief_weighs():
-    assert nat_weight(0.3, 100, 5) == pytest.approx(2 * 0.3 / (math.sqrt(math.pi) * 500))
-
-
 def test_a_density_is_a_belief_about_every_edge(folder):
     config = quick("wide.csv", graph={"density": 0.2})
     problem = Problem.read(str(folder / "wide.csv"), config)
     settled, _ = settle(config, problem, on_gpu=False)
     prior = build_model(settled, problem, 0).prior
-    assert prior.weight < 0.02
-    assert torch.allclose(prior.probs, torch.tensor(0.2))
+    sigma = float(ridge_regression(problem.split.train, problem.split.validation).sigmas.mean())
+    window, _, out = problem.preparation.sizes
+    weights = window * out if settled.predictor.kind == "filter" else 0
+    expected = density_prior(0.2, sigma, len(problem.split.train), len(problem.nodes), weights)
+    assert prior.weight == pytest.approx(expected.weight)
+    assert torch.allclose(prior.probs, expected.probs)
     heavier = settled.model_copy(update={"graph": settled.graph.model_copy(update={"prior_weight": 0.5})})
     assert build_model(heavier, problem, 0).prior.weight == 0.5
 
 
 def test_a_warm_start_is_near_the_regression(folder):
-    config = quick("wide.csv")
+    config = quick("wide.csv", predictor={"kind": "filter", "warm_start": True})
     problem = Problem.read(str(folder / "wide.csv"), config)
     settled, _ = settle(config, problem, on_gpu=False)
     probs = build_model(settled, problem, 0).graph.edge_probs.detach()
@@ -237,7 +239,10 @@ def test_what_does_not_go_together_leaves_nothing_behind(sections, message, fold
 def test_the_graph_that_made_the_data_is_found(folder, tmp_path):
     """North -> east and east -> south are the two most probable edges after a short training."""
     training = {"epochs": 80, "replicas": 2, "patience": 80}
-    made, _ = learn(folder / "wide.csv", tmp_path / "run", training=training, model={"num_graphs": 8})
+    predictor = {"kind": "filter", "warm_start": True}
+    made, _ = learn(
+        folder / "wide.csv", tmp_path / "run", training=training, predictor=predictor, model={"num_graphs": 8}
+    )
     probs = torch.tensor(made.run.edge_probs)
     best = {divmod(int(place), 4) for place in probs.flatten().topk(2).indices}
     assert best == {(1, 0), (2, 1)}

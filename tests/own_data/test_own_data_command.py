@@ -223,7 +223,10 @@ def broken(tmp_path):
         (["unsorted.csv"], "unsorted.csv: column 'time' needs ascending times, but 2.5 in row 6 comes before"),
         (["constant.csv"], "constant.csv: node 'b' is constant"),
         (["missing.csv"], "missing.csv: node 'b' is missing at every time; leave it out"),
-        (["few.csv"], "few.csv: the series needs at least 13 rows for a window of 12 and a horizon of 1, got 9"),
+        (
+            ["few.csv", "--window", "9"],
+            "few.csv: the series needs at least 10 rows for a window of 9 and a horizon of 1, got 9",
+        ),
         (["few.csv", "--window", "7"], "few.csv: fractions (0.7, 0.1) need at least one pair in each of training"),
         (["one.csv"], "one.csv: a graph needs two nodes or more, got one, 'a'; add others"),
         (["no_time.csv"], "no_time.csv: no column is called time, date or the like"),

@@ -43,7 +43,7 @@ class DataConfig(Closed):
     separator: str | None = Field(None, description='parts node and variable in wide column names, as in "north:pm25"')
     covariates: Names = Field((), description="columns that are known and shared by all nodes")
     targets: Names | None = Field(None, description="variables to predict; all of them when left out")
-    window: int = Field(12, ge=1, description="steps of the past that a prediction sees")
+    window: int | None = Field(None, ge=1, description="steps of the past that a prediction sees")
     horizon: int = Field(1, ge=1, description="steps from the last one seen to the one predicted")
     train_fraction: float = Field(0.7, gt=0, lt=1, description="first part of the pairs in time, to train on")
     validation_fraction: float = Field(0.1, gt=0, lt=1, description="next part, to choose by; the rest is the test")

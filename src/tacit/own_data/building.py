@@ -1,7 +1,5 @@
 """From settled choices to objects: the predictor, the graph with its rules, and the model that is trained."""
 
-import math
-
 import torch
 from torch import nn
 
@@ -9,7 +7,7 @@ from tacit.config import FitConfig, PredictorConfig
 from tacit.data import Pairs
 from tacit.data.ridge import ridge_regression
 from tacit.errors import InputError, require
-from tacit.graph import BernoulliGraph, EdgePrior
+from tacit.graph import BernoulliGraph, EdgePrior, density_prior
 from tacit.losses import integrating_noise
 from tacit.own_data.problem import Problem
 from tacit.predictors import (
@@ -129,21 +127,12 @@ def _prior(config: FitConfig, problem: Problem) -> EdgePrior | None:
     if graph.density is None and not problem.rules.priors:
         require(graph.prior_weight is None, "prior_weight in [graph] needs priors; set density, or name an edge file")
         return None
-    weight = graph.prior_weight
-    if weight is None:
-        sigma = float(ridge_regression(train, problem.split.validation).sigmas.mean())
-        weight = nat_weight(sigma, len(train), len(problem.nodes))
-    return problem.rules.prior(weight, default=graph.density)
-
-
-def nat_weight(sigma: float, num_pairs: int, num_nodes: int) -> float:
-    r"""Return what a nat of a belief weighs beside a node-scope energy score.
-
-    $$w = \frac{2 \sigma}{\sqrt{\pi}\, n N}$$
-
-    A likelihood weighs a nat of the prior with $1/n$ a pair. Near its least value the energy score of Gaussian noise
-    $\sigma$ rises with a deviation $d$ by $d^2 / (2 \sqrt\pi \sigma)$, the log-likelihood by $d^2 / 2 \sigma^2$: a nat
-    of the one is $\sigma / \sqrt\pi$ of the other. The loss is a mean over $N$ nodes and an edge enters one of them;
-    the factor 2 is what was measured to serve (METHOD of the project, on gene networks).
-    """
-    return 2 * sigma / (math.sqrt(math.pi) * num_pairs * num_nodes)
+    sigma = float(ridge_regression(train, problem.split.validation).sigmas.mean())
+    window, features, out = problem.preparation.sizes
+    weights = 0  # that come with an edge: those of a filter are its own, networks share theirs
+    if config.predictor.kind == "filter":
+        weights = window * (features if window == 1 else out)
+    density = 0.5 if graph.density is None else graph.density  # then only the weight is used
+    prior = density_prior(density, sigma, len(train), len(problem.nodes), weights)
+    weight = prior.weight if graph.prior_weight is None else graph.prior_weight
+    return problem.rules.prior(weight, default=None if graph.density is None else prior.probs.item())

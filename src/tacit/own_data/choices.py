@@ -21,7 +21,7 @@ NOISE_LOSSES = ("energy", "mmd")  # those that can learn how large the noise of 
 def settle(config: FitConfig, problem: Problem, *, on_gpu: bool) -> tuple[FitConfig, list[str]]:
     """Return the config with nothing left open, and a sentence for each choice that was made."""
     pairs, series = len(problem.split.train), problem.preparation.is_series
-    chosen: dict[str, dict[str, Any]] = {"predictor": {}, "training": {}}
+    chosen: dict[str, dict[str, Any]] = {"data": {}, "predictor": {}, "training": {}}
     reasons = []
 
     def choose(section: str, key: str, value: Any, reason: str) -> Any:
@@ -32,6 +32,9 @@ def settle(config: FitConfig, problem: Problem, *, on_gpu: bool) -> tuple[FitCon
         reasons.append(f"{key} = {_said(value)}: {reason}")
         return value
 
+    if series:
+        window = problem.preparation.sizes[0]
+        choose("data", "window", window, "every lag costs weights, and the rows are few" if window < 12 else "usual")
     if not series:
         kind = choose("predictor", "kind", "convolution", "pairs without time: graph convolutions shared by the nodes")
     elif pairs < ENOUGH_FOR_A_NETWORK:
@@ -51,7 +54,8 @@ def settle(config: FitConfig, problem: Problem, *, on_gpu: bool) -> tuple[FitCon
         noise, reason = "node", "one size per node"
     choose("predictor", "noise", noise, reason)
     linear = kind == "filter" and config.predictor.activation == "linear"
-    choose("predictor", "warm_start", linear, "a regression has no bad basins" if linear else "for linear filters only")
+    reason = "a regression points to the edges, and has no bad basins" if linear else "for linear filters only"
+    choose("predictor", "warm_start", linear, reason)
     batch = choose("training", "batch_size", 128 if pairs >= 5000 else 64 if pairs >= 1000 else 32, "by their number")
     steps = max(1, pairs // min(batch, pairs))
     wanted = min(MOST_EPOCHS, max(FEWEST_EPOCHS, math.ceil(STEPS / steps)))

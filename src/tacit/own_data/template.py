@@ -11,7 +11,7 @@ HEAD = """# Choices of `tacit fit DATA --config THIS-FILE`. A line with # in fro
 # from where the command runs.
 """
 NOT_HERE = ("prior", "prior_weight", "likelihood_sd", "elbo")  # keys and words of [model] that are for tacit demo
-CHOSEN = ("predictor", "training")  # sections in which what is left out is chosen from the data
+CHOSEN = ("predictor", "training", "window")  # sections and keys in which what is left out is chosen from the data
 
 
 def write_template(path: Path) -> None:
@@ -34,7 +34,8 @@ def template() -> str:
             if section == "model" and key in NOT_HERE:
                 continue
             default = getattr(values, key)
-            shown = ("(chosen from the data)" if section in CHOSEN else "(none)") if default is None else _toml(default)
+            absent = "(chosen from the data)" if section in CHOSEN or key in CHOSEN else "(none)"
+            shown = absent if default is None else _toml(default)
             words = entry.description or _choices(entry.annotation)
             lines.append(f"# {key} = {shown}" + (f"  # {words}" if words else ""))
     return "\n".join(lines) + "\n"
