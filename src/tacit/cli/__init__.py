@@ -4,6 +4,7 @@ Exit codes: 0 the job was done; 2 bad usage or bad input, one line says what; 1 
 """
 
 import json
+import os
 import sys
 from pathlib import Path
 from typing import Annotated, Any
@@ -70,6 +71,8 @@ def report(
 
 def main(arguments: list[str] | None = None) -> None:
     """Run the command and exit with its code."""
+    # Threads that wait should sleep, not spin: beside another job spinning made steps eight times slower and more.
+    os.environ.setdefault("OMP_WAIT_POLICY", "PASSIVE")  # read when torch is imported, which is later
     arguments = sys.argv[1:] if arguments is None else arguments
     try:
         code = app(arguments or ["--help"], standalone_mode=False)

@@ -126,5 +126,5 @@ class FitConfig(Closed):
     data: DataConfig = DataConfig()
     graph: GraphConfig = GraphConfig()
     predictor: PredictorConfig = PredictorConfig()
-    model: ModelConfig = ModelConfig()
+    model: ModelConfig = ModelConfig(num_graphs=8)  # noise is integrated: fewer graphs do
     training: OwnTrainingConfig = OwnTrainingConfig()
