@@ -1,12 +1,10 @@
 """DREAM4: who regulates whom among ten and among a hundred genes, beside ridge and lasso."""
 
-import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 
 from matplotlib.figure import Figure
 
-from tacit.data import Pairs
 from tacit.data.benchmarks import read_dream4
 from tacit.experiments.known_graph_tables import (
     RANKING_COLUMNS,
@@ -18,7 +16,6 @@ from tacit.experiments.known_graph_tables import (
 from tacit.experiments.known_graphs import PriorRule, Problem, compare, sparse
 from tacit.experiments.replication import mean_and_deviation, quick_note
 from tacit.experiments.study import Listener, Options, Records, Study, Table, Task, Values, Work
-from tacit.graph import EdgePrior
 
 NETWORKS, QUICK_NETWORKS = range(1, 6), range(1, 2)
 WINDOW = 1  # the change of a gene is a function of the present values: a differential equation
@@ -43,16 +40,6 @@ class Setting:
     most_seeds: int = 8
 
 
-def _stronger(times: float) -> PriorRule:
-    """Return the rule of the expected density itself, so many times as strong."""
-
-    def rule(sigma: float, pairs: Pairs) -> EdgePrior:
-        plain = sparse(REGULATORS, weights_cost=False)(sigma, pairs)
-        return EdgePrior(plain.probs, times * plain.weight)
-
-    return rule
-
-
 MAIN = {
     "size10": Setting(10, sparse(REGULATORS), "1"),
     "size100": Setting(100, sparse(REGULATORS), "1", most_seeds=2),
@@ -60,10 +47,7 @@ MAIN = {
 OTHERS = {
     "size10-half": Setting(10, sparse(0.5), "1/2"),
     "size10-two": Setting(10, sparse(2), "2"),
-    "size10-four": Setting(10, sparse(4), "4"),
     "size10-free": Setting(10, sparse(REGULATORS, weights_cost=False), "1, weights free"),
-    "size10-double": Setting(10, _stronger(2), "1, weights free, penalty times 2"),
-    "size10-strong": Setting(10, _stronger(2 * math.log(8)), "1, weights free, penalty times 2 log((1 - p) / p)"),
 }
 SETTINGS = MAIN | OTHERS
 

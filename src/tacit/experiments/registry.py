@@ -2,11 +2,13 @@
 
 from tacit.experiments.air_quality import AirQuality
 from tacit.experiments.counterexample import Counterexample
+from tacit.experiments.dream4 import DREAM4
 from tacit.experiments.generic_gnn import GenericGNN
 from tacit.experiments.gpvar import GPVAR
 from tacit.experiments.injectivity import Injectivity
 from tacit.experiments.larger_graph import LargerGraph
 from tacit.experiments.learned_graph import LearnedGraph
+from tacit.experiments.lorenz96 import Lorenz96
 from tacit.experiments.losses import Losses
 from tacit.experiments.misconfigured import Misconfigured
 from tacit.experiments.num_graphs import NumGraphs
@@ -31,5 +33,7 @@ _ALL: tuple[Study, ...] = (
     Injectivity(),
     AirQuality(),
     GPVAR(),
+    DREAM4(),
+    Lorenz96(),
 )
 STUDIES: dict[str, Study] = {study.name: study for study in _ALL}
