@@ -56,8 +56,8 @@ class Lorenz96(Study):
             "a fifth of the pairs at a time is left out",
             RANKING_NOTE,
             "a low F1 beside a high AUROC: where an edge explains little beside the noise, a lower theta with a larger "
-            "weight predicts as well, and the prior prefers it (our reading, not tested): the order is right, the level "
-            "is no chance of existing",
+            "weight predicts as well, and the prior prefers it (our reading, not tested): the order is right, "
+            "the level is no chance of existing",
             *quick_note(list(records.values())),
         ]
         return [
