@@ -95,9 +95,9 @@ def _terminal_bar() -> Any:
 
     return Progress(
         SpinnerColumn(),
-        TextColumn("{task.description}"),
+        TextColumn("{task.description}", markup=False),
         BarColumn(bar_width=24),
-        TextColumn("{task.fields[detail]}"),
+        TextColumn("{task.fields[detail]}", markup=False),
         TimeElapsedColumn(),
         TimeRemainingColumn(compact=True),
         console=Console(stderr=True),

@@ -22,7 +22,7 @@ def whole_number(text: str | int) -> int:
 
 Seed = Annotated[int, typer.Option(parser=whole_number, metavar="N", help="Same seed, same machine, same result.")]
 Device = Annotated[str, typer.Option(help="auto, cpu, cuda or cuda:N.")]
-Quiet = Annotated[bool, typer.Option("--quiet", help="Print only the path of the report.")]
+Quiet = Annotated[bool, typer.Option("--quiet", help="Show no progress, and of a job that draws a page only its path.")]
 Json = Annotated[bool, typer.Option("--json", help="Print the result as one JSON object.")]
 
 

@@ -180,6 +180,7 @@ def _scores(rows: dict[str, dict[str, float]]) -> Any:
 def _print_fit(job: "FitJob") -> None:
     from rich.console import Console
     from rich.table import Table
+    from rich.text import Text
 
     from tacit.report.page import strongest_edges
 
@@ -193,7 +194,7 @@ def _print_fit(job: "FitJob") -> None:
     for column in ("source", "target", "probability"):
         table.add_column(column, justify="right" if column == "probability" else "left")
     for edge in strongest_edges(job.run, SHOWN_EDGES):
-        table.add_row(edge["source"], edge["target"], f"{edge['probability']:.3f}")
+        table.add_row(Text(edge["source"]), Text(edge["target"]), f"{edge['probability']:.3f}")  # names are no markup
     console.print(table)
     console.print(f"\nall edges: {job.directory / 'edges.csv'}", soft_wrap=True, markup=False, highlight=False)
     for note in record.warnings:

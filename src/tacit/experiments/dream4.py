@@ -95,7 +95,8 @@ def _main_table(size: int, values: Values) -> Table:
         "mean ± deviation over networks, and over starts where each counts; a weight and a gate per edge, one lag, "
         "noise per gene",
         f"the prior follows from {REGULATORS:g} expected regulator of a gene, the same for all networks, and from what "
-        "ridge leaves; starts and steps were chosen on simulated networks: nothing here was chosen by the answer",
+        "ridge leaves; starts and steps were chosen on simulated networks: no number was fitted to the "
+        "answer; in what order kinds of priors were tried is said below",
         RANKING_NOTE,
         "ridge and lasso: penalty by leaving out a fifth of the pairs at a time, which at ten genes is an experiment",
         *quick_note([values]),

@@ -141,7 +141,7 @@ class Loop:
         best = min(self.active, key=lambda r: float(self.validation_loss[r]))
         known = {name: value[best] for name, value in self.state.frozen.items() if name in self.model.state_dict()}
         self.model.load_state_dict({**known, **{name: value[best] for name, value in parameters.items()}}, strict=False)
-        notes = [self.gradient.fallback] if self.gradient.fallback else []
+        notes = [note for note in (self.gradient.fallback, self.stepper.fallback) if note]
         if interrupted:
             notes.append(f"stopped by the user after {self.steps_done} of {self.stepper.total_steps} steps")
         losses = self.validation_loss.tolist()

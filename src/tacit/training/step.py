@@ -46,6 +46,12 @@ class Stepper:
         self._covering = [(index.to(device), new) for index, new in covering_batches(len(validation), self.batch_size)]
         self._take, self._look = Replayed(self._step), Replayed(self._loss_of_batch)
 
+    @property
+    def fallback(self) -> str | None:
+        """Why steps on a GPU are not replayed, or None."""
+        reason = self._take.fallback or self._look.fallback
+        return f"the step cannot be recorded, so that it starts kernel by kernel, slower ({reason})" if reason else None
+
     def take(self, step: int, rows: Int[Tensor, "running batch"], running: Sequence[int]) -> Float[Tensor, " replica"]:
         """Take one step on these rows of the training pairs and return the loss of each replica."""
         rate, weight, progress = self._plan[step]
