@@ -1,6 +1,5 @@
 """Every study in small: its tasks run, tables and figures come from the records alone, and nothing is done twice."""
 
-import functools
 import json
 
 import pytest
@@ -25,7 +24,8 @@ def tiny(monkeypatch):
     """A few hundred pairs, one epoch, no compiler: seconds for each study."""
     monkeypatch.setattr(replication, "QUICK_PAIRS", 300)
     monkeypatch.setattr(replication, "QUICK_EPOCHS", 1)
-    monkeypatch.setattr(replication, "fit", functools.partial(replication.fit, compile=False))
+    plain = replication.fit
+    monkeypatch.setattr(replication, "fit", lambda *parts, **options: plain(*parts, **{**options, "compile": False}))
     monkeypatch.setattr("tacit.experiments.system.QUICK_PAIRS", 300)
     monkeypatch.setattr("tacit.evaluation.metrics.POINT_GRAPHS", 50)
 
