@@ -73,8 +73,9 @@ class DREAM4(Study):
             "the first row is that of the table above; mean of the starts, mean ± deviation over networks",
             "weights free: the prior is the expected density p itself; otherwise its odds are divided by the root of "
             "the number of pairs, the price of an edge's weight",
-            "the weights-free priors were tried on these networks first and fell short; that of the first row was then "
-            "derived (tacit.graph.density), not fitted, and no other kind was tried",
+            "weights-free priors were tried on these networks first, three starts each, and fell short: AUROC / AUPR "
+            "0.780 / 0.620 at one nat, 0.798 / 0.644 twice as strong, 0.778 / 0.636 four times; the price of the "
+            "weights was then put into the odds (derived in tacit.graph.density, its number not fitted): 0.830 / 0.675",
         ]
         return [*tables, Table("DREAM4, 10 genes, other priors", columns, rows, notes)] if rows else tables
 
