@@ -55,3 +55,10 @@ def next_free(parent: Path, name: str) -> Path:
 def command_line() -> str:
     """Return what was typed."""
     return shlex.join(["tacit", *sys.argv[1:]])
+
+
+def require_complete(complete: bool, directory: Path) -> None:
+    """End with exit code 1, and say so, when a job was stopped before its end."""
+    if not complete:
+        print(f"tacit: stopped before the end; what was learned is in {directory}", file=sys.stderr)
+        raise typer.Exit(1)

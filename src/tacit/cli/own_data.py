@@ -1,14 +1,13 @@
 """``tacit fit``, ``tacit predict`` and ``tacit evaluate``: a person's own data."""
 
 import json
-import sys
 import tomllib
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from tacit.cli.options import Device, Json, Quiet, Seed, chosen_device, command_line, next_free
+from tacit.cli.options import Device, Json, Quiet, Seed, chosen_device, command_line, next_free, require_complete
 from tacit.console import Display
 from tacit.errors import InputError
 
@@ -72,9 +71,7 @@ def fit(
         print(job.report)
     else:
         _print_fit(job)
-    if not job.complete:
-        print(f"tacit: stopped before the end; what was learned is in {job.directory}", file=sys.stderr)
-        raise typer.Exit(1)
+    require_complete(job.complete, job.directory)
 
 
 def predict(

@@ -1,14 +1,13 @@
 """``tacit demo`` and ``tacit reproduce``: the paper's system and its tables."""
 
 import json
-import sys
 from enum import StrEnum
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from tacit.cli.options import Device, Json, Quiet, Seed, chosen_device, command_line, next_free
+from tacit.cli.options import Device, Json, Quiet, Seed, chosen_device, command_line, next_free, require_complete
 from tacit.console import Display
 from tacit.errors import InputError, did_you_mean
 
@@ -60,9 +59,7 @@ def demo(
         print(result.report)
     else:
         _print_demo(result)
-    if not result.complete:
-        print(f"tacit: stopped before the end; what was learned is in {result.directory}", file=sys.stderr)
-        raise typer.Exit(1)
+    require_complete(result.complete, result.directory)
 
 
 def reproduce(

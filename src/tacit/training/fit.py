@@ -19,6 +19,7 @@ from tacit.training.model import LatentGraphModel
 from tacit.training.result import FitResult, Progress
 from tacit.training.settings import FitSettings
 from tacit.training.state import ReplicaState
+from tacit.training.step import Stepper
 
 
 def fit(
@@ -82,7 +83,7 @@ def fit(
         _require_constant(name, stack, state)
         state.frozen[name] = stack.to(state.frozen[name])
     gradient = LiftedGradient(model, lift=lift, compile=compile)
-    loop = Loop(model, train, validation, settings, seeds, state, gradient)
+    loop = Loop(Stepper(model, train, validation, settings, seeds, state, gradient), seeds)
     interrupted = False
     try:
         for epoch in range(settings.epochs):

@@ -9,16 +9,12 @@ import torch
 from jaxtyping import Float
 from torch import Tensor
 
-from tacit.data import Pairs
 from tacit.data.pairs import epoch_batches
 from tacit.errors import TrainingError, require_whole
 from tacit.randomness import generator_for
-from tacit.training.lift import LiftedGradient, Stack
-from tacit.training.model import LatentGraphModel
+from tacit.training.lift import Stack
 from tacit.training.patience import BestEpochs
 from tacit.training.result import Epoch, FitResult, Progress, Replica
-from tacit.training.settings import FitSettings
-from tacit.training.state import ReplicaState
 from tacit.training.step import Stepper
 
 NOTICE_EVERY = 20  # steps between two losses shown
@@ -39,19 +35,11 @@ class Trace:
 class Loop:
     """The moving parts of one fit."""
 
-    def __init__(
-        self,
-        model: LatentGraphModel,
-        train: Pairs,
-        validation: Pairs,
-        settings: FitSettings,
-        seeds: Sequence[int],
-        state: ReplicaState,
-        gradient: LiftedGradient,
-    ) -> None:
-        self.model, self.train, self.validation, self.settings = model, train, validation, settings
-        self.seeds, self.state, self.gradient = seeds, state, gradient
-        self.stepper = Stepper(model, train, validation, settings, seeds, state, gradient)
+    def __init__(self, stepper: Stepper, seeds: Sequence[int]) -> None:
+        self.stepper, self.seeds = stepper, seeds
+        self.model, self.train, self.settings = stepper.model, stepper.train, stepper.settings
+        self.state, self.gradient = stepper.state, stepper.gradient
+        train, settings = self.train, self.settings
         self.orders = [generator_for(seed, "batches", train.inputs.device) for seed in seeds]
         self.active = list(range(len(seeds)))
         self.dropped: dict[int, int] = {}
