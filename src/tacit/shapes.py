@@ -38,6 +38,7 @@ LogProb = Float[Tensor, "draw graph"]
 
 Cost = Float[Tensor, "batch graph unit"]
 DrawCost = Float[Tensor, "draw graph unit"]
+PairCosts = Float[Tensor, "batch graph graph unit"]
 Baseline = Float[Tensor, "#batch #graph unit"]
 UnitLoss = Float[Tensor, "batch unit"]
 UnitAverage = Float[Tensor, " unit"]

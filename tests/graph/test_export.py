@@ -1,5 +1,6 @@
 """The same edges in a table, in networkx and in PyG: source, target, probability."""
 
+import math
 import sys
 
 import pytest
@@ -45,6 +46,53 @@ def test_networkx_without_directions():
     assert not graph.is_directed()
     found = {frozenset(edge): graph.edges[edge]["probability"] for edge in graph.edges}
     assert found == {frozenset("ab"): 0.5, frozenset("b"): 0.25, frozenset("bc"): 0.75}
+
+
+LOW = torch.arange(9.0).view(3, 3) / 16  # a number of its own for each edge, at [target, source]
+TOLD = torch.tensor([[True, False, True], [True, True, True], [True, True, False]])
+
+
+def test_a_table_with_more_columns():
+    table = edge_table(PROBS, NODES, attributes={"low": LOW.requires_grad_(), "identifiable": TOLD})
+    assert list(table.columns) == ["source", "target", "probability", "low", "identifiable"]
+    assert table[["source", "target", "probability"]].equals(edge_table(PROBS, NODES))
+    assert (table["low"].dtype, table["identifiable"].dtype) == ("float64", "bool")
+    for source, target, _, low, told in table.itertuples(index=False, name=None):
+        i, j = NODES.index(target), NODES.index(source)
+        assert (low, told) == ((3 * i + j) / 16, (i, j) not in [(0, 1), (2, 2)])
+
+
+@pytest.mark.parametrize("threshold", [0.0, 0.5])
+def test_networkx_with_more_attributes(threshold):
+    graph = to_networkx(PROBS, NODES, threshold, attributes={"low": LOW, "identifiable": TOLD})
+    plain = to_networkx(PROBS, NODES, threshold)
+    assert list(graph.edges(data="probability")) == list(plain.edges(data="probability"))
+    assert graph.number_of_edges() > 0
+    for source, target, data in graph.edges(data=True):
+        i, j = NODES.index(target), NODES.index(source)
+        assert list(data) == ["probability", "low", "identifiable"]
+        assert data["low"] == (3 * i + j) / 16
+        assert data["identifiable"] is ((i, j) != (0, 1))
+
+
+def test_networkx_without_directions_with_attributes():
+    symmetric = torch.tensor([[0.0, 0.5, 0.0], [0.5, 0.25, 0.75], [0.0, 0.75, 0.0]])
+    p_values = torch.where(symmetric == 0.5, torch.nan, symmetric / 4)  # both entries of a pair can be missing
+    graph = to_networkx(symmetric, NODES, symmetric=True, attributes={"p_value": p_values, "there": symmetric > 0})
+    assert math.isnan(graph.edges["a", "b"]["p_value"])
+    assert graph.edges["c", "b"] == {"probability": 0.75, "p_value": 0.1875, "there": True}
+    with pytest.raises(InputError, match=r"attributes\['low'\] needs to equal its transpose .*; leave symmetric out"):
+        to_networkx(symmetric, NODES, symmetric=True, attributes={"low": LOW})
+
+
+def test_attributes_that_do_not_fit(unchecked):
+    for call in (edge_table, to_networkx):
+        with pytest.raises(InputError, match=r"attributes\['low'\] needs a tensor of shape \(3, 3\), .* got \(2, 3\)"):
+            call(PROBS, NODES, attributes={"low": LOW[:2]})
+        with pytest.raises(InputError, match=r"attributes\['low'\] needs .* got list; use torch.as_tensor\(values\)"):
+            call(PROBS, NODES, attributes={"low": [[0.0]]})
+        with pytest.raises(InputError, match=r"attributes needs names other than source, .* got 'target'; rename it"):
+            call(PROBS, NODES, attributes={"target": LOW})
 
 
 @pytest.mark.filterwarnings("ignore")  # what PyG warns of when it is imported is not ours

@@ -5,6 +5,7 @@ from tacit.data.arrays import NamedPairs, read_named_pairs, read_pairs
 from tacit.data.benchmarks import KnownGraph, read_aqi36, read_dream4, read_lorenz96_var
 from tacit.data.coordinates import read_coordinates
 from tacit.data.pairs import Pairs, Split
+from tacit.data.resampling import bootstrap_rows, usual_block
 from tacit.data.scaling import Scaling
 from tacit.data.series import Series
 from tacit.data.tables import read_series
@@ -19,6 +20,7 @@ __all__ = [
     "SeriesPairs",
     "Split",
     "Windows",
+    "bootstrap_rows",
     "load_beijing_air",
     "read_aqi36",
     "read_coordinates",
@@ -27,4 +29,5 @@ __all__ = [
     "read_named_pairs",
     "read_pairs",
     "read_series",
+    "usual_block",
 ]

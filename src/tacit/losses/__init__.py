@@ -14,11 +14,12 @@ from tacit.losses.literature import ELBO, Literature1, Literature2
 from tacit.losses.noisy import NoisyEnergyScore, integrating_noise
 from tacit.losses.point import PointMSE
 from tacit.losses.sampled import SampledLoss
-from tacit.losses.terms import Loss, LossTerms
+from tacit.losses.terms import ComparingLoss, Loss, LossTerms
 
 __all__ = [
     "ELBO",
     "MMD",
+    "ComparingLoss",
     "EnergyScore",
     "Gaussian",
     "Kernel",

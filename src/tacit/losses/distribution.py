@@ -14,13 +14,11 @@ which is proper for them.
 from dataclasses import dataclass, field
 from typing import ClassVar
 
-from torch import Tensor
-
 from tacit.errors import require, require_positive
 from tacit.losses.kernels import Kernel, NegativeDistance, RationalQuadratic
 from tacit.losses.sampled import Part, SampledLoss
 from tacit.losses.units import unit_counts, unit_mean, unit_weights
-from tacit.shapes import Observed, Samples, Targets, UnitLoss
+from tacit.shapes import Observed, PairCosts, Samples, Targets, UnitLoss
 
 
 @dataclass(frozen=True)
@@ -54,10 +52,15 @@ class KernelScore(SampledLoss):
         data = self.kernel(unit_mean((samples - targets[:, None]).square(), self.scope, observed))
         return [Part(2, self.weight * row), Part(1, -2 * self.weight * data)]
 
-    def _weights(self, observed: Observed) -> UnitLoss:
+    def pair_costs(self, samples: Samples, observed: Observed | None = None) -> PairCosts:
+        r"""Return $h(y_s, y_t) = c\, k(y_s, y_t)$."""
+        return self.weight * self.kernel(self._pairwise_squared_distance(samples, observed))
+
+    def weights_of(self, observed: Observed) -> UnitLoss:
+        """Return 1 for each unit that observes anything, else 0."""
         return unit_weights(observed, self.scope, by_count=False)
 
-    def _pairwise_squared_distance(self, samples: Samples, observed: Observed | None) -> Tensor:
+    def _pairwise_squared_distance(self, samples: Samples, observed: Observed | None) -> PairCosts:
         """Return the squared distance of every two samples of a pair: (batch, graph, graph, unit).
 
         At joint scope by one matrix product, of samples around their mean so that rounding stays small against the

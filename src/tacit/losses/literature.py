@@ -100,6 +100,7 @@ class ELBO(SampledLoss):
         counts = unit_counts(torch.ones_like(targets) if observed is None else observed, self.scope)
         return means * counts[:, None] * counts.shape[-1]
 
-    def _weights(self, observed: Observed) -> UnitLoss:
+    def weights_of(self, observed: Observed) -> UnitLoss:
+        """Return 1 for each unit that observes anything, else 0."""
         counts = unit_counts(observed, self.scope)
         return (counts > 0).to(counts.dtype)

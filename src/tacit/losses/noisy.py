@@ -19,6 +19,7 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 import torch
+from jaxtyping import Float
 from torch import Tensor
 
 from tacit.errors import InputError, require
@@ -26,7 +27,7 @@ from tacit.losses.distribution import EnergyScore
 from tacit.losses.sampled import NoiseUse, Part, SampledLoss
 from tacit.losses.terms import Loss
 from tacit.losses.units import unit_mean
-from tacit.shapes import Observed, Outputs, Targets
+from tacit.shapes import Observed, Outputs, PairCosts, Targets
 
 
 def expected_distance(difference: Tensor, sigma: Tensor) -> Tensor:
@@ -68,8 +69,7 @@ class NoisyEnergyScore(SampledLoss):
             )
         means, sigmas = samples.chunk(2, -1)  # (batch, graph, node, 1) each
         data = expected_distance(targets[:, None] - means, sigmas)
-        both = (sigmas[:, :, None].square() + sigmas[:, None].square()).sqrt()
-        spread = expected_distance(means[:, :, None] - means[:, None], both)  # (batch, graph, graph, node, 1)
+        spread = _pairwise_distance(samples)  # (batch, graph, graph, node, 1)
         group = torch.arange(samples.shape[1], device=samples.device) // group_size
         apart = (group[:, None] != group).to(spread.dtype)  # (graph, graph): those that are compared
         others = torch.einsum("bstnc,st->bsnc", spread, apart) / (samples.shape[1] - group_size)
@@ -77,6 +77,17 @@ class NoisyEnergyScore(SampledLoss):
             Part(2, -0.5 * unit_mean(others, "node", observed)),
             Part(1, unit_mean(data, "node", observed)),
         ]
+
+    def pair_costs(self, samples: Outputs, observed: Observed | None = None) -> PairCosts:
+        r"""Return $h = -\tfrac12 a(\mu_s - \mu_t, \sqrt{\sigma_s^2 + \sigma_t^2})$."""
+        return -0.5 * unit_mean(_pairwise_distance(samples), "node", observed)
+
+
+def _pairwise_distance(samples: Outputs) -> Float[Tensor, "batch graph graph node one"]:
+    """Return the expected distance of the draws of every two graphs."""
+    means, sigmas = samples.chunk(2, -1)
+    both = (sigmas[:, :, None].square() + sigmas[:, None].square()).sqrt()
+    return expected_distance(means[:, :, None] - means[:, None], both)
 
 
 def integrating_noise(loss: Loss, out_channels: int) -> Loss:

@@ -94,7 +94,7 @@ class SampledLoss(ABC):
         parts = self._parts(samples, targets, observed, group_size)
         value = _sum(part.values.mean(1) for part in parts)
         cost = _sum(part.ends * part.values for part in parts)
-        weights = None if observed is None else self._weights(observed)
+        weights = None if observed is None else self.weights_of(observed)
         baseline, new_average = self._baseline(parts, cost, weights, average, group_size)
         if weights is not None:
             value, cost, baseline = value * weights, cost * weights[:, None], baseline * weights[:, None]
@@ -104,7 +104,7 @@ class SampledLoss(ABC):
     def _parts(self, samples: Samples, targets: Targets, observed: Observed | None, group_size: int) -> list[Part]:
         """Return $r$ and $g$, or one of them."""
 
-    def _weights(self, observed: Observed) -> UnitLoss:
+    def weights_of(self, observed: Observed) -> UnitLoss:
         """Return what each unit of each pair counts, 0 where nothing was observed."""
         return unit_weights(observed, self.scope, by_count=True)
 

@@ -2,7 +2,7 @@
 
 from typing import NamedTuple, Protocol, runtime_checkable
 
-from tacit.shapes import Baseline, Cost, Observed, Samples, Targets, UnitAverage, UnitLoss
+from tacit.shapes import Baseline, Cost, Observed, PairCosts, Samples, Targets, UnitAverage, UnitLoss
 
 
 class LossTerms(NamedTuple):
@@ -68,4 +68,17 @@ class Loss(Protocol):
         ``average``     the moving average of the cost up to the last batch
         ``group_size``  this many consecutive graphs depend on each other, and are never compared with each other
         """
+        ...
+
+
+@runtime_checkable
+class ComparingLoss(Loss, Protocol):
+    r"""A proper loss that compares graphs: $E\,h(Y, Y') - 2 E\,h(Y, y)$, the mean over units."""
+
+    def pair_costs(self, samples: Samples, observed: Observed | None = None) -> PairCosts:
+        """Return $h(y_s, y_t)$ for every two graphs of a pair, the diagonal included."""
+        ...
+
+    def weights_of(self, observed: Observed) -> UnitLoss:
+        """Return what each unit of each pair counts, 0 where nothing was observed."""
         ...

@@ -8,6 +8,7 @@ from collections.abc import Callable, Sequence
 from typing import get_args
 
 import torch
+from jaxtyping import Int
 from torch import Tensor
 
 from tacit.data import Pairs
@@ -33,6 +34,7 @@ def fit(
     compile: bool = True,
     start_at_model: bool = False,
     constants: dict[str, Tensor] | None = None,
+    resamples: Int[Tensor, "replica pair"] | None = None,
     monitor: Monitor | None = None,
     trace: Trace | None = None,
     on_progress: Callable[[Progress], None] | None = None,
@@ -43,6 +45,8 @@ def fit(
     ``start_at_model`` starts every replica at the model's present parameters instead of fresh random ones.
     ``constants`` gives known parameters a value of their own in each replica: stacks by name, as in
     ``{"predictor.hop_weights": stack}``, the first axis the replica.
+    ``resamples`` gives each replica training pairs of its own: places in ``train``, as many as it has, some of them
+    more than once; see :mod:`tacit.data.resampling`.
     ``monitor`` sees the edge probabilities and parameters of all replicas after each epoch and returns numbers to
     record, one per replica under each name; ``trace`` does the same every so many steps.
     Ctrl-C ends the training; what was learned up to then is returned, with ``interrupted`` set.
@@ -83,7 +87,10 @@ def fit(
         _require_constant(name, stack, state)
         state.frozen[name] = stack.to(state.frozen[name])
     gradient = LiftedGradient(model, lift=lift, compile=compile)
-    loop = Loop(Stepper(model, train, validation, settings, seeds, state, gradient), seeds)
+    if resamples is not None:
+        _require_resamples(resamples, len(seeds), len(train))
+        resamples = resamples.to(train.inputs.device)
+    loop = Loop(Stepper(model, train, validation, settings, seeds, state, gradient), seeds, resamples)
     interrupted = False
     try:
         for epoch in range(settings.epochs):
@@ -105,6 +112,18 @@ def _require_constant(name: str, value: Tensor, state: ReplicaState) -> None:
     require(
         tuple(value.shape) == shape,
         f"constants '{name}' needs shape {shape}, a value for each replica, got {tuple(value.shape)}; stack them",
+    )
+
+
+def _require_resamples(rows: Tensor, replicas: int, pairs: int) -> None:
+    require(
+        isinstance(rows, Tensor) and rows.dtype == torch.int64 and tuple(rows.shape) == (replicas, pairs),
+        f"resamples needs whole numbers of shape {(replicas, pairs)}, a place for each replica and training pair, got "
+        f"{getattr(rows, 'dtype', type(rows).__name__)} {tuple(getattr(rows, 'shape', ()))}; use bootstrap_rows",
+    )
+    require(
+        int(rows.min()) >= 0 and int(rows.max()) < pairs,
+        f"resamples needs places from 0 to {pairs - 1}, got {int(rows.min())} to {int(rows.max())}; use bootstrap_rows",
     )
 
 

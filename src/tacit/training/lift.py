@@ -57,7 +57,7 @@ class LiftedGradient:
         self.fallback: str | None = None
         self._names, self._frozen = trainable_names(model), list(constants_of(model))
         self._carried = model.carried
-        self._flat = self._run = _flat_gradient(model, self._names, self._frozen)
+        self._flat = self._run = gradient_of_one(model)
         self._untried = self.lifted
         self._pending = compile
         self._options = _compiler_options(model)
@@ -137,8 +137,12 @@ def _first_line(error: Exception) -> str:
     return (str(error).strip() or type(error).__name__).splitlines()[0][:120]
 
 
-def _flat_gradient(model: LatentGraphModel, names: list[str], frozen: list[str]) -> Callable[..., tuple[Tensor, ...]]:
-    """Return the step of one replica: tensors (parameters, frozen, batch) to tensors (gradients, outputs)."""
+def gradient_of_one(model: LatentGraphModel) -> Callable[..., tuple[Tensor, ...]]:
+    """Return the step of one replica: tensors (parameters, frozen, batch) to tensors (gradients, outputs).
+
+    Parameters come in the order of :func:`trainable_names`, what is frozen in that of :func:`constants_of`.
+    """
+    names, frozen = trainable_names(model), list(constants_of(model))
 
     def objective(parameters: Stack, constants: Stack, *batch: Tensor) -> Any:
         return functional_call(model, {**parameters, **constants}, batch)

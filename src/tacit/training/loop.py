@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import Any
 
 import torch
-from jaxtyping import Float
+from jaxtyping import Float, Int
 from torch import Tensor
 
 from tacit.data.pairs import epoch_batches
@@ -35,8 +35,10 @@ class Trace:
 class Loop:
     """The moving parts of one fit."""
 
-    def __init__(self, stepper: Stepper, seeds: Sequence[int]) -> None:
-        self.stepper, self.seeds = stepper, seeds
+    def __init__(
+        self, stepper: Stepper, seeds: Sequence[int], resamples: Int[Tensor, "replica pair"] | None = None
+    ) -> None:
+        self.stepper, self.seeds, self.resamples = stepper, seeds, resamples
         self.model, self.train, self.settings = stepper.model, stepper.train, stepper.settings
         self.state, self.gradient = stepper.state, stepper.gradient
         train, settings = self.train, self.settings
@@ -97,7 +99,7 @@ class Loop:
     ) -> Float[Tensor, " replica"]:
         """Take the steps of one epoch and return the mean loss of each replica."""
         stepper, running = self.stepper, self.running
-        orders = [epoch_batches(len(self.train), stepper.batch_size, self.orders[r]) for r in running]
+        orders = [self._batches(r) for r in running]
         last = min(loss for loss in self.history[-1].train_loss if loss is not None) if self.history else None
         losses = []
         for step, rows in enumerate(torch.stack(orders, 1)):  # rows (replica, batch)
@@ -113,6 +115,11 @@ class Loop:
         by_step = torch.stack(losses).cpu()  # (step, replica): the only wait for the device in an epoch
         self._require_finite(by_step, f"the loss became {{value}} at epoch {epoch + 1}, step {{step}}")
         return by_step.mean(0)
+
+    def _batches(self, replica: int) -> Int[Tensor, "step batch"]:
+        """Return the training pairs of an epoch of one replica, in its own order, cut into batches."""
+        batches = epoch_batches(len(self.train), self.stepper.batch_size, self.orders[replica])
+        return batches if self.resamples is None else self.resamples[replica][batches]
 
     def validate(self, parameters: Stack) -> Float[Tensor, " replica"]:
         """Return the validation loss of each replica, all of them under the same random graphs."""

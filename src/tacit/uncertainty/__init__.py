@@ -1,0 +1,30 @@
+"""How well are edge probabilities known, and what follows: standard errors, intervals, decisions, reliability."""
+
+from tacit.uncertainty.bootstrap import EdgeUncertainty, bootstrap
+from tacit.uncertainty.decisions import (
+    EdgeTests,
+    WrongEdges,
+    edges_at_fdr,
+    expected_wrong_edges,
+    significant_edges,
+)
+from tacit.uncertainty.intervals import EdgeIntervals, edge_intervals, intervals_around
+from tacit.uncertainty.reliability import Reliability, reliability
+from tacit.uncertainty.sandwich import Sandwich, sandwich
+
+__all__ = [
+    "EdgeIntervals",
+    "EdgeTests",
+    "EdgeUncertainty",
+    "Reliability",
+    "Sandwich",
+    "WrongEdges",
+    "bootstrap",
+    "edge_intervals",
+    "edges_at_fdr",
+    "expected_wrong_edges",
+    "intervals_around",
+    "reliability",
+    "sandwich",
+    "significant_edges",
+]

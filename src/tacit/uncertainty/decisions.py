@@ -1,0 +1,194 @@
+"""Which edges to show, at a stated price in wrong ones.
+
+Two questions, two answers. Is the edge there in a given observation? Its probability says so: :func:`edges_at_fdr` and
+:func:`expected_wrong_edges`. Is the probability itself above a level, or is that the luck of the data? Its standard
+error says so: :func:`significant_edges`.
+
+In all of them ``learned`` is false where an edge is held fixed: it is known, hence neither chosen nor counted.
+``identifiable`` is false where the data cannot tell the edge: it is never chosen. In a ``symmetric`` graph the two
+entries of a pair are one edge.
+"""
+
+from typing import Literal, NamedTuple
+
+import torch
+from torch import Tensor
+
+from tacit.errors import require, require_positive
+from tacit.shapes import EdgeMask, EdgeProbs
+from tacit.uncertainty.checks import (
+    checked_errors,
+    distinct_edges,
+    require_mask,
+    require_probabilities,
+    require_share,
+)
+
+# Probabilities are stored in single precision: 1 - 0.95 is not quite 0.05, and is meant to be.
+ROUNDING = 1e-7
+
+Dependence = Literal["positive", "any"]
+
+
+class EdgeTests(NamedTuple):
+    """The edges found, and the p-value of every edge; NaN where none was tested."""
+
+    chosen: EdgeMask
+    p_values: EdgeProbs
+
+
+class WrongEdges(NamedTuple):
+    """Expected numbers: edges shown but absent, edges there but not shown, and both together."""
+
+    false: float
+    missed: float
+    total: float
+
+
+def edges_at_fdr(
+    edge_probs: EdgeProbs,
+    rate: float,
+    learned: EdgeMask | None = None,
+    *,
+    identifiable: EdgeMask | None = None,
+    symmetric: bool = False,
+) -> EdgeMask:
+    r"""Return the largest set of likeliest edges of which at most a share ``rate`` is expected to be absent.
+
+    $$\{ij : \theta_{ij} \ge t\} \quad\text{with the least } t \text{ for which}\quad
+    \operatorname{mean}_{\theta_{ij} \ge t} (1 - \theta_{ij}) \le \text{rate}$$
+
+    $\theta$ is read as the chance that the edge is there in a given observation, and taken as true. Edges of equal
+    probability are in the set together or not at all; the set can be empty.
+
+    >>> edges_at_fdr(torch.tensor([[1.0, 0.9], [0.8, 0.1]]), 0.1)
+    tensor([[ True,  True],
+            [ True, False]])
+    """
+    require_probabilities("edge_probs", edge_probs)
+    require_share("rate", rate, 0.1)
+    places = _candidates(edge_probs, learned, identifiable, symmetric)
+    absent = 1 - edge_probs.detach().double()[places]
+    ranked = absent.sort().values
+    so_many = torch.searchsorted(ranked, absent, right=True)  # edges at least as likely as each, itself among them
+    share = ranked.cumsum(0)[so_many - 1] / so_many
+    return _placed(share <= rate + ROUNDING, places, symmetric)
+
+
+def significant_edges(
+    edge_probs: EdgeProbs,
+    std_errors: EdgeProbs,
+    *,
+    above: float = 0.05,
+    rate: float = 0.05,
+    degrees: float | None = None,
+    dependence: Dependence = "positive",
+    learned: EdgeMask | None = None,
+    identifiable: EdgeMask | None = None,
+    symmetric: bool = False,
+) -> EdgeTests:
+    r"""Return the edges whose probability is above a level, at most a share ``rate`` of them by the luck of the data.
+
+    One test per edge of $H_0: \theta_{ij} \le$ ``above``, with $p_{ij} = P(T > (\theta_{ij} - \text{above}) / s_{ij})$,
+    $T$ Student's t with ``degrees`` (one less than the replicas behind $s$) or without them normal; at $s = 0$ it is 0
+    or 1. Then the step-up rule: all $m$ p-values up to the largest $p_{(k)}$ with
+
+    $$p_{(k)} \le \frac{k}{m\,c} \cdot \text{rate}$$
+
+    The share of false findings is at most ``rate`` on average with $c = 1$ (Benjamini and Hochberg 1995) if the tests
+    are independent or positively dependent. Edges into one node share its data and often compete for it, which makes
+    them negatively dependent; ``dependence="any"`` holds for every kind, with $c = \sum_{i \le m} 1/i$ (Benjamini and
+    Yekutieli 2001), and finds less. Both want normal estimates: keep ``above`` off 0, where they are skew.
+
+    >>> found = significant_edges(torch.tensor([[0.9, 0.3], [0.06, 0.0]]), torch.full((2, 2), 0.1))
+    >>> found.chosen
+    tensor([[ True,  True],
+            [False, False]])
+    >>> round(found.p_values[0, 1].item(), 4)
+    0.0062
+    """
+    from scipy import stats
+
+    require_probabilities("edge_probs", edge_probs)
+    require_share("rate", rate, 0.05)
+    _require_probability("above", above)
+    require(
+        dependence in ("positive", "any"), f"dependence needs 'positive' or 'any', got {dependence!r}; choose 'any'"
+    )
+    if degrees is not None:
+        require_positive("degrees", degrees, 9)
+    places = _candidates(edge_probs, learned, identifiable, symmetric)
+    error = checked_errors(std_errors, edge_probs, places)
+    excess = edge_probs.detach().double()[places] - above
+    certain = torch.where(edge_probs.detach()[places] > above, torch.inf, -torch.inf)  # in the precision it comes in
+    ratio = torch.where(error > 0, excess / error, certain).cpu().numpy()
+    p_values = torch.as_tensor(stats.norm.sf(ratio) if degrees is None else stats.t.sf(ratio, degrees))
+    p_values = p_values.to(edge_probs.device)
+    everywhere = torch.full_like(edge_probs, torch.nan, dtype=torch.float64)
+    everywhere[places] = p_values
+    if symmetric:
+        everywhere = torch.where(places.mT, everywhere.mT, everywhere)
+    return EdgeTests(_placed(_step_up(p_values, rate, dependence), places, symmetric), everywhere)
+
+
+def expected_wrong_edges(
+    edge_probs: EdgeProbs,
+    threshold: float,
+    *,
+    learned: EdgeMask | None = None,
+    identifiable: EdgeMask | None = None,
+    symmetric: bool = False,
+) -> WrongEdges:
+    r"""Return how many edges a picture of those above ``threshold`` is expected to get wrong in a given observation.
+
+    $$\sum_{\text{shown}} (1 - \theta_{ij}) + \sum_{\text{not shown}} \theta_{ij}$$
+
+    False ones first, then missed ones; 0.5 has the least total. An edge that is not ``identifiable`` is not shown, and
+    counts as missed with the probability it has.
+
+    >>> expected_wrong_edges(torch.tensor([[0.75, 0.5], [1.0, 0.125]]), 0.5)
+    WrongEdges(false=0.25, missed=0.625, total=0.875)
+    """
+    require_probabilities("edge_probs", edge_probs)
+    _require_probability("threshold", threshold)
+    counted = distinct_edges("edge_probs", edge_probs, learned, symmetric)
+    probs = edge_probs.detach().double()
+    shown = (edge_probs.detach() > threshold) & _candidates(edge_probs, learned, identifiable, symmetric)
+    false, missed = float((1 - probs)[shown].sum()), float(probs[counted & ~shown].sum())
+    return WrongEdges(false, missed, false + missed)
+
+
+def _step_up(p_values: Tensor, rate: float, dependence: Dependence) -> Tensor:
+    """Return true for each p-value up to the largest that is below its line."""
+    count = len(p_values)
+    ranks = torch.arange(1, count + 1, dtype=torch.float64, device=p_values.device)
+    price = (1 / ranks).sum() if dependence == "any" else 1.0
+    ranked = p_values.sort().values
+    passed = ranked[ranked <= ranks * rate / (count * price)]
+    return p_values <= passed[-1] if len(passed) else torch.zeros_like(p_values, dtype=torch.bool)
+
+
+def _candidates(
+    edge_probs: EdgeProbs, learned: EdgeMask | None, identifiable: EdgeMask | None, symmetric: bool
+) -> EdgeMask:
+    """Return the edges that can be chosen, each once."""
+    places = distinct_edges("edge_probs", edge_probs, learned, symmetric)
+    if identifiable is None:
+        return places
+    require_mask("identifiable", identifiable, edge_probs)
+    can = identifiable.to(places.device)
+    return places & (can & can.mT if symmetric else can)
+
+
+def _placed(chosen: Tensor, places: EdgeMask, symmetric: bool) -> EdgeMask:
+    """Return a mask of the chosen among ``places``, in both entries of a pair without directions."""
+    mask = torch.zeros_like(places)
+    mask[places] = chosen
+    return mask | mask.mT if symmetric else mask
+
+
+def _require_probability(name: str, value: object) -> None:
+    require(
+        isinstance(value, int | float) and 0 <= value <= 1,
+        f"{name} needs a probability from 0 to 1, got {value!r}; pass for example 0.5",
+    )
