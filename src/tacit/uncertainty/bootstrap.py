@@ -17,7 +17,6 @@ What every replica gets wrong alike, a bias, does not show here. Start and basin
 the answer would move with other data, not with another start.
 """
 
-import copy
 from collections.abc import Callable
 from dataclasses import dataclass
 
@@ -30,6 +29,7 @@ from tacit.errors import require_whole
 from tacit.randomness import generator_for
 from tacit.shapes import EdgeMask, EdgeProbs
 from tacit.training import CosineDecay, FitResult, FitSettings, LatentGraphModel, Progress, fit
+from tacit.uncertainty.boundary import rounded_at_boundary, with_usual_errors
 from tacit.uncertainty.checks import ReplicaProbs
 from tacit.uncertainty.intervals import EdgeIntervals, bagged_edge_probs, intervals_around
 
@@ -100,9 +100,8 @@ def bootstrap(
     seeds = [seed * 1000 + replica for replica in range(replicas)]
     rows = [bootstrap_rows(len(train), generator=generator_for(s, "resample"), block=block) for s in seeds[same:]]
     unchanged = torch.arange(len(train)).expand(same, -1)
-    copied = copy.deepcopy(model)
     result = fit(
-        copied,
+        rounded_at_boundary(model, validation),
         train,
         validation,
         short(settings),
@@ -114,7 +113,7 @@ def bootstrap(
     )
     if result.interrupted:
         raise KeyboardInterrupt
-    return _summary(result, same)
+    return _summary(result, same, ~model.graph.fixed)
 
 
 def short(settings: FitSettings) -> FitSettings:
@@ -130,12 +129,12 @@ def short(settings: FitSettings) -> FitSettings:
     )
 
 
-def _summary(result: FitResult, same: int) -> EdgeUncertainty:
+def _summary(result: FitResult, same: int, learned: EdgeMask) -> EdgeUncertainty:
     """Return what the replicas show, the first ``same`` of which had the data as it is."""
     graph = result.model.graph
     raw_name = f"graph.{graph.link.parameter}"
     replicas = graph.probs_from(result.parameters[raw_name]).detach()
-    learned, count = ~graph.fixed, len(replicas)
+    count = len(replicas)
     of_training, of_both = (part.double().var(0) for part in (replicas[:same], replicas[same:]))
     rho = min(MOST_RHO, float(of_training[learned].sum() / of_both[learned].sum().clamp_min(TINY)))
     factor = (1 - rho) * (1 + (count - same) / count**2) + rho / count
@@ -143,7 +142,7 @@ def _summary(result: FitResult, same: int) -> EdgeUncertainty:
     means = {name: value.mean(0) for name, value in result.parameters.items()}
     return EdgeUncertainty(
         bagged,
-        torch.where(learned, (of_both * factor).sqrt(), 0.0).to(bagged),
+        with_usual_errors(bagged, torch.where(learned, (of_both * factor).sqrt(), 0.0).to(bagged), learned),
         learned,
         graph.symmetric,
         rho,

@@ -28,12 +28,13 @@ from tacit.randomness import draw_uniforms
 from tacit.shapes import EdgeMask, EdgeProbs
 from tacit.training import LatentGraphModel
 from tacit.training.lift import constants_of, gradient_of_one, trainable_names
+from tacit.uncertainty.boundary import interior_edges
 from tacit.uncertainty.curvature import edge_curvature
 
 Gradients = Float[Tensor, "pair parameter"]
-INTERIOR = 0.03  # a probability nearer to 0 or 1 than this is at the boundary: the normal approximation ends there
 MOST_PARAMETERS = 1500  # the matrix of all pairs of them is inverted
 MOST_PAIRS = 8192  # to estimate from: 1.5% of a covariance
+DIFFERENCED_PAIRS = 2048  # for the predictor's columns, where the same graphs serve both ends of a difference
 CHUNK = 128
 STEP = 0.02  # of a parameter of the predictor, relative to the size of its tensor
 FLATTEST = 1e-3  # of the median curvature: below, a direction is taken to bend so much
@@ -70,7 +71,7 @@ def sandwich(
     )
     graph = model.graph
     probs = graph.edge_probs.detach()
-    interior = ~graph.fixed & (probs > INTERIOR) & (probs < 1 - INTERIOR)
+    interior = ~graph.fixed & interior_edges(probs)
     edges = graph.counted_once(interior.to(probs.dtype)) > 0
     names = [name for name in trainable_names(model) if not name.startswith("graph.")]
     size = int(edges.sum()) + sum(model.get_parameter(name).numel() for name in names)
@@ -129,7 +130,8 @@ class _View:
     def curvature(self, pairs: Pairs) -> Float[Tensor, "parameter parameter"]:
         """Return the curvature: of edges from scores, of the predictor's parameters from differences of gradients."""
         top = edge_curvature(self.model, pairs, self.edges, generator=self.generator)
-        columns = [column for name in self.names for column in self._columns(name, pairs)]
+        fewer = pairs[:: max(1, len(pairs) // DIFFERENCED_PAIRS)]
+        columns = [column for name in self.names for column in self._columns(name, fewer)]
         if not columns:
             return top
         right = torch.stack(columns, 1)  # (edges and parameters, parameters)

@@ -1,0 +1,116 @@
+r"""The verdict: does the model fit, where not, by how much, and what to try.
+
+Two tests decide, each at half the level: the kernel test (the whole distribution) and the ranks (each number by itself,
+after Holm's correction). So a right model is called wrong in at most a share ``level`` of all data sets.
+"""
+
+from dataclasses import asdict
+from typing import Any
+
+import torch
+from torch import Generator
+
+from tacit.data import Pairs
+from tacit.errors import require
+from tacit.goodness.coverage import Coverage, coverage
+from tacit.goodness.evidence import Evidence
+from tacit.goodness.kernel_sums import KernelSums, KernelTest
+from tacit.goodness.ranks import gathered_ranks, rank_of
+from tacit.goodness.samples import NUM_SAMPLES, require_comparable, sample_chunks, thinned
+from tacit.goodness.scales import pilot_scales
+from tacit.goodness.uniformity import Uniformity, uniformity
+from tacit.goodness.words import advice, findings, headline
+from tacit.predictors import WithNoise
+from tacit.training import LatentGraphModel
+
+
+class Goodness(Evidence):
+    """The evidence with its verdict in words, and its form in a record."""
+
+    def sentences(self) -> list[str]:
+        """Return the verdict in words: whether it fits, what is wrong and how much, and what to try."""
+        return [headline(self), *findings(self), *advice(self)]
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return plain numbers, words, lists and None, for a record in JSON."""
+        verdict = {"fits": self.fits, "p_value": self.p_value, "sentences": self.sentences()}
+        return _plain(asdict(self) | verdict)  # type: ignore[no-any-return]
+
+    @classmethod
+    def from_dict(cls, stored: dict[str, Any]) -> "Goodness":
+        """Return what :meth:`to_dict` stored; the verdict is worked out again."""
+        return cls(
+            **{name: stored[name] for name in ("num_pairs", "num_samples", "stride", "level", "noise")},
+            names=tuple(stored["names"]),
+            kernel=KernelTest(**stored["kernel"]),
+            ranks=tuple(Uniformity(**_tuples(one)) for one in stored["ranks"]),
+            coverage=tuple(Coverage(**_tuples(one)) for one in stored["coverage"]),
+            no_spread=tuple(stored["no_spread"]),
+        )
+
+
+@torch.no_grad()
+def goodness_of_fit(
+    model: LatentGraphModel,
+    pairs: Pairs,
+    *,
+    generator: Generator,
+    num_samples: int = NUM_SAMPLES,
+    stride: int = 1,
+    level: float = 0.05,
+    node_names: list[str] | None = None,
+) -> Goodness:
+    """Compare a model with pairs that it was not trained on; all tests take the same samples.
+
+    ``stride`` keeps every so many pairs: for forecasts ``h`` steps ahead, which overlap, pass ``h``.
+
+    >>> from tacit.graph import BernoulliGraph
+    >>> from tacit.losses import EnergyScore
+    >>> from tacit.predictors import HopPredictor
+    >>> graph, predictor = BernoulliGraph(torch.full((2, 2), 0.5)), HopPredictor(torch.ones(1, 1, 1))
+    >>> model = LatentGraphModel(graph, predictor, EnergyScore())
+    >>> pairs = Pairs(torch.ones(50, 2, 1), torch.zeros(50, 2, 1))  # no edge, ever
+    >>> goodness_of_fit(model, pairs, generator=Generator().manual_seed(0)).fits
+    False
+    """
+    pairs = thinned(pairs, stride)
+    require_comparable(model, pairs, num_samples, generator)
+    require(
+        isinstance(level, float) and 0 < level < 1 and 2 / (num_samples + 1) <= level,
+        f"level needs to be in [2 / (num_samples + 1), 1) = [{2 / (num_samples + 1):.3g}, 1), got {level!r}; "
+        "pass for example 0.05, or raise num_samples",
+    )
+    names = _number_names(pairs, node_names)
+    scales = pilot_scales(model, pairs.inputs, generator=generator)
+    sums = KernelSums.start(pairs, scales, num_samples, generator=generator)
+    spread, parts = torch.zeros_like(scales.same), []
+    for rows, samples in sample_chunks(model, pairs.inputs, num_samples, generator=generator):
+        targets = pairs.targets[rows]
+        parts.append(rank_of(targets, samples, scales.same, generator=generator))
+        sums.add(samples, targets, None if pairs.observed is None else pairs.observed[rows])
+        spread = torch.maximum(spread, (samples.amax(1) - samples.amin(1)).amax(0))
+    ranks = gathered_ranks(parts, pairs, num_samples)
+    no_spread = tuple((spread <= scales.same).flatten().tolist())
+    noise = "none" if not model.noisy else "constant" if isinstance(model.predictor, WithNoise) else "input"
+    tests = sums.result(), uniformity(ranks), coverage(ranks)
+    return Goodness(len(pairs), num_samples, stride, level, names, *tests, no_spread, noise)
+
+
+def _number_names(pairs: Pairs, node_names: list[str] | None) -> tuple[str, ...]:
+    nodes, channels = pairs.targets.shape[1:]
+    names = [str(node) for node in range(nodes)] if node_names is None else node_names
+    require(len(names) == nodes, f"node_names needs {nodes} names, one per node, got {len(names)}; pass one for each")
+    if channels == 1:
+        return tuple(names)
+    return tuple(f"{name} (channel {channel})" for name in names for channel in range(channels))
+
+
+def _plain(value: Any) -> Any:
+    """Return lists for tuples, at any depth."""
+    if isinstance(value, dict):
+        return {key: _plain(one) for key, one in value.items()}
+    return [_plain(one) for one in value] if isinstance(value, list | tuple) else value
+
+
+def _tuples(stored: dict[str, Any]) -> dict[str, Any]:
+    return {key: tuple(value) if isinstance(value, list) else value for key, value in stored.items()}

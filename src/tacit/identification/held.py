@@ -1,0 +1,83 @@
+r"""A model whose graph is held at given probabilities: only the predictor is left to be learned.
+
+Losses of two such models are compared pair by pair under the same random numbers,
+
+$$\Delta = \frac{\sum_b (l'_b - l_b)}{\sum_b w_b}, \qquad
+  \mathrm{se}(\Delta) = \frac{\sqrt{B}\; \mathrm{sd}_b(l'_b - l_b)}{\sum_b w_b},$$
+
+$l_b$ the loss of validation pair $b$ and $w_b$ its weight, 1 unless targets are missing. What the pairs have in common,
+hard ones and easy ones, drops out of the difference.
+"""
+
+import copy
+from typing import NamedTuple
+
+import torch
+from jaxtyping import Float
+from torch import Generator, Tensor
+from torch.func import functional_call
+
+from tacit.data import Pairs
+from tacit.graph import BernoulliGraph
+from tacit.randomness import draw_uniforms
+from tacit.shapes import EdgeProbs, PairLoss
+from tacit.training import LatentGraphModel
+
+CHUNK = 128  # pairs at once
+
+
+class Difference(NamedTuple):
+    """How much higher another loss is, and the standard error of that."""
+
+    mean: float
+    std_error: float
+
+
+def held_at(model: LatentGraphModel, edge_probs: EdgeProbs) -> LatentGraphModel:
+    """Return a copy of a model with every edge fixed, trained by its own loss and without a prior for the edges.
+
+    >>> from tacit.losses import EnergyScore
+    >>> from tacit.predictors import HopPredictor
+    >>> graph, predictor = BernoulliGraph(torch.full((2, 2), 0.5)), HopPredictor(torch.ones(1, 1, 1))
+    >>> held = held_at(LatentGraphModel(graph, predictor, EnergyScore()), torch.eye(2))
+    >>> held.graph.edge_probs.tolist(), bool(held.graph.fixed.all())
+    ([[1.0, 0.0], [0.0, 1.0]], True)
+    """
+    graph = BernoulliGraph(
+        edge_probs.detach(),
+        fixed=torch.ones_like(model.graph.fixed),
+        link=model.graph.link,
+        symmetric=model.graph.symmetric,
+    )
+    num_graphs = max(model.num_graphs, model.loss.min_graphs)
+    predictor = copy.deepcopy(model.predictor)
+    return LatentGraphModel(graph, predictor, model.loss, num_graphs=num_graphs, share_graphs=model.share_graphs)
+
+
+@torch.no_grad()
+def pair_losses(
+    held: LatentGraphModel, parameters: dict[str, Tensor], pairs: Pairs, *, generator: Generator
+) -> tuple[PairLoss, Float[Tensor, " batch"]]:
+    """Return the loss of each pair, times its weight, and the weights; ``parameters`` replace those of the model."""
+    losses, weights = [], []
+    for start in range(0, len(pairs), CHUNK):
+        chunk = pairs[start : start + CHUNK]
+        shape = held.uniforms_shape(len(chunk))
+        uniforms = draw_uniforms(*shape, generator=generator, dtype=chunk.inputs.dtype).to(chunk.inputs.device)
+        batch = (chunk.inputs, chunk.targets, uniforms, chunk.observed)
+        _, (loss, weight, *_) = functional_call(held, parameters, batch)
+        losses.append(loss)
+        weights.append(weight)
+    return torch.cat(losses), torch.cat(weights)
+
+
+def paired_difference(other: PairLoss, own: PairLoss, weights: Float[Tensor, " batch"]) -> Difference:
+    """Return how much higher the mean of other losses is, with its standard error.
+
+    >>> difference = paired_difference(torch.tensor([1.0, 4.0]), torch.tensor([1.0, 2.0]), torch.ones(2))
+    >>> difference.mean, round(difference.std_error, 6)
+    (1.0, 1.0)
+    """
+    difference, total = (other - own).double(), weights.double().sum()
+    deviation = difference.std().item() if len(difference) > 1 else torch.inf
+    return Difference((difference.sum() / total).item(), deviation * len(difference) ** 0.5 / total.item())

@@ -1,0 +1,64 @@
+r"""What a change of an output is measured against: the spread of what it should predict.
+
+$s_{ic}$ is the standard deviation of the targets of node $i$, channel $c$, over the pairs; without targets, that of the
+predictions, $\sqrt{\mathrm{Var}\,\mu + E\,\sigma^2}$ over inputs and graphs. A predictor with noise returns means and
+sigmas, and both are in units of the target: they share its spread.
+"""
+
+from typing import NamedTuple
+
+import torch
+from jaxtyping import Bool, Float
+from torch import Tensor
+
+from tacit.errors import require
+from tacit.shapes import Observed, Outputs, Targets
+
+# Below this part of its own size, a deviation is rounding.
+CONSTANT = 1e-6
+
+
+class Spread(NamedTuple):
+    """A positive number for each output, and the nodes for which it is borrowed since they do not vary at all."""
+
+    values: Float[Tensor, "node output"]
+    constant: Bool[Tensor, " node"]
+
+
+def target_spread(targets: Targets, observed: Observed | None = None, *, noisy: bool = False) -> Spread:
+    """Return the spread of targets; missing ones are left out.
+
+    A target that never varies has no spread of its own. It takes the root mean square of the others, or 1 where none
+    varies, and its node is named in ``constant``.
+
+    >>> spread = target_spread(torch.tensor([[[1.0], [3.0]], [[1.0], [5.0]]]))
+    >>> spread.values.tolist(), spread.constant.tolist()
+    ([[1.0], [1.0]], [True, False])
+    """
+    seen = ~targets.isnan() if observed is None else observed > 0
+    count = seen.sum(0).clamp_min(1)
+    known = torch.where(seen, targets, 0.0)
+    mean = known.sum(0) / count
+    variance = (torch.where(seen, targets - mean, 0.0).square().sum(0) / count).to(targets.dtype)
+    require(
+        bool(torch.isfinite(variance).all()),
+        "targets needs finite numbers, got infinity; remove them, or mark them as missing",
+    )
+    return _filled(variance.sqrt(), mean.abs(), noisy)
+
+
+def predictive_spread(outputs: Outputs, *, noisy: bool = False) -> Spread:
+    """Return the spread of predictions over pairs and graphs, with that of the noise if there is noise."""
+    means, sigmas = outputs.chunk(2, -1) if noisy else (outputs, None)
+    variance = means.var((0, 1), correction=0)  # (node, channel)
+    if sigmas is not None:
+        variance = variance + sigmas.square().mean((0, 1))
+    return _filled(variance.sqrt(), means.mean((0, 1)).abs(), noisy)
+
+
+def _filled(deviation: Float[Tensor, "node channel"], size: Float[Tensor, "node channel"], noisy: bool) -> Spread:
+    constant = deviation <= CONSTANT * torch.maximum(size, deviation.max())
+    varying = deviation[~constant]
+    borrowed = varying.square().mean().sqrt() if len(varying) else deviation.new_ones(())
+    values = torch.where(constant, borrowed, deviation)
+    return Spread(torch.cat([values, values], -1) if noisy else values, constant.all(-1))

@@ -1,0 +1,42 @@
+"""Other graphs that could stand for the same: where a predictor that is learned too might make up for the change."""
+
+import torch
+
+from tacit.graph import BernoulliGraph
+from tacit.shapes import EdgeMask, EdgeProbs
+
+COMPLEMENT = "the complement graph"
+WHOLE_COMPLEMENT = "the complement graph, self-loops included"
+LOOPS_OFF = "the graph with self-loops off"
+LOOPS_ON = "the graph with self-loops on"
+# Probabilities nearer than this everywhere are the same graph.
+SAME_GRAPH = 0.05
+
+
+def other_graphs(graph: BernoulliGraph) -> dict[str, EdgeProbs]:
+    r"""Return named changes of the edges that are learned; those that change nothing are left out.
+
+    The complement, $1 - \theta$, of a predictor that can count what is not there; self-loops switched off or on, where
+    a node's own path can take their place.
+
+    >>> graph = BernoulliGraph(torch.tensor([[0.0, 0.25], [1.0, 0.0]]), fixed=torch.eye(2, dtype=torch.bool))
+    >>> {name: probs.tolist() for name, probs in other_graphs(graph).items()}
+    {'the complement graph': [[0.0, 0.75], [0.0, 0.0]]}
+    """
+    probs = graph.edge_probs.detach()
+    itself = torch.eye(graph.num_nodes, dtype=torch.bool, device=probs.device)
+    loops, others = ~graph.fixed & itself, ~graph.fixed & ~itself
+    changed = {
+        COMPLEMENT: torch.where(others, 1 - probs, probs),
+        WHOLE_COMPLEMENT: torch.where(others | loops, 1 - probs, probs),
+        LOOPS_OFF: torch.where(loops, 0.0, probs),
+        LOOPS_ON: torch.where(loops, 1.0, probs),
+    }
+    if not loops.any() or not others.any():
+        del changed[WHOLE_COMPLEMENT]
+    return {name: new for name, new in changed.items() if not same_graph(new, probs, ~graph.fixed)}
+
+
+def same_graph(one: EdgeProbs, other: EdgeProbs, edges: EdgeMask) -> bool:
+    """Return whether no probability of some edges differs by more than a little."""
+    return not bool(((one - other).abs() > SAME_GRAPH)[edges].any())

@@ -1,0 +1,77 @@
+r"""Edges at the boundary: probabilities that are nearly 0 or 1.
+
+A fit drives the probability of an edge that is not there towards 0, ever slower, and ends a little above; so do the
+replicas of a bootstrap, all alike. Two things follow. What is left of many such edges, however little of each, bends
+the others: those nearly at 0 or 1 that the validation pairs do not miss are put there, and held while the replicas
+train. And the spread of replicas says nothing about them: they get the error that is usual inside the boundary, which
+is about what it would be there, as neither curvature nor the spread of gradients vanishes at 0.
+"""
+
+import copy
+
+import torch
+from torch import Tensor
+
+from tacit.data import Pairs
+from tacit.data.pairs import covering_batches
+from tacit.randomness import draw_uniforms, generator_for
+from tacit.shapes import EdgeMask, EdgeProbs
+from tacit.training import LatentGraphModel
+
+NEARLY = 0.01  # this near to 0 or 1 an edge is put there, if nothing speaks against it
+INTERIOR = 0.03  # a probability nearer to 0 or 1 than this is at the boundary
+CHUNK = 128
+MISSED = 2.0  # standard errors by which the validation loss rises
+
+
+def interior_edges(edge_probs: EdgeProbs) -> EdgeMask:
+    """Return which edges are well inside (0, 1)."""
+    return (edge_probs > INTERIOR) & (edge_probs < 1 - INTERIOR)
+
+
+def with_usual_errors(edge_probs: EdgeProbs, std_errors: EdgeProbs, learned: EdgeMask) -> EdgeProbs:
+    """Return the errors, at the boundary no less than the median of those inside.
+
+    >>> probs, errors = torch.tensor([[0.5, 0.001], [0.4, 0.0]]), torch.tensor([[0.1, 0.001], [0.3, 0.0]])
+    >>> with_usual_errors(probs, errors, torch.tensor([[True, True], [True, False]]))
+    tensor([[0.1000, 0.1000],
+            [0.3000, 0.0000]])
+    """
+    inside = interior_edges(edge_probs)
+    usual = std_errors[inside & learned]
+    if len(usual) == 0:
+        return std_errors
+    return torch.where(learned & ~inside, std_errors.clamp_min(usual.median()), std_errors)
+
+
+@torch.no_grad()
+def rounded_at_boundary(model: LatentGraphModel, validation: Pairs) -> LatentGraphModel:
+    """Return a copy of the model whose edges nearly at 0 or 1 are held there, unless the validation loss rises."""
+    graph, rounded = model.graph, copy.deepcopy(model)
+    probs = graph.edge_probs
+    near = ~graph.fixed & ((probs < NEARLY) | (probs > 1 - NEARLY))
+    if not near.any():
+        return rounded
+    rounded.graph.fixed = graph.fixed | near
+    rounded.graph.fixed_probs = torch.where(near, probs.round(), graph.fixed_probs)
+    rise, error = _difference(rounded, model, validation)
+    return rounded if rise <= MISSED * error else copy.deepcopy(model)
+
+
+def _difference(one: LatentGraphModel, other: LatentGraphModel, pairs: Pairs) -> tuple[float, float]:
+    """Return the mean difference of the losses of all pairs under the same graphs, and its standard error."""
+    size = min(CHUNK, len(pairs))
+    device = pairs.inputs.device
+    generator, parts = generator_for(0, "boundary", device), []
+    for rows, new in covering_batches(len(pairs), size):
+        batch = pairs[rows.to(device)]
+        uniforms = draw_uniforms(*other.uniforms_shape(size), generator=generator, dtype=pairs.inputs.dtype)
+        losses = [_losses(model, batch, uniforms)[:new] for model in (one, other)]
+        parts.append(losses[0] - losses[1])
+    differences = torch.cat(parts).double()
+    return float(differences.mean()), float(differences.std() / len(differences) ** 0.5)
+
+
+def _losses(model: LatentGraphModel, batch: Pairs, uniforms: Tensor) -> Tensor:
+    losses: Tensor = model(batch.inputs, batch.targets, uniforms, batch.observed)[1][0]
+    return losses
