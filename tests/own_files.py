@@ -12,6 +12,7 @@ NODES = ("north", "east", "south", "west")
 QUICK = {
     "model": {"num_graphs": 4},
     "training": {"epochs": 1, "compile": False, "replicas": 1},
+    "trust": {"std_errors": 0, "controls": False},
 }
 # north -> east -> south, and nothing else: what is left is certain, so that predictions can be made by hand.
 CERTAIN = "source,target,kind\n" + "".join(

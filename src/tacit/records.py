@@ -21,7 +21,10 @@ from tacit.errors import InputError
 from tacit.training import Epoch, FitResult
 
 FORMAT = 1
-EDGE_COLUMNS = ("source", "target", "probability", "std_error", "low", "high", "identifiable")
+EDGE_NUMBERS = ("std_error", "low", "high", "bagged")
+EDGE_COLUMNS = ("source", "target", "probability", "std_error", "low", "high", "identifiable", "bagged")
+Matrix = list[list[float]]
+Flags = list[list[str]]  # "yes", "no", or nothing for an edge that is not learned
 PAGE_METRICS = {"point_mae", "point_mse", "distribution_loss"}
 PAGE_TIMINGS = {"train_seconds", "steps"}
 LIBRARIES = ("tacit", "torch", "numpy", "safetensors")
@@ -52,6 +55,9 @@ class Record(BaseModel):
     references: dict[str, dict[str, float]] = {}
     preparation: dict[str, Any] = {}
     coordinates: list[list[float]] | None = None
+    findings: list[str] = []
+    goodness: dict[str, Any] = {}
+    uncertainty: dict[str, float] = {}
 
     @model_validator(mode="after")
     def _complete(self) -> "Record":
@@ -66,11 +72,24 @@ class Record(BaseModel):
         return self
 
 
+class EdgeFindings(BaseModel):
+    """What is known of each edge besides its probability; None where it was not computed."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+    std_error: Matrix | None = None
+    low: Matrix | None = None
+    high: Matrix | None = None
+    bagged: Matrix | None = None
+    identifiable: Flags | None = None
+
+
 class Run(BaseModel):
     """A run directory, read back."""
 
     record: Record
-    edge_probs: list[list[float]]
+    edge_probs: Matrix
+    edges: EdgeFindings
     history: list[dict[str, Any]]
 
     @model_validator(mode="after")
@@ -117,14 +136,14 @@ def new_directory(directory: Path) -> Iterator[None]:
         raise
 
 
-def write_run(directory: Path, record: Record, result: FitResult) -> None:
+def write_run(directory: Path, record: Record, result: FitResult, edges: EdgeFindings | None = None) -> None:
     """Write a run directory: first aside, then moved into place, so that a half-written one never has the name."""
     partial = directory.with_name(f".{directory.name}.partial-{os.getpid()}")
     shutil.rmtree(partial, ignore_errors=True)
     partial.mkdir(parents=True)
     try:
         model = result.model
-        write_edges(partial / "edges.csv", model.graph.edge_probs.detach().cpu(), record.node_names)
+        write_edges(partial / "edges.csv", model.graph.edge_probs.detach().cpu(), record.node_names, edges)
         with (partial / "history.jsonl").open("w", encoding="utf-8") as lines:
             lines.writelines(json.dumps(_history_line(epoch)) + "\n" for epoch in result.history)
         tensors = {name: value.detach().cpu().contiguous() for name, value in model.state_dict().items()}
@@ -138,14 +157,22 @@ def write_run(directory: Path, record: Record, result: FitResult) -> None:
         raise
 
 
-def write_edges(path: Path, edge_probs: Float[torch.Tensor, "node node"], node_names: Sequence[str]) -> None:
+def write_edges(
+    path: Path,
+    edge_probs: Float[torch.Tensor, "node node"],
+    node_names: Sequence[str],
+    edges: EdgeFindings | None = None,
+) -> None:
     """Write one row per ordered pair; columns that were not computed are there and empty."""
+    found = (edges or EdgeFindings()).model_dump()
     with path.open("w", newline="", encoding="utf-8") as file:
         rows = csv.writer(file, lineterminator="\n")
         rows.writerow(EDGE_COLUMNS)
         for i, target in enumerate(node_names):
             for j, source in enumerate(node_names):
-                rows.writerow((source, target, f"{edge_probs[i, j].item():.6g}", "", "", "", ""))
+                values = {name: "" if matrix is None else _cell(matrix[i][j]) for name, matrix in found.items()}
+                values |= {"source": source, "target": target, "probability": _cell(edge_probs[i, j].item())}
+                rows.writerow([values[name] for name in EDGE_COLUMNS])
 
 
 def read_run(directory: Path) -> Run:
@@ -157,8 +184,8 @@ def read_run(directory: Path) -> Run:
             raise InputError(f"{directory} has format {found}, this tacit reads format {FORMAT}; run it again")
         record = Record.model_validate_json(text)
         lines = (directory / "history.jsonl").read_text(encoding="utf-8").splitlines()
-        edge_probs = _read_edges(directory / "edges.csv", record.node_names)
-        return Run(record=record, edge_probs=edge_probs, history=[json.loads(line) for line in lines])
+        edge_probs, edges = _read_edges(directory / "edges.csv", record.node_names)
+        return Run(record=record, edge_probs=edge_probs, edges=edges, history=[json.loads(line) for line in lines])
     except OSError as error:
         raise InputError(
             f"{directory} needs to be a run directory, but {Path(str(error.filename)).name} cannot be read "
@@ -176,15 +203,30 @@ def read_run(directory: Path) -> Run:
         raise InputError(f"{directory} holds a damaged run ({error}); run the command again") from None
 
 
-def _read_edges(path: Path, node_names: Sequence[str]) -> list[list[float]]:
+def _read_edges(path: Path, node_names: Sequence[str]) -> tuple[Matrix, EdgeFindings]:
     with path.open(newline="", encoding="utf-8") as file:
-        probability = {(row["target"], row["source"]): float(row["probability"]) for row in csv.DictReader(file)}
+        rows = {(row["target"], row["source"]): row for row in csv.DictReader(file)}
     missing = [
-        f"{source} -> {target}" for target in node_names for source in node_names if (target, source) not in probability
+        f"{source} -> {target}" for target in node_names for source in node_names if (target, source) not in rows
     ]
     if missing:
         raise ValueError(f"edges.csv lacks {len(missing)} edges, the first {missing[0]}")
-    return [[probability[target, source] for source in node_names] for target in node_names]
+
+    def column(name: str) -> list[list[str]]:
+        return [[rows[target, source].get(name) or "" for source in node_names] for target in node_names]
+
+    def numbers(name: str) -> Matrix | None:
+        texts = column(name)
+        return None if not any(any(row) for row in texts) else [[float(text) for text in row] for row in texts]
+
+    probability = [[float(text) for text in row] for row in column("probability")]
+    flags = column("identifiable")
+    found = {name: numbers(name) for name in EDGE_NUMBERS}
+    return probability, EdgeFindings(**found, identifiable=flags if any(any(row) for row in flags) else None)
+
+
+def _cell(value: float | str) -> str:
+    return value if isinstance(value, str) else f"{value:.6g}"
 
 
 def _history_line(epoch: Epoch) -> dict[str, Any]:

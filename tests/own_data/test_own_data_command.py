@@ -10,6 +10,7 @@ import pytest
 
 from own_files import NODES
 from tacit.cli import main
+from tacit.cli.own_data import FIT_JSON
 from tacit.records import EDGE_COLUMNS
 
 QUICK = (
@@ -120,7 +121,7 @@ def test_words_for_a_person(folder, tmp_path, monkeypatch, capsys):
     assert printed.err == ""
     result = json.loads(printed.out)
     assert result["directory"] == "runs/wide-2"
-    assert set(result) == {"directory", "report", "metrics", "references", "timings", "warnings", "choices"}
+    assert set(result) == {"directory", "report", *FIT_JSON}
 
 
 def test_init_writes_a_file_that_fit_takes(folder, tmp_path, capsys):

@@ -3,17 +3,17 @@ import math
 import torch
 
 from tacit.evaluation import oracle_edge_prob_mae
-from tacit.records import Record, Run
+from tacit.records import EdgeFindings, Record, Run
 from tacit.report.page import strongest_edges, write_page
 
 
-def make_run(names, history=()):
+def make_run(names, edges=EdgeFindings(), history=()):
     record = Record(
         title="<b>run</b>", command="tacit demo", config={"name": "</script>"}, seed=0, versions={}, device="cpu",
         timings={"train_seconds": 1.0, "steps": 2}, replicas=[], best_replica=0, node_names=names,
         metrics={"point_mae": 0.1, "point_mse": 0.2, "distribution_loss": 0.3},
     )  # fmt: skip
-    return Run(record=record, edge_probs=[[0.9, 0.2], [0.7, 0.8]], history=list(history))
+    return Run(record=record, edge_probs=[[0.9, 0.2], [0.7, 0.8]], edges=EdgeFindings(), history=list(history))
 
 
 def test_strongest_edges_name_source_and_target():

@@ -5,7 +5,7 @@ import math
 import numpy as np
 import pytest
 
-from tacit.records import Record, Run
+from tacit.records import EdgeFindings, Record, Run
 from tacit.report import draw_network
 from tacit.report.network import MOST_EDGES, circle, draw_run_network, interactive_network, shown_edges
 
@@ -21,7 +21,7 @@ def make_run(coordinates=None, metric="great_circle"):
         metrics={"point_mae": 0.1, "point_mse": 0.2, "distribution_loss": 0.3}, preparation={"kind": "series"},
         coordinates=coordinates,
     )  # fmt: skip
-    return Run(record=record, edge_probs=PROBS.tolist(), history=[])
+    return Run(record=record, edge_probs=PROBS.tolist(), edges=EdgeFindings(), history=[])
 
 
 def arrows(figure):

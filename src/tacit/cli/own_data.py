@@ -15,7 +15,9 @@ if TYPE_CHECKING:
     from tacit.own_data.job import FitJob
 
 SHOWN_EDGES = 8
+FIT_JSON = {"metrics", "references", "timings", "warnings", "choices", "findings", "goodness", "uncertainty"}
 LEGEND = "in the units of the data; in 80%: the share of values inside their 80% interval"
+ERRORS = "Replicas on resampled data for standard errors; 0 for none. [default: 16 where that is quick]"
 SETTING = "A choice as in the file, such as --set training.epochs=20; may be repeated."
 
 
@@ -28,6 +30,7 @@ def fit(
     horizon: Annotated[int | None, typer.Option(help="Steps ahead that are predicted.")] = None,
     edges: Annotated[Path | None, typer.Option(help="CSV of rules: source,target,kind,probability.")] = None,
     symmetric: Annotated[bool, typer.Option("--symmetric", help="Edges have no direction.")] = False,
+    std_errors: Annotated[int | None, typer.Option(min=0, help=ERRORS)] = None,
     out: Annotated[Path | None, typer.Option(help="New directory for the run. [default: runs/NAME-N]")] = None,
     seed: Seed = 0,
     device: Device = "auto",
@@ -54,6 +57,7 @@ def fit(
             ("data", "horizon"): horizon,
             ("graph", "edges"): None if edges is None else str(edges),
             ("graph", "symmetric"): symmetric or None,
+            ("trust", "std_errors"): std_errors,
         }
         job = run_fit(
             data,
@@ -65,7 +69,7 @@ def fit(
             listener=Listener(display.stage, display.step),
         )
     if as_json:
-        record = job.run.record.model_dump(include={"metrics", "references", "timings", "warnings", "choices"})
+        record = job.run.record.model_dump(include=FIT_JSON)
         print(json.dumps({"directory": str(job.directory), "report": str(job.report), **record}, indent=2))
     elif quiet:
         print(job.report)
@@ -111,7 +115,7 @@ def evaluate(
     quiet: Quiet = False,
     as_json: Json = False,
 ) -> None:
-    """Score the forecasts of a run: errors, CRPS and how often intervals held, in the units of the data."""
+    """Score the forecasts of a run, test whether the model fits, and say which edges can be believed."""
     with Display(quiet=quiet or as_json) as display:
         display.stage("starting")
         from tacit.own_data.stored import StoredRun
@@ -129,6 +133,7 @@ def evaluate(
     console = Console()
     console.print(_scores({"learned graph": found["metrics"], **found.get("references", {})}))
     console.print(f"\non {found['data']}, {LEGEND}", soft_wrap=True, highlight=False, markup=False)
+    _print_lines(console, found["findings"])
 
 
 def _together(settings: dict[tuple[str, str], Any], options: dict[tuple[str, str], Any]) -> dict[str, dict[str, Any]]:
@@ -174,6 +179,14 @@ def _scores(rows: dict[str, dict[str, float]]) -> Any:
     return table
 
 
+def _print_lines(console: Any, lines: list[str]) -> None:
+    """Print findings in words, a line each, after a gap."""
+    if lines:
+        console.print()
+    for line in lines:
+        console.print(f"- {line}", soft_wrap=True, markup=False, highlight=False)
+
+
 def _print_fit(job: "FitJob") -> None:
     from rich.console import Console
     from rich.table import Table
@@ -187,12 +200,18 @@ def _print_fit(job: "FitJob") -> None:
     console.print()
     console.print(_scores({"learned graph": record.metrics, **record.references}))
     console.print(f"\non the test part, {LEGEND}\n", soft_wrap=True, highlight=False, markup=False)
+    edges = strongest_edges(job.run, SHOWN_EDGES)
     table = Table(box=None, pad_edge=False)
-    for column in ("source", "target", "probability"):
-        table.add_column(column, justify="right" if column == "probability" else "left")
-    for edge in strongest_edges(job.run, SHOWN_EDGES):
-        table.add_row(Text(edge["source"]), Text(edge["target"]), f"{edge['probability']:.3f}")  # names are no markup
+    columns = ["probability", *(["std. error", "95% from", "to"] if job.run.edges.std_error else [])]
+    for column in ("source", "target", *columns, ""):
+        table.add_column(column, justify="right" if column in columns else "left")
+    for edge in edges:
+        numbers = [edge[key] for key in ("probability", "std_error", "low", "high") if edge[key] is not None]
+        doubt = "cannot be told from the data" if edge["identifiable"] == "no" else ""
+        names = Text(edge["source"]), Text(edge["target"])  # no markup
+        table.add_row(*names, *(f"{number:.3f}" for number in numbers), doubt)
     console.print(table)
+    _print_lines(console, record.findings)
     console.print(f"\nall edges: {job.directory / 'edges.csv'}", soft_wrap=True, markup=False, highlight=False)
     for note in record.warnings:
         console.print(f"note: {note}", soft_wrap=True, markup=False, highlight=False)

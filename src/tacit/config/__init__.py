@@ -3,7 +3,7 @@
 from tacit.config.closed import Closed, load_config, override
 from tacit.config.demo import METHODS, DemoConfig, SystemConfig
 from tacit.config.model import ModelConfig
-from tacit.config.own_data import DataConfig, FitConfig, GraphConfig, OwnTrainingConfig, PredictorConfig
+from tacit.config.own_data import DataConfig, FitConfig, GraphConfig, OwnTrainingConfig, PredictorConfig, TrustConfig
 from tacit.config.training import TrainingConfig
 
 __all__ = [
@@ -18,6 +18,7 @@ __all__ = [
     "PredictorConfig",
     "SystemConfig",
     "TrainingConfig",
+    "TrustConfig",
     "load_config",
     "override",
 ]

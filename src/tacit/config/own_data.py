@@ -18,6 +18,7 @@ def _listed(value: Any) -> Any:
 
 
 Names = Annotated[tuple[str, ...], BeforeValidator(_listed)]
+FEWEST_REPLICAS = 4  # a quarter of them tells what training alone does
 TABLE_KEYS = ("layout", "time", "node", "value", "separator", "covariates")
 SERIES_KEYS = ("targets", "window", "horizon")
 # What a kind of predictor has no use for, and why.
@@ -120,6 +121,23 @@ class OwnTrainingConfig(Closed):
     compile: bool | None = Field(None, description="compile the step; pays for long trainings")
 
 
+class TrustConfig(Closed):
+    """How far the answer can be trusted; what takes as long as further trainings."""
+
+    std_errors: int | None = Field(None, ge=0, description="replicas on resampled data, for standard errors; 0: none")
+    block: int | None = Field(None, ge=1, description="neighbouring pairs that are resampled together, for series")
+    controls: bool | None = Field(None, description="train without any edge and with all of them, to compare")
+
+    @property
+    def replicas(self) -> int:
+        """How many; 0 where none are wanted."""
+        require(
+            self.std_errors is None or self.std_errors == 0 or self.std_errors >= FEWEST_REPLICAS,
+            f"std_errors in [trust] needs 0 or at least {FEWEST_REPLICAS} replicas, got {self.std_errors}; raise it",
+        )
+        return self.std_errors or 0
+
+
 class FitConfig(Closed):
     """All choices of ``tacit fit``."""
 
@@ -128,3 +146,4 @@ class FitConfig(Closed):
     predictor: PredictorConfig = PredictorConfig()
     model: ModelConfig = ModelConfig(num_graphs=8)  # noise is integrated: fewer graphs do
     training: OwnTrainingConfig = OwnTrainingConfig()
+    trust: TrustConfig = TrustConfig()

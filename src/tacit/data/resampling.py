@@ -47,6 +47,11 @@ def usual_block(num_pairs: int, reach: int) -> int:
     return max(reach, math.ceil(round(math.cbrt(num_pairs), 6)))
 
 
+def resamplable(num_pairs: int, block: int = 1) -> bool:
+    """Is there enough to draw resamples from?"""
+    return num_pairs >= max(FEWEST_PAIRS, FEWEST_BLOCKS * block)
+
+
 def require_resamplable(num_pairs: int, block: int = 1) -> None:
     """Raise :class:`InputError` if there is too little to draw resamples from."""
     require_whole("block", block)

@@ -3,8 +3,9 @@ r"""Other answers of the same quality: with a learned predictor, another graph m
 The data show $(\theta, \psi)$ only through the distribution of $f_\psi(x, A)$. A predictor that is learned can undo a
 change of the graph: $\sum_j (1 - A_{ij}) x_j = \sum_j x_j - \sum_j A_{ij} x_j$, so that the complement graph with the
 sign of a weight turned predicts the same, if the predictor can add $\sum_j x_j$; and a weight on a node's own value can
-stand for a self-loop. For each such graph $\theta'$ the predictor alone is trained, from its present parameters, from
-those with one tensor's sign turned, and from fresh ones, and the best is compared with the present answer. It is
+stand for a self-loop. For each such graph $\theta'$ the predictor alone is trained, from its present parameters and
+from fresh ones, for complements also with the sign of one tensor turned, and the best is compared with the present
+answer. It is
 equivalent unless its validation loss is higher both by more than two standard errors of the paired difference and by
 more than 0.5% of what the predictions are worth, that is, of the loss with the targets of other pairs minus the loss.
 
@@ -12,6 +13,7 @@ Not finding one proves nothing: the search is short, and there are other changes
 by the same validation pairs, which favours the other graph by a little.
 """
 
+from collections.abc import Callable
 from dataclasses import dataclass
 
 import torch
@@ -20,11 +22,11 @@ from torch import Generator, Tensor
 from tacit.data import Pairs
 from tacit.errors import require
 from tacit.identification.held import Difference, held_at, pair_losses, paired_difference
-from tacit.identification.transforms import other_graphs
+from tacit.identification.transforms import COMPLEMENTS, other_graphs
 from tacit.predictors import initial_parameters
 from tacit.randomness import generator_for
 from tacit.shapes import EdgeProbs
-from tacit.training import CosineDecay, FitSettings, LatentGraphModel, fit
+from tacit.training import CosineDecay, FitSettings, LatentGraphModel, Progress, fit
 from tacit.training.lift import LiftName
 
 Start = dict[str, Tensor]
@@ -72,11 +74,12 @@ def find_representations(
     settings: FitSettings | None = None,
     lift: LiftName = "auto",
     compile: bool = True,
+    on_progress: Callable[[Progress], None] | None = None,
 ) -> list[Representation]:
     """Look for other graphs with which a retrained predictor does as well; the model itself is left as it is.
 
     Returns one for each graph that was tried, equivalent or not, and none where the predictor is known. ``settings``,
-    ``lift`` and ``compile`` are those of :func:`tacit.training.fit`.
+    ``lift``, ``compile`` and ``on_progress`` are those of :func:`tacit.training.fit`.
     """
     for name, pairs in (("train", train), ("validation", validation)):
         require(isinstance(pairs, Pairs), f"{name} needs Pairs, got {type(pairs).__name__}; build them")
@@ -86,8 +89,8 @@ def find_representations(
         )
     device, dtype = train.inputs.device, train.inputs.dtype
     graphs = {name: probs.to(device, dtype) for name, probs in other_graphs(model.graph).items()}
-    starts = predictor_starts(model, generator)
-    if not graphs or not starts:
+    starts = {name: predictor_starts(model, generator, signs=name in COMPLEMENTS) for name in graphs}
+    if not any(starts.values()):
         return []
     present = held_at(model, model.graph.edge_probs.detach()).to(device, dtype)
     if train.observed is not None or validation.observed is not None:
@@ -97,7 +100,7 @@ def find_representations(
     shuffled = Pairs(validation.inputs, validation.targets.roll(1, 0), _rolled(validation.observed))
     others_targets, other_weights = pair_losses(present, {}, shuffled, generator=generator_for(seed, "compare", device))
     worth = (others_targets.sum() / other_weights.sum() - own.sum() / weights.sum()).item()
-    tried = _train(present, graphs, starts, train, validation, settings or SETTINGS, lift, compile)
+    tried = _train(present, graphs, starts, train, validation, settings or SETTINGS, lift, compile, on_progress)
     found = []
     for name, parameters in tried.items():
         fixed = {"graph.fixed_probs": graphs[name]}
@@ -109,14 +112,14 @@ def find_representations(
     return found
 
 
-def predictor_starts(model: LatentGraphModel, generator: Generator) -> list[Start]:
-    """Return where to start the predictor: as it is, with the sign of one tensor turned, and fresh; none if known."""
+def predictor_starts(model: LatentGraphModel, generator: Generator, *, signs: bool = True) -> list[Start]:
+    """Return where to start the predictor: as it is, with the sign of a tensor turned, and fresh; none if known."""
     named = model.predictor.named_parameters()
     present = {name: value.detach() for name, value in named if value.requires_grad}
     if not present:
         return []
     largest = sorted(present, key=lambda name: -present[name].numel())[:MOST_SIGNS]
-    turned = [present | {name: -present[name]} for name in largest]
+    turned = [present | {name: -present[name]} for name in largest] if signs else []
     fresh = [initial_parameters(model.predictor, generator) for _ in range(FRESH_STARTS)]
     return [present, *turned, *({name: start[name] for name in present} for start in fresh)]
 
@@ -124,23 +127,25 @@ def predictor_starts(model: LatentGraphModel, generator: Generator) -> list[Star
 def _train(
     present: LatentGraphModel,
     graphs: dict[str, EdgeProbs],
-    starts: list[Start],
+    starts: dict[str, list[Start]],
     train: Pairs,
     validation: Pairs,
     settings: FitSettings,
     lift: LiftName,
     compile: bool,
+    on_progress: Callable[[Progress], None] | None,
 ) -> dict[str, Start]:
     """Return for each graph the best predictor's parameters; every graph and start is a replica of one fit."""
-    names = [name for name in graphs for _ in starts]
+    names = [name for name in graphs for _ in starts[name]]
+    every = [start for name in graphs for start in starts[name]]
     seeds = range(len(names))
-    by_seed = {generator_for(seed, "initial").initial_seed(): starts[seed % len(starts)] for seed in seeds}
+    by_seed = {generator_for(seed, "initial").initial_seed(): start for seed, start in enumerate(every)}
     trained = held_at(present, present.graph.edge_probs).to(train.inputs.device, train.inputs.dtype)
-    trained.predictor.initial_parameters = lambda own: by_seed.get(own.initial_seed(), starts[-1])  # type: ignore[assignment]
+    trained.predictor.initial_parameters = lambda own: by_seed.get(own.initial_seed(), every[-1])  # type: ignore[assignment]
     stack = torch.stack([graphs[name] for name in names])
     result = fit(
         trained, train[:MOST_PAIRS], validation, settings, seeds=seeds, lift=lift, compile=compile,
-        constants={"graph.fixed_probs": stack},
+        constants={"graph.fixed_probs": stack}, on_progress=on_progress,
     )  # fmt: skip
     losses = [replica.validation_loss for replica in result.replicas]
     best = {name: min((r for r in seeds if names[r] == name), key=losses.__getitem__) for name in graphs}

@@ -9,6 +9,8 @@ COMPLEMENT = "the complement graph"
 WHOLE_COMPLEMENT = "the complement graph, self-loops included"
 LOOPS_OFF = "the graph with self-loops off"
 LOOPS_ON = "the graph with self-loops on"
+CERTAIN = "the graph without chance, each edge above 0.5 always there and no other,"
+COMPLEMENTS = (COMPLEMENT, WHOLE_COMPLEMENT)
 # Probabilities nearer than this everywhere are the same graph.
 SAME_GRAPH = 0.05
 
@@ -17,11 +19,12 @@ def other_graphs(graph: BernoulliGraph) -> dict[str, EdgeProbs]:
     r"""Return named changes of the edges that are learned; those that change nothing are left out.
 
     The complement, $1 - \theta$, of a predictor that can count what is not there; self-loops switched off or on, where
-    a node's own path can take their place.
+    a node's own path can take their place; and the graph without chance, where a smaller weight of an edge that is
+    always there looks like an edge that is there at times.
 
     >>> graph = BernoulliGraph(torch.tensor([[0.0, 0.25], [1.0, 0.0]]), fixed=torch.eye(2, dtype=torch.bool))
-    >>> {name: probs.tolist() for name, probs in other_graphs(graph).items()}
-    {'the complement graph': [[0.0, 0.75], [0.0, 0.0]]}
+    >>> [probs.tolist() for probs in other_graphs(graph).values()]  # the complement, and without chance
+    [[[0.0, 0.75], [0.0, 0.0]], [[0.0, 0.0], [1.0, 0.0]]]
     """
     probs = graph.edge_probs.detach()
     itself = torch.eye(graph.num_nodes, dtype=torch.bool, device=probs.device)
@@ -31,6 +34,7 @@ def other_graphs(graph: BernoulliGraph) -> dict[str, EdgeProbs]:
         WHOLE_COMPLEMENT: torch.where(others | loops, 1 - probs, probs),
         LOOPS_OFF: torch.where(loops, 0.0, probs),
         LOOPS_ON: torch.where(loops, 1.0, probs),
+        CERTAIN: torch.where(graph.fixed, probs, (probs > 0.5).to(probs.dtype)),
     }
     if not loops.any() or not others.any():
         del changed[WHOLE_COMPLEMENT]

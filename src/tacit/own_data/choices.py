@@ -7,7 +7,9 @@ import math
 from typing import Any
 
 from tacit.config import FitConfig
+from tacit.data.resampling import resamplable
 from tacit.own_data.problem import Problem
+from tacit.own_data.trust import block_length
 
 ENOUGH_FOR_A_NETWORK = 2000  # pairs
 STEPS = 1500
@@ -15,13 +17,16 @@ FEWEST_EPOCHS, MOST_EPOCHS = 4, 200
 COMPILE_FROM = 600  # steps; compiling takes as long as some hundred steps
 RATES = {"filter": 0.01}  # of the predictor; networks take the other
 NETWORK_RATE = 0.003
+REPLICAS = 16
+LONG_ERRORS = "would take several times the fit here; --std-errors 16 asks for them"
+LONG_CONTROLS = "two more trainings; --set trust.controls=true asks for them"
 NOISE_LOSSES = ("energy", "mmd")  # those that can learn how large the noise of the targets is
 
 
 def settle(config: FitConfig, problem: Problem, *, on_gpu: bool) -> tuple[FitConfig, list[str]]:
     """Return the config with nothing left open, and a sentence for each choice that was made."""
     pairs, series = len(problem.split.train), problem.preparation.is_series
-    chosen: dict[str, dict[str, Any]] = {"data": {}, "predictor": {}, "training": {}}
+    chosen: dict[str, dict[str, Any]] = {"data": {}, "predictor": {}, "training": {}, "trust": {}}
     reasons = []
 
     def choose(section: str, key: str, value: Any, reason: str) -> Any:
@@ -71,6 +76,12 @@ def settle(config: FitConfig, problem: Problem, *, on_gpu: bool) -> tuple[FitCon
     choose("training", "replicas", replicas, reason)
     pays = not on_gpu and epochs * steps >= COMPILE_FROM and kind in ("filter", "recurrent", "convolution")
     choose("training", "compile", pays, "pays for this many steps" if pays else "would take longer than it saves")
+    quick = kind in ("filter", "convolution") or on_gpu
+    errors, reason = (REPLICAS, "replicas on resampled data") if quick else (0, LONG_ERRORS)
+    if errors and not resamplable(pairs, block_length(config, problem.preparation, pairs)):
+        errors, reason = 0, f"{pairs:,} training pairs are too few to resample"
+    choose("trust", "std_errors", errors, reason)
+    choose("trust", "controls", quick, "what the graph is worth" if quick else LONG_CONTROLS)
     sections = {name: getattr(config, name).model_copy(update=values) for name, values in chosen.items()}
     return config.model_copy(update=sections), reasons
 

@@ -24,6 +24,7 @@ from tacit.own_data.building import build_model
 from tacit.own_data.choices import settle
 from tacit.own_data.preparation import Preparation, SeriesPreparation
 from tacit.own_data.problem import Problem
+from tacit.own_data.trust import Trust, assess, require_trust
 from tacit.randomness import generator_for
 from tacit.records import Record, Run, describe_device, new_directory, read_run, versions, write_run
 from tacit.report import draw_run
@@ -65,28 +66,35 @@ def run_fit(
     listener.stage(f"{Path(source).name}: reading")
     problem = Problem.read(source, config)
     config, choices = settle(config, problem, on_gpu=device.type == "cuda")
+    require_trust(config, problem.preparation, len(problem.split.train))
     model = build_model(config, problem, seed)
     with new_directory(directory):
         split = problem.split.to(device)
         listener.stage(f"{Path(source).name}: {'compiling' if config.training.compile else 'starting'}")
-        training = config.training
+        training, settings = config.training, fit_settings(config)
         result = fit(
             model,
             split.train,
             split.validation,
-            fit_settings(config),
+            settings,
             seeds=[seed * 1000 + replica for replica in range(training.replicas or 1)],
             compile=bool(training.compile),
             on_progress=listener.step,
         )
+        trust, complete = Trust(), not result.interrupted
+        try:
+            if complete:
+                assess(trust, result, split, config, settings, problem.preparation, seed=seed, listener=listener)
+        except KeyboardInterrupt:  # what was learned is kept
+            complete = False
         with deferred_interrupts():
             listener.stage(f"{Path(source).name}: scoring on the test part")
-            record = _record(source, config, problem, split, seed, command, result, choices)
-            write_run(directory, record, result)  # takes the place of the empty directory
+            record = _record(source, config, problem, split, seed, command, result, choices, trust)
+            write_run(directory, record, result, trust.edges)  # takes the place of the empty directory
             listener.stage("drawing the report")
             run = read_run(directory)
             report = draw_run(directory, run)
-    return FitJob(run, directory, report, complete=not result.interrupted)
+    return FitJob(run, directory, report, complete)
 
 
 def fit_settings(config: FitConfig) -> FitSettings:
@@ -145,6 +153,7 @@ def _record(
     command: str,
     result: FitResult,
     choices: list[str],
+    trust: Trust,
 ) -> Record:
     model, device = result.model, split.test.inputs.device
     spread = problem.preparation.spread
@@ -173,9 +182,12 @@ def _record(
         node_names=list(problem.nodes),
         warnings=[*problem.notes, *result.warnings, CAVEAT],
         choices=choices,
-        references=references(problem.preparation, split),
+        references={**references(problem.preparation, split), **trust.references},
         preparation=problem.preparation.to_dict(),
         coordinates=None if places is None else places.tolist(),
+        findings=trust.findings,
+        goodness=trust.goodness,
+        uncertainty=trust.uncertainty,
     )
 
 

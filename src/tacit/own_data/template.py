@@ -11,7 +11,12 @@ HEAD = """# Choices of `tacit fit DATA --config THIS-FILE`. A line with # in fro
 # from where the command runs.
 """
 NOT_HERE = ("prior", "prior_weight", "likelihood_sd", "elbo")  # keys and words of [model] that are for tacit demo
-CHOSEN = ("predictor", "training", "window")  # sections and keys in which what is left out is chosen from the data
+CHOSEN = (
+    "predictor",
+    "training",
+    "trust",
+    "window",
+)  # sections and keys in which what is left out is chosen from the data
 
 
 def write_template(path: Path) -> None:

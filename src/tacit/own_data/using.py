@@ -12,6 +12,7 @@ import torch
 from tacit.errors import InputError, require
 from tacit.evaluation import forecast_scores, predict
 from tacit.own_data.stored import StoredRun
+from tacit.own_data.trust import fit_test
 from tacit.randomness import generator_for
 
 if TYPE_CHECKING:
@@ -52,10 +53,16 @@ def predict_run(stored: StoredRun, source: str, *, seed: int = 0, num_samples: i
 
 
 def evaluate_run(stored: StoredRun, source: str | None, *, seed: int = 0) -> dict[str, Any]:
-    """Return the scores of the run on its own test part, or on new data."""
+    """Return scores and findings of the run on its own test part, as they were recorded, or on new data."""
     if source is None:
         record = stored.run.record
-        return {"data": "the test part", "metrics": record.metrics, "references": record.references}
+        return {
+            "data": "the test part",
+            "metrics": record.metrics,
+            "references": record.references,
+            "findings": record.findings,
+            "goodness": record.goodness,
+        }
     new, device = stored.preparation.apply(source, stored.config.data), next(stored.model.parameters()).device
     pairs = new.pairs
     seen = torch.ones_like(pairs.targets) if pairs.observed is None else pairs.observed
@@ -68,7 +75,16 @@ def evaluate_run(stored: StoredRun, source: str | None, *, seed: int = 0) -> dic
     by_node = {
         name: dict(zip(stored.preparation.nodes, values, strict=True)) for name, values in scores.by_node.items()
     }
-    return {"data": source, "pairs": len(known), "metrics": scores.numbers(), "by_node": by_node}
+    goodness = fit_test(stored.model, known.to(device), stored.preparation, seed)
+    few = ["Fewer than two forecasts that do not overlap: too few for a fit test."]
+    return {
+        "data": source,
+        "pairs": len(known),
+        "metrics": scores.numbers(),
+        "by_node": by_node,
+        "findings": few if goodness is None else goodness.sentences(),
+        "goodness": {} if goodness is None else goodness.to_dict(),
+    }
 
 
 def write_table(frame: "pd.DataFrame", path: Path) -> None:

@@ -33,6 +33,8 @@ def write_page(runs: list[Run], path: Path, title: str) -> None:
                 "matrices": [_json(_heatmap(run, *panel)) for panel in panels(run)],
                 "curves": [_json(_curve(run, *curve)) for curve in curves(run)],
                 "strongest": strongest_edges(run),
+                "errors": run.edges.std_error is not None,
+                "flags": run.edges.identifiable is not None,
                 "network": _json(interactive_network(run)) if run.record.preparation else None,
                 "scores": {"learned graph": run.record.metrics, **run.record.references},
             }
@@ -47,8 +49,15 @@ def strongest_edges(run: Run, count: int = 10) -> list[dict[str, Any]]:
     names = run.record.node_names
     truth = run.record.true_edge_probs
     entries = [(p, i, j) for i, row in enumerate(run.edge_probs) for j, p in enumerate(row) if i != j]
+    found = {name: matrix for name, matrix in run.edges.model_dump().items() if name != "bagged"}
     return [
-        {"source": names[j], "target": names[i], "probability": p, "truth": truth[i][j] if truth else None}
+        {
+            "source": names[j],
+            "target": names[i],
+            "probability": p,
+            "truth": truth[i][j] if truth else None,
+            **{name: None if matrix is None else matrix[i][j] for name, matrix in found.items()},
+        }
         for p, i, j in sorted(entries, reverse=True)[:count]
     ]
 

@@ -1,5 +1,6 @@
 """How well are edge probabilities known, and what follows: standard errors, intervals, decisions, reliability."""
 
+from tacit.uncertainty.bagging import adopt_bagged
 from tacit.uncertainty.bootstrap import EdgeUncertainty, bootstrap
 from tacit.uncertainty.decisions import (
     EdgeTests,
@@ -19,6 +20,7 @@ __all__ = [
     "Reliability",
     "Sandwich",
     "WrongEdges",
+    "adopt_bagged",
     "bootstrap",
     "edge_intervals",
     "edges_at_fdr",

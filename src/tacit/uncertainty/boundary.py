@@ -10,17 +10,14 @@ is about what it would be there, as neither curvature nor the spread of gradient
 import copy
 
 import torch
-from torch import Tensor
 
 from tacit.data import Pairs
-from tacit.data.pairs import covering_batches
-from tacit.randomness import draw_uniforms, generator_for
 from tacit.shapes import EdgeMask, EdgeProbs
 from tacit.training import LatentGraphModel
+from tacit.uncertainty.comparison import loss_difference
 
 NEARLY = 0.01  # this near to 0 or 1 an edge is put there, if nothing speaks against it
 INTERIOR = 0.03  # a probability nearer to 0 or 1 than this is at the boundary
-CHUNK = 128
 MISSED = 2.0  # standard errors by which the validation loss rises
 
 
@@ -47,31 +44,14 @@ def with_usual_errors(edge_probs: EdgeProbs, std_errors: EdgeProbs, learned: Edg
 @torch.no_grad()
 def rounded_at_boundary(model: LatentGraphModel, validation: Pairs) -> LatentGraphModel:
     """Return a copy of the model whose edges nearly at 0 or 1 are held there, unless the validation loss rises."""
-    graph, rounded = model.graph, copy.deepcopy(model)
+    graph, copied = model.graph, copy.deepcopy(model)
     probs = graph.edge_probs
     near = ~graph.fixed & ((probs < NEARLY) | (probs > 1 - NEARLY))
     if not near.any():
-        return rounded
-    rounded.graph.fixed = graph.fixed | near
-    rounded.graph.fixed_probs = torch.where(near, probs.round(), graph.fixed_probs)
-    rise, error = _difference(rounded, model, validation)
-    return rounded if rise <= MISSED * error else copy.deepcopy(model)
-
-
-def _difference(one: LatentGraphModel, other: LatentGraphModel, pairs: Pairs) -> tuple[float, float]:
-    """Return the mean difference of the losses of all pairs under the same graphs, and its standard error."""
-    size = min(CHUNK, len(pairs))
-    device = pairs.inputs.device
-    generator, parts = generator_for(0, "boundary", device), []
-    for rows, new in covering_batches(len(pairs), size):
-        batch = pairs[rows.to(device)]
-        uniforms = draw_uniforms(*other.uniforms_shape(size), generator=generator, dtype=pairs.inputs.dtype)
-        losses = [_losses(model, batch, uniforms)[:new] for model in (one, other)]
-        parts.append(losses[0] - losses[1])
-    differences = torch.cat(parts).double()
-    return float(differences.mean()), float(differences.std() / len(differences) ** 0.5)
-
-
-def _losses(model: LatentGraphModel, batch: Pairs, uniforms: Tensor) -> Tensor:
-    losses: Tensor = model(batch.inputs, batch.targets, uniforms, batch.observed)[1][0]
-    return losses
+        return copied
+    held = {"graph.fixed": graph.fixed | near}
+    held["graph.fixed_probs"] = torch.where(near, probs.round(), graph.fixed_probs)
+    rise, error = loss_difference(model, validation, held, {})
+    if rise <= MISSED * error:
+        copied.load_state_dict(held, strict=False)
+    return copied
