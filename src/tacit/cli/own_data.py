@@ -200,16 +200,14 @@ def _print_fit(job: "FitJob") -> None:
     console.print()
     console.print(_scores({"learned graph": record.metrics, **record.references}))
     console.print(f"\non the test part, {LEGEND}\n", soft_wrap=True, highlight=False, markup=False)
-    edges = strongest_edges(job.run, SHOWN_EDGES)
     table = Table(box=None, pad_edge=False)
     columns = ["probability", *(["std. error", "95% from", "to"] if job.run.edges.std_error else [])]
-    for column in ("source", "target", *columns, ""):
+    for column in ("source", "target", *columns):
         table.add_column(column, justify="right" if column in columns else "left")
-    for edge in edges:
+    for edge in strongest_edges(job.run, SHOWN_EDGES):
         numbers = [edge[key] for key in ("probability", "std_error", "low", "high") if edge[key] is not None]
-        doubt = "cannot be told from the data" if edge["identifiable"] == "no" else ""
         names = Text(edge["source"]), Text(edge["target"])  # no markup
-        table.add_row(*names, *(f"{number:.3f}" for number in numbers), doubt)
+        table.add_row(*names, *(f"{number:.3f}" for number in numbers))
     console.print(table)
     _print_lines(console, record.findings)
     console.print(f"\nall edges: {job.directory / 'edges.csv'}", soft_wrap=True, markup=False, highlight=False)

@@ -9,7 +9,7 @@ from tacit.data import Pairs
 from tacit.errors import require
 from tacit.evaluation.point import mean_prediction, point_prediction
 from tacit.losses import EnergyScore, Loss, LossTerms
-from tacit.shapes import EdgeProbs, Observed, PointPrediction
+from tacit.shapes import EdgeMask, EdgeProbs, Observed, PointPrediction
 from tacit.training import LatentGraphModel
 
 # Graphs per pair for the mean and the median: S graphs raise the MSE by 1 / S of itself, here 0.1% (6% with 16).
@@ -20,11 +20,15 @@ PAIRWISE_GRAPHS = 32
 CHUNK = 128
 
 
-def edge_prob_errors(edge_probs: EdgeProbs, true_edge_probs: EdgeProbs) -> dict[str, float]:
-    """Return mean and largest absolute error over all N x N entries.
+def edge_prob_errors(
+    edge_probs: EdgeProbs, true_edge_probs: EdgeProbs, identifiable: EdgeMask | None = None
+) -> dict[str, float]:
+    """Return mean and largest absolute error over all N x N entries, and the mean over those that can be learned.
 
     >>> edge_prob_errors(torch.tensor([[0.5, 0.0], [0.0, 0.0]]), torch.zeros(2, 2))
     {'edge_prob_mae': 0.125, 'edge_prob_max_error': 0.5}
+    >>> edge_prob_errors(torch.eye(2) / 2, torch.zeros(2, 2), ~torch.eye(2).bool())["edge_prob_mae_identifiable"]
+    0.0
     """
     require(
         edge_probs.shape == true_edge_probs.shape,
@@ -32,7 +36,10 @@ def edge_prob_errors(edge_probs: EdgeProbs, true_edge_probs: EdgeProbs) -> dict[
         " pass the truth for the same nodes",
     )
     error = (edge_probs.detach().double() - true_edge_probs.to(edge_probs.device).double()).abs()
-    return {"edge_prob_mae": error.mean().item(), "edge_prob_max_error": error.max().item()}
+    errors = {"edge_prob_mae": error.mean().item(), "edge_prob_max_error": error.max().item()}
+    if identifiable is not None and identifiable.any():
+        errors["edge_prob_mae_identifiable"] = error[identifiable].mean().item()
+    return errors
 
 
 def oracle_edge_prob_mae(true_edge_probs: EdgeProbs, num_pairs: int) -> float:

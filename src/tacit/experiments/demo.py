@@ -10,16 +10,19 @@ from tacit.data import Split
 from tacit.evaluation import edge_prob_errors, oracle_edge_prob_mae, predictive_metrics
 from tacit.experiments.published import LOSS_METRICS, LOSS_TABLE
 from tacit.experiments.study import Listener
+from tacit.goodness import goodness_of_fit
 from tacit.graph import BernoulliGraph
+from tacit.identification import Identifiability, identify
 from tacit.interrupts import deferred_interrupts
 from tacit.predictors import HopPredictor
 from tacit.randomness import generator_for
-from tacit.records import Record, Run, describe_device, new_directory, read_run, versions, write_run
+from tacit.records import EdgeFindings, Record, Run, describe_device, new_directory, read_run, versions, write_run
 from tacit.report import draw_run, write_page
 from tacit.systems import CommunitySystem
 from tacit.training import FitResult, fit
 
 TITLES = {"known": "psi known", "joint": "psi learned"}
+MOST_TESTED = 2000  # test pairs that the fit test looks at
 PAGE_TITLE = "tacit demo: the paper's synthetic system"
 
 
@@ -77,8 +80,9 @@ def _run(
             result = _train(name, system, config, pairs, seed, listener)
             with deferred_interrupts() as held:
                 listener.stage(f"{TITLES[name]}: scoring on the test pairs")
-                record = _record(name, system, config, pairs, seed, command, result, optimal)
-                write_run(directory / name, record, result)
+                identified = _identify(result, pairs, seed)
+                record = _record(name, system, config, pairs, seed, command, result, optimal, identified)
+                write_run(directory / name, record, result, EdgeFindings(identifiable=identified.flags()))
                 runs[name] = read_run(directory / name)
             interrupted = result.interrupted or bool(held)
     except KeyboardInterrupt:  # between two fits: what is finished is kept
@@ -128,6 +132,12 @@ def _train(
     )
 
 
+def _identify(result: FitResult, pairs: Split, seed: int) -> Identifiability:
+    generator = generator_for(seed, "identify", pairs.train.inputs.device)
+    train = pairs.train
+    return identify(result.model, train.inputs, train.targets, generator=generator, num_pairs=len(train))
+
+
 def _optimal(system: CommunitySystem, config: DemoConfig, pairs: Split, seed: int) -> dict[str, float]:
     device = pairs.test.inputs.device
     truth = config.model.build(system.true_graph(), system.true_predictor(), pairs.train.targets).to(device)
@@ -162,9 +172,12 @@ def _record(
     command: str,
     result: FitResult,
     optimal: dict[str, float],
+    identified: Identifiability,
 ) -> Record:
     model, device = result.model, pairs.test.inputs.device
     scores = predictive_metrics(model, pairs.test, model.loss, generator=generator_for(seed, "score", device))
+    tested = pairs.test[:MOST_TESTED]
+    goodness = goodness_of_fit(model, tested, generator=generator_for(seed, "goodness", device))
     return Record(
         title=TITLES[name],
         command=command,
@@ -177,7 +190,7 @@ def _record(
             "compile_seconds": result.compile_seconds,
             "steps": result.steps,
         },
-        metrics={**edge_prob_errors(model.graph.edge_probs, system.true_edge_probs), **scores},
+        metrics={**edge_prob_errors(model.graph.edge_probs, system.true_edge_probs, identified.identifiable), **scores},
         optimal=optimal,
         paper=_paper(config),
         replicas=[vars(replica) for replica in result.replicas],
@@ -185,4 +198,6 @@ def _record(
         node_names=[str(node) for node in range(system.num_nodes)],
         true_edge_probs=system.true_edge_probs.tolist(),
         warnings=result.warnings,
+        findings=[*goodness.sentences(), *identified.sentences()],
+        goodness=goodness.to_dict(),
     )

@@ -67,6 +67,11 @@ class Identifiability:
             return ""
         return "yes" if self.identifiable[i, j] else "no"
 
+    def flags(self) -> list[list[str]]:
+        """Return the flags of all edges, as a record keeps them."""
+        nodes = range(len(self.learned))
+        return [[self.flag(i, j) for j in nodes] for i in nodes]
+
     @property
     def reasons(self) -> list[str]:
         """One sentence for each reason why some edges cannot be learned; none if all can."""

@@ -184,9 +184,7 @@ def _take_errors(trust: Trust, found: EdgeUncertainty, *, adopted: bool) -> None
 
 
 def _take_flags(trust: Trust, found: Identifiability, result: FitResult) -> None:
-    nodes = range(len(found.learned))
-    flags = [[found.flag(i, j) for j in nodes] for i in nodes]
-    trust.edges = trust.edges.model_copy(update={"identifiable": flags})
+    trust.edges = trust.edges.model_copy(update={"identifiable": found.flags()})
     others = [other.sentence() for other in compare_replicas(result) if other.relation != "same"]
     trust.findings += [*found.sentences(), *others]
 

@@ -34,7 +34,6 @@ def write_page(runs: list[Run], path: Path, title: str) -> None:
                 "curves": [_json(_curve(run, *curve)) for curve in curves(run)],
                 "strongest": strongest_edges(run),
                 "errors": run.edges.std_error is not None,
-                "flags": run.edges.identifiable is not None,
                 "network": _json(interactive_network(run)) if run.record.preparation else None,
                 "scores": {"learned graph": run.record.metrics, **run.record.references},
             }
@@ -45,10 +44,15 @@ def write_page(runs: list[Run], path: Path, title: str) -> None:
 
 
 def strongest_edges(run: Run, count: int = 10) -> list[dict[str, Any]]:
-    """Return the most probable edges between different nodes, the most probable first."""
+    """Return the most probable edges between different nodes that can be learned, the most probable first."""
     names = run.record.node_names
-    truth = run.record.true_edge_probs
-    entries = [(p, i, j) for i, row in enumerate(run.edge_probs) for j, p in enumerate(row) if i != j]
+    truth, flags = run.record.true_edge_probs, run.edges.identifiable
+    entries = [
+        (p, i, j)
+        for i, row in enumerate(run.edge_probs)
+        for j, p in enumerate(row)
+        if i != j and (flags is None or flags[i][j] != "no")
+    ]
     found = {name: matrix for name, matrix in run.edges.model_dump().items() if name != "bagged"}
     return [
         {

@@ -1,0 +1,149 @@
+"""How far a fit of a person's data can be trusted, as the job finds out and says it."""
+
+import csv
+import json
+
+import numpy as np
+import pandas as pd
+import pytest
+import torch
+
+from own_files import NODES, learn, series
+from tacit.cli import main
+from tacit.config import FitConfig
+from tacit.errors import InputError
+from tacit.identification import CERTAIN
+from tacit.identification.held import Difference
+from tacit.identification.representations import Representation
+from tacit.own_data import trust as trusting
+from tacit.own_data.stored import StoredRun
+from tacit.own_data.trust import CERTAIN_MEANS, Trust, _take_representations, as_done, block_length
+from tacit.records import EdgeFindings, read_run
+from tacit.training import FitSettings
+
+
+@pytest.fixture(scope="module")
+def whole(folder, tmp_path_factory):
+    """A run with everything that can be found out."""
+    settings = {"std_errors": 6, "controls": True}
+    return learn(folder / "wide.csv", tmp_path_factory.mktemp("trust") / "run", trust=settings)[0]
+
+
+def call(*arguments):
+    with pytest.raises(SystemExit) as end:
+        main([str(argument) for argument in arguments])
+    return end.value.code
+
+
+def test_edges_carry_errors_intervals_flags_and_the_bagged_estimate(whole):
+    with (whole.directory / "edges.csv").open() as file:
+        rows = list(csv.DictReader(file))
+    assert len(rows) == len(NODES) ** 2
+    for row in rows:
+        if row["source"] == row["target"]:  # no edge is learned there
+            assert row["identifiable"] == ""
+            assert float(row["std_error"]) == 0
+        else:
+            low, high, bagged = (float(row[name]) for name in ("low", "high", "bagged"))
+            assert 0 <= low <= bagged <= high <= 1
+            assert float(row["std_error"]) > 0
+            assert row["identifiable"] in ("yes", "no")
+
+
+def test_the_answer_is_the_mean_over_replicas_unless_it_predicts_worse(whole):
+    run = read_run(whole.directory)
+    adopted = run.record.uncertainty["adopted"]
+    same = np.allclose(run.edge_probs, run.edges.bagged, atol=1e-5)
+    assert same == bool(adopted)
+    said = "the answer is the mean over them" if adopted else "the fit stays the answer"
+    assert any(said in line for line in run.record.findings)
+
+
+def test_controls_stand_beside_the_references(whole):
+    assert {"the last value", "ridge regression", "no graph", "full graph"} == set(whole.run.record.references)
+    assert any("than with no graph" in line for line in whole.run.record.findings)
+
+
+def test_evaluate_repeats_the_verdict_and_tests_new_data(whole, folder, capsys):
+    assert call("evaluate", whole.directory, "--json") == 0
+    stored = json.loads(capsys.readouterr().out)
+    assert stored["findings"] == whole.run.record.findings
+    assert stored["goodness"]["fits"] in (True, False)
+    assert call("evaluate", whole.directory, folder / "wide.csv") == 0
+    printed = capsys.readouterr().out
+    assert "fit" in printed.split("interval\n")[1]
+
+
+def test_one_new_pair_is_too_few_for_a_test(whole, folder, tmp_path, capsys):
+    window = read_run(whole.directory).record.config["data"]["window"]
+    pd.read_csv(folder / "wide.csv").head(window + 1).to_csv(tmp_path / "few.csv", index=False)
+    assert call("evaluate", whole.directory, tmp_path / "few.csv") == 0
+    assert "too few for a fit test" in capsys.readouterr().out
+
+
+def test_stopped_meanwhile_the_fit_is_kept(folder, tmp_path, monkeypatch):
+    def stopped(*arguments, **options):
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(trusting, "goodness_of_fit", stopped)
+    job, _ = learn(folder / "wide.csv", tmp_path / "run")
+    assert not job.complete
+    run = read_run(tmp_path / "run")
+    assert run.edges.identifiable is not None  # was found before
+    assert run.record.goodness == {}
+
+
+def test_intervals_are_widened_to_hold_an_equivalent_graph():
+    trust = Trust(edges=EdgeFindings(low=[[0.0, 0.7], [0.1, 0.0]], high=[[0.0, 0.8], [0.2, 0.0]]))
+    certain = torch.tensor([[0.0, 1.0], [0.0, 0.0]])
+    _take_representations(trust, [Representation(CERTAIN, certain, {}, Difference(0.0, 1.0), 0.1)])
+    assert np.allclose(trust.edges.low, [[0.0, 0.7], [0.0, 0.0]])
+    assert np.allclose(trust.edges.high, [[0.0, 1.0], [0.2, 0.0]])
+    assert trust.findings[-1] == CERTAIN_MEANS
+
+
+def test_blocks_reach_over_window_and_horizon_in_a_series_only(certain):
+    preparation = StoredRun.read(certain[0].directory, torch.device("cpu")).preparation
+    assert block_length(FitConfig(), preparation, 1000) == 10  # n^(1/3)
+    assert block_length(FitConfig(), preparation, 8) == preparation.windows.window + preparation.windows.horizon
+    assert block_length(FitConfig.model_validate({"trust": {"block": 7}}), preparation, 1000) == 7
+
+
+def test_settings_as_done():
+    settings = as_done(FitSettings(epochs=50, halve_after=(5, 10), patience=3), 8)
+    assert (settings.epochs, settings.halve_after, settings.patience) == (8, (5,), None)
+
+
+@pytest.mark.parametrize(
+    ("trust", "rows", "text"),
+    [
+        ({"std_errors": 2}, 120, "std_errors in [trust] needs 0 or at least 4 replicas, got 2"),
+        ({"std_errors": 8, "block": 40}, 120, "a block bootstrap needs 5 blocks or more, got 8"),
+        ({"std_errors": 8}, 26, "a bootstrap needs 20 training pairs or more, got 1"),
+        ({"std_errors": 0, "block": 3}, 120, "block in [trust] needs std_errors, and there are none"),
+    ],
+)
+def test_bad_input_is_refused_before_any_work(trust, rows, text, tmp_path):
+    table = pd.DataFrame(series(rows), columns=NODES).assign(time=pd.date_range("2024-01-01", periods=rows, freq="h"))
+    table.to_csv(tmp_path / "data.csv", index=False)
+    with pytest.raises(InputError) as error:
+        learn(tmp_path / "data.csv", tmp_path / "run", trust=trust)
+    assert text in str(error.value)
+    assert not (tmp_path / "run").exists()
+
+
+def test_standard_errors_are_left_out_by_themselves_where_data_is_short(tmp_path):
+    table = pd.DataFrame(series(26), columns=NODES).assign(time=pd.date_range("2024-01-01", periods=26, freq="h"))
+    table.to_csv(tmp_path / "data.csv", index=False)
+    job, _ = learn(tmp_path / "data.csv", tmp_path / "run", trust={"std_errors": None})
+    assert any("training pairs are too few to resample" in choice for choice in job.run.record.choices)
+    assert job.run.edges.std_error is None
+
+
+def test_the_option_asks_for_them(folder, tmp_path):
+    choices = ("--window", 2, "--set", "training.epochs=1", "--set", "training.compile=false")
+    fewer = ("--set", "model.num_graphs=4", "--set", "training.replicas=1", "--set", "trust.controls=false")
+    assert (
+        call("fit", folder / "wide.csv", *choices, *fewer, "--std-errors", 4, "--out", tmp_path / "run", "--quiet") == 0
+    )
+    assert read_run(tmp_path / "run").edges.std_error is not None
