@@ -18,10 +18,8 @@ from torch import nn
 from tacit import LatentGraphRegressor
 from tacit.errors import InputError
 from tacit.losses import EnergyScore, NoisyEnergyScore
-from tacit.sklearn import problem
 from tacit.sklearn.building import build_config
 from tacit.sklearn.score import r_squared
-from tacit.training import fit
 
 TINY = {"noise": "none", "replicas": 1, "epochs": 1, "batch_size": 16, "num_graphs": 4, "point_graphs": 8}
 TRUTH = np.array([[0.0, 0.8, 0.0], [0.0, 0.0, 0.3], [1.0, 0.0, 0.0]])
@@ -237,7 +235,7 @@ def test_samples_hold_the_noise_and_the_mean_does_not(pairs):
 def test_noise_is_learned_where_it_can_be(pairs, options, noise):
     model = LatentGraphRegressor(**{**TINY, "noise": "auto", **options}).fit(*pairs)
     assert hasattr(model.predictor_, "log_sigma") == noise
-    integrated = isinstance(model._problem(*pairs, reset=False).build().loss, NoisyEnergyScore)
+    integrated = isinstance(model._problem(*pairs).build().loss, NoisyEnergyScore)
     assert integrated == noise
 
 
@@ -253,23 +251,6 @@ def test_noise_that_is_not_modelled_bends_the_probabilities():
     assert errors["none"] > 2 * errors["auto"]
 
 
-def test_resamples_are_drawn_with_replacement_and_start_at_the_fitted_model(fitted, pairs, monkeypatch):
-    seen = []
-
-    def watch(model, train, validation, settings, **options):
-        seen.append((train.inputs, model.graph.edge_probs.detach().numpy(), options["start_at_model"]))
-        return fit(model, train, validation, settings, **options)
-
-    monkeypatch.setattr(problem, "fit", watch)
-    copy.deepcopy(fitted).estimate_std_errors(*pairs, num_resamples=2)
-    (first, probs, at_model), (second, _, _) = seen
-    assert len(first) == len(second) == 54
-    assert 20 < len(first.unique(dim=0)) < 50  # of 54 drawn out of 54, 34 are expected to differ
-    assert not torch.equal(first, second)
-    assert at_model
-    np.testing.assert_array_equal(probs, fitted.edge_probs_)
-
-
 def test_epochs_follow_from_the_number_of_pairs():
     model, training = {}, {"epochs": None, "batch_size": 128, "compile": "auto"}
     few, many = (build_config(model, training, pairs).training for pairs in (1280, 1_280_000))
@@ -277,23 +258,6 @@ def test_epochs_follow_from_the_number_of_pairs():
     assert (few.halve_after, many.halve_after) == ((20, 40, 60), (1, 2, 3))
     assert few.compile
     assert not build_config(model, {**training, "epochs": 10}, 1280).training.compile
-
-
-def test_standard_errors(pairs):
-    model = LatentGraphRegressor(**{**TINY, "epochs": 5}).fit(*pairs)
-    with pytest.raises(AttributeError, match="edge_std_errors_ is not computed yet; call estimate_std_errors"):
-        model.edge_std_errors_  # noqa: B018
-    assert not hasattr(model, "edge_std_errors_")
-    probs = model.edge_probs_.copy()
-    errors = model.estimate_std_errors(*pairs, num_resamples=3).edge_std_errors_
-    assert errors.shape == (3, 3)
-    assert (np.diag(errors) == 0).all()
-    assert (errors[~np.eye(3, dtype=bool)] > 0).all()
-    np.testing.assert_array_equal(model.edge_probs_, probs)
-    for edge in model.edges_.itertuples():
-        assert edge.std_error == errors[int(edge.target), int(edge.source)]
-    np.testing.assert_array_equal(pickle.loads(pickle.dumps(model)).edge_std_errors_, errors)
-    assert not hasattr(model.fit(*pairs), "edge_std_errors_")
 
 
 def test_in_a_pipeline_and_a_grid(pairs):

@@ -7,6 +7,7 @@ from pydantic import BeforeValidator, Field
 from tacit.config.closed import Closed
 from tacit.config.model import ModelConfig
 from tacit.errors import InputError, require
+from tacit.uncertainty.bootstrap import FEWEST_REPLICAS
 
 PredictorName = Literal["auto", "filter", "recurrent", "convolution", "gcn", "gin", "gat", "sage"]
 NoiseName = Literal["auto", "none", "node", "input"]
@@ -18,7 +19,6 @@ def _listed(value: Any) -> Any:
 
 
 Names = Annotated[tuple[str, ...], BeforeValidator(_listed)]
-FEWEST_REPLICAS = 4  # a quarter of them tells what training alone does
 TABLE_KEYS = ("layout", "time", "node", "value", "separator", "covariates")
 SERIES_KEYS = ("targets", "window", "horizon")
 # What a kind of predictor has no use for, and why.

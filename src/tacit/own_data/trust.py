@@ -78,6 +78,7 @@ def assess(
             compile=bool(config.training.compile),
             on_progress=listener.step,
         )
+        trust.findings += [f"{line[0].upper()}{line[1:]}." for line in found.warnings]
         _take_errors(trust, found, adopted=adopt_bagged(model, found, split.validation))
     listener.stage("which edges can be told from the data")
     generator = generator_for(seed, "identify", split.train.inputs.device)

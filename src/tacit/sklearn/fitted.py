@@ -9,17 +9,22 @@ import torch
 from jaxtyping import Float32
 from torch import Tensor, nn
 
+from tacit.data import Pairs
 from tacit.data.units import ChannelUnits
 from tacit.errors import InputError
 from tacit.graph import BernoulliGraph
+from tacit.losses import EnergyScore
 from tacit.predictors import noisy_channels
 from tacit.randomness import generator_for
-from tacit.shapes import Samples
+from tacit.shapes import EdgeMask, Samples
 from tacit.sklearn.building import PredictorSpec, Sizes
+from tacit.sklearn.edge_errors import EdgeErrors
 from tacit.sklearn.tables import Values
+from tacit.training import LatentGraphModel
 
 # Numbers per channel that a prediction works on at once: 2^22 floats are 16 MiB.
 MOST_NUMBERS = 2**22
+OLD_ERRORS = "standard errors of an older kind were left out; call estimate_std_errors(X, y) for those of today"
 
 
 @dataclass
@@ -28,6 +33,7 @@ class Fitted:
 
     ``spec``  the words and numbers that the predictor is built from again
     ``flat``  targets had no axis of channels
+    ``errors``, ``identifiable``  how far edge probabilities may be off, and which edges the data can tell, once asked
     ``weights``  those of a predictor that was read from a file and is not built yet
     """
 
@@ -44,7 +50,8 @@ class Fitted:
     replicas: list[dict[str, Any]]
     best_replica: int
     notes: list[str]
-    std_errors: Float32[np.ndarray, "node node"] | None = None
+    errors: EdgeErrors | None = None
+    identifiable: EdgeMask | None = None
     weights: dict[str, Tensor] = field(default_factory=dict)
 
     @property
@@ -53,15 +60,30 @@ class Fitted:
         probs: np.ndarray = self.graph.edge_probs.detach().cpu().numpy()
         return probs
 
+    @property
+    def built_predictor(self) -> nn.Module:
+        """The trained predictor."""
+        if self.predictor is None:
+            raise InputError("predictor is not built yet; call take_predictor first")
+        return self.predictor
+
+    def model(self) -> LatentGraphModel:
+        """Return the trained parts as a model to ask, not to train: its loss is not that of the fit."""
+        return LatentGraphModel(self.graph, self.built_predictor, EnergyScore())
+
+    def pairs(self, inputs: Values, targets: Values) -> Pairs:
+        """Return pairs in the units of training, on the device of the graph."""
+        device = self.graph.raw.device
+        scaled = self.input_units.scaled(inputs), self.target_units.scaled(targets)
+        return as_pairs(*(torch.tensor(values, dtype=torch.float32, device=device) for values in scaled))
+
     def samples(self, inputs: Values, num_graphs: int, seed: int, *, noise: str) -> Iterator[Samples]:
         """Yield samples for some pairs after another, in the units of training, all under the same graphs.
 
         Where the predictor has ``noise``, it is "left out" (samples are means), "shared" by all pairs, so that a
         prediction does not depend on its neighbours, or drawn for each pair of its "own".
         """
-        predictor, device = self.predictor, self.graph.raw.device
-        if predictor is None:
-            raise InputError("predictor is not built yet; call take_predictor first")
+        predictor, device = self.built_predictor, self.graph.raw.device
         generator = generator_for(seed, "graphs of a prediction", device)
         graphs = self.graph.sample(num_graphs, generator=generator)
         rows = max(1, MOST_NUMBERS // (num_graphs * self.sizes.num_nodes))
@@ -97,6 +119,7 @@ class Fitted:
             "replicas": self.replicas,
             "best_replica": self.best_replica,
             "notes": self.notes,
+            "errors": None if self.errors is None else self.errors.text(),
         }
 
     def tensors(self) -> dict[str, Tensor]:
@@ -104,7 +127,9 @@ class Fitted:
         weights = self.predictor_weights()
         tensors = {f"graph.{name}": value for name, value in self.graph.state_dict().items()}
         tensors |= {f"predictor.{name}": value for name, value in weights.items()}
-        return tensors if self.std_errors is None else {**tensors, "std_errors": torch.from_numpy(self.std_errors)}
+        if self.errors is not None:
+            tensors |= {f"errors.{name}": value for name, value in self.errors.tensors().items()}
+        return tensors if self.identifiable is None else {**tensors, "identifiable": self.identifiable}
 
     def predictor_weights(self) -> dict[str, Tensor]:
         """Return the weights of the predictor, built or not."""
@@ -112,8 +137,12 @@ class Fitted:
 
     @classmethod
     def restored(cls, text: Mapping[str, Any], tensors: Mapping[str, Tensor], device: torch.device) -> "Fitted":
-        """Return what was stored; a predictor of the user's own still has to be taken in."""
-        parts: dict[str, dict[str, Tensor]] = {"graph": {}, "predictor": {}, "std_errors": {}}
+        """Return what was stored; a predictor of the user's own still has to be taken in.
+
+        Files written before there was a bagged estimate hold ``std_errors``, those of one fit: they are left out.
+        """
+        names = ("graph", "predictor", "errors", "identifiable", "std_errors")
+        parts: dict[str, dict[str, Tensor]] = {name: {} for name in names}
         for name, value in tensors.items():
             part, _, rest = name.partition(".")
             parts[part][rest] = value
@@ -121,7 +150,7 @@ class Fitted:
         graph = BernoulliGraph(start, parts["graph"]["fixed"], symmetric=text["symmetric"])
         graph.load_state_dict(parts["graph"])
         input_units, target_units = (ChannelUnits.from_dict(stored) for stored in text["units"])
-        errors = parts["std_errors"].get("")
+        errors = text.get("errors")
         fitted = cls(
             Sizes(**text["sizes"]),
             text["nodes"],
@@ -135,8 +164,9 @@ class Fitted:
             text["history"],
             text["replicas"],
             text["best_replica"],
-            text["notes"],
-            None if errors is None else errors.numpy(),
+            text["notes"] + [OLD_ERRORS] * len(parts["std_errors"]),
+            None if errors is None else EdgeErrors.restored(errors, parts["errors"]),
+            parts["identifiable"].get(""),
             parts["predictor"],
         )
         if fitted.spec.predictor is not None:
@@ -152,3 +182,8 @@ class Fitted:
             first = str(error).splitlines()[-1].strip()
             raise InputError(f"predictor needs to be like the one that was fitted, but: {first}; pass that") from None
         self.predictor = predictor
+
+
+def as_pairs(inputs: Tensor, targets: Tensor) -> Pairs:
+    """Return pairs; NaN marks a missing target."""
+    return Pairs.with_missing(inputs, targets) if targets.isnan().any() else Pairs(inputs, targets)

@@ -14,17 +14,13 @@ import torch
 from sklearn.base import RegressorMixin
 from sklearn.exceptions import ConvergenceWarning
 
-from tacit.errors import InputError, require, require_whole
 from tacit.evaluation import point_prediction
 from tacit.sklearn.building import plain
-from tacit.sklearn.learned import Learned
-from tacit.sklearn.problem import Problem
-from tacit.sklearn.saved import NotStored
 from tacit.sklearn.score import r_squared
-from tacit.sklearn.tables import Table, read_inputs, read_targets
+from tacit.sklearn.trust import Trust
 
 
-class LatentGraphRegressor(RegressorMixin, Learned):  # type: ignore[misc]  # scikit-learn has no types
+class LatentGraphRegressor(RegressorMixin, Trust):  # type: ignore[misc]  # scikit-learn has no types
     """Learn which node reads which from pairs (x, y), with a probability for every edge, and predict y.
 
     ``X`` has shape (pairs, nodes, channels), or (pairs, nodes) for one channel; ``y`` (pairs, nodes) or
@@ -133,7 +129,7 @@ class LatentGraphRegressor(RegressorMixin, Learned):  # type: ignore[misc]  # sc
 
     def fit(self, X: Any, y: Any) -> "LatentGraphRegressor":  # noqa: N803 - scikit-learn's name, which it looks for
         """Train all replicas from fresh starts and keep the best."""
-        problem = self._problem(X, y, reset=True)
+        problem = self._problem(X, y)
         result = problem.train()
         self._fitted = problem.fitted(result)
         if result.interrupted:
@@ -157,23 +153,9 @@ class LatentGraphRegressor(RegressorMixin, Learned):  # type: ignore[misc]  # sc
     def score(self, X: Any, y: Any) -> float:  # noqa: N803
         """Return $R^2$ of :meth:`predict`, the mean over nodes and channels; missing targets are left out."""
         self._ready()
-        targets = read_targets(self, y, self._inputs(X)).values
+        targets = self._targets(y, self._inputs(X)).values
         predictions = self.predict(X)
         return r_squared(targets, predictions.reshape(*predictions.shape[:2], -1))
-
-    def estimate_std_errors(self, X: Any, y: Any, num_resamples: int = 16) -> "LatentGraphRegressor":  # noqa: N803
-        r"""Fit again on resamples of the pairs; the deviation of their probabilities becomes ``edge_std_errors_``.
-
-        Each of ``num_resamples`` draws as many training pairs as there are, with replacement, and starts at the fitted
-        model: it says how far $\theta$ would move with other data, not with another start. It takes as long as that
-        many fits of one replica.
-        """
-        fitted = self._with_predictor()
-        require_whole("num_resamples", num_resamples, 2)
-        problem = self._problem(X, y, reset=False)
-        probs = [problem.resampled(fitted, number) for number in range(num_resamples)]
-        fitted.std_errors = np.std(probs, axis=0, ddof=1)
-        return self
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
@@ -181,25 +163,3 @@ class LatentGraphRegressor(RegressorMixin, Learned):  # type: ignore[misc]  # sc
         tags.target_tags.multi_output = True
         tags.target_tags.single_output = False
         return tags
-
-    def _problem(self, X: Any, y: Any, *, reset: bool) -> Problem:  # noqa: N803
-        inputs = read_inputs(self, X, reset=True) if reset else self._inputs(X)
-        targets = read_targets(self, y, inputs)
-        parameters = self.get_params(deep=False)
-        for name, value in parameters.items():
-            if isinstance(value, NotStored):
-                raise InputError(f"{name} was a {value.what}, which is not stored; pass it with set_params({name}=...)")
-        parameters["seed"] = plain(parameters["seed"])
-        require_whole("seed", parameters["seed"], 0)
-        return Problem(parameters, inputs, targets)
-
-    def _inputs(self, X: Any) -> Table:  # noqa: N803
-        """Read inputs that need to be like those of the fit."""
-        fitted, inputs = self._ready(), read_inputs(self, X, reset=False)
-        expected, got = fitted.sizes.in_channels, inputs.values.shape[2]
-        require(expected == got, f"X needs {expected} channels per node as in fit, got {got}; pass the same channels")
-        require(
-            fitted.channels is None or inputs.channels is None or fitted.channels == inputs.channels,
-            f"X needs the channels of the fit in their order, {fitted.channels}, got {inputs.channels}; reorder them",
-        )
-        return inputs

@@ -26,6 +26,7 @@ from torch import Tensor
 from tacit.data import Pairs
 from tacit.data.resampling import bootstrap_rows, require_resamplable
 from tacit.errors import require_whole
+from tacit.graph import BernoulliGraph
 from tacit.randomness import generator_for
 from tacit.shapes import EdgeMask, EdgeProbs
 from tacit.training import CosineDecay, FitResult, FitSettings, LatentGraphModel, Progress, fit
@@ -39,6 +40,13 @@ SAME_SHARE = 0.25  # of the replicas, which train on the data as it is
 # to 30 epochs V_data came out the same, .0069-.0071 squared; 3 epochs at a fifth of the rate left rho = .55 at a cost
 # of 1.6 fits on a GPU, 10 epochs rho = .35 at 5 fits.
 EPOCHS_SHARE, RATE_SHARE, AVERAGED = 0.3, 0.2, 0.5
+FEWEST_REPLICAS = 4
+# Distance between fit and bagged estimate in standard errors, root mean square over edges; 1 for the fit above.
+SETTLED = 3.0
+UNSETTLED = (
+    "the fit had not settled: trained further, on the same and on resampled data, edge probabilities move on by "
+    "{size:.1f} standard errors, which is added to the errors; train for more epochs"
+)
 MOST_RHO = 0.9  # training may seem to explain all of the variance by chance
 TINY = torch.finfo(torch.float64).tiny
 
@@ -94,7 +102,7 @@ def bootstrap(
     of neighbouring pairs that are drawn together, above 1 for pairs of a series; see :func:`usual_block`.
     The model stays as it is. Ctrl-C stops it with nothing lost but the standard errors.
     """
-    require_whole("replicas", replicas, 4)
+    require_whole("replicas", replicas, FEWEST_REPLICAS)
     require_resamplable(len(train), block)
     same = max(2, round(SAME_SHARE * replicas))
     seeds = [seed * 1000 + replica for replica in range(replicas)]
@@ -113,7 +121,7 @@ def bootstrap(
     )
     if result.interrupted:
         raise KeyboardInterrupt
-    return _summary(result, same, ~model.graph.fixed)
+    return _summary(result, same, model.graph, len(train))
 
 
 def short(settings: FitSettings) -> FitSettings:
@@ -129,20 +137,23 @@ def short(settings: FitSettings) -> FitSettings:
     )
 
 
-def _summary(result: FitResult, same: int, learned: EdgeMask) -> EdgeUncertainty:
+def _summary(result: FitResult, same: int, fitted: BernoulliGraph, num_pairs: int) -> EdgeUncertainty:
     """Return what the replicas show, the first ``same`` of which had the data as it is."""
-    graph = result.model.graph
+    graph, learned = result.model.graph, ~fitted.fixed
     raw_name = f"graph.{graph.link.parameter}"
     replicas = graph.probs_from(result.parameters[raw_name]).detach()
     count = len(replicas)
     of_training, of_both = (part.double().var(0) for part in (replicas[:same], replicas[same:]))
     rho = min(MOST_RHO, float(of_training[learned].sum() / of_both[learned].sum().clamp_min(TINY)))
     factor = (1 - rho) * (1 + (count - same) / count**2) + rho / count
-    bagged = bagged_edge_probs(replicas)
+    bagged = fitted.mirrored(bagged_edge_probs(replicas))
+    errors = torch.where(learned, fitted.mirrored((of_both * factor).sqrt()), 0.0).to(bagged)
+    errors = with_usual_errors(bagged, errors, learned, num_pairs)
+    errors, warnings = _with_drift(bagged, errors, fitted.edge_probs.detach(), learned)
     means = {name: value.mean(0) for name, value in result.parameters.items()}
     return EdgeUncertainty(
         bagged,
-        with_usual_errors(bagged, torch.where(learned, (of_both * factor).sqrt(), 0.0).to(bagged), learned),
+        errors,
         learned,
         graph.symmetric,
         rho,
@@ -150,5 +161,16 @@ def _summary(result: FitResult, same: int, learned: EdgeMask) -> EdgeUncertainty
         replicas[same:],
         {**means, raw_name: graph.link.raw(bagged)},
         result.train_seconds,
-        result.warnings,
+        [*warnings, *result.warnings],
     )
+
+
+def _with_drift(
+    bagged: EdgeProbs, errors: EdgeProbs, fitted: EdgeProbs, learned: EdgeMask
+) -> tuple[EdgeProbs, list[str]]:
+    """Return the errors, with the distance from the fit added where replicas all move away from it, and a warning."""
+    gap = bagged - fitted
+    size = (gap[learned] / errors[learned].clamp_min(TINY)).square().mean().sqrt() if learned.any() else torch.zeros(())
+    if size <= SETTLED:
+        return errors, []
+    return torch.where(learned, torch.hypot(errors, gap), errors), [UNSETTLED.format(size=float(size))]

@@ -26,19 +26,21 @@ def interior_edges(edge_probs: EdgeProbs) -> EdgeMask:
     return (edge_probs > INTERIOR) & (edge_probs < 1 - INTERIOR)
 
 
-def with_usual_errors(edge_probs: EdgeProbs, std_errors: EdgeProbs, learned: EdgeMask) -> EdgeProbs:
-    """Return the errors, at the boundary no less than the median of those inside.
+def with_usual_errors(edge_probs: EdgeProbs, std_errors: EdgeProbs, learned: EdgeMask, num_pairs: int) -> EdgeProbs:
+    r"""Return the errors, at the boundary no less than the median of those inside.
+
+    Where no edge is inside, no less than that of someone who sees every graph, $\sqrt{\theta (1 - \theta) / n}$, with
+    $\theta$ at the boundary.
 
     >>> probs, errors = torch.tensor([[0.5, 0.001], [0.4, 0.0]]), torch.tensor([[0.1, 0.001], [0.3, 0.0]])
-    >>> with_usual_errors(probs, errors, torch.tensor([[True, True], [True, False]]))
+    >>> with_usual_errors(probs, errors, torch.tensor([[True, True], [True, False]]), 100)
     tensor([[0.1000, 0.1000],
             [0.3000, 0.0000]])
     """
     inside = interior_edges(edge_probs)
-    usual = std_errors[inside & learned]
-    if len(usual) == 0:
-        return std_errors
-    return torch.where(learned & ~inside, std_errors.clamp_min(usual.median()), std_errors)
+    seen = std_errors[inside & learned]
+    usual = float(seen.median()) if len(seen) else (INTERIOR * (1 - INTERIOR) / num_pairs) ** 0.5
+    return torch.where(learned & ~inside, std_errors.clamp_min(usual), std_errors)
 
 
 @torch.no_grad()

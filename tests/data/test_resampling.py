@@ -1,0 +1,89 @@
+"""Resamples: as many places as there are pairs, in runs of neighbours that go around the end."""
+
+import math
+
+import pytest
+import torch
+
+from tacit.data.resampling import (
+    FEWEST_BLOCKS,
+    FEWEST_PAIRS,
+    bootstrap_rows,
+    require_resamplable,
+    resamplable,
+    usual_block,
+)
+from tacit.errors import InputError
+
+
+@pytest.mark.parametrize(("num_pairs", "block"), [(20, 1), (24, 4), (50, 7), (23, 4)])
+def test_blocks_are_runs_of_neighbours(num_pairs, block, rng):
+    rows = bootstrap_rows(num_pairs, generator=rng, block=block)
+    assert rows.dtype == torch.int64
+    assert rows.shape == (num_pairs,)
+    assert ((rows >= 0) & (rows < num_pairs)).all()
+    for part in rows.split(block):
+        assert torch.equal(part, (part[0] + torch.arange(len(part))) % num_pairs)
+
+
+@pytest.mark.parametrize("block", [1, 3])
+def test_every_pair_is_drawn_as_often(block):
+    """Blocks start anywhere and go around the end, so that the first and last pairs are not drawn less often.
+
+    60 places, 600 resamples: 600 expected for each place, with a deviation of sqrt(600 * block) at most; 5 of them are
+    a false alarm in 30,000 runs.
+    """
+    rng = torch.Generator().manual_seed(0)
+    rows = torch.stack([bootstrap_rows(60, generator=rng, block=block) for _ in range(600)])
+    counts = torch.bincount(rows.flatten(), minlength=60)
+    assert counts.sum() == 36_000
+    assert ((counts - 600).abs() < 5 * math.sqrt(600 * block)).all()
+    # n draws with replacement miss a pair with chance (1 - b/n)^(n/b), 0.364 and 0.358 here
+    seen = sum(len(one.unique()) for one in rows) / rows.numel()
+    assert seen == pytest.approx(1 - (1 - block / 60) ** (60 / block), abs=0.01)
+
+
+def test_the_generator_decides():
+    first, again = (bootstrap_rows(30, generator=torch.Generator().manual_seed(3), block=2) for _ in range(2))
+    rng = torch.Generator().manual_seed(3)
+    assert torch.equal(first, again)
+    assert torch.equal(first, bootstrap_rows(30, generator=rng, block=2))
+    assert not torch.equal(first, bootstrap_rows(30, generator=rng, block=2))
+
+
+@pytest.mark.parametrize(
+    ("num_pairs", "reach", "expected"), [(1000, 3, 10), (1001, 3, 11), (999, 1, 10), (27, 1, 3), (28, 1, 4), (8, 9, 9)]
+)
+def test_usual_block_is_the_cube_root_or_what_a_pair_reaches(num_pairs, reach, expected):
+    assert usual_block(num_pairs, reach) == expected
+
+
+def test_usual_block_of_every_cube():
+    assert [usual_block(k**3, 1) for k in range(1, 200)] == list(range(1, 200))
+
+
+@pytest.mark.parametrize(("num_pairs", "block"), [(19, 1), (20, 1), (20, 4), (24, 5), (25, 5), (49, 10), (50, 10)])
+def test_resamplable_says_whether_it_would_be_refused(num_pairs, block):
+    try:
+        require_resamplable(num_pairs, block)
+    except InputError:
+        assert not resamplable(num_pairs, block)
+    else:
+        assert resamplable(num_pairs, block)
+
+
+def test_what_is_too_little_is_refused(rng):
+    assert (FEWEST_PAIRS, FEWEST_BLOCKS) == (20, 5)
+    require_resamplable(20)
+    require_resamplable(50, 10)
+    for num_pairs, block, match in (
+        (19, 1, "a bootstrap needs 20 training pairs or more, got 19; pass more rows, or ask for no standard errors"),
+        (49, 10, r"a block bootstrap needs 5 blocks or more, got 49 training pairs for blocks of 10; pass a longer"),
+        (30, 0, "block needs to be a whole number of at least 1, got 0"),
+    ):
+        with pytest.raises(InputError, match=match):
+            require_resamplable(num_pairs, block)
+        with pytest.raises(InputError, match=match):
+            bootstrap_rows(num_pairs, generator=rng, block=block)
+    with pytest.raises(InputError, match="reach needs to be a whole number of at least 1, got 0"):
+        usual_block(100, 0)
