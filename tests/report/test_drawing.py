@@ -7,7 +7,7 @@ from tacit.records import EdgeFindings, Record, Run
 from tacit.report.page import strongest_edges, write_page
 
 
-def make_run(names, edges=EdgeFindings(), history=()):
+def make_run(names, history=()):
     record = Record(
         title="<b>run</b>", command="tacit demo", config={"name": "</script>"}, seed=0, versions={}, device="cpu",
         timings={"train_seconds": 1.0, "steps": 2}, replicas=[], best_replica=0, node_names=names,

@@ -9,6 +9,7 @@ from matplotlib.figure import Figure
 
 from tacit.records import Run
 from tacit.report.network import draw_run_network
+from tacit.report.trust import draw_ranks, draw_reliability
 
 # Readable for colour-blind people and in grey: probability from light to dark, error likewise in another hue.
 PROBABILITY_COLOURS, ERROR_COLOURS = "viridis", "magma"
@@ -22,6 +23,8 @@ def draw_figures(run: Run, directory: Path) -> list[Path]:
         figures = {"edge_probs": _matrices(run), "losses": _losses(run)}
         if run.record.preparation:  # of a person's own data, whose nodes have names and perhaps places
             figures["network"] = draw_run_network(run)
+        found = {"reliability": draw_reliability(run), "ranks": draw_ranks(run)}
+        figures |= {name: figure for name, figure in found.items() if figure is not None}
     paths = []
     for name, figure in figures.items():
         for suffix in ("png", "pdf"):

@@ -91,12 +91,12 @@ def draw_network(
 def draw_run_network(run: Run) -> Figure:
     """Return the figure of a run, over the coordinates that its record has."""
     places, globe = _places_of(run)
-    return draw_network(np.array(run.edge_probs), run.record.node_names, places, globe=globe)
+    return draw_network(_learnable(run), run.record.node_names, places, globe=globe)
 
 
 def interactive_network(run: Run) -> go.Figure:
     """Return the same for a page; a node says which others it reads."""
-    names, edge_probs = run.record.node_names, np.array(run.edge_probs)
+    names, edge_probs = run.record.node_names, _learnable(run)
     places, globe = _places_of(run)
     x, y, globe = _positions(places, len(names), globe)
     edges = shown_edges(edge_probs)
@@ -105,7 +105,7 @@ def interactive_network(run: Run) -> go.Figure:
             x=x,
             y=y,
             mode="markers+text" if len(names) <= NAMES_UP_TO else "markers",
-            text=[_text(name) for name in names],
+            text=[plain_text(name) for name in names],
             textposition="top center",
             marker={"color": NODE, "size": 9},
             customdata=[_reads(i, edges, names) for i in range(len(names))],
@@ -134,6 +134,13 @@ def interactive_network(run: Run) -> go.Figure:
     return figure.update_layout(title=_caption(len(edges)), height=440, margin={"l": 50, "r": 10, "t": 36, "b": 44})
 
 
+def _learnable(run: Run) -> Probs:
+    """Return the probabilities, 0 for edges that cannot be told from the data: they are not drawn."""
+    flags = run.edges.identifiable
+    probs = np.array(run.edge_probs, dtype=float)
+    return probs if flags is None else np.where(np.array(flags) == "no", 0.0, probs)
+
+
 def _places_of(run: Run) -> tuple[Places | None, bool]:
     """Return the places of a run's nodes, and whether they are latitudes and longitudes."""
     globe = run.record.config.get("graph", {}).get("metric", "great_circle") == "great_circle"
@@ -153,11 +160,11 @@ def _stretch(latitudes: np.ndarray) -> float:
 
 
 def _reads(node: int, edges: list[tuple[int, int, float]], names: Sequence[str]) -> str:
-    read = [f"{_text(names[j])} {probability:.2f}" for i, j, probability in reversed(edges) if i == node]
+    read = [f"{plain_text(names[j])} {probability:.2f}" for i, j, probability in reversed(edges) if i == node]
     return "reads " + ", ".join(read) if read else "reads no other"
 
 
-def _text(name: str) -> str:
+def plain_text(name: str) -> str:
     """Return a name as text: plotly takes some marks for formatting."""
     return name.replace("&", "&amp;").replace("<", "&lt;").replace(">", "&gt;")
 

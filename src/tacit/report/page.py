@@ -12,6 +12,7 @@ from plotly.offline import get_plotlyjs
 from tacit.records import Run
 from tacit.report.figures import curves, panels
 from tacit.report.network import interactive_network
+from tacit.report.trust import interactive_trust
 
 PLOTLY_COLOURS = {"viridis": "Viridis", "magma": "Magma"}
 BEST, OTHERS, OPTIMAL = "#0072b2", "#bbbbbb", "#d55e00"
@@ -32,6 +33,7 @@ def write_page(runs: list[Run], path: Path, title: str) -> None:
                 "config": json.dumps(run.record.config, indent=2),
                 "matrices": [_json(_heatmap(run, *panel)) for panel in panels(run)],
                 "curves": [_json(_curve(run, *curve)) for curve in curves(run)],
+                "trust": [_json(figure) for figure in interactive_trust(run)],
                 "strongest": strongest_edges(run),
                 "errors": run.edges.std_error is not None,
                 "network": _json(interactive_network(run)) if run.record.preparation else None,

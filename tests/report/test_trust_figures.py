@@ -1,0 +1,71 @@
+"""Figures and lists of trust, from a record alone; edges that cannot be told from the data are left out."""
+
+import numpy as np
+import pytest
+
+from tacit.records import EdgeFindings, Record, Run
+from tacit.report.network import draw_run_network
+from tacit.report.page import strongest_edges, write_page
+from tacit.report.trust import draw_ranks, draw_reliability, interactive_trust, rank_shares, reliability_points
+
+PROBS = [[0.1, 0.72, 0.05], [0.78, 0.1, 0.6], [0.0, 0.3, 0.1]]
+TRUTH = [[0.0, 0.75, 0.0], [0.75, 0.0, 1.0], [0.0, 0.0, 0.0]]
+FLAGS = [["", "yes", "yes"], ["yes", "", "no"], ["yes", "yes", ""]]
+RANKS = {"names": ["a", "<i>b"], "ranks": [{"counts": [10, 30], "expected": [20, 20]}, {"counts": [], "expected": []}]}
+
+
+def make_run(truth=None, flags=None, goodness=None, errors=False):
+    matrix = [[0.01] * 3] * 3
+    found = {"std_error": matrix, "low": matrix, "high": matrix} if errors else {}
+    record = Record(
+        title="run", command="tacit fit", config={}, seed=0, versions={}, device="cpu",
+        timings={"train_seconds": 1.0, "steps": 2}, replicas=[], best_replica=0, node_names=["a", "b", "c"],
+        metrics={"point_mae": 0.1, "point_mse": 0.2, "distribution_loss": 0.3}, preparation={"kind": "series"},
+        true_edge_probs=truth, goodness=goodness or {}, findings=["fits: <b>well</b>"],
+    )  # fmt: skip
+    return Run(record=record, edge_probs=PROBS, edges=EdgeFindings(identifiable=flags, **found), history=[])
+
+
+def test_reliability_by_hand():
+    """0.72 and 0.78 share the bin from 0.7 to 0.8; 0.6 is alone; flagged edges do not count."""
+    predicted, true, count = reliability_points(make_run(TRUTH))
+    place = predicted.index(pytest.approx(0.75))
+    assert (true[place], count[place]) == (pytest.approx(0.75), 2)
+    assert sum(count) == 9
+    assert 0.6 in [pytest.approx(value) for value in predicted]
+    predicted, _, count = reliability_points(make_run(TRUTH, FLAGS))
+    assert sum(count) == 8
+    assert 0.6 not in [pytest.approx(value) for value in predicted]
+
+
+def test_without_truth_or_ranks_nothing_is_drawn():
+    run = make_run()
+    assert reliability_points(run) is None
+    assert draw_reliability(run) is None
+    assert draw_ranks(run) is None
+    assert interactive_trust(run) == []
+
+
+def test_ranks_are_shares_over_what_is_expected():
+    run = make_run(goodness=RANKS)
+    assert rank_shares(run) == {"a": [0.5, 1.5]}  # b was not tested
+    (line,) = draw_ranks(run).axes[0].lines[1:]
+    assert np.array(line.get_ydata()).tolist() == [0.5, 1.5, 1.5]
+    (figure,) = interactive_trust(run)
+    assert list(figure.data[0].y) == [0.5, 1.5]
+
+
+def test_flagged_edges_are_in_no_list_and_in_no_drawing():
+    edges = [(edge["source"], edge["target"]) for edge in strongest_edges(make_run(flags=FLAGS))]
+    assert ("c", "b") not in edges
+    assert ("c", "b") in [(edge["source"], edge["target"]) for edge in strongest_edges(make_run())]
+    assert "3 drawn" in draw_run_network(make_run(flags=FLAGS)).axes[0].get_title()
+    assert "4 drawn" in draw_run_network(make_run()).axes[0].get_title()
+
+
+def test_the_page_shows_findings_as_text_and_errors_beside_probabilities(tmp_path):
+    write_page([make_run(TRUTH, FLAGS, RANKS, errors=True)], tmp_path / "page.html", "t")
+    page = (tmp_path / "page.html").read_text()
+    assert "fits: &lt;b&gt;well&lt;/b&gt;" in page
+    assert "<th>standard error</th><th>95% interval</th>" in page
+    assert "0.010 to 0.010" in page
