@@ -1,9 +1,12 @@
 """Problems small enough to sum over every graph, and the exact answers for them."""
 
+import itertools
+
 import torch
 from torch.func import functional_call, grad, vmap
 
 import oracles
+from tacit.data import Pairs
 from tacit.graph import BernoulliGraph, EdgePrior
 from tacit.losses import (
     ELBO,
@@ -127,6 +130,30 @@ class LinearHop(HopPredictor):
         return graphs @ torch.einsum("bjc,co->bjo", inputs, self.hop_weights[0])[:, None]
 
     relaxed = forward
+
+
+def visible(probs, num_pairs, loss, *, sizes=(1.0,), symmetric=False, num_graphs=4, seed=0, held=False):
+    r"""A model whose graph can be read off the targets, $y_i = A_{ij} x_j$, and pairs for it.
+
+    $\theta$ is how often each edge is there in the pairs, to the pair, also among those of each size of $x$. With one
+    size, and one edge in a row that is not impossible, that is where a proper loss is least, and its standard error is
+    that of counting, $\sqrt{\theta (1 - \theta) / n}$. The predictor is known.
+    """
+    generator = torch.Generator().manual_seed(seed)
+    fixed = (probs == 0) | torch.as_tensor(held)
+    size = torch.tensor(sizes).repeat_interleave(num_pairs // len(sizes))
+    graphs = torch.zeros(num_pairs, *probs.shape)
+    for (i, j), one in itertools.product((probs.triu() if symmetric else probs).nonzero().tolist(), sizes):
+        rows = (size == one).nonzero()[:, 0]
+        there = rows[torch.randperm(len(rows), generator=generator)[: round(float(probs[i, j]) * len(rows))]]
+        graphs[there, i, j] = 1.0
+    if symmetric:
+        graphs = torch.maximum(graphs, graphs.mT)
+    order = torch.randperm(num_pairs, generator=generator)
+    inputs = size[order, None, None].repeat(1, len(probs), 1)
+    predictor = LinearHop(torch.ones(1, 1, 1)).requires_grad_(False)
+    graph = BernoulliGraph(graphs.double().mean(0).float(), fixed, symmetric=symmetric)
+    return LatentGraphModel(graph, predictor, loss, num_graphs=num_graphs), Pairs(inputs, graphs[order] @ inputs)
 
 
 class RowMean(HopPredictor):

@@ -190,3 +190,28 @@ def test_errors_name_argument_need_value_and_remedy(batch, unchecked):
         MMD(EnergyScore())
     with pytest.raises(InputError, match="weight needs to be positive, got -1"):
         MMD(weight=-1)
+
+
+@pytest.mark.parametrize("missing", [False, True])
+@pytest.mark.parametrize("scope", ["node", "joint"])
+@pytest.mark.parametrize("name", LOSSES)
+def test_pair_costs_are_what_the_loss_averages(batch, name, scope, missing):
+    """The mean of a row without its own place is the part of the cost that compares; and each cost by the loop."""
+    samples, targets = batch
+    observed = torch.ones_like(targets)
+    if missing:
+        observed[0, 1], observed[1, :, 0], observed[2, 2, 1] = 0, 0, 0
+    observed = observed if missing else None
+    loss, weight = LOSSES[name](scope=scope), 0.5 if name == "energy" else 1.0
+    costs = loss.pair_costs(samples, observed)
+    assert costs.shape == (4, 5, 5, 3 if scope == "node" else 1)
+    compared = loss._parts(samples, targets, observed, 1)[0]
+    assert compared.ends == 2
+    assert torch.allclose((costs.sum(2) - costs.diagonal(dim1=1, dim2=2).mT) / 4, compared.values, atol=1e-12)
+    seen = torch.ones_like(targets) > 0 if observed is None else observed > 0
+    for b, s, t in itertools.product(range(4), range(5), range(5)):
+        for u, unit in enumerate([[0], [1], [2]] if scope == "node" else [[0, 1, 2]]):
+            there = seen[b, unit]
+            if there.any():
+                expected = weight * PLAIN[name](samples[b, s, unit][there], samples[b, t, unit][there])
+                assert float(costs[b, s, t, u]) == pytest.approx(expected, abs=1e-7 if s == t else 1e-12)

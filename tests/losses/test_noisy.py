@@ -105,6 +105,23 @@ def test_leave_one_out_baseline_is_the_mean_cost_of_the_others(batch):
     assert torch.allclose(baseline[:, 2], others, atol=1e-12)
 
 
+@pytest.mark.parametrize("missing", [False, True])
+def test_pair_costs_are_what_the_loss_averages(batch, missing):
+    """The mean of a row without its own place is the part of the cost that compares; and each cost by the integral."""
+    outputs, targets = batch
+    observed = torch.ones_like(targets)
+    observed[0, 1] = 0
+    costs = NoisyEnergyScore().pair_costs(outputs, observed if missing else None)
+    compared = NoisyEnergyScore()._parts(outputs, targets, observed if missing else None, 1)[0]
+    assert costs.shape == (4, 5, 5, 3)
+    assert compared.ends == 2
+    assert torch.allclose((costs.sum(2) - costs.diagonal(dim1=1, dim2=2).mT) / 4, compared.values, atol=1e-12)
+    for s, t, i in itertools.product(range(5), range(5), range(3)):
+        (mean, sigma), (other, other_sigma) = outputs[0, s, i].tolist(), outputs[0, t, i].tolist()
+        expected = 0.0 if missing and i == 1 else -0.5 * distance(mean - other, math.hypot(sigma, other_sigma))
+        assert float(costs[0, s, t, i]) == pytest.approx(expected, abs=1e-8)
+
+
 def test_missing_targets_change_nothing(batch):
     outputs, targets = batch
     observed = torch.ones_like(targets)

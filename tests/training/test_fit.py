@@ -481,3 +481,94 @@ def test_gradients_through_the_graph_lower_the_loss(system, pairs, estimator):
     model = make(system, known=True, estimator=estimator)
     result = fit(model, pairs.train, pairs.validation, FitSettings(epochs=5, batch_size=16), compile=False)
     assert result.history[-1].validation_loss[0] < 0.9 * result.history[0].validation_loss[0]
+
+
+def resampled(system, pairs, rows, seeds=SEEDS, lift="loop", train=None, **choices):
+    settings = FitSettings(epochs=2, batch_size=32, average_fraction=0.3)
+    train = pairs.train if train is None else train
+    model = make(system, **choices)
+    return fit(model, train, pairs.validation, settings, seeds=seeds, lift=lift, compile=False, resamples=rows)
+
+
+def drawn_rows(count, num_pairs):
+    return torch.randint(num_pairs, (count, num_pairs), generator=torch.Generator().manual_seed(5))
+
+
+@pytest.mark.parametrize("lift", ["loop", "vmap"])
+def test_a_resample_of_every_pair_once_changes_nothing(system, pairs, lift):
+    rows = torch.arange(len(pairs.train)).expand(3, -1)
+    with_rows, without = (resampled(system, pairs, some, lift=lift) for some in (rows, None))
+    assert with_rows.history[-1].train_loss == without.history[-1].train_loss
+    for name, value in with_rows.parameters.items():
+        assert torch.equal(value, without.parameters[name])
+
+
+@pytest.mark.parametrize("lift", ["loop", "vmap"])
+def test_resampled_replicas_together_equal_each_alone(system, pairs, lift):
+    rows = drawn_rows(3, len(pairs.train))
+    together = resampled(system, pairs, rows, lift=lift)
+    swapped = resampled(system, pairs, rows[[1, 0, 2]], lift=lift)
+    for replica, seed in enumerate(SEEDS):
+        alone = resampled(system, pairs, rows[replica : replica + 1], (seed,))
+        for name, value in together.parameters.items():
+            assert (value[replica] - alone.parameters[name][0]).abs().max() < 1e-10
+            assert ((value[replica] - swapped.parameters[name][replica]).abs().max() > 1e-4) == (replica < 2)
+
+
+@pytest.mark.parametrize("missing", [False, True])
+def test_a_resample_is_a_fit_of_the_resampled_pairs(system, pairs, missing):
+    """Bit for bit the same as pairs chosen beforehand; a replica that repeats one pair sees that one only."""
+    train, count = pairs.train, len(pairs.train)
+    if missing:
+        observed = torch.ones_like(train.targets)
+        observed[::3, 1] = 0
+        train = Pairs(train.inputs, train.targets, observed)
+    for row in (drawn_rows(1, count)[0], torch.full((count,), 9)):
+        found, chosen = resampled(system, pairs, row[None], (4,), train=train), train[row]
+        expected = resampled(system, pairs, None, (4,), train=chosen)
+        assert [epoch.train_loss for epoch in found.history] == [epoch.train_loss for epoch in expected.history]
+        for name, value in found.parameters.items():
+            assert torch.equal(value, expected.parameters[name])
+        assert not torch.equal(chosen.targets, train.targets)
+
+
+def test_resampled_replicas_can_be_dropped(system, pairs):
+    """A loop leaves out the dropped replicas; the others keep their own rows."""
+    rows = drawn_rows(4, len(pairs.train))
+    settings = FitSettings(epochs=3, batch_size=32, halve_after=(1,))
+    results = [
+        fit(
+            make(system),
+            pairs.train,
+            pairs.validation,
+            chosen,
+            seeds=range(4),
+            lift="loop",
+            compile=False,
+            resamples=rows,
+        )
+        for chosen in (settings, FitSettings(epochs=3, batch_size=32))
+    ]
+    kept = [r for r, replica in enumerate(results[0].replicas) if replica.dropped_after is None]
+    assert kept != [0, 1], "the check would be empty"
+    for name, value in results[0].parameters.items():
+        assert torch.allclose(value[kept], results[1].parameters[name][kept], atol=1e-10)
+
+
+def test_wrong_resamples_are_refused(system, pairs, unchecked):
+    good = torch.arange(320).expand(3, -1)
+    assert len(pairs.train) == 320
+    shape = r"resamples needs whole numbers of shape \(3, 320\), a place for each replica and training pair, got "
+    for bad, match in (
+        (good[:2], shape + r"torch.int64 \(2, 320\); use bootstrap_rows"),
+        (good[:, :319], shape + r"torch.int64 \(3, 319\)"),
+        (good[0], shape + r"torch.int64 \(320,\)"),
+        (good.int(), shape + r"torch.int32 \(3, 320\)"),
+        (good.double(), shape + r"torch.float64 \(3, 320\)"),
+        (good > 5, shape + r"torch.bool \(3, 320\)"),
+        (good.tolist(), shape + r"list \(\)"),
+        (good + 1, "resamples needs places from 0 to 319, got 1 to 320; use bootstrap_rows"),
+        (good - 1, "resamples needs places from 0 to 319, got -1 to 318; use bootstrap_rows"),
+    ):
+        with pytest.raises(InputError, match=match):
+            resampled(system, pairs, bad)

@@ -169,8 +169,8 @@ def _with_drift(
     bagged: EdgeProbs, errors: EdgeProbs, fitted: EdgeProbs, learned: EdgeMask
 ) -> tuple[EdgeProbs, list[str]]:
     """Return the errors, with the distance from the fit added where replicas all move away from it, and a warning."""
-    gap = bagged - fitted
-    size = (gap[learned] / errors[learned].clamp_min(TINY)).square().mean().sqrt() if learned.any() else torch.zeros(())
+    gap, moved = bagged - fitted, learned & (errors > 0)  # an edge that nothing was observed of stays where it is
+    size = (gap[moved] / errors[moved]).square().mean().sqrt() if moved.any() else torch.zeros(())
     if size <= SETTLED:
         return errors, []
     return torch.where(learned, torch.hypot(errors, gap), errors), [UNSETTLED.format(size=float(size))]
