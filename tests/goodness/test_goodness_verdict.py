@@ -62,7 +62,7 @@ def test_too_narrow_everywhere():
 def test_too_narrow_without_noise_asks_for_a_noise_model():
     said = judge(model_of(), data(0.1)).sentences()
     assert "too narrow" in said[1]
-    assert 'a noise model (noise = "constant" or "input")' in said[-1]
+    assert 'a noise model (noise = "node" or "input")' in said[-1]
 
 
 def test_too_narrow_at_one_node_names_it():

@@ -5,12 +5,12 @@ from tacit.data import Pairs
 from tacit.errors import InputError
 from tacit.graph import BernoulliGraph
 from tacit.identification import compare_replicas, find_representations
-from tacit.identification.held import held_at, pair_losses, paired_difference
 from tacit.identification.replicas import graph_relation
-from tacit.identification.transforms import COMPLEMENT, LOOPS_OFF, LOOPS_ON, WHOLE_COMPLEMENT, other_graphs
-from tacit.losses import EnergyScore
-from tacit.predictors import HopPredictor
+from tacit.identification.transforms import CERTAIN, COMPLEMENT, LOOPS_OFF, LOOPS_ON, WHOLE_COMPLEMENT, other_graphs
+from tacit.losses import EnergyScore, NoisyEnergyScore
+from tacit.predictors import HopPredictor, WithNoise
 from tacit.training import CosineDecay, FitResult, FitSettings, LatentGraphModel, Replica
+from tacit.training.held import held_at, pair_losses, paired_difference
 
 SETTINGS = FitSettings(epochs=10, schedule=CosineDecay(0.15), batch_size=64)
 OFF_DIAGONAL = ~torch.eye(4, dtype=torch.bool)
@@ -34,7 +34,7 @@ def data(model, rng, num_pairs=768):
     inputs = torch.randn(num_pairs, model.graph.num_nodes, 1, generator=rng)
     with torch.no_grad():
         graphs = model.graph.sample(1, num_pairs=num_pairs, generator=rng)
-        targets = model.predictor(inputs, graphs)[:, 0]
+        targets = model.add_noise(model.predictor(inputs, graphs), generator=rng)[:, 0]
     pairs = Pairs(inputs, targets)
     return pairs[:512], pairs[512:]
 
@@ -73,8 +73,9 @@ def test_the_complement_is_found_where_the_predictor_can_make_up_for_it(rng, pro
     )
     before = {name: value.clone() for name, value in model.state_dict().items()}
     found = search(model, rng)
-    assert list(found) == [COMPLEMENT]
+    assert list(found) == [COMPLEMENT, CERTAIN]
     assert found[COMPLEMENT].equivalent
+    assert not found[CERTAIN].equivalent
     assert found[COMPLEMENT].parameters["predictor.read"].item() == pytest.approx(-1, abs=0.1)
     assert found[COMPLEMENT].parameters["predictor.total"].item() == pytest.approx(1.3, abs=0.1)
     assert "predicts as well" in found[COMPLEMENT].sentence()
@@ -85,7 +86,7 @@ def test_the_complement_is_not_equivalent_for_hops(rng, probs):
     predictor = HopPredictor(torch.tensor([0.8, -0.6]).view(2, 1, 1))
     model = LatentGraphModel(BernoulliGraph(probs, fixed=~OFF_DIAGONAL), predictor, EnergyScore())
     found = search(model, rng)
-    assert list(found) == [COMPLEMENT]
+    assert list(found) == [COMPLEMENT, CERTAIN]
     assert not found[COMPLEMENT].equivalent
     assert "predicts worse" in found[COMPLEMENT].sentence()
 
@@ -94,7 +95,7 @@ def test_self_loops_trade_with_the_own_path(rng, probs):
     """Self-loops that are always there: off, with the own weight raised by w, is the same; and so with v for others."""
     model = LatentGraphModel(BernoulliGraph(probs + torch.eye(4)), Counting(1.0, 0.3, 0.5), EnergyScore(), num_graphs=5)
     found = search(model, rng)
-    assert set(found) == {COMPLEMENT, WHOLE_COMPLEMENT, LOOPS_OFF}
+    assert set(found) == {COMPLEMENT, WHOLE_COMPLEMENT, LOOPS_OFF, CERTAIN}
     assert found[LOOPS_OFF].equivalent
     assert found[LOOPS_OFF].parameters["predictor.own"].item() == pytest.approx(1.5, abs=0.1)
     uncertain = LatentGraphModel(
@@ -106,6 +107,18 @@ def test_self_loops_trade_with_the_own_path(rng, probs):
     assert found[COMPLEMENT].equivalent
 
 
+def test_a_weak_edge_without_chance_passes_for_a_strong_one_at_times_where_noise_hides_the_difference(rng, probs):
+    """Under much noise the mean decides: an edge of weight 1 at times is one of weight 0.85 always."""
+    sparse = torch.where(probs > 0.5, 0.85, 0.0)
+    graph = BernoulliGraph(sparse, fixed=~OFF_DIAGONAL | (sparse == 0))
+    predictor = WithNoise(Counting(0.3, 0.0, 0.5), 4, initial_sigma=2.0)
+    model = LatentGraphModel(graph, predictor, NoisyEnergyScore(), num_graphs=5)
+    found = search(model, rng)
+    assert found[CERTAIN].equivalent
+    clear = LatentGraphModel(graph, Counting(0.3, 0.0, 0.5), EnergyScore(), num_graphs=5)
+    assert not search(clear, rng)[CERTAIN].equivalent
+
+
 def test_nothing_to_look_for_where_the_predictor_is_known(rng, probs):
     predictor = Counting(1.0, 0.3, 0.5).requires_grad_(False)
     model = LatentGraphModel(BernoulliGraph(probs, fixed=~OFF_DIAGONAL), predictor, EnergyScore())
@@ -115,10 +128,11 @@ def test_nothing_to_look_for_where_the_predictor_is_known(rng, probs):
 
 def test_other_graphs_leave_fixed_edges_alone_and_skip_what_changes_nothing():
     half = BernoulliGraph(torch.full((3, 3), 0.5))
-    assert list(other_graphs(half)) == [LOOPS_OFF, LOOPS_ON]
+    assert list(other_graphs(half)) == [LOOPS_OFF, LOOPS_ON, CERTAIN]
     held = BernoulliGraph(torch.full((3, 3), 0.2), fixed=torch.eye(3, dtype=torch.bool), symmetric=True)
     graphs = other_graphs(held)
-    assert list(graphs) == [COMPLEMENT]
+    assert list(graphs) == [COMPLEMENT, CERTAIN]
+    assert torch.equal(graphs[CERTAIN], 0.2 * torch.eye(3))
     assert torch.allclose(graphs[COMPLEMENT], 0.8 - 0.6 * torch.eye(3))
 
 

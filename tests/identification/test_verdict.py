@@ -170,3 +170,17 @@ def test_bad_input_is_named(rng, inputs, unchecked):
         identify(model, inputs[:0], generator=rng)
     with pytest.raises(InputError, match="4 nodes"):
         identify(model, inputs[:, :3], generator=rng)
+
+
+def test_edges_into_a_node_that_was_never_observed_cannot_be_learned():
+    """The others can; the node is not called constant, as nothing is known of it."""
+    generator = torch.Generator().manual_seed(0)
+    graph = BernoulliGraph(torch.full((3, 3), 0.5))
+    model = LatentGraphModel(graph, HopPredictor(torch.ones(1, 1, 1)), EnergyScore())
+    inputs = torch.randn(64, 3, 1, generator=generator)
+    targets, observed = torch.randn(64, 3, 1, generator=generator), torch.ones(64, 3, 1)
+    observed[:, 1] = 0
+    found = identify(model, inputs, targets, observed=observed, generator=generator)
+    assert not found.identifiable[1].any()
+    assert found.identifiable[[0, 2]].all()
+    assert found.constant == []

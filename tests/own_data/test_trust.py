@@ -2,6 +2,8 @@
 
 import csv
 import json
+from dataclasses import replace
+from importlib import import_module
 
 import numpy as np
 import pandas as pd
@@ -11,15 +13,15 @@ import torch
 from own_files import NODES, learn, series
 from tacit.cli import main
 from tacit.config import FitConfig
-from tacit.errors import InputError
+from tacit.errors import InputError, TrainingError
 from tacit.identification import CERTAIN
-from tacit.identification.held import Difference
 from tacit.identification.representations import Representation
 from tacit.own_data import trust as trusting
 from tacit.own_data.stored import StoredRun
-from tacit.own_data.trust import CERTAIN_MEANS, Trust, _take_representations, as_done, block_length
+from tacit.own_data.trust import CERTAIN_MEANS, WIDENED, Trust, as_done, block_length, take_representations
 from tacit.records import EdgeFindings, read_run
 from tacit.training import FitSettings
+from tacit.training.held import Difference
 
 
 @pytest.fixture(scope="module")
@@ -93,13 +95,39 @@ def test_stopped_meanwhile_the_fit_is_kept(folder, tmp_path, monkeypatch):
     assert run.record.goodness == {}
 
 
+def test_a_stage_that_fails_says_so_and_the_fit_is_kept(folder, tmp_path, monkeypatch):
+    def fails(*arguments, **options):
+        raise TrainingError("the loss became inf at epoch 1, step 1 (replica 0, seed 0); lower the learning rate")
+
+    monkeypatch.setattr(trusting, "graph_controls", fails)
+    monkeypatch.setattr(trusting, "bootstrap", fails)
+    job, _ = learn(folder / "wide.csv", tmp_path / "run", trust={"std_errors": 4, "controls": True})
+    assert job.complete
+    said = [line for line in job.run.record.findings if line.startswith("Not found out, ")]
+    assert [line.split(":")[0] for line in said] == [
+        "Not found out, standard errors",
+        "Not found out, the same model without a graph and with all edges",
+    ]
+    assert job.run.record.goodness["fits"] in (True, False)
+
+
+@pytest.mark.parametrize("room", ["tacit.goodness.controls", "tacit.identification.representations"])
+def test_stopped_in_a_further_training_the_run_is_not_complete(room, folder, tmp_path, monkeypatch):
+    inner = import_module(room)
+    train = inner.fit
+    monkeypatch.setattr(inner, "fit", lambda *given, **more: replace(train(*given, **more), interrupted=True))
+    job, _ = learn(folder / "wide.csv", tmp_path / "run", trust={"std_errors": 0, "controls": True})
+    assert not job.complete
+    assert "no graph" not in job.run.record.references
+
+
 def test_intervals_are_widened_to_hold_an_equivalent_graph():
     trust = Trust(edges=EdgeFindings(low=[[0.0, 0.7], [0.1, 0.0]], high=[[0.0, 0.8], [0.2, 0.0]]))
     certain = torch.tensor([[0.0, 1.0], [0.0, 0.0]])
-    _take_representations(trust, [Representation(CERTAIN, certain, {}, Difference(0.0, 1.0), 0.1)])
+    take_representations(trust, [Representation(CERTAIN, certain, {}, Difference(0.0, 1.0), 0.1)])
     assert np.allclose(trust.edges.low, [[0.0, 0.7], [0.0, 0.0]])
     assert np.allclose(trust.edges.high, [[0.0, 1.0], [0.2, 0.0]])
-    assert trust.findings[-1] == CERTAIN_MEANS
+    assert trust.findings[-2:] == [CERTAIN_MEANS, WIDENED]
 
 
 def test_blocks_reach_over_window_and_horizon_in_a_series_only(certain):

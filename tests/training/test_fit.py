@@ -9,6 +9,7 @@ from tacit.estimators import Concrete, DisARM, StraightThrough
 from tacit.graph import BernoulliGraph, EdgePrior, SineSquared
 from tacit.losses import ELBO, MMD, EnergyScore, Literature1, Literature2, PointMSE, RationalQuadratic
 from tacit.predictors import HopPredictor
+from tacit.randomness import generator_for
 from tacit.systems import CommunitySystem
 from tacit.training import CosineDecay, FitSettings, LatentGraphModel, StepDecay, Trace, fit
 from tacit.training.lift import LiftedGradient
@@ -572,3 +573,31 @@ def test_wrong_resamples_are_refused(system, pairs, unchecked):
     ):
         with pytest.raises(InputError, match=match):
             resampled(system, pairs, bad)
+
+
+def test_every_replica_can_have_a_start_of_its_own(system, pairs):
+    """With starts equal to what the seeds draw, the fit is the same to the bit; exchanged, so are the replicas."""
+    drawn = [make(system).double().initial_parameters(generator_for(seed, "initial")) for seed in (3, 7)]
+    stacks = {name: torch.stack([start[name] for start in drawn]) for name in drawn[0]}
+    settings, results = FitSettings(epochs=1, batch_size=16), []
+    for starts in (None, stacks, {name: values.flip(0) for name, values in stacks.items()}):
+        given = pairs.train, pairs.validation, settings
+        results.append(fit(make(system), *given, seeds=(3, 7), compile=False, starts=starts).parameters)
+    for name, values in results[0].items():
+        assert torch.equal(values, results[1][name])
+        assert not torch.equal(values, results[2][name])
+
+
+@pytest.mark.parametrize(
+    ("starts", "text"),
+    [
+        (
+            {"graph.edge_logit": torch.zeros(2, 4, 4)},
+            "starts needs names of trained parameters, got 'graph.edge_logit'",
+        ),
+        ({"graph.edge_logits": torch.zeros(4, 4)}, "starts 'graph.edge_logits' needs shape"),
+    ],
+)
+def test_starts_that_do_not_fit_are_refused(starts, text, system, pairs):
+    with pytest.raises(InputError, match=text):
+        fit(make(system), pairs.train, pairs.validation, seeds=(0, 1), compile=False, starts=starts)

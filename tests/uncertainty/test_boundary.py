@@ -6,7 +6,9 @@ import pytest
 import torch
 
 from tacit.data import Pairs
+from tacit.graph import EdgePrior
 from tacit.losses import EnergyScore
+from tacit.training import LatentGraphModel
 from tacit.uncertainty import boundary, comparison
 from tacit.uncertainty.boundary import interior_edges, rounded_at_boundary, with_usual_errors
 from tacit.uncertainty.comparison import loss_difference
@@ -102,20 +104,26 @@ def test_targets_that_are_missing_are_not_missed():
 
 
 def test_difference_of_losses_by_hand(monkeypatch):
-    """The last batch starts over: its repeated pairs do not count."""
-    model, inputs, targets = toy(THREE_EDGES, EnergyScore(), 7, 4)
+    """Pairs weigh by what was observed of them."""
+    model, inputs, targets = toy(THREE_EDGES, EnergyScore(), 3, 4)
+    given = [(torch.tensor([1.0, 2.0, 6.0]), torch.ones(3)), (torch.tensor([0.5, 0.5, 0.5]), torch.ones(3))]
+    monkeypatch.setattr(comparison, "pair_losses", lambda *_, **__: given.pop(0))
+    mean, error = loss_difference(model, Pairs(inputs, targets), {}, {})
+    assert mean == pytest.approx(2.5)
+    assert error == pytest.approx(math.sqrt((2.0**2 + 1.0**2 + 3.0**2) / 2 / 3))
+
+
+def test_a_prior_and_shared_graphs_do_not_decide():
+    """The penalty of a prior leaves out held edges: only what the data says counts."""
+    model, inputs, targets = toy(THREE_EDGES, EnergyScore(), 40, 4)
     pairs = Pairs(inputs, targets)
-    monkeypatch.setattr(comparison, "CHUNK", 3)
-    losses = [
-        torch.tensor(part) for part in ([1.0, 2, 3], [0.5] * 3, [4.0, 6, 8], [0.5] * 3, [10.0, 99, 99], [0.5] * 3)
-    ]
-    monkeypatch.setattr(comparison, "functional_call", lambda *_: (None, (losses.pop(0),)))
-    values = [0.5, 1.5, 2.5, 3.5, 5.5, 7.5, 9.5]
-    mean, error = loss_difference(model, pairs, {}, {})
-    middle = sum(values) / 7
-    assert losses == []
-    assert mean == pytest.approx(middle)
-    assert error == pytest.approx(math.sqrt(sum((value - middle) ** 2 for value in values) / 6 / 7))
+    other = {"graph.edge_logits": model.graph.edge_logits.detach() + 1}
+    plain = loss_difference(model, pairs, other, {})
+    graph, predictor = model.graph, model.predictor
+    prior = EdgePrior(0.9, weight=5.0)
+    believing = LatentGraphModel(graph, predictor, EnergyScore(), num_graphs=4, prior=prior, share_graphs=True)
+    assert loss_difference(believing, pairs, other, {}) == plain
+    assert believing.prior is not None
 
 
 def test_difference_of_losses_is_under_the_same_graphs_and_has_its_sign():
@@ -128,7 +136,7 @@ def test_difference_of_losses_is_under_the_same_graphs_and_has_its_sign():
     mean, error = loss_difference(model, pairs, other, same)
     assert mean > 3 * error > 0
     assert loss_difference(model, pairs, same, other) == pytest.approx((-mean, error))
-    assert loss_difference(model, pairs[:1], other, same)[1] == 0  # one pair has no spread
+    assert loss_difference(model, pairs[:1], other, same).std_error == torch.inf  # one pair says nothing of spread
 
 
 def test_interior():

@@ -135,7 +135,7 @@ def _print_demo(result: "Demo") -> None:
         metrics, optimal, paper = run.record.metrics, run.record.optimal, run.record.paper
         table.add_row(
             run.record.title,
-            f"{metrics['edge_prob_mae']:.4f}",
+            f"{metrics.get('edge_prob_mae_identifiable', metrics['edge_prob_mae']):.4f}",
             f"{paper['edge_prob_mae']:.3f}" if paper else "-",
             f"{optimal['edge_prob_mae']:.4f}",
             *(f"{source[key]:.4f}" for key in ("point_mae", "point_mse") for source in (metrics, optimal)),

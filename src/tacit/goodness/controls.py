@@ -4,7 +4,6 @@ What a learned graph is worth is what the model loses when its edges are all tak
 rule of the user holds fixed stay as they are in both.
 """
 
-import copy
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
@@ -12,8 +11,8 @@ import torch
 
 from tacit.data import Pairs
 from tacit.errors import require
-from tacit.graph import BernoulliGraph
 from tacit.training import FitSettings, LatentGraphModel, Progress, fit
+from tacit.training.held import held_at
 
 
 @dataclass(frozen=True)
@@ -43,6 +42,7 @@ def graph_controls(
     The model itself is not touched. A predictor that is known, without anything to train, is taken as it is.
     Pass the settings and seeds of the model's own fit, so that the comparison is fair.
 
+    >>> from tacit.graph import BernoulliGraph
     >>> from tacit.losses import EnergyScore
     >>> from tacit.predictors import HopPredictor
     >>> known = HopPredictor(torch.ones(1, 1, 1)).requires_grad_(False)
@@ -55,21 +55,11 @@ def graph_controls(
         isinstance(model, LatentGraphModel),
         f"model needs a LatentGraphModel, got {type(model).__name__}; build one",
     )
-    controls = [held_at(model, value) for value in (0.0, 1.0)]
+    graph = model.graph
+    controls = [held_at(model, torch.where(graph.fixed, graph.fixed_probs, value)) for value in (0.0, 1.0)]
     if any(parameter.requires_grad for parameter in model.predictor.parameters()):
         for control in controls:
-            fit(control, train, validation, settings, seeds=seeds, compile=compile, on_progress=on_progress)
+            result = fit(control, train, validation, settings, seeds=seeds, compile=compile, on_progress=on_progress)
+            if result.interrupted:
+                raise KeyboardInterrupt
     return GraphControls(*controls)
-
-
-def held_at(model: LatentGraphModel, value: float) -> LatentGraphModel:
-    """Return a copy of a model whose edges all have one probability, except those that were held fixed before.
-
-    It has no prior: there is nothing left that one could say something about.
-    """
-    control, graph = copy.deepcopy(model), model.graph
-    probs = torch.where(graph.fixed, graph.fixed_probs, value)
-    held = torch.ones_like(graph.fixed)
-    control.graph = BernoulliGraph(probs, fixed=held, link=graph.link, symmetric=graph.symmetric)
-    control.prior = None
-    return control

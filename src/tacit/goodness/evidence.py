@@ -12,7 +12,7 @@ class Evidence:
     """What the tests found; ``names`` are those of the numbers that are predicted: nodes, or nodes and channels.
 
     ``no_spread``  for each number: were all samples one number, at every pair?
-    ``noise``      of the model: "none", "constant" or "input" (sigma follows the input)
+    ``noise``      of the model: "none", "node" or "input" (sigma follows the input)
     """
 
     num_pairs: int

@@ -7,7 +7,7 @@ from jaxtyping import Float
 from torch import Generator, Tensor
 
 from tacit.data import Pairs
-from tacit.errors import require_whole
+from tacit.errors import InputError, require_whole
 from tacit.goodness.features import JOINT_FEATURES, NODE_FEATURES, Candidates, FourierFeatures
 from tacit.goodness.scales import Scales, snapped
 from tacit.shapes import Observed, Samples, Scalar, Targets
@@ -107,6 +107,8 @@ def p_value(statistics: ByCandidate) -> Scalar:
     0.5
     """
     statistics = statistics.double()
+    if not bool(torch.isfinite(statistics).all()):
+        raise InputError("the model's samples need to be finite, got NaN or infinity; check the predictor")
     spread = statistics.std(1, correction=0, keepdim=True)
     centred = statistics - statistics.mean(1, keepdim=True)
     largest = torch.where(spread > NO_SPREAD, centred / spread.clamp_min(NO_SPREAD), 0.0).amax(0)

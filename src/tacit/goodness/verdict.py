@@ -91,7 +91,7 @@ def goodness_of_fit(
         spread = torch.maximum(spread, (samples.amax(1) - samples.amin(1)).amax(0))
     ranks = gathered_ranks(parts, pairs, num_samples)
     no_spread = tuple((spread <= scales.same).flatten().tolist())
-    noise = "none" if not model.noisy else "constant" if isinstance(model.predictor, WithNoise) else "input"
+    noise = "none" if not model.noisy else "node" if isinstance(model.predictor, WithNoise) else "input"
     tests = sums.result(), uniformity(ranks), coverage(ranks)
     return Goodness(len(pairs), num_samples, stride, level, names, *tests, no_spread, noise)
 

@@ -21,12 +21,12 @@ from torch import Generator, Tensor
 
 from tacit.data import Pairs
 from tacit.errors import require
-from tacit.identification.held import Difference, held_at, pair_losses, paired_difference
 from tacit.identification.transforms import COMPLEMENTS, other_graphs
 from tacit.predictors import initial_parameters
 from tacit.randomness import generator_for
 from tacit.shapes import EdgeProbs
 from tacit.training import CosineDecay, FitSettings, LatentGraphModel, Progress, fit
+from tacit.training.held import Difference, held_at, pair_losses, paired_difference
 from tacit.training.lift import LiftName
 
 Start = dict[str, Tensor]
@@ -139,14 +139,15 @@ def _train(
     names = [name for name in graphs for _ in starts[name]]
     every = [start for name in graphs for start in starts[name]]
     seeds = range(len(names))
-    by_seed = {generator_for(seed, "initial").initial_seed(): start for seed, start in enumerate(every)}
+    stacks = {f"predictor.{name}": torch.stack([start[name] for start in every]) for name in every[0]}
     trained = held_at(present, present.graph.edge_probs).to(train.inputs.device, train.inputs.dtype)
-    trained.predictor.initial_parameters = lambda own: by_seed.get(own.initial_seed(), every[-1])  # type: ignore[assignment]
     stack = torch.stack([graphs[name] for name in names])
     result = fit(
         trained, train[:MOST_PAIRS], validation, settings, seeds=seeds, lift=lift, compile=compile,
-        constants={"graph.fixed_probs": stack}, on_progress=on_progress,
+        starts=stacks, constants={"graph.fixed_probs": stack}, on_progress=on_progress,
     )  # fmt: skip
+    if result.interrupted:
+        raise KeyboardInterrupt
     losses = [replica.validation_loss for replica in result.replicas]
     best = {name: min((r for r in seeds if names[r] == name), key=losses.__getitem__) for name in graphs}
     parameters = {name: value for name, value in result.parameters.items() if name.startswith("predictor.")}

@@ -29,13 +29,15 @@ def target_spread(targets: Targets, observed: Observed | None = None, *, noisy: 
     """Return the spread of targets; missing ones are left out.
 
     A target that never varies has no spread of its own. It takes the root mean square of the others, or 1 where none
-    varies, and its node is named in ``constant``.
+    varies, and its node is named in ``constant``. One that was never observed has an infinite spread: nothing that
+    happens to it can be seen.
 
     >>> spread = target_spread(torch.tensor([[[1.0], [3.0]], [[1.0], [5.0]]]))
     >>> spread.values.tolist(), spread.constant.tolist()
     ([[1.0], [1.0]], [True, False])
     """
     seen = ~targets.isnan() if observed is None else observed > 0
+    unseen = ~seen.any(0)
     count = seen.sum(0).clamp_min(1)
     known = torch.where(seen, targets, 0.0)
     mean = known.sum(0) / count
@@ -44,7 +46,9 @@ def target_spread(targets: Targets, observed: Observed | None = None, *, noisy: 
         bool(torch.isfinite(variance).all()),
         "targets needs finite numbers, got infinity; remove them, or mark them as missing",
     )
-    return _filled(variance.sqrt(), mean.abs(), noisy)
+    spread = _filled(variance.sqrt(), mean.abs(), noisy)
+    hidden = torch.cat([unseen, unseen], -1) if noisy else unseen
+    return Spread(torch.where(hidden, torch.inf, spread.values), spread.constant & ~unseen.all(-1))
 
 
 def predictive_spread(outputs: Outputs, *, noisy: bool = False) -> Spread:

@@ -1,5 +1,6 @@
 """``tacit fit``: read, choose, train, score beside simple references, write a run directory with its report."""
 
+import copy
 import math
 from dataclasses import dataclass
 from pathlib import Path
@@ -24,7 +25,7 @@ from tacit.own_data.building import build_model
 from tacit.own_data.choices import settle
 from tacit.own_data.preparation import Preparation, SeriesPreparation
 from tacit.own_data.problem import Problem
-from tacit.own_data.trust import Trust, assess, require_trust
+from tacit.own_data.trust import Question, Trust, assess, require_trust
 from tacit.randomness import generator_for
 from tacit.records import Record, Run, describe_device, new_directory, read_run, versions, write_run
 from tacit.report import draw_run
@@ -71,7 +72,7 @@ def run_fit(
     with new_directory(directory):
         split = problem.split.to(device)
         listener.stage(f"{Path(source).name}: {'compiling' if config.training.compile else 'starting'}")
-        training, settings = config.training, fit_settings(config)
+        training, settings, untrained = config.training, fit_settings(config), copy.deepcopy(model)
         result = fit(
             model,
             split.train,
@@ -84,7 +85,8 @@ def run_fit(
         trust, complete = Trust(), not result.interrupted
         try:
             if complete:
-                assess(trust, result, split, config, settings, problem.preparation, seed=seed, listener=listener)
+                question = Question(result, untrained, split, config, settings, problem.preparation, seed, listener)
+                assess(trust, question)
         except KeyboardInterrupt:  # what was learned is kept
             complete = False
         with deferred_interrupts():

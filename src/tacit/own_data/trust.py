@@ -3,7 +3,7 @@
 What was found is put into words once, here; commands and pages show these sentences.
 """
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -12,12 +12,11 @@ import torch
 from tacit.config import FitConfig
 from tacit.data import Pairs, Split, usual_block
 from tacit.data.resampling import require_resamplable
-from tacit.errors import InputError
+from tacit.errors import InputError, TrainingError
 from tacit.evaluation import forecast_scores
 from tacit.goodness import Goodness, goodness_of_fit, graph_controls, skill
 from tacit.identification import (
     CERTAIN,
-    Identifiability,
     Representation,
     compare_replicas,
     find_representations,
@@ -27,14 +26,16 @@ from tacit.own_data.preparation import Preparation, SeriesPreparation
 from tacit.randomness import generator_for
 from tacit.records import EdgeFindings
 from tacit.training import FitResult, FitSettings, LatentGraphModel, Listener
-from tacit.uncertainty import EdgeUncertainty, adopt_bagged, bootstrap, expected_wrong_edges
+from tacit.uncertainty import adopt_bagged, bootstrap, expected_wrong_edges
 
 LEVEL = 0.95
 MOST_TESTED = 2000  # pairs that the fit test looks at: it finds what matters in these
 CERTAIN_MEANS = (
     "So these data do not tell an edge that is there at times from one that is always there and weaker: read the "
-    "probabilities as a ranking of edges. Intervals are widened to hold both ways to write the answer."
+    "probabilities as a ranking of edges."
 )
+WIDENED = "Intervals are widened to hold every way to write the answer that these data do not rule out."
+TOO_FEW = "Fewer than two test forecasts that do not overlap: too few for a fit test."
 SHOWN = 0.5  # edges more probable than this count as shown
 
 
@@ -49,66 +50,56 @@ class Trust:
     findings: list[str] = field(default_factory=list)
 
 
-def assess(
-    trust: Trust,
-    result: FitResult,
-    split: Split,
-    config: FitConfig,
-    settings: FitSettings,
-    preparation: Preparation,
-    *,
-    seed: int,
-    listener: Listener,
-) -> None:
-    """Fill ``trust``; the model of ``result`` gets the mean over the replicas where they were asked for.
+@dataclass(frozen=True)
+class Question:
+    """A fit and what it was made from; ``untrained`` is the model as it was before."""
 
-    Stopped by Ctrl-C, it leaves in ``trust`` what was found up to then.
+    result: FitResult
+    untrained: LatentGraphModel
+    split: Split
+    config: FitConfig
+    settings: FitSettings
+    preparation: Preparation
+    seed: int
+    listener: Listener
+
+    @property
+    def done(self) -> FitSettings:
+        """The settings of the fit, with as many epochs as it took."""
+        return as_done(self.settings, max(1, len(self.result.history)))
+
+    @property
+    def compile(self) -> bool:
+        """Are steps compiled?"""
+        return bool(self.config.training.compile)
+
+    def generator(self, purpose: str) -> torch.Generator:
+        """Return a generator on the device of the data."""
+        return generator_for(self.seed, purpose, self.split.train.inputs.device)
+
+
+def assess(trust: Trust, question: Question) -> None:
+    """Fill ``trust``, one stage after another; the model gets the mean over replicas where they were asked for.
+
+    Stopped by Ctrl-C, it leaves in ``trust`` what was found up to then. A stage that fails says so, and the next one
+    follows.
     """
-    model, done = result.model, as_done(settings, max(1, len(result.history)))
-    if config.trust.replicas:
-        listener.stage(f"standard errors: {config.trust.replicas} replicas on resampled data")
-        found = bootstrap(
-            model,
-            split.train,
-            split.validation,
-            done,
-            replicas=config.trust.replicas,
-            block=block_length(config, preparation, len(split.train)),
-            seed=seed,
-            compile=bool(config.training.compile),
-            on_progress=listener.step,
-        )
-        trust.findings += [f"{line[0].upper()}{line[1:]}." for line in found.warnings]
-        _take_errors(trust, found, adopted=adopt_bagged(model, found, split.validation))
-    listener.stage("which edges can be told from the data")
-    generator = generator_for(seed, "identify", split.train.inputs.device)
-    identified = identify(
-        model,
-        split.train.inputs,
-        split.train.targets,
-        observed=split.train.observed,
-        generator=generator,
-        num_pairs=len(split.train),
-        nodes=preparation.nodes,
-    )
-    _take_flags(trust, identified, result)
-    listener.stage("does the model fit the test part")
-    goodness = fit_test(model, split.test, preparation, seed)
-    if goodness is not None:
-        trust.goodness, trust.findings = goodness.to_dict(), [*goodness.sentences(), *trust.findings]
-    if config.trust.controls:
-        listener.stage("other graphs that might predict as well")
-        found_others = find_representations(
-            model,
-            split.train,
-            split.validation,
-            generator=generator,
-            settings=replace(done, halve_after=()),
-            compile=bool(config.training.compile),
-            on_progress=listener.step,
-        )
-        _take_representations(trust, [other for other in found_others if other.equivalent])
-        _take_controls(trust, result, split, done, config, preparation, seed, listener)
+    wanted = question.config.trust
+    stages: list[tuple[str, Callable[[Trust, Question], None], bool]] = [
+        (f"standard errors: {wanted.replicas} replicas on resampled data", _errors, wanted.replicas > 0),
+        ("which edges can be told from the data", _flags, True),
+        ("does the model fit the test part", _goodness, True),
+        ("other graphs that might predict as well", _representations, bool(wanted.controls)),
+        ("the same model without a graph and with all edges", _controls, bool(wanted.controls)),
+    ]
+    for name, stage, needed in stages:
+        if needed:
+            question.listener.stage(name)
+            try:
+                stage(trust, question)
+            except (TrainingError, torch.OutOfMemoryError) as error:
+                first = str(error).splitlines()[0]
+                trust.findings.append(f"Not found out, {name.split(':')[0]}: {first}.")
 
 
 def as_done(settings: FitSettings, epochs: int) -> FitSettings:
@@ -150,7 +141,20 @@ def require_trust(config: FitConfig, preparation: Preparation, num_pairs: int) -
         raise InputError("block in [trust] needs std_errors, and there are none; set std_errors = 16")
 
 
-def _take_errors(trust: Trust, found: EdgeUncertainty, *, adopted: bool) -> None:
+def _errors(trust: Trust, question: Question) -> None:
+    split, config = question.split, question.config
+    found = bootstrap(
+        question.result.model,
+        split.train,
+        split.validation,
+        question.done,
+        replicas=config.trust.replicas,
+        block=block_length(config, question.preparation, len(split.train)),
+        seed=question.seed,
+        compile=question.compile,
+        on_progress=question.listener.step,
+    )
+    adopted = adopt_bagged(question.result.model, found, split.validation)
     around = found.intervals(LEVEL)
     trust.edges = trust.edges.model_copy(
         update={
@@ -160,38 +164,72 @@ def _take_errors(trust: Trust, found: EdgeUncertainty, *, adopted: bool) -> None
             "bagged": found.edge_probs.tolist(),
         }
     )
-    errors = found.std_errors[found.learned]
-    typical = float(errors.median()) if len(errors) else 0.0
     trust.uncertainty = {
         "replicas": float(len(found.resampled)),
-        "median_std_error": typical,
         "rho": found.rho,
         "train_seconds": found.train_seconds,
         "adopted": float(adopted),
     }
-    wrong = expected_wrong_edges(found.edge_probs, SHOWN, learned=found.learned, symmetric=found.symmetric)
     answer = (
         "the answer is the mean over them"
         if adopted
         else "the fit stays the answer, as their mean predicts worse; errors and intervals are those of the mean"
     )
-    trust.findings.append(
-        f"Standard errors from {len(found.resampled)} resamples of the data, half below {typical:.2g}; {answer}."
-    )
-    trust.findings.append(
-        f"Of the edges above {SHOWN:g} about {wrong.false:.1f} are absent in a given observation, and about "
-        f"{wrong.missed:.1f} of those below are present."
-    )
+    trust.findings.append(f"Standard errors from {len(found.resampled)} resamples of the data; {answer}.")
+    trust.findings += [f"{line[0].upper()}{line[1:]}." for line in found.warnings]
 
 
-def _take_flags(trust: Trust, found: Identifiability, result: FitResult) -> None:
+def _flags(trust: Trust, question: Question) -> None:
+    train, model = question.split.train, question.result.model
+    found = identify(
+        model,
+        train.inputs,
+        train.targets,
+        observed=train.observed,
+        generator=question.generator("identify"),
+        num_pairs=len(train),
+        nodes=question.preparation.nodes,
+    )
     trust.edges = trust.edges.model_copy(update={"identifiable": found.flags()})
-    others = [other.sentence() for other in compare_replicas(result) if other.relation != "same"]
-    trust.findings += [*found.sentences(), *others]
+    others = [other.sentence() for other in compare_replicas(question.result) if other.relation != "same"]
+    wrong = expected_wrong_edges(
+        model.graph.edge_probs.detach(),
+        SHOWN,
+        learned=found.learned,
+        identifiable=found.identifiable,
+        symmetric=model.graph.symmetric,
+    )
+    trust.findings += [
+        *found.sentences(),
+        *others,
+        f"Of the edges above {SHOWN:g} about {wrong.false:.1f} are absent in a given observation, and about "
+        f"{wrong.missed:.1f} of the others are present.",
+    ]
 
 
-def _take_representations(trust: Trust, equivalent: Sequence[Representation]) -> None:
-    """Name the other graphs with which a retrained predictor does as well; intervals are widened to hold them too."""
+def _goodness(trust: Trust, question: Question) -> None:
+    found = fit_test(question.result.model, question.split.test, question.preparation, question.seed)
+    said = [TOO_FEW] if found is None else found.sentences()
+    trust.goodness = {} if found is None else found.to_dict()
+    trust.findings = [*said, *trust.findings]  # the verdict comes first
+
+
+def _representations(trust: Trust, question: Question) -> None:
+    """Name the other graphs with which a retrained predictor does as well."""
+    found = find_representations(
+        question.result.model,
+        question.split.train,
+        question.split.validation,
+        generator=question.generator("representations"),
+        settings=replace(question.done, halve_after=()),
+        compile=question.compile,
+        on_progress=question.listener.step,
+    )
+    take_representations(trust, [other for other in found if other.equivalent])
+
+
+def take_representations(trust: Trust, equivalent: Sequence[Representation]) -> None:
+    """Say which other graphs predict as well, and widen intervals to hold them too."""
     trust.findings += [other.sentence() for other in equivalent]
     if any(other.name == CERTAIN for other in equivalent):
         trust.findings.append(CERTAIN_MEANS)
@@ -201,36 +239,26 @@ def _take_representations(trust: Trust, equivalent: Sequence[Representation]) ->
     low = torch.minimum(torch.tensor(trust.edges.low), others.amin(0))
     high = torch.maximum(torch.tensor(trust.edges.high), others.amax(0))
     trust.edges = trust.edges.model_copy(update={"low": low.tolist(), "high": high.tolist()})
+    trust.findings.append(WIDENED)
 
 
-def _take_controls(
-    trust: Trust,
-    result: FitResult,
-    split: Split,
-    settings: FitSettings,
-    config: FitConfig,
-    preparation: Preparation,
-    seed: int,
-    listener: Listener,
-) -> None:
+def _controls(trust: Trust, question: Question) -> None:
     """Train without any edge and with all of them, as the fit was trained, and compare on the test part."""
-    listener.stage("the same model without a graph and with all edges")
-    seeds = [seed * 1000 + replica for replica in range(config.training.replicas or 1)]
+    split, replicas = question.split, question.config.training.replicas or 1
     controls = graph_controls(
-        result.model,
+        question.untrained.to(split.train.inputs.device, split.train.inputs.dtype),
         split.train,
         split.validation,
-        settings,
-        seeds=seeds,
-        compile=bool(config.training.compile),
-        on_progress=listener.step,
+        question.done,
+        seeds=[question.seed * 1000 + replica for replica in range(replicas)],
+        compile=question.compile,
+        on_progress=question.listener.step,
     )
-    device = split.test.inputs.device
+    models = {"learned graph": question.result.model, **controls.by_name()}
+    spread = question.preparation.spread
     scores = {
-        name: forecast_scores(
-            model, split.test, generator=generator_for(seed, "score", device), spread=preparation.spread
-        )
-        for name, model in {"learned graph": result.model, **controls.by_name()}.items()
+        name: forecast_scores(model, split.test, generator=question.generator("score"), spread=spread)
+        for name, model in models.items()
     }
     trust.references = {name: scores[name].numbers() for name in controls.by_name()}
     gains = {name: skill(scores["learned graph"].crps, scores[name].crps) for name in controls.by_name()}

@@ -12,7 +12,7 @@ import torch
 from tacit.errors import InputError, require
 from tacit.evaluation import forecast_scores, predict
 from tacit.own_data.stored import StoredRun
-from tacit.own_data.trust import fit_test
+from tacit.own_data.trust import TOO_FEW, fit_test
 from tacit.randomness import generator_for
 
 if TYPE_CHECKING:
@@ -20,6 +20,7 @@ if TYPE_CHECKING:
 
 LEVELS = (0.025, 0.1, 0.5, 0.9, 0.975)
 CHUNK = 64
+NOT_TESTED = "This run has no fit test of its own, as it was stopped before or is older; pass DATA to test it."
 
 
 def predict_run(stored: StoredRun, source: str, *, seed: int = 0, num_samples: int = 0) -> "pd.DataFrame":
@@ -60,7 +61,7 @@ def evaluate_run(stored: StoredRun, source: str | None, *, seed: int = 0) -> dic
             "data": "the test part",
             "metrics": record.metrics,
             "references": record.references,
-            "findings": record.findings,
+            "findings": record.findings or [NOT_TESTED],
             "goodness": record.goodness,
         }
     new, device = stored.preparation.apply(source, stored.config.data), next(stored.model.parameters()).device
@@ -76,13 +77,12 @@ def evaluate_run(stored: StoredRun, source: str | None, *, seed: int = 0) -> dic
         name: dict(zip(stored.preparation.nodes, values, strict=True)) for name, values in scores.by_node.items()
     }
     goodness = fit_test(stored.model, known.to(device), stored.preparation, seed)
-    few = ["Fewer than two forecasts that do not overlap: too few for a fit test."]
     return {
         "data": source,
         "pairs": len(known),
         "metrics": scores.numbers(),
         "by_node": by_node,
-        "findings": few if goodness is None else goodness.sentences(),
+        "findings": [TOO_FEW] if goodness is None else goodness.sentences(),
         "goodness": {} if goodness is None else goodness.to_dict(),
     }
 
@@ -116,4 +116,6 @@ def as_json(values: dict[str, Any]) -> str:
 def _finite(value: Any) -> Any:
     if isinstance(value, dict):
         return {key: _finite(entry) for key, entry in value.items()}
+    if isinstance(value, list | tuple):
+        return [_finite(entry) for entry in value]
     return None if isinstance(value, float) and not np.isfinite(value) else value

@@ -22,7 +22,9 @@ def reliability_points(run: Run) -> tuple[list[float], list[float], list[int]] |
     if run.record.true_edge_probs is None:
         return None
     flags = run.edges.identifiable
-    learned = None if flags is None else torch.tensor([[flag != "no" for flag in row] for row in flags])
+    learned = None if flags is None else torch.tensor([[flag == "yes" for flag in row] for row in flags])
+    if learned is not None and not learned.any():
+        return None
     probs, truth = torch.tensor(run.edge_probs), torch.tensor(run.record.true_edge_probs)
     found = reliability(probs, truth, num_bins=BINS, learned=learned)
     return found.predicted.tolist(), found.true.tolist(), found.count.tolist()

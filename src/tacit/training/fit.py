@@ -14,7 +14,7 @@ from torch import Tensor
 from tacit.data import Pairs
 from tacit.errors import InputError, did_you_mean, require, require_whole
 from tacit.interrupts import deferred_interrupts
-from tacit.training.lift import LiftedGradient, LiftName
+from tacit.training.lift import LiftedGradient, LiftName, Stack
 from tacit.training.loop import Loop, Monitor, Trace
 from tacit.training.model import LatentGraphModel
 from tacit.training.result import FitResult, Progress
@@ -33,6 +33,7 @@ def fit(
     lift: LiftName = "auto",
     compile: bool = True,
     start_at_model: bool = False,
+    starts: dict[str, Tensor] | None = None,
     constants: dict[str, Tensor] | None = None,
     resamples: Int[Tensor, "replica pair"] | None = None,
     monitor: Monitor | None = None,
@@ -43,8 +44,8 @@ def fit(
 
     The model is trained in place: it moves to the data's device and type and ends with the best replica's parameters.
     ``start_at_model`` starts every replica at the model's present parameters instead of fresh random ones.
-    ``constants`` gives known parameters a value of their own in each replica: stacks by name, as in
-    ``{"predictor.hop_weights": stack}``, the first axis the replica.
+    ``starts`` gives trained parameters a start of their own in each replica, and ``constants`` known ones a value:
+    stacks by name, as in ``{"predictor.hop_weights": stack}``, the first axis the replica.
     ``resamples`` gives each replica training pairs of its own: places in ``train``, as many as it has, some of them
     more than once; see :mod:`tacit.data.resampling`.
     ``monitor`` sees the edge probabilities and parameters of all replicas after each epoch and returns numbers to
@@ -83,8 +84,11 @@ def fit(
     model = model.to(train.inputs.device, train.inputs.dtype)
     model.check(train.inputs, train.targets)
     state = ReplicaState.create(model, seeds, fresh=not start_at_model)
+    for name, stack in (starts or {}).items():
+        _require_stack("starts", "trained", name, stack, state.parameters)
+        state.parameters[name] = stack.to(state.parameters[name], copy=True)
     for name, stack in (constants or {}).items():
-        _require_constant(name, stack, state)
+        _require_stack("constants", "known", name, stack, state.frozen)
         state.frozen[name] = stack.to(state.frozen[name])
     gradient = LiftedGradient(model, lift=lift, compile=compile)
     if resamples is not None:
@@ -105,13 +109,13 @@ def fit(
         return loop.finish(interrupted)
 
 
-def _require_constant(name: str, value: Tensor, state: ReplicaState) -> None:
-    if name not in state.frozen:
-        raise InputError(f"constants needs names of known parameters, got '{name}'{did_you_mean(name, state.frozen)}")
-    shape = tuple(state.frozen[name].shape)
+def _require_stack(argument: str, kind: str, name: str, value: Tensor, stacks: Stack) -> None:
+    if name not in stacks:
+        raise InputError(f"{argument} needs names of {kind} parameters, got '{name}'{did_you_mean(name, stacks)}")
+    shape = tuple(stacks[name].shape)
     require(
         tuple(value.shape) == shape,
-        f"constants '{name}' needs shape {shape}, a value for each replica, got {tuple(value.shape)}; stack them",
+        f"{argument} '{name}' needs shape {shape}, a value for each replica, got {tuple(value.shape)}; stack them",
     )
 
 

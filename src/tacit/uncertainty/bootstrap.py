@@ -30,7 +30,7 @@ from tacit.graph import BernoulliGraph
 from tacit.randomness import generator_for
 from tacit.shapes import EdgeMask, EdgeProbs
 from tacit.training import CosineDecay, FitResult, FitSettings, LatentGraphModel, Progress, fit
-from tacit.uncertainty.boundary import rounded_at_boundary, with_usual_errors
+from tacit.uncertainty.boundary import NOTHING_KNOWN, interior_edges, rounded_at_boundary, with_usual_errors
 from tacit.uncertainty.checks import ReplicaProbs
 from tacit.uncertainty.intervals import EdgeIntervals, bagged_edge_probs, intervals_around
 
@@ -47,6 +47,7 @@ UNSETTLED = (
     "the fit had not settled: trained further, on the same and on resampled data, edge probabilities move on by "
     "{size:.1f} standard errors, which is added to the errors; train for more epochs"
 )
+NEVER = 1e-6  # edges that were held at 0 are put here: an edge at 0 could not return in a later training
 MOST_RHO = 0.9  # training may seem to explain all of the variance by chance
 TINY = torch.finfo(torch.float64).tiny
 
@@ -148,6 +149,7 @@ def _summary(result: FitResult, same: int, fitted: BernoulliGraph, num_pairs: in
     factor = (1 - rho) * (1 + (count - same) / count**2) + rho / count
     bagged = fitted.mirrored(bagged_edge_probs(replicas))
     errors = torch.where(learned, fitted.mirrored((of_both * factor).sqrt()), 0.0).to(bagged)
+    errors[learned & (errors == 0) & interior_edges(bagged)] = NOTHING_KNOWN  # no gradient ever moved it
     errors = with_usual_errors(bagged, errors, learned, num_pairs)
     errors, warnings = _with_drift(bagged, errors, fitted.edge_probs.detach(), learned)
     means = {name: value.mean(0) for name, value in result.parameters.items()}
@@ -159,7 +161,7 @@ def _summary(result: FitResult, same: int, fitted: BernoulliGraph, num_pairs: in
         rho,
         count - same - 1,
         replicas[same:],
-        {**means, raw_name: graph.link.raw(bagged)},
+        {**means, raw_name: graph.link.raw(bagged.clamp(NEVER, 1 - NEVER))},
         result.train_seconds,
         [*warnings, *result.warnings],
     )
@@ -169,7 +171,7 @@ def _with_drift(
     bagged: EdgeProbs, errors: EdgeProbs, fitted: EdgeProbs, learned: EdgeMask
 ) -> tuple[EdgeProbs, list[str]]:
     """Return the errors, with the distance from the fit added where replicas all move away from it, and a warning."""
-    gap, moved = bagged - fitted, learned & (errors > 0)  # an edge that nothing was observed of stays where it is
+    gap, moved = bagged - fitted, learned & (errors > 0) & (errors < NOTHING_KNOWN)
     size = (gap[moved] / errors[moved]).square().mean().sqrt() if moved.any() else torch.zeros(())
     if size <= SETTLED:
         return errors, []

@@ -18,6 +18,7 @@ from tacit.uncertainty.comparison import loss_difference
 
 NEARLY = 0.01  # this near to 0 or 1 an edge is put there, if nothing speaks against it
 INTERIOR = 0.03  # a probability nearer to 0 or 1 than this is at the boundary
+NOTHING_KNOWN = 0.5  # no probability has a larger deviation
 MISSED = 2.0  # standard errors by which the validation loss rises
 
 
@@ -38,7 +39,7 @@ def with_usual_errors(edge_probs: EdgeProbs, std_errors: EdgeProbs, learned: Edg
             [0.3000, 0.0000]])
     """
     inside = interior_edges(edge_probs)
-    seen = std_errors[inside & learned]
+    seen = std_errors[inside & learned & (std_errors < NOTHING_KNOWN)]
     usual = float(seen.median()) if len(seen) else (INTERIOR * (1 - INTERIOR) / num_pairs) ** 0.5
     return torch.where(learned & ~inside, std_errors.clamp_min(usual), std_errors)
 

@@ -20,7 +20,7 @@ from jaxtyping import Float
 from torch import Generator, Tensor
 
 from tacit.data import Pairs
-from tacit.errors import InputError
+from tacit.errors import InputError, require_whole
 from tacit.estimators import ReceptiveFieldCredit
 from tacit.graph import reachability
 from tacit.losses import ComparingLoss
@@ -49,6 +49,7 @@ def edge_curvature(
             f"loss needs to be one that compares graphs, such as EnergyScore or MMD, got {type(loss).__name__}; "
             "use the bootstrap"
         )
+    require_whole("num_graphs", num_graphs, 4)
     units = pairs.num_nodes if loss.scope == "node" else 1
     count = int(edges.sum())
     chunk = max(1, MOST_NUMBERS // (num_graphs * units * max(1, count)))

@@ -10,11 +10,11 @@ $\Sigma = \mathrm{Cov}(g^{(1)}, g^{(2)})$ without the randomness of graphs. In a
 correlated; their covariances up to a lag are added with falling weights (Newey and West).
 
 It holds for edges well inside (0, 1), of a model that is right and trained to its minimum; edges at the boundary are
-taken as known. It is cheaper than a bootstrap for graphs of up to some hundred edges, and refused beyond.
+taken as known. It needs no training, and is refused where there are more than some hundred edges and parameters.
 """
 
 import copy
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import torch
 from jaxtyping import Float
@@ -23,12 +23,12 @@ from torch.func import vmap
 
 from tacit.data import Pairs
 from tacit.errors import require
-from tacit.losses import ComparingLoss
+from tacit.losses import ComparingLoss, SampledLoss
 from tacit.randomness import draw_uniforms
 from tacit.shapes import EdgeMask, EdgeProbs
 from tacit.training import LatentGraphModel
 from tacit.training.lift import constants_of, gradient_of_one, trainable_names
-from tacit.uncertainty.boundary import interior_edges
+from tacit.uncertainty.boundary import NOTHING_KNOWN, interior_edges
 from tacit.uncertainty.curvature import edge_curvature
 
 Gradients = Float[Tensor, "pair parameter"]
@@ -38,19 +38,17 @@ DIFFERENCED_PAIRS = 2048  # for the predictor's columns, where the same graphs s
 CHUNK = 128
 STEP = 0.02  # of a parameter of the predictor, relative to the size of its tensor
 FLATTEST = 1e-3  # of the median curvature: below, a direction is taken to bend so much
-LARGEST = 0.5  # no probability has a larger deviation
 
 
 @dataclass(frozen=True, eq=False)
 class Sandwich:
     """Standard errors of the edges marked in ``interior``; others are taken as known, and have 0.
 
-    ``flat``  directions in which the loss hardly bends: the data does not tell their edges apart.
+    Where the loss hardly bends the error is 0.5: nothing is known.
     """
 
     std_errors: EdgeProbs
     interior: EdgeMask
-    flat: int
 
 
 def sandwich(
@@ -69,6 +67,10 @@ def sandwich(
         model.estimator.group_size == 1 and model.estimator.takes_credit,
         f"a sandwich needs the estimator ScoreFunction, got {type(model.estimator).__name__}; use the bootstrap",
     )
+    require(
+        model.prior is None,
+        "a sandwich needs a model without a prior, whose pull is no matter of the data, got one; use the bootstrap",
+    )
     graph = model.graph
     probs = graph.edge_probs.detach()
     interior = ~graph.fixed & interior_edges(probs)
@@ -80,7 +82,7 @@ def sandwich(
         f"a sandwich needs at most {MOST_PARAMETERS} edges and parameters, got {size}; use the bootstrap",
     )
     if not edges.any():
-        return Sandwich(torch.zeros_like(probs), interior, 0)
+        return Sandwich(torch.zeros_like(probs), interior)
     some = _some(train, num_pairs, block)
     view = _View(model, edges, names, generator)
     first, second = view.gradients(some), view.gradients(some)
@@ -89,10 +91,13 @@ def sandwich(
     values, vectors = torch.linalg.eigh(bend)
     floor = FLATTEST * values.abs().median()
     inverse = vectors @ torch.diag(1 / values.clamp_min(floor)) @ vectors.mT
-    variance = (inverse @ spread @ inverse).diagonal()[: int(edges.sum())] / len(train)
+    count = int(edges.sum())
+    variance = (inverse @ spread @ inverse).diagonal()[:count] / len(train)
+    flat = vectors[:count, values <= floor].square().sum(1) > 0.5  # mostly in directions that hardly bend
+    found = torch.where(flat | (variance <= 0), NOTHING_KNOWN, variance.clamp_min(0).sqrt().clamp_max(NOTHING_KNOWN))
     errors = torch.zeros_like(probs)
-    errors[edges] = variance.clamp_min(0).sqrt().clamp_max(LARGEST).to(probs)
-    return Sandwich(graph.mirrored(errors), interior, int((values < floor).sum()))
+    errors[edges] = found.to(probs)
+    return Sandwich(graph.mirrored(errors), interior)
 
 
 class _View:
@@ -100,6 +105,9 @@ class _View:
 
     def __init__(self, model: LatentGraphModel, edges: EdgeMask, names: list[str], generator: Generator) -> None:
         self.model, self.edges, self.names, self.generator = copy.deepcopy(model), edges, names, generator
+        loss = model.loss
+        if isinstance(loss, SampledLoss) and loss.baseline == "paper":  # it shrinks the gradient of a single pair
+            self.model.loss = replace(loss, baseline="leave_one_out")
         self.raw = f"graph.{model.graph.link.parameter}"
         self.parameters = {name: self.model.get_parameter(name).detach() for name in trainable_names(model)}
         self.constants = constants_of(self.model)

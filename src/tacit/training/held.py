@@ -21,7 +21,7 @@ from tacit.data import Pairs
 from tacit.graph import BernoulliGraph
 from tacit.randomness import draw_uniforms
 from tacit.shapes import EdgeProbs, PairLoss
-from tacit.training import LatentGraphModel
+from tacit.training.model import LatentGraphModel
 
 CHUNK = 128  # pairs at once
 
