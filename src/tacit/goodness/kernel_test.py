@@ -14,8 +14,9 @@ right they can be swapped. So take candidate $c$ of every pair as observed and t
 $$T_c = \Big\| \frac1n \sum_i \big( \phi_{ic} - \tfrac1S \sum_{b \ne c} \phi_{ib} \big) \Big\|^2,
   \qquad p = \frac{1 + \#\{c \ge 1 : T_c \ge T_0\}}{S + 1}$$
 
-and $P(p \le \alpha) \le \alpha$ for any number of independent pairs, ties included. With three kernels $T_c$ is the largest of
-three, each in units of its deviation over the candidates.
+and $P(p \le \alpha) \le \alpha$ for any number of independent pairs, ties included. With three kernels $T_c$
+is the largest of three, each in units of its deviation over the candidates. Pairs of a series are not independent given
+all inputs, as a target is an input later: there the level is approximate.
 """
 
 import torch
