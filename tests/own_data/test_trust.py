@@ -16,9 +16,10 @@ from tacit.config import FitConfig
 from tacit.errors import InputError, TrainingError
 from tacit.identification import CERTAIN
 from tacit.identification.representations import Representation
-from tacit.own_data import trust as trusting
+from tacit.own_data import stages
+from tacit.own_data.stages import CERTAIN_MEANS, WIDENED, take_representations
 from tacit.own_data.stored import StoredRun
-from tacit.own_data.trust import CERTAIN_MEANS, WIDENED, Trust, as_done, block_length, take_representations
+from tacit.own_data.trust import Trust, as_done, block_length
 from tacit.records import EdgeFindings, read_run
 from tacit.training import FitSettings
 from tacit.training.held import Difference
@@ -87,7 +88,7 @@ def test_stopped_meanwhile_the_fit_is_kept(folder, tmp_path, monkeypatch):
     def stopped(*arguments, **options):
         raise KeyboardInterrupt
 
-    monkeypatch.setattr(trusting, "goodness_of_fit", stopped)
+    monkeypatch.setattr(stages, "goodness_of_fit", stopped)
     job, _ = learn(folder / "wide.csv", tmp_path / "run")
     assert not job.complete
     run = read_run(tmp_path / "run")
@@ -99,8 +100,8 @@ def test_a_stage_that_fails_says_so_and_the_fit_is_kept(folder, tmp_path, monkey
     def fails(*arguments, **options):
         raise TrainingError("the loss became inf at epoch 1, step 1 (replica 0, seed 0); lower the learning rate")
 
-    monkeypatch.setattr(trusting, "graph_controls", fails)
-    monkeypatch.setattr(trusting, "bootstrap", fails)
+    monkeypatch.setattr(stages, "graph_controls", fails)
+    monkeypatch.setattr(stages, "bootstrap", fails)
     job, _ = learn(folder / "wide.csv", tmp_path / "run", trust={"std_errors": 4, "controls": True})
     assert job.complete
     said = [line for line in job.run.record.findings if line.startswith("Not found out, ")]

@@ -25,7 +25,8 @@ from tacit.own_data.building import build_model
 from tacit.own_data.choices import settle
 from tacit.own_data.preparation import Preparation, SeriesPreparation
 from tacit.own_data.problem import Problem
-from tacit.own_data.trust import Question, Trust, assess, require_trust
+from tacit.own_data.stages import assess
+from tacit.own_data.trust import Question, Trust, require_trust
 from tacit.randomness import generator_for
 from tacit.records import Record, Run, describe_device, new_directory, read_run, versions, write_run
 from tacit.report import draw_run

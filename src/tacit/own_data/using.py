@@ -11,8 +11,8 @@ import torch
 
 from tacit.errors import InputError, require
 from tacit.evaluation import forecast_scores, predict
+from tacit.own_data.stages import TOO_FEW, fit_test
 from tacit.own_data.stored import StoredRun
-from tacit.own_data.trust import TOO_FEW, fit_test
 from tacit.randomness import generator_for
 
 if TYPE_CHECKING:
