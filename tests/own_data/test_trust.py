@@ -149,6 +149,7 @@ def test_settings_as_done():
         ({"std_errors": 2}, 120, "std_errors in [trust] needs 0 or at least 4 replicas, got 2"),
         ({"std_errors": 8, "block": 40}, 120, "a block bootstrap needs 5 blocks or more, got 8"),
         ({"std_errors": 8}, 26, "a bootstrap needs 20 training pairs or more, got 1"),
+        ({"std_errors": None, "block": 40}, 120, "a block bootstrap needs 5 blocks or more, got 8"),
         ({"std_errors": 0, "block": 3}, 120, "block in [trust] needs std_errors, and there are none"),
     ],
 )

@@ -78,7 +78,8 @@ def settle(config: FitConfig, problem: Problem, *, on_gpu: bool) -> tuple[FitCon
     choose("training", "compile", pays, "pays for this many steps" if pays else "would take longer than it saves")
     quick = kind in ("filter", "convolution") or on_gpu
     errors, reason = (REPLICAS, "replicas on resampled data") if quick else (0, LONG_ERRORS)
-    if errors and not resamplable(pairs, block_length(config, problem.preparation, pairs)):
+    wished = config.trust.block is not None  # then a block that is too long is a mistake, and is refused
+    if errors and not wished and not resamplable(pairs, block_length(config, problem.preparation, pairs)):
         errors, reason = 0, f"{pairs:,} training pairs are too few to resample"
     choose("trust", "std_errors", errors, reason)
     choose("trust", "controls", quick, "what the graph is worth" if quick else LONG_CONTROLS)
