@@ -17,10 +17,12 @@ if TYPE_CHECKING:
     from tacit.evaluation import edge_prob_errors as edge_prob_errors
     from tacit.evaluation import point_prediction as point_prediction
     from tacit.evaluation import predictive_metrics as predictive_metrics
+    from tacit.goodness import goodness_of_fit as goodness_of_fit
     from tacit.graph import BernoulliGraph as BernoulliGraph
     from tacit.graph import EdgePrior as EdgePrior
     from tacit.graph import Sigmoid as Sigmoid
     from tacit.graph import SineSquared as SineSquared
+    from tacit.identification import identify as identify
     from tacit.losses import ELBO as ELBO
     from tacit.losses import MMD as MMD
     from tacit.losses import EnergyScore as EnergyScore
@@ -40,6 +42,8 @@ if TYPE_CHECKING:
     from tacit.training import LatentGraphModel as LatentGraphModel
     from tacit.training import StepDecay as StepDecay
     from tacit.training import fit as fit
+    from tacit.uncertainty import bootstrap as bootstrap
+    from tacit.uncertainty import sandwich as sandwich
 
 __version__ = "0.1.0"
 
@@ -54,10 +58,12 @@ _ROOM_OF = {
     "edge_prob_errors": "evaluation",
     "point_prediction": "evaluation",
     "predictive_metrics": "evaluation",
+    "goodness_of_fit": "goodness",
     "BernoulliGraph": "graph",
     "EdgePrior": "graph",
     "Sigmoid": "graph",
     "SineSquared": "graph",
+    "identify": "identification",
     "ELBO": "losses",
     "MMD": "losses",
     "EnergyScore": "losses",
@@ -77,6 +83,8 @@ _ROOM_OF = {
     "LatentGraphModel": "training",
     "StepDecay": "training",
     "fit": "training",
+    "bootstrap": "uncertainty",
+    "sandwich": "uncertainty",
 }
 __all__ = ["__version__", *_ROOM_OF]
 
