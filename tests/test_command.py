@@ -62,7 +62,8 @@ def test_run_directories_follow_the_contract(finished):
         assert {"config", "versions", "device", "timings", "metrics", "warnings"} <= set(record)
         assert {"train_seconds", "steps"} <= set(record["timings"])
         assert set(record["metrics"]) == {
-            "edge_prob_mae", "edge_prob_max_error", "point_mae", "point_mse", "energy_score", "distribution_loss",
+            "edge_prob_mae", "edge_prob_max_error", "edge_prob_mae_identifiable", "point_mae", "point_mse", "energy_score",
+            "distribution_loss",
         }  # fmt: skip
         assert record["timings"]["steps"] == 2 * (240 // 32)
         assert {path.suffix for path in (run / "figures").iterdir()} == {".png", ".pdf"}
@@ -77,7 +78,8 @@ def test_edges_follow_the_model(finished):
     for row in rows:
         expected = torch.sigmoid(logits[int(row["target"]), int(row["source"])]).item()
         assert float(row["probability"]) == pytest.approx(expected, abs=1e-6)
-        assert row["std_error"] == row["low"] == row["high"] == row["identifiable"] == ""
+        assert row["std_error"] == row["low"] == row["high"] == row["bagged"] == ""
+        assert row["identifiable"] in ("yes", "no")
 
 
 def test_history_has_a_line_per_epoch_and_an_entry_per_replica(finished):
@@ -91,7 +93,7 @@ def test_page_holds_everything_itself(finished):
     page = (finished / "report.html").read_text()
     assert "psi known" in page
     assert "psi learned" in page
-    assert page.count("figures.push(") == 2 * (3 + 3)  # two runs: three matrices and three curves each
+    assert page.count("figures.push(") == 2 * (3 + 3 + 2)  # of each run: three matrices, three curves, two of trust
     for tag in ("<script src", "<link", '<img src="http', "@import"):
         assert tag not in page
 

@@ -369,7 +369,7 @@ def test_goodness_of_fit(noisy):
     good = model.goodness_of_fit(x, y)
     assert good.fits
     assert good.names == ("a", "b", "c")
-    assert (good.num_pairs, good.num_samples, good.stride, good.noise) == (300, 199, 1, "constant")
+    assert (good.num_pairs, good.num_samples, good.stride, good.noise) == (300, 199, 1, "node")
     wrong = y.copy()
     wrong["b"] += 3
     bad = model.goodness_of_fit(x, wrong, num_samples=99, stride=2, level=0.1)

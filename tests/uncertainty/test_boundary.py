@@ -123,6 +123,7 @@ def test_a_prior_and_shared_graphs_do_not_decide():
     prior = EdgePrior(0.9, weight=5.0)
     believing = LatentGraphModel(graph, predictor, EnergyScore(), num_graphs=4, prior=prior, share_graphs=True)
     assert loss_difference(believing, pairs, other, {}) == plain
+    assert loss_difference(believing, pairs, believing.state_dict() | other, believing.state_dict()) == plain
     assert believing.prior is not None
 
 

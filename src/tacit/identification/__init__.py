@@ -5,12 +5,14 @@ from tacit.identification.effects import edge_effects
 from tacit.identification.injectivity import Injectivity, check_injectivity
 from tacit.identification.replicas import ReplicaGraph, compare_replicas
 from tacit.identification.representations import Representation, find_representations
-from tacit.identification.transforms import CERTAIN
+from tacit.identification.transforms import CERTAIN, LOOPS_OFF, LOOPS_ON
 from tacit.identification.twins import find_twins
 from tacit.identification.verdict import Identifiability, identify
 
 __all__ = [
     "CERTAIN",
+    "LOOPS_OFF",
+    "LOOPS_ON",
     "Identifiability",
     "Injectivity",
     "ReplicaGraph",

@@ -13,7 +13,7 @@ Not finding one proves nothing: the search is short, and there are other changes
 by the same validation pairs, which favours the other graph by a little.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from dataclasses import dataclass
 
 import torch
@@ -71,6 +71,7 @@ def find_representations(
     validation: Pairs,
     *,
     generator: Generator,
+    names: Collection[str] | None = None,
     settings: FitSettings | None = None,
     lift: LiftName = "auto",
     compile: bool = True,
@@ -78,7 +79,8 @@ def find_representations(
 ) -> list[Representation]:
     """Look for other graphs with which a retrained predictor does as well; the model itself is left as it is.
 
-    Returns one for each graph that was tried, equivalent or not, and none where the predictor is known. ``settings``,
+    Returns one for each graph that was tried, equivalent or not, and none where the predictor is known. ``names`` says
+    which of :func:`~tacit.identification.transforms.other_graphs` to try, all of them when left out. ``settings``,
     ``lift``, ``compile`` and ``on_progress`` are those of :func:`tacit.training.fit`.
     """
     for name, pairs in (("train", train), ("validation", validation)):
@@ -88,7 +90,8 @@ def find_representations(
             f"{name} needs {model.graph.num_nodes} nodes like the graph, got {pairs.num_nodes}; pass the model's data",
         )
     device, dtype = train.inputs.device, train.inputs.dtype
-    graphs = {name: probs.to(device, dtype) for name, probs in other_graphs(model.graph).items()}
+    others = other_graphs(model.graph)
+    graphs = {name: probs.to(device, dtype) for name, probs in others.items() if names is None or name in names}
     starts = {name: predictor_starts(model, generator, signs=name in COMPLEMENTS) for name in graphs}
     if not any(starts.values()):
         return []

@@ -12,7 +12,15 @@ from tacit.data import Pairs
 from tacit.errors import TrainingError
 from tacit.evaluation import forecast_scores
 from tacit.goodness import Goodness, goodness_of_fit, graph_controls, skill
-from tacit.identification import CERTAIN, Representation, compare_replicas, find_representations, identify
+from tacit.identification import (
+    CERTAIN,
+    LOOPS_OFF,
+    LOOPS_ON,
+    Representation,
+    compare_replicas,
+    find_representations,
+    identify,
+)
 from tacit.own_data.preparation import Preparation, SeriesPreparation
 from tacit.own_data.trust import Question, Trust, block_length
 from tacit.randomness import generator_for
@@ -27,6 +35,7 @@ CERTAIN_MEANS = (
 )
 WIDENED = "Intervals are widened to hold every way to write the answer that these data do not rule out."
 TOO_FEW = "Fewer than two test forecasts that do not overlap: too few for a fit test."
+SHORTER = 0.3  # of the epochs of the fit, for a predictor that starts where it ended
 MOST_FLIPPED = 40_000
 SHOWN = 0.5  # edges more probable than this count as shown
 
@@ -157,7 +166,8 @@ def _representations(trust: Trust, question: Question) -> None:
         question.split.train,
         question.split.validation,
         generator=question.generator("representations"),
-        settings=replace(question.done, halve_after=()),
+        names=(CERTAIN, LOOPS_OFF, LOOPS_ON),  # a complement shows in the replicas of the fit, and takes many starts
+        settings=replace(question.done, halve_after=(), epochs=max(1, round(SHORTER * question.done.epochs))),
         compile=question.compile,
         on_progress=question.listener.step,
     )

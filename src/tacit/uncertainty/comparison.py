@@ -22,9 +22,10 @@ def loss_difference(model: LatentGraphModel, pairs: Pairs, one: State, other: St
     """
     judge = copy.deepcopy(model)
     judge.prior, judge.share_graphs = None, False
-    losses = [
-        pair_losses(judge, state, pairs, generator=generator_for(0, "comparison", pairs.inputs.device))
-        for state in (one, other)
-    ]
+    losses = []
+    for state in (one, other):
+        given = {name: value for name, value in state.items() if not name.startswith("prior.")}
+        generator = generator_for(0, "comparison", pairs.inputs.device)
+        losses.append(pair_losses(judge, given, pairs, generator=generator))
     (first, weights), (second, _) = losses
     return paired_difference(first, second, weights)
