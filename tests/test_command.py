@@ -62,8 +62,8 @@ def test_run_directories_follow_the_contract(finished):
         assert {"config", "versions", "device", "timings", "metrics", "warnings"} <= set(record)
         assert {"train_seconds", "steps"} <= set(record["timings"])
         assert set(record["metrics"]) == {
-            "edge_prob_mae", "edge_prob_max_error", "edge_prob_mae_identifiable", "point_mae", "point_mse", "energy_score",
-            "distribution_loss",
+            "edge_prob_mae", "edge_prob_max_error", "edge_prob_mae_identifiable", "point_mae", "point_mse",
+            "energy_score", "distribution_loss",
         }  # fmt: skip
         assert record["timings"]["steps"] == 2 * (240 // 32)
         assert {path.suffix for path in (run / "figures").iterdir()} == {".png", ".pdf"}
