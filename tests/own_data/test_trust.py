@@ -16,7 +16,7 @@ from tacit.config import FitConfig
 from tacit.errors import InputError, TrainingError
 from tacit.identification import CERTAIN
 from tacit.identification.representations import Representation
-from tacit.own_data import stages
+from tacit.own_data import job, stages
 from tacit.own_data.stages import CERTAIN_MEANS, WIDENED, take_representations
 from tacit.own_data.stored import StoredRun
 from tacit.own_data.trust import Trust, as_done, block_length
@@ -65,6 +65,19 @@ def test_the_answer_is_the_mean_over_replicas_unless_it_predicts_worse(whole):
 def test_controls_stand_beside_the_references(whole):
     assert {"the last value", "ridge regression", "no graph", "full graph"} == set(whole.run.record.references)
     assert any("than with no graph" in line for line in whole.run.record.findings)
+
+
+def test_the_test_part_is_scored_once_and_alike_with_controls_and_without(folder, tmp_path, monkeypatch):
+    calls = []
+    for room in (stages, job):
+        score = room.forecast_scores
+        monkeypatch.setattr(room, "forecast_scores", lambda *g, s=score, **m: calls.append(1) or s(*g, **m))
+    runs = [
+        learn(folder / "wide.csv", tmp_path / str(wanted), trust={"std_errors": 0, "controls": wanted})[0].run.record
+        for wanted in (False, True)
+    ]
+    assert len(calls) == 1 + 3  # the model; the model and two controls
+    assert runs[0].metrics == runs[1].metrics
 
 
 def test_evaluate_repeats_the_verdict_and_tests_new_data(whole, folder, capsys):

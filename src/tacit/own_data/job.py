@@ -160,7 +160,9 @@ def _record(
 ) -> Record:
     model, device = result.model, split.test.inputs.device
     spread = problem.preparation.spread
-    scores = forecast_scores(model, split.test, generator=generator_for(seed, "score", device), spread=spread)
+    scores = trust.scores
+    if scores is None:
+        scores = forecast_scores(model, split.test, generator=generator_for(seed, "score", device), spread=spread)
     scaled = predictive_metrics(
         model, split.test, model.loss, generator=generator_for(seed, "scaled", device), point_graphs=64
     )

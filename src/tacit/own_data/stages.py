@@ -206,6 +206,7 @@ def _controls(trust: Trust, question: Question) -> None:
         name: forecast_scores(model, split.test, generator=question.generator("score"), spread=spread)
         for name, model in models.items()
     }
+    trust.scores = scores["learned graph"]
     trust.references = {name: scores[name].numbers() for name in controls.by_name()}
     gains = {name: skill(scores["learned graph"].crps, scores[name].crps) for name in controls.by_name()}
     trust.findings.append(_worth(gains))

@@ -9,6 +9,7 @@ from tacit.config import FitConfig
 from tacit.data import Split, usual_block
 from tacit.data.resampling import require_resamplable
 from tacit.errors import InputError
+from tacit.evaluation import ForecastScores
 from tacit.own_data.preparation import Preparation, SeriesPreparation
 from tacit.randomness import generator_for
 from tacit.records import EdgeFindings
@@ -24,6 +25,7 @@ class Trust:
     goodness: dict[str, Any] = field(default_factory=dict)
     uncertainty: dict[str, float] = field(default_factory=dict)
     findings: list[str] = field(default_factory=list)
+    scores: ForecastScores | None = None  # of the model on the test part, where a stage needed them
 
 
 @dataclass(frozen=True)
