@@ -164,3 +164,8 @@ class RowMean(HopPredictor):
         mean = graphs / graphs.sum(-1, keepdim=True).clamp_min(1)
         first = torch.tanh(mean @ hidden + hidden)
         return torch.tanh(mean @ first * self.hop_weights[1, 0] + first)
+
+
+def even_graph(num_nodes):
+    """A graph over all pairs of nodes, every edge as likely as not."""
+    return BernoulliGraph(torch.full((num_nodes, num_nodes), 0.5))

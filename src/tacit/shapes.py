@@ -5,7 +5,9 @@ The axes are always in this order, and a name always means the same thing:
 =============  ==========================================================================
 ``batch``      pairs (x, y) of a mini-batch
 ``graph``      graphs sampled for one pair
-``node``       nodes; in a graph the first ``node`` axis receives and the second sends
+``node``       nodes
+``row``        receivers: the nodes; in a table of candidates a node with many has several rows
+``slot``       senders: the nodes; in a table of candidates the few that a node may read
 ``channel``    numbers per node
 ``draw``       ``batch`` when every pair has graphs of its own, 1 when the batch shares them
 ``unit``       parts a loss is made of: the nodes at node scope, 1 at joint scope
@@ -25,15 +27,15 @@ Outputs = Float[Tensor, "batch graph node output"]  # of a predictor: the channe
 Observed = Float[Tensor, "batch node channel"]
 PointPrediction = Float[Tensor, "batch node channel"]
 
-EdgeProbs = Float[Tensor, "node node"]
-EdgeLogProbs = Float[Tensor, "node node"]
-EdgeMask = Bool[Tensor, "node node"]
-Graphs = Float[Tensor, "draw graph node node"]
-Uniforms = Float[Tensor, "draw graph node node"]
-GroupUniforms = Float[Tensor, "draw group node node"]  # one set for graphs that are drawn together
-StepUniforms = Float[Tensor, "draw group node number"]  # of the edges, then of the noise where it is sampled
+EdgeProbs = Float[Tensor, "row slot"]
+EdgeLogProbs = Float[Tensor, "row slot"]
+EdgeMask = Bool[Tensor, "row slot"]
+Graphs = Float[Tensor, "draw graph row slot"]
+Uniforms = Float[Tensor, "draw graph row slot"]
+GroupUniforms = Float[Tensor, "draw group row slot"]  # one set for graphs that are drawn together
+StepUniforms = Float[Tensor, "draw group row number"]  # of the edges, then of the noise where it is sampled
 Normals = Float[Tensor, "#batch graph node channel"]
-RowLogProb = Float[Tensor, "draw graph node"]
+RowLogProb = Float[Tensor, "draw graph row"]
 LogProb = Float[Tensor, "draw graph"]
 
 Cost = Float[Tensor, "batch graph unit"]
@@ -43,5 +45,5 @@ Baseline = Float[Tensor, "#batch #graph unit"]
 UnitLoss = Float[Tensor, "batch unit"]
 UnitAverage = Float[Tensor, " unit"]
 PairLoss = Float[Tensor, " batch"]
-EdgeWeights = Float[Tensor, "draw graph #node #node"]
+EdgeWeights = Float[Tensor, "draw graph #row #slot"]
 Scalar = Float[Tensor, ""]

@@ -8,6 +8,7 @@ from tacit.graph import BernoulliGraph, boolean_powers, soft_powers
 from tacit.losses import EnergyScore
 from tacit.predictors import HopPredictor
 from tacit.training import LatentGraphModel
+from toys import even_graph
 
 
 class Threshold(nn.Module):
@@ -48,19 +49,19 @@ THRESHOLD = Threshold()
 
 @pytest.mark.parametrize("predictor", [Smooth(), HopPredictor(torch.ones(2, 3, 1)), HopPredictor(torch.ones(3, 3, 1))])
 def test_predictors_with_derivatives_pass(rng, predictor):
-    check_relaxation(predictor, 8, 3, generator=rng)
+    check_relaxation(predictor, even_graph(8), 3, generator=rng)
 
 
 @pytest.mark.parametrize("predictor", [THRESHOLD, Hidden(torch.ones(2, 3, 1))])
 def test_thresholds_are_found_out(rng, predictor):
     need = r"need a predictor with derivatives for the graph, but \d+% of the changes that edges made in"
     with pytest.raises(InputError, match=need + r" \w+ had none; give it a method relaxed\(inputs, graphs\), or use"):
-        check_relaxation(predictor, 8, 3, generator=rng)
+        check_relaxation(predictor, even_graph(8), 3, generator=rng)
 
 
 def test_a_relaxed_form_that_is_another_function_is_refused(rng):
     with pytest.raises(InputError, match=r"WrongRelaxation.relaxed needs to equal WrongRelaxation for graphs of 0 and"):
-        check_relaxation(WrongRelaxation(torch.ones(2, 3, 1)), 8, 3, generator=rng)
+        check_relaxation(WrongRelaxation(torch.ones(2, 3, 1)), even_graph(8), 3, generator=rng)
 
 
 @pytest.mark.parametrize("estimator", [StraightThrough(), Concrete()])

@@ -99,7 +99,7 @@ def test_a_coin_answers_once_for_each_node_that_reaches_either_end(rng, hops):
 class BothRows(ReceptiveFieldCredit):
     """Adds what the two rows of a pair would answer for: a node that reaches both ends counts twice."""
 
-    def __call__(self, advantage, graphs, *, symmetric=False):
+    def __call__(self, advantage, graphs, *, symmetric=False, slots=None):
         row = super().__call__(advantage, graphs, symmetric=not symmetric)
         return row + row.mT
 
@@ -107,7 +107,7 @@ class BothRows(ReceptiveFieldCredit):
 class OneRow(ReceptiveFieldCredit):
     """Takes the row of the first node alone."""
 
-    def __call__(self, advantage, graphs, *, symmetric=False):
+    def __call__(self, advantage, graphs, *, symmetric=False, slots=None):
         return super().__call__(advantage, graphs, symmetric=not symmetric)
 
 

@@ -42,9 +42,9 @@ class DisARM:
 
     def surrogate(self, terms: LossTerms, graphs: Graphs, graph: BernoulliGraph) -> Scalar:
         """Return a number whose gradient for theta is the estimate."""
-        credit = self.credit(terms.cost.detach(), graphs, symmetric=graph.symmetric)  # (draw, graph, node, node)
+        credit = self.credit(terms.cost.detach(), graphs, symmetric=graph.symmetric, slots=graph.slots)
         half_difference = (credit[:, 0::2] - credit[:, 1::2]) / 2
-        flips = graphs[:, 0::2] - graphs[:, 1::2]  # (draw, pair, node, node)
+        flips = graphs[:, 0::2] - graphs[:, 1::2]  # (draw, pair, row, slot)
         rarer = torch.minimum(graph.edge_probs, 1 - graph.edge_probs).detach()
         per_edge = (half_difference * flips).mean((0, 1)) / torch.where(rarer > 0, rarer, 1.0)
         return graph.counted_once(per_edge * graph.edge_probs).sum()

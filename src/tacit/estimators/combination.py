@@ -68,7 +68,7 @@ def _less_demanding(loss: Loss, num_graphs: int) -> str:
     return ", or use loss Literature1" if num_graphs >= 1 else ""
 
 
-def choose_credit(credit: CreditName, loss: Loss, predictor: nn.Module) -> Credit:
+def choose_credit(credit: CreditName, loss: Loss, predictor: nn.Module, *, over_table: bool = False) -> Credit:
     """Return the credit of a name; "auto" is the most local one that is exact, or the one that makes the loss."""
     num_hops = num_hops_of(predictor)
     if credit == "auto":
@@ -87,4 +87,9 @@ def choose_credit(credit: CreditName, loss: Loss, predictor: nn.Module) -> Credi
             f"credit='receptive_field' needs a predictor that declares num_hops, got {type(predictor).__name__}; "
             "add num_hops if its output is local, or use credit='global'"
         )
+    require(
+        num_hops <= 2 or not over_table,
+        f"credit by receptive field over a table of candidates needs num_hops <= 2, got {num_hops} of "
+        f"{type(predictor).__name__}; use fewer hops, credit='global', or a graph over all pairs of nodes",
+    )
     return ReceptiveFieldCredit(num_hops)

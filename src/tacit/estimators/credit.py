@@ -10,13 +10,16 @@ over at most $L - 1$ edges: the first arrival at either does not pass the edge b
 depend on the coin itself. With $R_{ij}$ = 1 where $j$ is reached from $i$, the weight is
 
 $$\tfrac1N \sum_i w_i \max(R_{ij}, R_{ik}) = \tfrac1N \sum_i w_i (R_{ij} + R_{ik} - R_{ij} R_{ik})$$
+
+Over a table of candidates a row has the weight of its node. For two hops, the nodes that read $j$ are added up along
+the edges; who is reached over more edges would have to be listed, which is not done.
 """
 
 from dataclasses import dataclass
 from typing import Protocol, runtime_checkable
 
 from tacit.errors import require
-from tacit.graph import reachability, walks_within
+from tacit.graph import Slots, reachability, walks_within
 from tacit.shapes import Cost, DrawCost, EdgeWeights, Graphs
 
 
@@ -24,10 +27,13 @@ from tacit.shapes import Cost, DrawCost, EdgeWeights, Graphs
 class Credit(Protocol):
     """The call that the score function makes."""
 
-    def __call__(self, advantage: Cost, graphs: Graphs, *, symmetric: bool = False) -> EdgeWeights:
+    def __call__(
+        self, advantage: Cost, graphs: Graphs, *, symmetric: bool = False, slots: Slots | None = None
+    ) -> EdgeWeights:
         """Return what multiplies the log-probability of each edge (an axis of 1: the same for all rows or senders).
 
         ``symmetric``  the two entries of a pair are one coin
+        ``slots``      the table of candidates that the graphs are over, if not all pairs of nodes
         """
         ...
 
@@ -36,9 +42,11 @@ class Credit(Protocol):
 class GlobalCredit:
     """Every edge answers for the whole loss; right for any predictor."""
 
-    def __call__(self, advantage: Cost, graphs: Graphs, *, symmetric: bool = False) -> EdgeWeights:
+    def __call__(
+        self, advantage: Cost, graphs: Graphs, *, symmetric: bool = False, slots: Slots | None = None
+    ) -> EdgeWeights:
         """Return the mean advantage over units, the same for every edge."""
-        del symmetric
+        del symmetric, slots
         return _per_draw(advantage, graphs).mean(-1, keepdim=True)[..., None]
 
 
@@ -51,9 +59,13 @@ class ReceptiveFieldCredit:
     def __post_init__(self) -> None:
         require(self.num_hops >= 1, f"num_hops needs to be at least 1, got {self.num_hops}; raise num_hops")
 
-    def __call__(self, advantage: Cost, graphs: Graphs, *, symmetric: bool = False) -> EdgeWeights:
+    def __call__(
+        self, advantage: Cost, graphs: Graphs, *, symmetric: bool = False, slots: Slots | None = None
+    ) -> EdgeWeights:
         r"""Return $\tfrac1N \sum_i w_i\, 1[j \text{ within } L-1 \text{ edges of } i]$ for all edges of row $j$."""
         weight = _per_draw(advantage, graphs)  # (draw, graph, node)
+        if slots is not None:
+            return _along_candidates(weight, graphs, slots, self.num_hops)
         if symmetric:
             return _of_either_end(weight, graphs, self.num_hops)
         if self.num_hops == 1:
@@ -69,9 +81,13 @@ class ReceptiveFieldCredit:
 class OwnRowCredit:
     """A row answers for its own node alone: what literature 2 does. Exact for one hop, biased for more."""
 
-    def __call__(self, advantage: Cost, graphs: Graphs, *, symmetric: bool = False) -> EdgeWeights:
+    def __call__(
+        self, advantage: Cost, graphs: Graphs, *, symmetric: bool = False, slots: Slots | None = None
+    ) -> EdgeWeights:
         r"""Return $w_j / N$ for the edges of each row $j$; $(w_j + w_k) / N$ for a coin that two rows share."""
         weight = _per_draw(advantage, graphs)
+        if slots is not None:
+            return _along_candidates(weight, graphs, slots, 1)
         return _of_either_end(weight, graphs, 1) if symmetric else weight[..., None] / weight.shape[-1]
 
 
@@ -82,6 +98,15 @@ def _of_either_end(weight: DrawCost, graphs: Graphs, num_hops: int) -> EdgeWeigh
     one_end = from_nodes.sum(-2)  # (draw, graph, node)
     both_ends = reached.mT @ from_nodes  # (draw, graph, node, node)
     return (one_end[..., :, None] + one_end[..., None, :] - both_ends) / weight.shape[-1]
+
+
+def _along_candidates(weight: DrawCost, graphs: Graphs, slots: Slots, num_hops: int) -> EdgeWeights:
+    """Return for each row what its node weighs and, for two hops, what the nodes weigh that read it."""
+    if num_hops == 2:
+        others = slots.senders != slots.row_node[:, None]  # an empty slot holds its own node
+        read = graphs * others * weight[..., slots.row_node, None]
+        weight = weight.index_add(-1, slots.senders.flatten(), read.flatten(-2))
+    return weight[..., slots.row_node, None] / slots.num_nodes
 
 
 def _per_draw(advantage: Cost, graphs: Graphs) -> DrawCost:

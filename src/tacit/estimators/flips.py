@@ -8,12 +8,14 @@ import torch
 from jaxtyping import Float, Int
 from torch import Generator, Tensor, nn
 
+from tacit.graph import BernoulliGraph
 from tacit.predictors import initial_parameters
 from tacit.shapes import Inputs
 
 # Expected degrees of the graphs tried: sparse ones leave most nodes out of reach, in denser ones normalisations show.
 DEGREES = (0.5, 1.5, 3.0)
 FLIPS = 192
+MOST_ENTRIES = 2**24  # of all graphs that are tried: over large graphs fewer flips
 PAIRS = 3
 TOLERANCE = 1e-4
 
@@ -22,7 +24,8 @@ class Flips(NamedTuple):
     """One random graph and one flipped edge per trial.
 
     ``predictor``    with fresh random parameters where it has trainable ones
-    ``row, column``  the edge that was flipped in each graph
+    ``row, column``  the edge that was flipped in each graph: its row, and its column or slot
+    ``node``         the node whose row that is
     ``before``       its output before the flips
     ``change``       the largest change at each node
     ``scale``        below ``TOLERANCE`` times this a change is rounding
@@ -30,9 +33,10 @@ class Flips(NamedTuple):
 
     predictor: nn.Module
     inputs: Inputs
-    graphs: Float[Tensor, "flip node node"]
+    graphs: Float[Tensor, "flip row slot"]
     row: Int[Tensor, " flip"]
     column: Int[Tensor, " flip"]
+    node: Int[Tensor, " flip"]
     before: Float[Tensor, "pair flip node channel"]
     change: Float[Tensor, "flip node"]
     scale: Float[Tensor, ""]
@@ -49,25 +53,31 @@ class Flips(NamedTuple):
 
 
 @torch.no_grad()
-def flip_edges(predictor: nn.Module, num_nodes: int, in_channels: int, *, generator: Generator) -> Flips:
-    """Try random flips with random inputs and fresh random parameters."""
+def flip_edges(predictor: nn.Module, graph: BernoulliGraph, in_channels: int, *, generator: Generator) -> Flips:
+    """Try random flips with random inputs and fresh random parameters, over the edges that the graph has room for."""
     reference = next(predictor.parameters(), torch.zeros(()))
     device, dtype = reference.device, reference.dtype
 
     def draw(kind: Callable[..., Tensor], *shape: int) -> Tensor:
         return kind(shape, generator=generator, device=generator.device).to(device)
 
-    degrees = torch.tensor(DEGREES, device=device).repeat_interleave(FLIPS // len(DEGREES))
-    density = (degrees / num_nodes).clamp(max=0.9)[:, None, None]
-    graphs = (draw(torch.rand, len(degrees), num_nodes, num_nodes) < density).to(dtype)  # (flip, node, node)
-    row, column = ((draw(torch.rand, len(degrees)) * num_nodes).long().clamp(max=num_nodes - 1) for _ in range(2))
-    inputs = draw(torch.randn, PAIRS, num_nodes, in_channels).to(dtype)
+    shape, slots = graph.fixed.shape, graph.slots
+    used = torch.ones(shape, dtype=torch.bool, device=device) if slots is None else slots.used
+    each = max(1, min(FLIPS, MOST_ENTRIES // shape.numel()) // len(DEGREES))
+    degrees = torch.tensor(DEGREES, device=device).repeat_interleave(each)
+    density = (degrees * graph.num_nodes / used.sum()).clamp(max=0.9)[:, None, None]
+    graphs = ((draw(torch.rand, len(degrees), *shape) < density) & used).to(dtype)  # (flip, row, slot)
+    row, column = ((draw(torch.rand, len(degrees)) * most).long().clamp(max=most - 1) for most in shape)
+    if slots is not None:  # the edges of the table, not its empty places
+        row, column = (part[(row * shape[1] + column) % int(used.sum())] for part in used.nonzero(as_tuple=True))
+    inputs = draw(torch.randn, PAIRS, graph.num_nodes, in_channels).to(dtype)
     trials = torch.arange(len(degrees), device=device)
     flipped = graphs.clone()
     flipped[trials, row, column] = 1 - flipped[trials, row, column]
 
     fresh = copy.deepcopy(predictor)
     fresh.load_state_dict(initial_parameters(predictor, generator), strict=False)
-    before, after = (fresh(inputs, some[None]) for some in (graphs, flipped))
+    before, after = (fresh(inputs, graph.for_reading(some[None])) for some in (graphs, flipped))
     change = (after - before).abs().amax((0, -1))
-    return Flips(fresh, inputs, graphs, row, column, before, change, before.abs().max().clamp_min(1e-3))
+    node = row if slots is None else slots.row_node[row]
+    return Flips(fresh, inputs, graphs, row, column, node, before, change, before.abs().max().clamp_min(1e-3))

@@ -5,6 +5,7 @@ from torch import Generator, nn
 
 from tacit.errors import InputError
 from tacit.estimators.flips import TOLERANCE, flip_edges
+from tacit.graph import BernoulliGraph
 from tacit.predictors import relaxed_call
 
 # Units that saturate (ReLU) hide a few changes from the derivative; a threshold on the graph hides half or more.
@@ -15,17 +16,17 @@ REMEDY = "or use estimator ScoreFunction() or DisARM()"
 
 
 @torch.enable_grad()
-def check_relaxation(predictor: nn.Module, num_nodes: int, in_channels: int, *, generator: Generator) -> None:
+def check_relaxation(predictor: nn.Module, graph: BernoulliGraph, in_channels: int, *, generator: Generator) -> None:
     """Raise :class:`InputError` unless the predictor's relaxed form agrees with it and has derivatives for the graph.
 
     Of the nodes that a flip changed one is taken per trial, not the flipped row itself where there are others: a
     derivative is most easily lost on the way. Its derivative for the flipped edge must not be zero, in at least three
     quarters of the trials.
     """
-    flips = flip_edges(predictor, num_nodes, in_channels, generator=generator)
+    flips = flip_edges(predictor, graph, in_channels, generator=generator)
     name = type(predictor).__name__
     relaxed = relaxed_call(flips.predictor)
-    gap = float((relaxed(flips.inputs, flips.graphs[None]) - flips.before).detach().abs().max())
+    gap = float((relaxed(flips.inputs, graph.for_reading(flips.graphs[None])) - flips.before).detach().abs().max())
     if not gap <= TOLERANCE * float(flips.scale):
         raise InputError(
             f"{name}.relaxed needs to equal {name} for graphs of 0 and 1, got a difference of {gap:.2g}; "
@@ -37,11 +38,11 @@ def check_relaxation(predictor: nn.Module, num_nodes: int, in_channels: int, *, 
             "gradients through the graph need a predictor that depends on the graph, but no edge changed the output of "
             f"{name} for random inputs; check it"
         )
-    others = torch.arange(num_nodes, device=flips.row.device) != flips.row[:, None]
+    others = torch.arange(graph.num_nodes, device=flips.row.device) != flips.node[:, None]
     chances = torch.rand(flips.changed.shape, generator=generator, device=generator.device).to(flips.row.device)
     node = ((chances + others) * flips.changed).argmax(-1)  # (flip): one of the nodes that changed
     graphs = (INSIDE + (1 - 2 * INSIDE) * flips.graphs).requires_grad_()
-    chosen = relaxed(flips.inputs, graphs[None])[:, flips.trials, node].sum()
+    chosen = relaxed(flips.inputs, graph.for_reading(graphs[None]))[:, flips.trials, node].sum()
     (slope,) = torch.autograd.grad(chosen, graphs, allow_unused=True) if chosen.requires_grad else (None,)
     at_flip = (torch.zeros_like(graphs) if slope is None else slope)[flips.trials, flips.row, flips.column]
     hidden = float(((at_flip == 0) & some).sum() / some.sum().clamp_min(1))

@@ -38,5 +38,5 @@ class ScoreFunction:
     def surrogate(self, terms: LossTerms, graphs: Graphs, graph: BernoulliGraph) -> Scalar:
         """Return a number whose gradient for theta is the estimate."""
         advantage = (terms.cost - terms.baseline).detach()
-        credit = self.credit(advantage, graphs, symmetric=graph.symmetric)
+        credit = self.credit(advantage, graphs, symmetric=graph.symmetric, slots=graph.slots)
         return graph.weighted_log_prob(credit, graphs)

@@ -6,7 +6,13 @@ $A_{ij} = 1$ means that node $i$ reads node $j$: row receives, column sends. $\t
 self-loops included; in a symmetric graph $A_{ij}$ and $A_{ji}$ are one coin, and the product runs over $i \le j$. Shown
 is ``edge_probs`` $= \theta$; stored is an unconstrained number per edge, under a name that says what it is:
 ``edge_logits``, or ``edge_angles`` with the link ``SineSquared``.
+
+With a table of candidates (:class:`~tacit.graph.slots.Slots`) only those edges can be, and every tensor here has an
+entry per slot of the table, (row, slot), instead of one per ordered pair of nodes: the same coins, fewer of them.
 """
+
+from collections.abc import Callable
+from typing import Any
 
 import torch
 from jaxtyping import Float
@@ -14,6 +20,8 @@ from torch import Generator, Tensor, nn
 
 from tacit.errors import InputError, require, require_whole
 from tacit.graph.links import Link, Sigmoid
+from tacit.graph.reading import AnyGraphs, CandidateGraphs
+from tacit.graph.slots import Slots
 from tacit.shapes import EdgeLogProbs, EdgeMask, EdgeProbs, EdgeWeights, Graphs, LogProb, RowLogProb, Scalar, Uniforms
 
 # Where the paper starts (its appendix on the experimental set-up): few edges, none impossible.
@@ -48,12 +56,13 @@ class BernoulliGraph(nn.Module):
         initial_range: tuple[float, float] | None = None,
         link: Link | None = None,
         symmetric: bool = False,
+        slots: Slots | None = None,
     ) -> None:
         """Start at ``edge_probs``; entries where ``fixed`` is true stay there.
 
         With ``initial_range`` each replica of a fit starts at its own probabilities, uniform in that range. With
         ``symmetric`` edges have no direction: what is stored above the diagonal counts for both entries of a pair, and
-        what is stored below is not used.
+        what is stored below is not used. With ``slots`` there is an entry per slot, and empty slots stay at 0.
         """
         super().__init__()
         link = Sigmoid() if link is None else link
@@ -61,7 +70,7 @@ class BernoulliGraph(nn.Module):
             isinstance(link, Link) and not isinstance(link, type),
             f"link needs an object like Sigmoid() or SineSquared(), got {link!r}; build one",
         )
-        _require_probabilities(edge_probs)
+        _require_probabilities(edge_probs, slots)
         if fixed is None:
             fixed = torch.zeros_like(edge_probs, dtype=torch.bool)
         require(
@@ -69,10 +78,17 @@ class BernoulliGraph(nn.Module):
             f"fixed needs a tensor of booleans with the shape of edge_probs, {tuple(edge_probs.shape)}; "
             "pass one true or false per ordered pair of nodes",
         )
+        require(
+            slots is None or not symmetric,
+            "symmetric needs a graph over all pairs of nodes, got a table of candidates; leave one of them out",
+        )
         if symmetric:
             require_symmetric("edge_probs", edge_probs, "pass for example (edge_probs + edge_probs.mT) / 2")
             require_symmetric("fixed", fixed, "hold both entries of a pair or none")
-        self.symmetric = symmetric
+        if slots is not None:
+            slots = slots.to(edge_probs.device)
+            edge_probs, fixed = torch.where(slots.used, edge_probs, 0.0), fixed | ~slots.used
+        self.symmetric, self.slots = symmetric, slots
         self.initial_range = initial_range
         self.initial_spread = 0.0
         self.link = link
@@ -90,12 +106,14 @@ class BernoulliGraph(nn.Module):
         high: float = INITIAL_PROBS[1],
         link: Link | None = None,
         symmetric: bool = False,
+        slots: Slots | None = None,
     ) -> "BernoulliGraph":
         """Return a graph whose probabilities are drawn uniformly from (``low``, ``high``)."""
         require_whole("num_nodes", num_nodes)
         require_range(low, high)
-        start = torch.full((num_nodes, num_nodes), high, device=generator.device)
-        graph = cls(start, initial_range=(low, high), link=link, symmetric=symmetric)
+        shape = (num_nodes, num_nodes) if slots is None else tuple(slots.senders.shape)
+        start = torch.full(shape, high, device=generator.device)
+        graph = cls(start, initial_range=(low, high), link=link, symmetric=symmetric, slots=slots)
         graph.load_state_dict(graph.initial_parameters(generator), strict=False)
         return graph
 
@@ -104,7 +122,7 @@ class BernoulliGraph(nn.Module):
 
         Entries that are held stay where they are. A symmetric graph takes the higher of the two entries of a pair.
         """
-        _require_probabilities(edge_probs)
+        _require_probabilities(edge_probs, self.slots)
         require(
             edge_probs.shape == self.fixed.shape,
             f"edge_probs needs the nodes of the graph, {self.num_nodes}, got {tuple(edge_probs.shape)}; pass a square",
@@ -129,31 +147,42 @@ class BernoulliGraph(nn.Module):
         probs = self.mirrored(low + (high - low) * uniforms.clamp_min(smallest))
         return {self.link.parameter: self.link.raw(probs).to(raw.device)}
 
+    def _apply(self, fn: Callable[[Tensor], Tensor], *args: Any, **kwargs: Any) -> "BernoulliGraph":
+        """Move to another device or type; the table of candidates, the same for every replica, comes along."""
+        super()._apply(fn, *args, **kwargs)  # type: ignore[no-untyped-call]
+        if self.slots is not None:
+            self.slots = self.slots.to(self.raw.device)
+        return self
+
+    def for_reading(self, graphs: Graphs) -> AnyGraphs:
+        """Return graphs as a predictor reads them: ``graphs @ messages`` adds up what each node reads."""
+        return graphs if self.slots is None else CandidateGraphs(graphs, self.slots)
+
     @property
-    def raw(self) -> Float[Tensor, "node node"]:
+    def raw(self) -> Float[Tensor, "row slot"]:
         """What is stored: unconstrained, a number per edge; in a symmetric graph only those with i <= j are used."""
         raw: Tensor = getattr(self, self.link.parameter)
         return raw
 
-    def mirrored(self, values: Float[Tensor, "*any node node"]) -> Float[Tensor, "*any node node"]:
+    def mirrored(self, values: Float[Tensor, "*any row slot"]) -> Float[Tensor, "*any row slot"]:
         """Return the values of i <= j in both places of a pair if the graph is symmetric, else all as they are."""
         return values.triu() + values.triu(1).mT if self.symmetric else values
 
-    def counted_once(self, values: Float[Tensor, "*any node node"]) -> Float[Tensor, "*any node node"]:
+    def counted_once(self, values: Float[Tensor, "*any row slot"]) -> Float[Tensor, "*any row slot"]:
         """Return the values with 0 where an entry repeats another: those of i > j if the graph is symmetric."""
         return values.triu() if self.symmetric else values
 
     @property
     def num_nodes(self) -> int:
         """Number of nodes."""
-        return self.fixed.shape[-1]
+        return self.fixed.shape[-1] if self.slots is None else self.slots.num_nodes
 
     @property
     def edge_probs(self) -> EdgeProbs:
         r"""The probability $\theta_{ij}$ of each edge."""
         return self.probs_from(self.raw)
 
-    def probs_from(self, raw: Float[Tensor, "*replica node node"]) -> Float[Tensor, "*replica node node"]:
+    def probs_from(self, raw: Float[Tensor, "*replica row slot"]) -> Float[Tensor, "*replica row slot"]:
         """Return the probabilities that other stored numbers would give, for one replica or for many."""
         return torch.where(self.fixed, self.fixed_probs, self.link.probs(self.mirrored(raw)))
 
@@ -169,7 +198,7 @@ class BernoulliGraph(nn.Module):
         """Draw ``num_graphs`` graphs for each of ``num_pairs`` pairs."""
         require_whole("num_graphs", num_graphs)
         require_whole("num_pairs", num_pairs)
-        shape = (num_pairs, num_graphs, self.num_nodes, self.num_nodes)
+        shape = (num_pairs, num_graphs, *self.fixed.shape)
         return self.sample_from(torch.rand(shape, generator=generator, device=self.raw.device, dtype=self.raw.dtype))
 
     def sample_from(self, uniforms: Uniforms) -> Graphs:
@@ -194,7 +223,7 @@ class BernoulliGraph(nn.Module):
         the sum runs over $i \le j$.
         """
         log_present, log_absent = self.log_probs()
-        present = (weights * graphs).mean((0, 1))  # (node, node)
+        present = (weights * graphs).mean((0, 1))  # (row, slot)
         absent = (weights * (1 - graphs)).mean((0, 1))
         return self.counted_once(_times(present, log_present) + _times(absent, log_absent)).sum()
 
@@ -234,11 +263,16 @@ def require_symmetric(name: str, matrix: Tensor, remedy: str) -> None:
         )
 
 
-def _require_probabilities(edge_probs: EdgeProbs) -> None:
+def _require_probabilities(edge_probs: EdgeProbs, slots: Slots | None) -> None:
     if not isinstance(edge_probs, Tensor) or not edge_probs.is_floating_point():
         kind = getattr(edge_probs, "dtype", type(edge_probs).__name__)
         raise InputError(f"edge_probs needs a tensor of floats, got {kind}; use torch.as_tensor(values).float()")
-    if edge_probs.ndim != 2 or edge_probs.shape[0] != edge_probs.shape[1]:
+    if slots is not None and edge_probs.shape != slots.senders.shape:
+        raise InputError(
+            f"edge_probs needs the shape of the table of candidates, {tuple(slots.senders.shape)}, got "
+            f"{tuple(edge_probs.shape)}; pass one probability per slot"
+        )
+    if slots is None and (edge_probs.ndim != 2 or edge_probs.shape[0] != edge_probs.shape[1]):
         raise InputError(
             f"edge_probs needs a square matrix, got shape {tuple(edge_probs.shape)}; "
             "pass one probability per ordered pair of nodes"

@@ -43,11 +43,11 @@ class EdgePrior(nn.Module):
                 probs = torch.as_tensor(probs, dtype=torch.get_default_dtype())
             except (TypeError, ValueError, RuntimeError):
                 raise InputError(
-                    f"prior needs one probability or a square matrix of floats, got {probs!r}; pass for example 0.1"
+                    f"prior needs one probability or a matrix of floats, got {probs!r}; pass for example 0.1"
                 ) from None
         require(
-            probs.is_floating_point() and (probs.ndim == 0 or (probs.ndim == 2 and probs.shape[0] == probs.shape[1])),
-            f"prior needs one probability or a square matrix of floats, got {probs.dtype} of shape "
+            probs.is_floating_point() and probs.ndim in (0, 2),
+            f"prior needs one probability or a matrix of floats, got {probs.dtype} of shape "
             f"{tuple(probs.shape)}; pass a number, or one probability per ordered pair of nodes",
         )
         outside = ~((probs > 0) & (probs < 1))
@@ -73,7 +73,7 @@ class EdgePrior(nn.Module):
 
     def check(self, graph: BernoulliGraph) -> None:
         """Raise :class:`InputError` if a matrix of priors does not have the shape of the graph, or its symmetry."""
-        expected = (graph.num_nodes, graph.num_nodes)
+        expected = tuple(graph.fixed.shape)
         require(
             self.probs.ndim == 0 or tuple(self.probs.shape) == expected,
             f"prior needs shape {expected} like the graph, got {tuple(self.probs.shape)}; "

@@ -16,7 +16,8 @@ import torch
 from torch import Generator, Tensor, nn
 
 from tacit.errors import require
-from tacit.shapes import Graphs, Inputs, Samples
+from tacit.graph import AnyGraphs, CandidateGraphs
+from tacit.shapes import Inputs, Samples
 
 Activation = Literal["relu", "tanh"]
 Output = Literal["tanh", "linear"]
@@ -86,14 +87,17 @@ class ConvolutionStack(nn.Module):
             fresh[name] = (2 * uniforms - 1) * bound
         return fresh
 
-    def forward(self, inputs: Inputs, graphs: Graphs) -> Samples:
+    def forward(self, inputs: Inputs, graphs: AnyGraphs) -> Samples:
         """Return the output of every pair under each of its graphs."""
-        if self.self_loops:
+        if self.self_loops and isinstance(graphs, Tensor):
             itself = torch.eye(graphs.shape[-1], dtype=graphs.dtype, device=graphs.device)
             graphs = graphs * (1 - itself) + itself
         hidden = inputs[:, None]  # (batch, graph or 1, node, channel)
         for layer in range(self.num_hops):
-            messages = graphs @ (hidden @ self.neighbours[layer])
+            sent = hidden @ self.neighbours[layer]
+            messages = graphs @ sent
+            if self.self_loops and isinstance(graphs, CandidateGraphs):  # what is missing of a 1 on the diagonal
+                messages = messages + (1 - graphs.diagonal(dim1=-2, dim2=-1))[..., None] * sent
             hidden = hidden @ self.own[layer] + messages + self.bias[layer]
             if layer < self.num_hops - 1:
                 hidden = torch.tanh(hidden) if self.activation == "tanh" else torch.relu(hidden)

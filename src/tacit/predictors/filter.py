@@ -20,13 +20,14 @@ from jaxtyping import Float
 from torch import Generator, Tensor, nn
 
 from tacit.errors import require, require_whole
+from tacit.graph import AnyGraphs, CandidateGraphs, Slots
 from tacit.predictors.initial import uniform_within
 from tacit.predictors.series import SeriesLayout
-from tacit.shapes import Graphs, Inputs, Samples
+from tacit.shapes import Inputs, Samples
 
 FilterActivation = Literal["linear", "tanh"]
 OwnWeights = Float[Tensor, "node in_channel channel"]
-EdgeWeights = Float[Tensor, "node node sent channel"]
+EdgeWeights = Float[Tensor, "row slot sent channel"]
 Bias = Float[Tensor, "node channel"]
 
 
@@ -55,8 +56,12 @@ class GraphFilter(nn.Module):
         activation: FilterActivation = "linear",
         residual: bool = True,
         sent_features: int | None = None,
+        slots: Slots | None = None,
     ) -> None:
-        """Build the filter with all weights at 0; a fit starts it at random, or see :meth:`with_weights`."""
+        """Build the filter with all weights at 0; a fit starts it at random, or see :meth:`with_weights`.
+
+        With ``slots`` there is a weight for each slot of that table of candidates instead of each pair of nodes.
+        """
         super().__init__()
         require_whole("num_nodes", num_nodes)
         self.layout = SeriesLayout(window, num_features, out_channels)
@@ -74,7 +79,8 @@ class GraphFilter(nn.Module):
         self.activation, self.residual = activation, residual
         self.jitter: float | None = None
         self.own = nn.Parameter(torch.zeros(num_nodes, self.layout.in_channels, out_channels))
-        self.edge_weights = nn.Parameter(torch.zeros(num_nodes, num_nodes, window * self.sent_features, out_channels))
+        edges = (num_nodes, num_nodes) if slots is None else tuple(slots.senders.shape)
+        self.edge_weights = nn.Parameter(torch.zeros(*edges, window * self.sent_features, out_channels))
         self.bias = nn.Parameter(torch.zeros(num_nodes, out_channels))
 
     def with_weights(
@@ -108,12 +114,17 @@ class GraphFilter(nn.Module):
             "bias": torch.zeros_like(self.bias, device=generator.device),
         }
 
-    def forward(self, inputs: Inputs, graphs: Graphs) -> Samples:
+    def forward(self, inputs: Inputs, graphs: AnyGraphs) -> Samples:
         """Return the output of every pair under each of its graphs."""
         sent = self.layout.lags(inputs)[..., : self.sent_features].flatten(2)  # (batch, node, sent)
-        messages = torch.einsum("bjk,ijkc->bijc", sent, self.edge_weights)  # once per pair, whatever the graphs
         own = torch.einsum("bik,ikc->bic", inputs, self.own) + self.bias
-        total = own[:, None] + torch.einsum("bsij,bijc->bsic", graphs, messages)
+        if isinstance(graphs, CandidateGraphs):
+            total = own[:, None] + graphs.read_edges(
+                torch.einsum("brsk,rskc->brsc", graphs.from_senders(sent), self.edge_weights)
+            )
+        else:
+            messages = torch.einsum("bjk,ijkc->bijc", sent, self.edge_weights)  # once per pair, whatever the graphs
+            total = own[:, None] + torch.einsum("bsij,bijc->bsic", graphs, messages)
         change = torch.tanh(total) if self.activation == "tanh" else total
         return change + self.layout.newest(inputs)[:, None] if self.residual else change
 

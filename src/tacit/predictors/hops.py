@@ -10,7 +10,7 @@ from jaxtyping import Float
 from torch import Generator, Tensor, nn
 
 from tacit.errors import require, require_whole
-from tacit.graph import boolean_powers, soft_powers
+from tacit.graph import AnyGraphs, CandidateGraphs, boolean_powers, candidate_powers, read, soft_powers
 from tacit.shapes import Graphs, Inputs, Samples
 
 HopWeights = Float[Tensor, "hop in_channel channel"]
@@ -64,17 +64,19 @@ class HopPredictor(nn.Module):
         uniforms = torch.rand(shape, generator=generator, device=device, dtype=self.hop_weights.dtype)
         return {"hop_weights": (2 * uniforms - 1) * self.INITIAL_RANGE}
 
-    def forward(self, inputs: Inputs, graphs: Graphs) -> Samples:
+    def forward(self, inputs: Inputs, graphs: AnyGraphs) -> Samples:
         """Return the output of every pair under each of its graphs."""
+        if isinstance(graphs, CandidateGraphs):
+            return self._output(inputs, candidate_powers(graphs, self.num_hops))
         return self._output(inputs, boolean_powers(graphs, self.num_hops))
 
     def relaxed(self, inputs: Inputs, graphs: Graphs) -> Samples:
         """Return the same for graphs of 0 and 1, with derivatives for the graphs and for edges in between."""
         return self._output(inputs, soft_powers(graphs, self.num_hops))
 
-    def _output(self, inputs: Inputs, powers: Iterator[Graphs]) -> Samples:
+    def _output(self, inputs: Inputs, powers: Iterator[AnyGraphs]) -> Samples:
         messages = torch.einsum("bjc,lco->lbjo", inputs, self.hop_weights)
         total: Tensor | float = 0.0
         for hop, power in enumerate(powers):
-            total = total + torch.einsum("bsij,bjo->bsio", power, messages[hop])
+            total = total + read(power, messages[hop])
         return torch.tanh(torch.as_tensor(total))

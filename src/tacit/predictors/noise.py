@@ -15,8 +15,9 @@ from torch import Generator, Tensor, nn
 from torch.nn.functional import softplus
 
 from tacit.errors import InputError, require, require_positive, require_whole
+from tacit.graph import AnyGraphs
 from tacit.predictors.protocol import initial_parameters, num_hops_of, relaxed_call
-from tacit.shapes import Graphs, Inputs, Outputs
+from tacit.shapes import Inputs, Outputs
 
 # Of scaled targets: sigma starts at half their deviation, and is never so small that a density becomes a spike.
 INITIAL_SIGMA = 0.5
@@ -76,15 +77,15 @@ class _Wrapped(nn.Module):
         """The locality of the predictor: the noise does not read the graph."""
         return num_hops_of(self.predictor)
 
-    def forward(self, inputs: Inputs, graphs: Graphs) -> Outputs:
+    def forward(self, inputs: Inputs, graphs: AnyGraphs) -> Outputs:
         """Return means and sigmas of every pair under each of its graphs."""
         return self._with_sigmas(self.predictor, inputs, graphs)
 
-    def relaxed(self, inputs: Inputs, graphs: Graphs) -> Outputs:
+    def relaxed(self, inputs: Inputs, graphs: AnyGraphs) -> Outputs:
         """Return the same with derivatives for the graphs."""
         return self._with_sigmas(relaxed_call(self.predictor), inputs, graphs)
 
-    def _with_sigmas(self, predict: Callable[..., Tensor], inputs: Inputs, graphs: Graphs) -> Outputs:
+    def _with_sigmas(self, predict: Callable[..., Tensor], inputs: Inputs, graphs: AnyGraphs) -> Outputs:
         means = predict(inputs, graphs)
         require(
             means.shape[-1] == self.out_channels,

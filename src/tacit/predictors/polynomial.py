@@ -15,7 +15,8 @@ from jaxtyping import Float
 from torch import Generator, Tensor, nn
 
 from tacit.errors import require, require_whole
-from tacit.shapes import Graphs, Inputs, Samples
+from tacit.graph import AnyGraphs
+from tacit.shapes import Inputs, Samples
 
 Coefficients = Float[Tensor, "power lag"]
 FilterActivation = Literal["tanh", "linear"]
@@ -88,7 +89,7 @@ class PolynomialFilter(nn.Module):
         uniforms = torch.rand(shape, generator=generator, device=generator.device, dtype=dtype)
         return {"coefficients": (2 * uniforms - 1) * self.INITIAL_RANGE}
 
-    def forward(self, inputs: Inputs, graphs: Graphs) -> Samples:
+    def forward(self, inputs: Inputs, graphs: AnyGraphs) -> Samples:
         r"""Return the output of every pair under each of its graphs, by Horner's rule: no power of $S$ is formed."""
         messages = torch.einsum("lp,bnpo->lbno", self.coefficients, self._newest(inputs))[:, :, None]
         own = 1 - graphs.diagonal(dim1=-2, dim2=-1)[..., None]  # what is missing of a 1 on the diagonal

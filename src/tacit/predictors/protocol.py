@@ -27,6 +27,9 @@ A predictor whose targets have noise of their own returns twice the channels, me
 Estimators that differentiate through the graph (straight-through, concrete) call ``relaxed(inputs, graphs)`` where a
 predictor has it, else the predictor itself. It must give the same output for graphs of 0 and 1 and have derivatives for
 the graphs; a predictor that multiplies by the graph, as above, has them already, one that thresholds needs ``relaxed``.
+
+Over a table of candidates (:class:`~tacit.graph.Slots`) a predictor is given :class:`~tacit.graph.CandidateGraphs`,
+which know ``graphs @ messages``, ``graphs.sum(-1, keepdim=True)`` and the diagonal: the one above works as it is.
 """
 
 import copy
@@ -35,14 +38,15 @@ from typing import Protocol, runtime_checkable
 import torch
 from torch import Generator, Tensor, nn
 
-from tacit.shapes import Graphs, Inputs, Samples
+from tacit.graph import AnyGraphs
+from tacit.shapes import Inputs, Samples
 
 
 @runtime_checkable
 class Predictor(Protocol):
     """The call that training makes."""
 
-    def __call__(self, inputs: Inputs, graphs: Graphs) -> Samples:
+    def __call__(self, inputs: Inputs, graphs: AnyGraphs) -> Samples:
         """Return the prediction of every pair under each of its graphs."""
         ...
 

@@ -18,10 +18,11 @@ from jaxtyping import Int
 from torch import Generator, Tensor, nn
 
 from tacit.errors import InputError, require
+from tacit.graph import AnyGraphs, CandidateGraphs
 from tacit.predictors.initial import uniform_within
 from tacit.predictors.protocol import initial_parameters
 from tacit.predictors.series import SeriesLayout
-from tacit.shapes import Graphs, Inputs, Samples
+from tacit.shapes import Inputs, Samples
 
 
 class PyGPredictor(nn.Module):
@@ -75,11 +76,11 @@ class PyGPredictor(nn.Module):
             fresh[name] = uniform_within(value, bound, generator)
         return fresh
 
-    def forward(self, inputs: Inputs, graphs: Graphs) -> Samples:
+    def forward(self, inputs: Inputs, graphs: AnyGraphs) -> Samples:
         """Return the output of every pair under each of its graphs."""
         num_graphs = graphs.shape[1]
         copies = inputs[:, None].expand(-1, num_graphs, -1, -1)  # (batch, graph, node, channel)
-        outputs = self.module(copies.flatten(0, 2), disjoint_edges(graphs.expand(len(inputs), -1, -1, -1)))
+        outputs = self.module(copies.flatten(0, 2), disjoint_edges(graphs, len(inputs)))
         self._require_shape(outputs, copies.shape[:3])
         own = inputs @ self.own + self.bias  # (batch, node, channel)
         if self.residual:
@@ -98,15 +99,20 @@ class PyGPredictor(nn.Module):
             )
 
 
-def disjoint_edges(graphs: Graphs) -> Int[Tensor, "2 edge"]:
+def disjoint_edges(graphs: AnyGraphs, num_pairs: int = 1) -> Int[Tensor, "2 edge"]:
     """Return the edges of all graphs side by side: node i of graph s of pair b is number (b S + s) N + i.
+
+    Graphs that the pairs share are repeated for each of ``num_pairs``.
 
     >>> disjoint_edges(torch.tensor([[[[0.0, 1.0], [0.0, 0.0]], [[0.0, 0.0], [1.0, 0.0]]]])).tolist()
     [[1, 2], [0, 3]]
     """
-    num_nodes = graphs.shape[-1]
-    flat = graphs.flatten(0, 1)  # (copy, node, node)
+    slots = graphs.slots if isinstance(graphs, CandidateGraphs) else None
+    values = graphs.values if isinstance(graphs, CandidateGraphs) else graphs
+    flat = values.expand(max(len(values), num_pairs), -1, -1, -1).flatten(0, 1)  # (copy, row, slot)
     # A program traced for one number of edges would be wrong for the next. Reading it stops the tracer, as it should.
     bool(flat.any())
-    copy, target, source = flat.nonzero(as_tuple=True)
-    return torch.stack([source, target]) + copy * num_nodes
+    copy, row, slot = flat.nonzero(as_tuple=True)
+    if slots is None:
+        return torch.stack([slot, row]) + copy * flat.shape[-1]
+    return torch.stack([slots.senders[row, slot], slots.row_node[row]]) + copy * slots.num_nodes

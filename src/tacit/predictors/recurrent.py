@@ -19,11 +19,12 @@ import torch
 from torch import Generator, Tensor, nn
 
 from tacit.errors import require, require_whole
+from tacit.graph import AnyGraphs
 from tacit.predictors.gru import GRU
 from tacit.predictors.initial import uniform_within
 from tacit.predictors.noise import INITIAL_SIGMA, positive_sigma, raw_sigma
 from tacit.predictors.series import SeriesLayout
-from tacit.shapes import Graphs, Inputs, Outputs
+from tacit.shapes import Inputs, Outputs
 
 HeadNoise = Literal["none", "input", "graph"]
 
@@ -89,7 +90,7 @@ class RecurrentGNN(nn.Module):
         first_bias = self._first_bias(len(self.head_bias))
         return {**fresh, "head_bias": first_bias.to(generator.device, self.head_bias.dtype)}
 
-    def forward(self, inputs: Inputs, graphs: Graphs) -> Outputs:
+    def forward(self, inputs: Inputs, graphs: AnyGraphs) -> Outputs:
         """Return the output of every pair under each of its graphs."""
         state = self.gru(self.layout.lags(inputs))[:, None]  # (batch, 1, node, hidden)
         degree = graphs.sum(-1, keepdim=True).clamp_min(1)

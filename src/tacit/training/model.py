@@ -83,7 +83,9 @@ class LatentGraphModel(nn.Module):
         self.share_graphs = share_graphs
         self.estimator = estimator
         if estimator.takes_credit:
-            self.estimator = estimator.with_credit(choose_credit(credit, loss, predictor))
+            self.estimator = estimator.with_credit(
+                choose_credit(credit, loss, predictor, over_table=graph.slots is not None)
+            )
         self.prior = _choose_prior(loss, prior, graph)
         self.register_buffer("progress", graph.fixed_probs.new_zeros(()), persistent=False)
         units = graph.num_nodes if loss.scope == "node" else 1
@@ -98,8 +100,8 @@ class LatentGraphModel(nn.Module):
 
     def uniforms_shape(self, num_pairs: int) -> tuple[int, int, int, int]:
         """Return the shape of the uniforms that a batch of pairs needs."""
-        nodes, groups = self.graph.num_nodes, self.num_graphs // self.estimator.group_size
-        return 1 if self.share_graphs else num_pairs, groups, nodes, nodes + self.noise_channels
+        (rows, slots), groups = self.graph.fixed.shape, self.num_graphs // self.estimator.group_size
+        return 1 if self.share_graphs else num_pairs, groups, rows, slots + self.noise_channels
 
     def forward(
         self, inputs: Inputs, targets: Targets, uniforms: StepUniforms, observed: Observed | None = None
@@ -114,14 +116,15 @@ class LatentGraphModel(nn.Module):
         predict = relaxed_call(self.predictor) if estimator.through_graphs else self.predictor
         edges, normals = self._split(uniforms)
         graphs = estimator.draw(self.graph, edges, self.progress)
-        terms = self._terms(predict(inputs, graphs), normals, targets, observed)
+        terms = self._terms(predict(inputs, self.graph.for_reading(graphs)), normals, targets, observed)
         weights = torch.ones_like(terms.value[:, 0]) if terms.weight is None else terms.weight.mean(-1)
         penalty = targets.new_zeros(()) if self.prior is None else self.prior.penalty(self.graph)
         objective = terms.value.mean() + estimator.surrogate(terms, graphs, self.graph)
         if terms.weight is not None:
             objective = objective / weights.mean().clamp_min(torch.finfo(weights.dtype).tiny)
         if not estimator.hard:  # what is reported is the loss of real graphs
-            terms = self._terms(self.predictor(inputs, self.graph.sample_from(edges)), normals, targets, observed)
+            hard = self.graph.for_reading(self.graph.sample_from(edges))
+            terms = self._terms(self.predictor(inputs, hard), normals, targets, observed)
         losses = terms.value.mean(-1) + penalty * weights
         carried = () if terms.average is None else (terms.average,)
         return objective + penalty, (losses, weights, *carried)
@@ -134,7 +137,8 @@ class LatentGraphModel(nn.Module):
         """
         if not self.noise_channels:
             return uniforms, None
-        edges, noise = uniforms.tensor_split([self.graph.num_nodes], -1)
+        edges, noise = uniforms.tensor_split([self.graph.fixed.shape[1]], -1)
+        noise = noise[..., : self.graph.num_nodes, :]  # a table may have more rows than nodes
         return edges, torch.special.ndtri(noise).repeat_interleave(self.estimator.group_size, 1)
 
     def _terms(
@@ -148,7 +152,7 @@ class LatentGraphModel(nn.Module):
     def outputs(self, inputs: Inputs, num_graphs: int, *, generator: Generator) -> Outputs:
         """Draw graphs that all pairs share, and return the predictor's output: with noise, means and then sigmas."""
         graphs: Graphs = self.graph.sample(num_graphs, generator=generator)
-        outputs: Outputs = self.predictor(inputs, graphs)
+        outputs: Outputs = self.predictor(inputs, self.graph.for_reading(graphs))
         return outputs
 
     @torch.no_grad()
@@ -196,9 +200,9 @@ class LatentGraphModel(nn.Module):
         channels = inputs.shape[2]
         credit = getattr(self.estimator, "credit", None)
         if isinstance(credit, ReceptiveFieldCredit):
-            check_locality(self.predictor, nodes, channels, credit.num_hops, generator=generator)
+            check_locality(self.predictor, self.graph, channels, credit.num_hops, generator=generator)
         if self.estimator.through_graphs:
-            check_relaxation(self.predictor, nodes, channels, generator=generator)
+            check_relaxation(self.predictor, self.graph, channels, generator=generator)
 
 
 def _require_parts(graph: object, predictor: object, loss: object, estimator: object, prior: object) -> None:
