@@ -19,7 +19,9 @@ from tacit.graph.nearest import require_neighbours
 from tacit.graph.slots import Slots
 
 BLOCK_BYTES = 256 * 2**20
-BLOCK_MATRICES = 12  # float64 matrices of (block, node) that are alive at once: six sums, their means, temporaries
+# Matrices of (block, node), 8 bytes an entry, that are alive at once: sums, means, variances, ranks and temporaries. As
+# seen with missing values; without them it is half of that.
+BLOCK_MATRICES = 18
 NO_SPREAD = 1e-12  # a variance below this part of the mean square is what rounding leaves of a constant
 EQUAL = 2**30  # correlations are compared as whole multiples of 2^-30, about 1e-9
 

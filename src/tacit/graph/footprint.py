@@ -24,9 +24,9 @@ import torch
 
 from tacit.errors import InputError
 
-# Bytes at the peak per edge while a table is built from edges: both ends, their sorted keys with the order, row and
-# slot of each edge, and the table itself. Nine numbers of 8 bytes and flags; 77 were seen at 5 million edges.
-EDGE_BYTES = 80
+# Bytes at the peak per edge while a table is built from edges: both ends, their keys, sorted, with the order, place and
+# row of each edge, and the table itself. 103 to 105 were seen at 5 and 9 million edges.
+EDGE_BYTES = 105
 
 
 def step_bytes(

@@ -93,8 +93,8 @@ def _require_simple(table: Table, source: Numbers, target: Numbers, named: Named
     if len(loops):
         row = int(loops[0])
         raise table.refuse(
-            f"edge {named.edge(source[row], target[row])} in row {row + 1} is a self-loop; remove the row, and use "
-            "with_self_loops to let every node read itself"
+            f"edge {named.edge(int(source[row]), int(target[row]))} in row {row + 1} is a self-loop; remove "
+            "the row, and use with_self_loops to let every node read itself"
         )
     keys = target * len(named.names) + source
     order = np.argsort(keys, kind="stable")
@@ -103,6 +103,6 @@ def _require_simple(table: Table, source: Numbers, target: Numbers, named: Named
         at = again[order[again + 1].argmin()]
         before, row = int(order[at]), int(order[at + 1])
         raise table.refuse(
-            f"edge {named.edge(source[row], target[row])} comes twice, in rows {before + 1} and {row + 1}; "
+            f"edge {named.edge(int(source[row]), int(target[row]))} comes twice, in rows {before + 1} and {row + 1}; "
             "keep one of them"
         )

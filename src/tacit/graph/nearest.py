@@ -74,7 +74,8 @@ def _nearest(places: Places, k: int) -> Int[np.ndarray, "node k"]:
     while len(left):
         reach = min(reach, num_nodes)
         again = []
-        for block in np.array_split(left, -(-len(left) * reach * NEIGHBOUR_BYTES // BLOCK_BYTES)):
+        size = max(1, BLOCK_BYTES // (NEIGHBOUR_BYTES * reach))
+        for block in (left[first : first + size] for first in range(0, len(left), size)):
             distance, near = tree.query(places[block], reach, workers=torch.get_num_threads())
             slack = SAME * distance + ROUNDING * np.abs(places[block]).max(1, keepdims=True)
             chosen, settled = _first(block, near, distance, slack, k, num_nodes)
