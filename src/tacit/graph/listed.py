@@ -76,15 +76,13 @@ def _as_table(frame: "DataFrame") -> Table:
 
 def _numbers(table: Table, column: str, named: NamedNodes) -> Numbers:
     """Return the numbers of the nodes that a column names."""
-    import pandas as pd
-
-    names = table.names(column)
-    numbers: Numbers = pd.Index(named.names, dtype=object).get_indexer(pd.Index(names, dtype=object)).astype(np.int64)
-    unknown = np.flatnonzero(numbers < 0)
-    if len(unknown):
-        row = int(unknown[0])
-        named.number(f"{table.path}, row {row + 1}: {column}", names[row])
-    return numbers
+    which, names = table.distinct_names(column)
+    rows = np.unique(which, return_index=True)[1]  # where each name first occurs
+    numbers = [
+        named.number(f"{table.path}, row {row + 1}: {column}", name) for row, name in zip(rows, names, strict=True)
+    ]
+    of_row: Numbers = np.array(numbers, dtype=np.int64)[which]
+    return of_row
 
 
 def _require_simple(table: Table, source: Numbers, target: Numbers, named: NamedNodes) -> None:
