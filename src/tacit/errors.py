@@ -3,6 +3,8 @@
 import difflib
 from collections.abc import Iterable
 
+LISTED = 20  # so many known words are listed, and the others are counted
+
 
 class InputError(ValueError):
     """A value from outside is not usable; the message names it, the need, what came and the remedy."""
@@ -13,16 +15,21 @@ class TrainingError(RuntimeError):
 
 
 def did_you_mean(word: str, known: Iterable[str]) -> str:
-    """Return ``"; did you mean 'x'?"`` for the nearest known word, or a list of them all.
+    """Return ``"; did you mean 'x'?"`` for the nearest known word, or a list of them, not too long.
 
     >>> did_you_mean("enrgy", ["mmd", "energy"])
     "; did you mean 'energy'?"
     >>> did_you_mean("zzz", ["mmd", "energy"])
     '; known are energy, mmd'
+    >>> did_you_mean("zzz", [f"node {number:02}" for number in range(100)])[-28:]
+    'node 18, node 19 and 80 more'
     """
     known = sorted(known)
     near = difflib.get_close_matches(word, known, n=1)
-    return f"; did you mean '{near[0]}'?" if near else f"; known are {', '.join(known)}"
+    if near:
+        return f"; did you mean '{near[0]}'?"
+    more = f" and {len(known) - LISTED:,} more" if len(known) > LISTED else ""
+    return f"; known are {', '.join(known[:LISTED])}{more}"
 
 
 def require_whole(name: str, value: object, low: int = 1) -> None:

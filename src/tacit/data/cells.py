@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from jaxtyping import Float
+from jaxtyping import Float, Int
 
 from tacit.data.series import Times
 from tacit.errors import InputError, did_you_mean, require
@@ -61,9 +61,17 @@ class Table:
 
     def names(self, column: str) -> list[str]:
         """Return a column of names; every cell needs one."""
+        which, names = self.distinct_names(column)
+        return [names[number] for number in which.tolist()]
+
+    def distinct_names(self, column: str) -> tuple[Int[np.ndarray, " row"], list[str]]:
+        """Return which name each row has, and the names; every cell needs one."""
+        import pandas as pd
+
         cells = self._cells(column)
         self._refuse_first(column, cells, cells.isna(), "a name in every row", "fill it in, or remove the row")
-        return [str(name).strip() for name in cells]
+        which, names = pd.factorize(cells)
+        return which, [str(name).strip() for name in names]
 
     def times(self, column: str) -> tuple[Times, tuple[str, ...]]:
         """Return a column of times (numbers or dates), and a note when time zones were taken out."""

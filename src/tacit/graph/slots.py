@@ -7,7 +7,7 @@ r"""Candidate edges as a table: a row for each node, and in it a slot for each n
                                            2       2  2  2    no  no  no
 
 A node with more candidates than the table is wide has several rows, so that one hub does not widen the rows of all:
-with $E$ edges and $N$ nodes the table has at most $3E + 18N$ slots, and $E$ when all nodes have equally many.
+with $E$ edges and $N$ nodes the table has at most $3E + 10N$ slots, and $E$ when all nodes have equally many.
 """
 
 from dataclasses import dataclass
@@ -20,8 +20,8 @@ from tacit.errors import InputError, require, require_whole
 from tacit.graph.footprint import require_memory
 from tacit.shapes import EdgeMask
 
-# What a row costs beside its slots, counted in slots: its node's number, and adding its sum to those of the node's other
-# rows. Any small number would do; without it a table of one slot per row would always be the smallest.
+# What a row costs beside its slots, counted in slots: its node's number, and adding its sum to those of the node's
+# other rows. Any small number would do; without it a table of one slot per row would always be the smallest.
 ROW_COST = 8
 WHOLE = (torch.int8, torch.int16, torch.int32, torch.int64, torch.uint8)
 
@@ -150,11 +150,12 @@ def _width(degree: Int[Tensor, " node"]) -> int:
 
     A power of two near the mean is among them, and bounds the table.
     """
-    sizes, nodes = degree.unique(return_counts=True)
-    sizes, nodes = sizes.cpu(), nodes.cpu()
+    nodes = torch.bincount(degree).cpu()  # how many nodes have so many candidates
+    sizes = nodes.nonzero()[:, 0]
     most = max(int(sizes[-1]), 1)
-    widths = {2**power for power in range(most.bit_length())} | {size for size in sizes.tolist() if size}
-    return min(sorted(widths), key=lambda width: int((_rows(sizes, width) * nodes).sum()) * (width + ROW_COST))
+    widths = {1 << power for power in range(most.bit_length())} | {size for size in sizes.tolist() if size}
+    rows = {width: int((_rows(sizes, width) * nodes[sizes]).sum()) for width in sorted(widths)}
+    return min(rows, key=lambda width: rows[width] * (width + ROW_COST))
 
 
 def _rows(degree: Int[Tensor, " size"], width: int) -> Int[Tensor, " size"]:

@@ -1,0 +1,119 @@
+r"""The nodes whose past goes most with a node's present, a block of nodes at a time.
+
+$r_{ij}$ is the correlation of $x_{t,i}$ with $x_{t - \mathrm{lag},j}$ over the times at which both are there. With
+$m_t$ the flags of what is there and values that are 0 where they are not, its sums are products of matrices,
+
+$$n_{ij} = \sum_t m_{t,i} m_{t-\mathrm{lag},j}, \qquad
+  n_{ij} \bar x_{ij} = \sum_t x_{t,i} m_{t-\mathrm{lag},j}, \qquad \ldots$$
+
+six of them, or one when nothing is missing. A block has as many rows as its budget of bytes allows: all $N^2$
+correlations are computed, and never held together.
+"""
+
+import torch
+from jaxtyping import Bool, Float, Int
+from torch import Tensor
+
+from tacit.errors import InputError, require, require_whole
+from tacit.graph.nearest import require_neighbours
+from tacit.graph.slots import Slots
+
+BLOCK_BYTES = 256 * 2**20
+# Matrices of (block, node), 8 bytes an entry, that are alive at once: sums, means, variances, ranks and temporaries. As
+# seen with missing values; without them it is half of that.
+BLOCK_MATRICES = 18
+NO_SPREAD = 1e-12  # a variance below this part of the mean square is what rounding leaves of a constant
+EQUAL = 2**30  # correlations are compared as whole multiples of 2^-30, about 1e-9
+
+Values = Float[Tensor, "time node"]
+
+
+def correlated_slots(
+    series: Float[Tensor, "time node"], k: int, *, lag: int = 1, block_bytes: int = BLOCK_BYTES
+) -> Slots:
+    r"""Let each node read the ``k`` others whose past goes most with its present: the largest $|r_{ij}|$.
+
+    A missing value is NaN. Correlations that agree to 1e-9 are equal, and of equals the first in order is taken. It
+    looks at one pair at a time, and so can miss an edge that shows only beside others. The work is done on the device
+    of ``series``, in float64: times nodes squared products, six times that when values are missing.
+
+    >>> first = torch.tensor([1.0, 0.0, 0.0, 1.0, 1.0, 0.0, 1.0])
+    >>> series = torch.stack([first, first.roll(1), torch.tensor([0.0, 1.0, 0.0, 0.0, 0.0, 1.0, 0.0])], 1)
+    >>> correlated_slots(series, 1).senders[1].tolist()  # the second repeats the first, a step later
+    [0]
+    """
+    require_whole("lag", lag, 0)
+    require_whole("block_bytes", block_bytes)
+    require(
+        isinstance(series, Tensor) and series.ndim == 2 and len(series) >= lag + 3,
+        f"series needs shape (time, node) with at least {lag + 3} times, got {tuple(series.shape)}; pass more times",
+    )
+    infinite = series.isinf().any(0)
+    if infinite.any():
+        raise InputError(f"series needs finite numbers or NaN, got infinity for node {int(infinite.nonzero()[0])}")
+    num_nodes = series.shape[1]
+    require_neighbours(k, num_nodes, series.device)
+    values, there = _standardised(series.detach().double())
+    now, then = values[lag:], values[: len(values) - lag]
+    seen = None if there.all() else (there[lag:].double(), there[: len(there) - lag].double())
+    if seen is None:
+        now, then = _unit(now), _unit(then)
+    size = max(1, block_bytes // (BLOCK_MATRICES * 8 * num_nodes))
+    senders = []
+    for first in range(0, num_nodes, size):
+        block = torch.arange(first, min(first + size, num_nodes), device=series.device)
+        if seen is None:
+            correlation = now[:, block].mT @ then
+        else:
+            correlation = _correlation(now[:, block], then, seen[0][:, block], seen[1])
+        senders.append(_strongest(correlation.abs(), block, k))
+    target = torch.arange(num_nodes, device=series.device).repeat_interleave(k)
+    return Slots.from_edges(torch.cat(senders).flatten(), target, num_nodes)
+
+
+def _standardised(series: Values) -> tuple[Values, Bool[Tensor, "time node"]]:
+    """Return each node's values with mean 0 and spread 1, 0 where they are missing; and whether they are there."""
+    there = ~series.isnan()
+    mean = series.nanmean(0)
+    centred = series - mean
+    variance = centred.square().nanmean(0)
+    varies = variance > NO_SPREAD * mean.square()
+    values = torch.where(varies, centred / torch.where(varies, variance.sqrt(), 1.0), 0.0)
+    return torch.where(there, values, 0.0), there
+
+
+def _unit(values: Values) -> Values:
+    """Return each column with mean 0 and length 1, or 0 if it is constant."""
+    centred = values - values.mean(0)
+    square = centred.square().sum(0)
+    varies = square > NO_SPREAD * values.square().sum(0)
+    return torch.where(varies, centred / torch.where(varies, square.sqrt(), 1.0), 0.0)
+
+
+def _correlation(
+    now: Float[Tensor, "time block"],
+    then: Values,
+    seen_now: Float[Tensor, "time block"],
+    seen_then: Values,
+) -> Float[Tensor, "block node"]:
+    """Return the correlations of a block with all nodes, each over the times at which both are there."""
+    count = (seen_now.mT @ seen_then).clamp_min(1)
+    mean_now, mean_then = now.mT @ seen_then / count, seen_now.mT @ then / count
+    variance_now = _variance(now.square().mT @ seen_then / count, mean_now)
+    variance_then = _variance(seen_now.mT @ then.square() / count, mean_then)
+    scale = (variance_now * variance_then).sqrt()
+    return (now.mT @ then / count - mean_now * mean_then) / torch.where(scale > 0, scale, torch.inf)
+
+
+def _variance(square: Float[Tensor, "block node"], mean: Float[Tensor, "block node"]) -> Float[Tensor, "block node"]:
+    variance = square - mean.square()
+    return torch.where(variance > NO_SPREAD * square, variance, 0.0)
+
+
+def _strongest(strength: Float[Tensor, "block node"], block: Int[Tensor, " block"], k: int) -> Int[Tensor, "block k"]:
+    """Return the k strongest others of each row, and of equals the first: as one whole number per entry."""
+    nodes = strength.shape[1]
+    rank = (strength.clamp_max(1) * EQUAL).round().long()
+    rank[torch.arange(len(block), device=block.device), block] = -1  # a node is not its own neighbour
+    keys = rank * nodes + torch.arange(nodes - 1, -1, -1, device=block.device)
+    return nodes - 1 - keys.topk(k).values % nodes

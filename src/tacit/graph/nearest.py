@@ -1,0 +1,158 @@
+r"""The nearest places, found with a tree: time and memory grow with the edges, not with all pairs.
+
+On the globe, a place at latitude $\varphi$ and longitude $\lambda$ is a point of the unit sphere,
+
+$$(\cos \varphi \cos \lambda, \; \cos \varphi \sin \lambda, \; \sin \varphi)$$
+
+and the straight line between two points grows with the great circle between them, which is all that an order of
+nearness needs.
+
+Places are equally far when their distances agree to a part in $10^9$, about what is left of them after rounding (a
+nanometre on the Earth); of those the first in order are taken. A tree hands out its $m$ nearest in no such order, so
+$m > k$ are asked for, and more where the last of them is still as far as the $k$-th.
+"""
+
+from typing import Literal, get_args
+
+import numpy as np
+import torch
+from jaxtyping import Bool, Float, Int
+from torch import Tensor
+
+from tacit.errors import InputError, require, require_whole
+from tacit.graph.footprint import EDGE_BYTES, require_memory
+from tacit.graph.slots import Slots
+
+Metric = Literal["great_circle", "euclidean"]
+Places = Float[np.ndarray, "node dimension"]
+
+SAME = 1e-9  # distances that differ by less than this part of themselves are equal,
+ROUNDING = 1e-15  # or by less than this part of the coordinates they come from
+LARGEST = 1e150  # its square is still a number
+# The neighbours of one block of nodes: distance, node, and four temporaries of 8 bytes each.
+BLOCK_BYTES, NEIGHBOUR_BYTES = 64 * 2**20, 48
+
+
+def nearest_slots(coordinates: Float[Tensor, "node dimension"], k: int, *, metric: Metric) -> Slots:
+    """Let each node read the ``k`` nearest others.
+
+    ``metric`` is "great_circle" for latitude and longitude in degrees, or "euclidean" for any coordinates. Of places
+    equally far the first in order are taken. Every node has k edges in, and any number out.
+
+    >>> places = torch.tensor([[0.0, 0.0], [0.0, 179.0], [0.0, -179.0]])  # two of them meet at the date line
+    >>> nearest_slots(places, 1, metric="great_circle").senders.tolist()
+    [[1], [2], [1]]
+    >>> nearest_slots(places, 1, metric="euclidean").senders.tolist()
+    [[1], [0], [0]]
+    """
+    _require_places(coordinates, metric)
+    num_nodes = len(coordinates)
+    require_neighbours(k, num_nodes, torch.device("cpu"))
+    places = coordinates.detach().cpu().double().numpy()
+    senders = torch.from_numpy(_nearest(_on_sphere(places) if metric == "great_circle" else places + 0.0, k))
+    target = torch.arange(num_nodes).repeat_interleave(k)
+    return Slots.from_edges(senders.flatten(), target, num_nodes).to(coordinates.device)
+
+
+def require_neighbours(k: int, num_nodes: int, device: torch.device) -> None:
+    """Raise :class:`InputError` unless each of so many nodes can have k neighbours, and memory holds them."""
+    require_whole("k", k)
+    require(k < num_nodes, f"k needs to be below the number of nodes, {num_nodes}, got {k}; lower k")
+    edges = num_nodes * k
+    require_memory(EDGE_BYTES * edges, device, f"a table of {edges:,} candidate edges", "lower k")
+
+
+def _nearest(places: Places, k: int) -> Int[np.ndarray, "node k"]:
+    from scipy.spatial import cKDTree
+
+    num_nodes = len(places)
+    nearest = np.empty((num_nodes, k), dtype=np.int64)
+    crowded, nearest_there = _in_crowds(places, k)
+    nearest[crowded] = nearest_there
+    left = np.setdiff1d(np.arange(num_nodes), crowded, assume_unique=True)
+    tree, reach = cKDTree(places), k + 2  # itself, the k nearest, and one more to see if it is as far
+    while len(left):
+        reach = min(reach, num_nodes)
+        again = []
+        size = max(1, BLOCK_BYTES // (NEIGHBOUR_BYTES * reach))
+        for block in (left[first : first + size] for first in range(0, len(left), size)):
+            distance, near = tree.query(places[block], reach, workers=torch.get_num_threads())
+            slack = SAME * distance + ROUNDING * np.abs(places[block]).max(1, keepdims=True)
+            chosen, settled = _first(block, near, distance, slack, k, num_nodes)
+            settled |= reach == num_nodes
+            nearest[block[settled]] = chosen[settled]
+            again.append(block[~settled])
+        left, reach = np.concatenate(again), 2 * reach
+    return nearest
+
+
+def _first(
+    nodes: Int[np.ndarray, " node"],
+    near: Int[np.ndarray, "node near"],
+    distance: Float[np.ndarray, "node near"],
+    slack: Float[np.ndarray, "node near"],
+    k: int,
+    num_nodes: int,
+) -> tuple[Int[np.ndarray, "node k"], Bool[np.ndarray, " node"]]:
+    """Return the first k others of each node by distance, then by number; and whether nobody else can be among them.
+
+    Distances ascend along a row. A run without a step of more than the slack counts as equally far, and gets one rank.
+    """
+    rank = np.zeros_like(near)
+    np.cumsum(np.diff(distance, axis=1) > slack[:, 1:], axis=1, out=rank[:, 1:])
+    keys = rank * num_nodes + near
+    keys[near == nodes[:, None]] = np.iinfo(np.int64).max
+    keys.sort(axis=1)
+    return keys[:, :k] % num_nodes, rank[:, -1] > keys[:, k - 1] // num_nodes
+
+
+def _in_crowds(places: Places, k: int) -> tuple[Int[np.ndarray, " crowded"], Int[np.ndarray, "crowded k"]]:
+    """Return the nodes that share their place with k others or more, and the first k of those.
+
+    A tree would have to be asked for the whole crowd, once for each of its nodes.
+    """
+    _, place, count = np.unique(places, axis=0, return_inverse=True, return_counts=True)
+    place = place.reshape(-1)
+    crowded = np.flatnonzero(count[place] > k)
+    start = np.cumsum(count) - count
+    first = np.argsort(place, kind="stable")[start[place[crowded]][:, None] + np.arange(k + 1)]
+    first[first == crowded[:, None]] = len(places)  # a node is not its own neighbour
+    return crowded, np.sort(first, axis=1)[:, :k]
+
+
+def _on_sphere(degrees: Float[np.ndarray, "node 2"]) -> Float[np.ndarray, "node 3"]:
+    latitude, longitude = np.deg2rad(degrees).T
+    flat = np.cos(latitude)
+    return np.stack([flat * np.cos(longitude), flat * np.sin(longitude), np.sin(latitude)], axis=1)
+
+
+def _require_places(coordinates: Float[Tensor, "node dimension"], metric: Metric) -> None:
+    require(
+        isinstance(coordinates, Tensor) and coordinates.ndim == 2 and coordinates.is_floating_point(),
+        "coordinates needs a tensor of floats of shape (node, dimension), one row per node; use torch.as_tensor",
+    )
+    bad = ~torch.isfinite(coordinates).all(1)
+    if bad.any():
+        raise InputError(f"coordinates needs finite numbers, got NaN or infinity for node {int(bad.nonzero()[0])}")
+    if metric not in get_args(Metric):
+        raise InputError(f"metric needs one of {', '.join(get_args(Metric))}, got '{metric}'; use 'great_circle'")
+    if metric == "euclidean":
+        _require_within(coordinates, "numbers", LARGEST, "pass larger units")
+        return
+    require(
+        coordinates.shape[1] == 2,
+        "coordinates needs two columns, latitude and longitude, for metric='great_circle', got "
+        f"{coordinates.shape[1]}; use metric='euclidean' for others",
+    )
+    for column, name, most in ((0, "latitude", 90), (1, "longitude", 360)):
+        _require_within(coordinates[:, column : column + 1], name, most, "pass degrees, latitude first")
+
+
+def _require_within(coordinates: Float[Tensor, "node dimension"], name: str, most: float, remedy: str) -> None:
+    outside = (coordinates.double().abs() > most).nonzero()
+    if len(outside):
+        node, column = outside[0].tolist()
+        raise InputError(
+            f"coordinates needs {name} from -{most} to {most}, got {coordinates[node, column].item():g} for node "
+            f"{node}; {remedy}"
+        )
