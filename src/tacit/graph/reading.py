@@ -44,7 +44,9 @@ class CandidateGraphs:
     def __matmul__(self, messages: Messages) -> Float[Tensor, "batch graph node channel"]:
         """Return for every node the sum of the messages of the nodes that it reads."""
         sent = self.from_senders(messages)  # (batch, graph or 1, row, slot, channel)
-        return self.by_node(torch.einsum("bsrk,bsrkc->bsrc", self.values, sent), -2)  # an axis of 1 is for all
+        if messages.shape[1] == 1:  # the same for every graph: gathered once, and then a product per row
+            return self.by_node(torch.einsum("bsrk,brkc->bsrc", self.values, sent[:, 0]), -2)
+        return self.by_node((self.values[..., None] * sent).sum(-2), -2)  # compiled, one pass that gathers and adds
 
     def from_senders(self, values: Float[Tensor, "*any node channel"]) -> Float[Tensor, "*any row slot channel"]:
         """Return in each slot what its node sends."""
