@@ -100,7 +100,7 @@ class BothRows(ReceptiveFieldCredit):
     """Adds what the two rows of a pair would answer for: a node that reaches both ends counts twice."""
 
     def __call__(self, advantage, graphs, *, symmetric=False, slots=None):
-        row = super().__call__(advantage, graphs, symmetric=not symmetric)
+        row = super().__call__(advantage, graphs, symmetric=not symmetric, slots=slots)
         return row + row.mT
 
 
@@ -108,7 +108,7 @@ class OneRow(ReceptiveFieldCredit):
     """Takes the row of the first node alone."""
 
     def __call__(self, advantage, graphs, *, symmetric=False, slots=None):
-        return super().__call__(advantage, graphs, symmetric=not symmetric)
+        return super().__call__(advantage, graphs, symmetric=not symmetric, slots=slots)
 
 
 @pytest.mark.parametrize("wrong", [BothRows, OneRow])
