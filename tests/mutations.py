@@ -40,6 +40,7 @@ def mutations() -> list[Mutation]:
 
 LOSSES, BOTH, GRAPH, TRAINING = "tests/losses", "tests/losses tests/estimators", "tests/graph", "tests/training"
 FIT = "tests/training/test_fit.py -k resampl"
+DEAD = "tests/training/test_dead_edges.py"
 FORMULAS = [
     (
         "losses/kernels.py",
@@ -294,6 +295,27 @@ FORMULAS = [
             ("count += weights[:, :new].sum(1)", "count += new"),
             ("            self._tell_progress(progress)", "            pass"),
         ],
+    ),
+    (
+        "training/floor.py",
+        DEAD,
+        [
+            ("min(HIGHEST, sightings / draws)", "(sightings / draws)"),
+            ("min(HIGHEST, sightings / draws)", "HIGHEST"),
+            ("max(0.0, 1 - done / PART)", "1.0"),
+            ("HIGHEST = 0.02", "HIGHEST = 0.0"),
+        ],
+    ),
+    ("training/state.py", DEAD, [("raw.copy_(self.graph.kept_off(raw, floor))", "pass")]),
+    (
+        "graph/links.py",
+        DEAD,
+        [("-torch.logit(floor))", "torch.inf)"), ("raw.clamp(torch.logit(floor), ", "raw.clamp(-torch.inf, ")],
+    ),
+    (
+        "graph/bernoulli.py",
+        DEAD,
+        [("torch.where(self.fixed, raw, self.link.kept_off", "torch.where(self.fixed, 0.0, self.link.kept_off")],
     ),
     (
         "training/state.py",

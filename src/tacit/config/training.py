@@ -20,6 +20,7 @@ class TrainingConfig(Closed):
     change_epoch: int = Field(5, ge=1)
     predictor_rate: float = Field(1.0, gt=0)
     average_fraction: float = Field(0.25, ge=0, le=1)
+    sightings: float = Field(1.0, ge=0)
     replicas: int = Field(8, ge=1)
     halve_after: tuple[int, ...] = (1, 2, 3)
     compile: bool = True
@@ -41,5 +42,6 @@ class TrainingConfig(Closed):
             else StepDecay(self.learning_rate, self.final_learning_rate, self.change_epoch),
             predictor_rate=self.predictor_rate,
             average_fraction=self.average_fraction,
+            sightings=self.sightings,
             halve_after=tuple(epoch for epoch in self.halve_after if epoch < self.epochs),
         )

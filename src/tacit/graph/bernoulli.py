@@ -186,6 +186,13 @@ class BernoulliGraph(nn.Module):
         """Return the probabilities that other stored numbers would give, for one replica or for many."""
         return torch.where(self.fixed, self.fixed_probs, self.link.probs(self.mirrored(raw)))
 
+    def kept_off(
+        self, raw: Float[Tensor, "*replica node node"], floor: float | Tensor
+    ) -> Float[Tensor, "*replica node node"]:
+        """Return stored numbers whose probabilities are no nearer to 0 and 1 than ``floor``; held entries stay."""
+        lowest = torch.as_tensor(floor, dtype=raw.dtype, device=raw.device)
+        return torch.where(self.fixed, raw, self.link.kept_off(raw, lowest))
+
     def log_probs(self) -> tuple[EdgeLogProbs, EdgeLogProbs]:
         r"""Return $\log \theta$ and $\log(1 - \theta)$."""
         log_present, log_absent = self.link.log_probs(self.mirrored(self.raw))

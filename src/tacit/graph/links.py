@@ -38,6 +38,10 @@ class Link(Protocol):
         r"""Return $\log \theta$ and $\log(1 - \theta)$; no derivative is NaN, not even at 0 and 1."""
         ...
 
+    def kept_off(self, raw: Tensor, floor: Tensor) -> Tensor:
+        r"""Return what is stored, so moved that $\theta$ is in [floor, 1 - floor] if it could get stuck outside."""
+        ...
+
 
 @dataclass(frozen=True)
 class Sigmoid:
@@ -60,6 +64,10 @@ class Sigmoid:
     def log_probs(self, raw: Tensor) -> tuple[Tensor, Tensor]:
         r"""Return $\log \theta$ and $\log(1 - \theta)$."""
         return logsigmoid(raw), logsigmoid(-raw)
+
+    def kept_off(self, raw: Tensor, floor: Tensor) -> Tensor:
+        """Return the logit, clamped; a floor of 0 is at minus infinity."""
+        return raw.clamp(torch.logit(floor), -torch.logit(floor))
 
 
 @dataclass(frozen=True)
@@ -84,6 +92,10 @@ class SineSquared:
         r"""Return $2 \log |\sin \varphi|$ and $2 \log |\cos \varphi|$."""
         probs = self.probs(raw.detach())
         return _log_square(torch.sin(raw), probs == 0), _log_square(torch.cos(raw), probs == 1)
+
+    def kept_off(self, raw: Tensor, floor: Tensor) -> Tensor:  # noqa: ARG002 - the other link needs it
+        """Return the angle as it is: a step through 0 comes out on the other side."""
+        return raw
 
 
 def _log_square(values: Tensor, impossible: Tensor) -> Tensor:

@@ -103,6 +103,10 @@ class LatentGraphModel(nn.Module):
         (rows, slots), groups = self.graph.fixed.shape, self.num_graphs // self.estimator.group_size
         return 1 if self.share_graphs else num_pairs, groups, rows, slots + self.noise_channels
 
+    def draws(self, num_pairs: int) -> int:
+        """Return how many graphs a batch of pairs draws in all."""
+        return self.num_graphs if self.share_graphs else self.num_graphs * num_pairs
+
     def forward(
         self, inputs: Inputs, targets: Targets, uniforms: StepUniforms, observed: Observed | None = None
     ) -> tuple[Scalar, tuple[Tensor, ...]]:

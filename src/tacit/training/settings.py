@@ -12,6 +12,8 @@ class FitSettings:
 
     ``predictor_rate``    learning rate of the predictor, as a factor of the schedule's rate
     ``average_fraction``  the answer is the mean over this last part of the steps; 0 takes the last step
+    ``sightings``         graphs of a step that have a given edge, on average and at least, at the start: a floor under
+                          edge probabilities, so that no edge dies (:mod:`tacit.training.floor`); 0 for none
     ``halve_after``       epochs after which the worse half of the replicas is dropped (by validation loss)
     ``patience``          stop when no replica got better for so many epochs, and take each one's best epoch; None
                           trains to the end and takes the end
@@ -22,6 +24,7 @@ class FitSettings:
     schedule: Schedule = field(default_factory=CosineDecay)
     predictor_rate: float = 1.0
     average_fraction: float = 0.25
+    sightings: float = 1.0
     halve_after: tuple[int, ...] = ()
     patience: int | None = None
     adam_betas: tuple[float, float] = (0.9, 0.99)  # the paper's appendix
@@ -38,6 +41,10 @@ class FitSettings:
         require(
             0 <= self.average_fraction <= 1,
             f"average_fraction needs to be in [0, 1], got {self.average_fraction}; pass for example 0.25",
+        )
+        require(
+            0 <= self.sightings < float("inf"),
+            f"sightings needs to be at least 0, got {self.sightings}; pass for example 1, or 0 for no floor",
         )
         require(
             0 < self.predictor_rate < float("inf"),

@@ -39,11 +39,17 @@ class ReplicaState:
         return cls(model.graph, parameters, frozen)
 
     def update(
-        self, gradients: Stack, rate: float | Tensor, settings: FitSettings, weight: float | Tensor | None
+        self,
+        gradients: Stack,
+        rate: float | Tensor,
+        settings: FitSettings,
+        weight: float | Tensor | None,
+        floor: float | Tensor = 0.0,
     ) -> None:
         """Take one step of Adam, and move the average by ``weight`` times its distance from the result.
 
-        On a GPU everything happens in place and rate and weight are tensors: the step can be recorded and replayed.
+        Edge probabilities end no nearer to 0 and 1 than ``floor``. On a GPU everything happens in place and the three
+        numbers are tensors: the step can be recorded and replayed.
         """
         in_place = isinstance(rate, Tensor)
         if self.optimizer is None:
@@ -54,6 +60,8 @@ class ReplicaState:
             value.grad = gradients[name].contiguous()  # fused Adam reads memory in order, whatever the strides
             group["lr"] = rate if name.startswith("graph.") else rate * settings.predictor_rate
         self.optimizer.step()
+        if settings.sightings > 0 and (raw := self.parameters.get(self._raw_name)) is not None:
+            raw.copy_(self.graph.kept_off(raw, floor))
         if weight is None:
             return
         shown = {name: self._shown(name, value) for name, value in self.parameters.items()}

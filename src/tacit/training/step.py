@@ -10,6 +10,7 @@ from torch import Tensor
 from tacit.data import Pairs
 from tacit.data.pairs import covering_batches
 from tacit.randomness import UniformStream, generator_for, uniforms_from
+from tacit.training.floor import edge_floor
 from tacit.training.lift import Batch, LiftedGradient, Outcome, Stack, Together
 from tacit.training.model import LatentGraphModel
 from tacit.training.replay import Replayed
@@ -54,15 +55,15 @@ class Stepper:
 
     def take(self, step: int, rows: Int[Tensor, "running batch"], running: Sequence[int]) -> Float[Tensor, " replica"]:
         """Take one step on these rows of the training pairs and return the loss of each replica."""
-        rate, weight, progress = self._plan[step]
+        rate, weight, progress, floor = self._plan[step]
         there = None if self._plan_there is None else self._plan_there[step]
         if there is not None and self.gradient.lifted:
             losses = self._take(there, rows, *self._bits(running))[0].clone()
         else:
             self._tell_progress(progress)
-            scalars = (rate, weight) if there is None else (there[0], there[1])
+            scalars = (rate, weight, floor) if there is None else (there[0], there[1], there[3])
             batches = self._batches(rows, running)
-            losses = self._move(batches, scalars[0], scalars[1] if weight > 0 else None, running)
+            losses = self._move(batches, scalars[0], scalars[1] if weight > 0 else None, scalars[2], running)
         self.state.has_average |= weight > 0
         return losses
 
@@ -81,12 +82,12 @@ class Stepper:
         return (total / count.clamp_min(TINY)).cpu()
 
     def _step(self, scalars: Tensor, rows: Tensor, bytes_: Tensor, fraction: Tensor) -> tuple[Tensor, ...]:
-        rate, weight, progress = scalars
+        rate, weight, progress, floor = scalars
         if self.model.estimator.scheduled:
             self.state.frozen["progress"] = progress.to(self.train.inputs.dtype).expand(len(rows))
         batches = Together(_batch(self.train, rows, uniforms_from(bytes_, fraction)))
         averaged = weight if self.settings.average_fraction > 0 else None
-        return (self._move(batches, rate, averaged, range(len(rows))),)
+        return (self._move(batches, rate, averaged, floor, range(len(rows))),)
 
     def _loss_of_batch(self, rows: Tensor, bytes_: Tensor, fraction: Tensor) -> tuple[Tensor, ...]:
         batch = _batch(self.validation, rows, uniforms_from(bytes_, fraction))
@@ -105,10 +106,11 @@ class Stepper:
         batches: Iterable[Batch] | Together,
         rate: float | Tensor,
         weight: float | Tensor | None,
+        floor: float | Tensor,
         running: Sequence[int],
     ) -> Float[Tensor, " replica"]:
         outcome: Outcome = self.gradient(self.state.parameters, self.state.frozen, batches, running)
-        self.state.update(outcome.gradients, rate, self.settings, weight)
+        self.state.update(outcome.gradients, rate, self.settings, weight, floor)
         self.state.carry(outcome.carried)
         return outcome.losses.sum(1) / outcome.weights.sum(1).clamp_min(TINY)
 
@@ -126,12 +128,14 @@ class Stepper:
     def _stream(self, generator: torch.Generator) -> UniformStream:
         return UniformStream(self.model.uniforms_shape(self.batch_size), generator, self.train.inputs.dtype)
 
-    def _scalars(self, step: int) -> tuple[float, float, float]:
-        """Return the learning rate, the weight of the step in the average, and how much of the training is done."""
+    def _scalars(self, step: int) -> tuple[float, float, float, float]:
+        """Return learning rate, weight of the step in the average, how much of the training is done, and the floor."""
         settings, (epoch, within) = self.settings, divmod(step, self.steps_per_epoch)
         counted = step - self._averaging_from + 1
         rate = settings.schedule(epoch + within / self.steps_per_epoch, settings.epochs)
-        return rate, 1 / counted if counted > 0 else 0.0, step / self.total_steps
+        done = step / self.total_steps
+        floor = edge_floor(settings.sightings, self.model.draws(self.batch_size), done)
+        return rate, 1 / counted if counted > 0 else 0.0, done, floor
 
     def _tell_progress(self, done: float) -> None:
         """Let an estimator with a schedule know how much of the training is done."""
