@@ -155,7 +155,7 @@ def test_what_cannot_start_is_refused_before_any_work(tmp_path):
     with pytest.raises(
         InputError, match=r"curves.json needs to be a record, but is not one; remove it to run it again"
     ):
-        runner.require_startable(["injectivity", "counterexample"], tmp_path, TINY, 1)
+        runner.require_startable(["injectivity", "counterexample"], tmp_path, TINY)
 
 
 def test_welch():
