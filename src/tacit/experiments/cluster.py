@@ -4,6 +4,7 @@ import asyncio
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from typing import Any
 from urllib.parse import urlsplit
 
 import torch
@@ -11,7 +12,7 @@ from distributed import Client
 from joblib import parallel_config
 from joblib._dask import DaskDistributedBackend
 
-from tacit.errors import InputError
+from tacit.errors import InputError, TrainingError
 from tacit.experiments.study import Options
 from tacit.records import versions
 
@@ -28,7 +29,8 @@ class DaskBackend(DaskDistributedBackend):  # type: ignore[misc]  # joblib has n
             async for future, result in self.waiting_futures:
                 self._results.pop(future)
                 finished = self._callbacks.pop(future)
-                finished(result[1] if future.status == "error" else result)  # joblib raises what is an exception
+                # joblib raises what is an exception; one that a task raised has its record's place in the result
+                finished(result if future.status == "finished" else _lost(future.status, result))
             await asyncio.sleep(0.01)
 
 
@@ -57,6 +59,12 @@ def dask_cluster(address: str, options: Options) -> Iterator[int]:
         _require_able(client, options)
         with parallel_config(backend=DaskBackend(client=client)):
             yield sum(client.ncores().values())
+
+
+def _lost(status: str, result: Any) -> TrainingError:
+    """Say that a task did not end by itself: its worker died, or the scheduler is gone."""
+    why = type(result[1]).__name__ if status == "error" else status
+    return TrainingError(f"the Dask cluster lost a task ({why}); what was finished is kept: start it again to go on")
 
 
 def _require_address(address: str) -> None:

@@ -3,6 +3,7 @@
 import json
 import os
 from collections.abc import Sequence
+from contextlib import closing
 from dataclasses import replace
 from pathlib import Path
 
@@ -64,9 +65,10 @@ def _run_study(name: str, directory: Path, options: Options, pool: Workers | Non
             _write(do_task(name, task, options, listener), directory / name, task)
     elif missing:
         listener.stage(f"{name}: {done} of {len(tasks)} tasks done, {pool.words}")
-        for number, (task, record) in enumerate(pool.records(name, missing, options), done + 1):
-            _write(record, directory / name, task)
-            listener.stage(f"{name}: {number} of {len(tasks)} tasks done, the last {task}; {pool.words}")
+        with closing(pool.records(name, missing, options)) as records:  # Ctrl-C here ends the rest there
+            for number, (task, record) in enumerate(records, done + 1):
+                _write(record, directory / name, task)
+                listener.stage(f"{name}: {number} of {len(tasks)} tasks done, the last {task}; {pool.words}")
     listener.stage(f"{name}: drawing")
     return draw_study(name, directory)
 

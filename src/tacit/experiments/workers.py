@@ -5,12 +5,13 @@ gives each of ``jobs`` processes its share of the cores (``OMP_NUM_THREADS``, wh
 worker with a nanny, the usual kind: one thread for each.
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Generator, Iterator, Sequence
+from concurrent.futures import BrokenExecutor
 from contextlib import AbstractContextManager, contextmanager
 
 from joblib import Parallel, delayed
 
-from tacit.errors import InputError
+from tacit.errors import InputError, TrainingError
 from tacit.experiments.study import Options, Values
 from tacit.experiments.task_record import try_task
 
@@ -21,7 +22,7 @@ class Workers:
     def __init__(self, number: int, words: str) -> None:
         self.number, self.words = number, words
 
-    def records(self, study: str, tasks: Sequence[str], options: Options) -> Iterator[tuple[str, Values]]:
+    def records(self, study: str, tasks: Sequence[str], options: Options) -> Generator[tuple[str, Values], None, None]:
         """Yield each task with its record as it finishes.
 
         The error of a task is raised in its turn, after everything that was finished before it; the rest is given up.
@@ -35,6 +36,11 @@ class Workers:
                 if isinstance(outcome, Exception):
                     raise outcome
                 yield task, outcome
+        except BrokenExecutor as error:
+            raise TrainingError(
+                f"a process of this machine ended in the middle of a task ({type(error).__name__}), perhaps for want "
+                "of memory; what was finished is kept: start it again with fewer --jobs"
+            ) from error
         finally:
             outcomes.close()
 
