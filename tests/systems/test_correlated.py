@@ -83,7 +83,7 @@ class Sum(torch.nn.Module):
     ("loss", "name"), [(EnergyScore(scope="node"), "energy"), (MMD(RationalQuadratic(scale=0.05)), "mmd")]
 )
 def test_training_goes_where_the_enumeration_says(loss, name, rng, unchecked):
-    """Node 2 reads nodes 0 and 1, both or none; nobody else reads. A frequency out of 2,000 has a standard error of .01."""
+    """Node 2 reads nodes 0 and 1, both or none; nobody else reads. Of 2,000 pairs a frequency is .01 off."""
     place = torch.zeros(3, 3, dtype=torch.bool)
     place[2, :2] = True
     x = torch.from_numpy(INPUTS).float().repeat(40, 1)

@@ -5,6 +5,7 @@ gives each of ``jobs`` processes its share of the cores (``OMP_NUM_THREADS``, wh
 worker with a nanny, the usual kind: one thread for each.
 """
 
+import warnings
 from collections.abc import Generator, Iterator, Sequence
 from concurrent.futures import BrokenExecutor
 from contextlib import AbstractContextManager, contextmanager
@@ -42,7 +43,9 @@ class Workers:
                 "of memory; what was finished is kept: start it again with fewer --jobs"
             ) from error
         finally:
-            outcomes.close()
+            with warnings.catch_warnings():  # that tasks are given up is known here
+                warnings.simplefilter("ignore", UserWarning)
+                outcomes.close()
 
 
 @contextmanager
