@@ -28,6 +28,12 @@ def tiny(monkeypatch):
     monkeypatch.setattr(replication, "fit", lambda *parts, **options: plain(*parts, **{**options, "compile": False}))
     monkeypatch.setattr("tacit.experiments.system.QUICK_PAIRS", 300)
     monkeypatch.setattr("tacit.evaluation.metrics.POINT_GRAPHS", 50)
+    monkeypatch.setattr("tacit.experiments.sample_size.SIZES", (500, 28_000))
+    monkeypatch.setattr("tacit.experiments.sample_size.QUICK_STEPS", 2)
+    monkeypatch.setattr("tacit.experiments.correlated_edges.QUICK_PAIRS", 300)
+    monkeypatch.setattr(
+        "tacit.experiments.correlated_edges.WORDS", {"independent": "one by one", "rows": "all or none"}
+    )
 
 
 # those on data of the user's have tests of their own
@@ -155,7 +161,7 @@ def test_what_cannot_start_is_refused_before_any_work(tmp_path):
     with pytest.raises(
         InputError, match=r"curves.json needs to be a record, but is not one; remove it to run it again"
     ):
-        runner.require_startable(["injectivity", "counterexample"], tmp_path, TINY, 1)
+        runner.require_startable(["injectivity", "counterexample"], tmp_path, TINY)
 
 
 def test_welch():

@@ -32,13 +32,20 @@ def chosen_device(name: str) -> "torch.device":
 
     if name == "auto":
         return torch.device("cuda" if torch.cuda.is_available() else "cpu")
+    device, count = named_device(name), torch.cuda.device_count()
+    if device.type == "cuda" and (device.index or 0) >= count:
+        raise InputError(f"device needs a CUDA device that is there, got '{name}' of {count}; use --device cpu")
+    return device
+
+
+def named_device(name: str) -> "torch.device":
+    """Return the device of a name, wherever that may be."""
+    import torch
+
     try:
         device = torch.device(name)
     except RuntimeError:
-        raise InputError(f"device needs one of auto, cpu, cuda, cuda:N, got '{name}'; use --device auto") from None
-    count = torch.cuda.device_count()
-    if device.type == "cuda" and (device.index or 0) >= count:
-        raise InputError(f"device needs a CUDA device that is there, got '{name}' of {count}; use --device cpu")
+        device = torch.device("meta")
     if device.type not in ("cpu", "cuda"):
         raise InputError(f"device needs one of auto, cpu, cuda, cuda:N, got '{name}'; use --device auto")
     return device

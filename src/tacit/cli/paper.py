@@ -7,7 +7,17 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from tacit.cli.options import Device, Json, Quiet, Seed, chosen_device, command_line, next_free, require_complete
+from tacit.cli.options import (
+    Device,
+    Json,
+    Quiet,
+    Seed,
+    chosen_device,
+    command_line,
+    named_device,
+    next_free,
+    require_complete,
+)
 from tacit.console import Display
 from tacit.errors import InputError, did_you_mean
 
@@ -69,6 +79,10 @@ def reproduce(
     quick: Annotated[bool, typer.Option("--quick", help="Fewer pairs and epochs, to try it out.")] = False,
     data: Annotated[Path | None, typer.Option(help="Folder or file of the data, for studies that need some.")] = None,
     jobs: Annotated[int, typer.Option(min=1, help="Tasks at a time, each in a process of its own.")] = 1,
+    scheduler: Annotated[
+        str | None,
+        typer.Option(metavar="ADDRESS", help="Dask scheduler, as tcp://host:8786: its workers do the tasks."),
+    ] = None,
     out: Annotated[Path, typer.Option(help="Directory; what is finished there is not done again.")] = Path("results"),
     device: Device = "auto",
     quiet: Quiet = False,
@@ -78,7 +92,7 @@ def reproduce(
     with Display(quiet=quiet or as_json or list_) as display:
         display.stage("starting")
         from tacit.experiments.registry import STUDIES
-        from tacit.experiments.runner import PAGE, draw_all, require_startable, run_study
+        from tacit.experiments.runner import PAGE, draw_all, run_studies
         from tacit.experiments.study import Listener, Options
 
         if list_:
@@ -94,10 +108,9 @@ def reproduce(
         for one in names:
             if one not in STUDIES:
                 raise InputError(f"NAME needs a study, got '{one}'{did_you_mean(one, [*STUDIES, 'all'])}")
-        options = Options(seeds, quick, str(chosen_device(device)), None if data is None else str(data))
+        options = Options(seeds, quick, _device_of_tasks(device, scheduler), None if data is None else str(data))
         listener = Listener(display.stage, display.step)
-        require_startable(names, out, options, jobs)
-        pages = [run_study(one, out, options, jobs=jobs, listener=listener) for one in names]
+        pages = run_studies(names, out, options, jobs=jobs, scheduler=scheduler, listener=listener)
         page = pages[0]
         if name == "all" or (out / PAGE).exists():  # the page of all stays what the records give
             whole = draw_all(out)
@@ -109,6 +122,17 @@ def reproduce(
     else:
         print(page.read_text(encoding="utf-8"))
         print(f"page: {page}")
+
+
+def _device_of_tasks(device: str, scheduler: str | None) -> str:
+    """Return the device of this machine, or the one asked for of workers elsewhere, who are asked whether it is there.
+
+    >>> _device_of_tasks("auto", "tcp://host:8786")
+    'cpu'
+    """
+    if scheduler is None:
+        return str(chosen_device(device))
+    return "cpu" if device == "auto" else str(named_device(device))
 
 
 def _as_json(result: "Demo") -> dict[str, Any]:

@@ -1,6 +1,7 @@
 """The studies by the name that ``tacit reproduce`` calls them."""
 
 from tacit.experiments.air_quality import AirQuality
+from tacit.experiments.correlated_edges import CorrelatedEdges
 from tacit.experiments.counterexample import Counterexample
 from tacit.experiments.dream4 import DREAM4
 from tacit.experiments.generic_gnn import GenericGNN
@@ -13,6 +14,7 @@ from tacit.experiments.losses import Losses
 from tacit.experiments.misconfigured import Misconfigured
 from tacit.experiments.num_graphs import NumGraphs
 from tacit.experiments.perturbed import Perturbed
+from tacit.experiments.sample_size import SampleSize
 from tacit.experiments.study import Study
 from tacit.experiments.system import System
 from tacit.experiments.validation import Validation
@@ -26,9 +28,11 @@ _ALL: tuple[Study, ...] = (
     NumGraphs(),
     LearnedGraph(),
     LargerGraph(),
+    SampleSize(),
     Perturbed(),
     GenericGNN(),
     Misconfigured(),
+    CorrelatedEdges(),
     Counterexample(),
     Injectivity(),
     AirQuality(),

@@ -69,6 +69,7 @@ def train(
     seeds: Sequence[int] | None = None,
     monitor: Monitor | None = None,
     trace_every: int | None = None,
+    compile: bool = True,
 ) -> FitResult:
     """Train all initialisations as one program; the error on theta is recorded after each epoch, or more often."""
     if graph is None:
@@ -86,7 +87,8 @@ def train(
         shortened(settings, options),
         seeds=list(range(options.seeds)) if seeds is None else seeds,
         constants=constants,
-        compile=options.torch_device.type == "cpu",  # on a GPU, replayed, it takes a second or two: less than compiling
+        # on a GPU, replayed, it takes a second or two: less than compiling
+        compile=compile and options.torch_device.type == "cpu",
         monitor=monitor or (lambda edge_probs, _: errors(edge_probs)),
         trace=None if trace_every is None else Trace(trace_every, lambda edge_probs, _: errors(edge_probs)),
         on_progress=listener.step,

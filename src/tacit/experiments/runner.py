@@ -2,42 +2,79 @@
 
 import json
 import os
-import time
+from collections.abc import Sequence
+from contextlib import closing
+from dataclasses import replace
 from pathlib import Path
 
 import matplotlib as mpl
-from joblib import Parallel, delayed
 
 from tacit.errors import InputError
 from tacit.experiments.registry import STUDIES
 from tacit.experiments.study import Listener, Options, Records, Study, Values
-from tacit.records import describe_device, versions
+from tacit.experiments.task_record import do_task
+from tacit.experiments.workers import Workers, workers
 from tacit.report.figures import STYLE
 
 PAGE = "RESULTS.md"
 
 
-def run_study(name: str, directory: Path, options: Options, *, jobs: int = 1, listener: Listener | None = None) -> Path:
-    """Do what is not done yet of one study, draw it, and return the page."""
+def run_studies(
+    names: Sequence[str],
+    directory: Path,
+    options: Options,
+    *,
+    jobs: int = 1,
+    scheduler: str | None = None,
+    listener: Listener | None = None,
+) -> list[Path]:
+    """Do what is not done yet of the studies, draw them, and return their pages; this is ``tacit reproduce``.
+
+    Tasks run in this process, in ``jobs`` processes, or on the workers of the Dask cluster whose scheduler listens at
+    an address like ``tcp://host:8786``. Records are written here, each as its task finishes, and the numbers in them
+    do not depend on where that was. What cannot start is refused before anything is written.
+    """
     listener = listener or Listener()
-    require_startable([name], directory, options, jobs)
+    if scheduler is not None and options.data is not None:
+        options = replace(options, data=str(Path(options.data).resolve()))  # a worker starts in another folder
+    with workers(options, jobs, scheduler) as pool:
+        require_startable(names, directory, options)
+        return [_run_study(name, directory, options, pool, listener) for name in names]
+
+
+def run_study(
+    name: str,
+    directory: Path,
+    options: Options,
+    *,
+    jobs: int = 1,
+    scheduler: str | None = None,
+    listener: Listener | None = None,
+) -> Path:
+    """Do what is not done yet of one study, draw it, and return the page; see :func:`run_studies`."""
+    return run_studies([name], directory, options, jobs=jobs, scheduler=scheduler, listener=listener)[0]
+
+
+def _run_study(name: str, directory: Path, options: Options, pool: Workers | None, listener: Listener) -> Path:
     tasks = [task.name for task in STUDIES[name].tasks()]
     missing = [task for task in tasks if not _record_path(directory / name, task).exists()]
-    if jobs > 1 and len(missing) > 1:
-        listener.stage(f"{name}: {len(missing)} tasks, {jobs} at a time")
-        Parallel(n_jobs=jobs)(delayed(_do)(name, task, directory / name, options, None) for task in missing)
-    else:
-        for number, task in enumerate(missing):
-            listener.stage(f"{name} {len(tasks) - len(missing) + number + 1} of {len(tasks)}, {task}: preparing")
-            _do(name, task, directory / name, options, listener)
+    done = len(tasks) - len(missing)
+    if pool is None:
+        for number, task in enumerate(missing, done + 1):
+            listener.stage(f"{name} {number} of {len(tasks)}, {task}: preparing")
+            _write(do_task(name, task, options, listener), directory / name, task)
+    elif missing:
+        listener.stage(f"{name}: {done} of {len(tasks)} tasks done, {pool.words}")
+        with closing(pool.records(name, missing, options)) as records:  # Ctrl-C here ends the rest there
+            for number, (task, record) in enumerate(records, done + 1):
+                _write(record, directory / name, task)
+                listener.stage(f"{name}: {number} of {len(tasks)} tasks done, the last {task}; {pool.words}")
     listener.stage(f"{name}: drawing")
     return draw_study(name, directory)
 
 
-def require_startable(names: list[str], directory: Path, options: Options, jobs: int) -> None:
+def require_startable(names: Sequence[str], directory: Path, options: Options) -> None:
     """Raise :class:`InputError` before any work if a record could not be written or would not fit those there."""
-    if jobs > 1 and options.torch_device.type == "cuda":
-        raise InputError(f"jobs needs to be 1 on a GPU, which one task fills, got {jobs}; leave --jobs out")
     try:
         directory.mkdir(parents=True, exist_ok=True)
     except OSError as error:
@@ -139,18 +176,8 @@ def read_records(directory: Path) -> dict[str, Values]:
     return found
 
 
-def _do(study: str, task: str, directory: Path, options: Options, listener: Listener | None) -> None:
-    """Run one task and write its record: aside first, so that a half-written one never has the name."""
-    start = time.perf_counter()
-    work = next(one for one in STUDIES[study].tasks() if one.name == task)
-    values = work.run(options, listener or Listener())
-    record = {
-        **values,
-        "options": options.for_record(),
-        "seconds": time.perf_counter() - start,
-        "device": describe_device(options.torch_device),
-        "versions": versions(),
-    }
+def _write(record: Values, directory: Path, task: str) -> None:
+    """Write the record of a task: aside first, so that a half-written one never has the name."""
     path = _record_path(directory, task)
     path.parent.mkdir(parents=True, exist_ok=True)
     partial = path.with_suffix(f".partial-{os.getpid()}")

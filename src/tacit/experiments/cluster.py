@@ -1,0 +1,101 @@
+"""A Dask cluster for joblib: reach it, see that its workers can do the work, and hand every failure on."""
+
+import asyncio
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+from urllib.parse import urlsplit
+
+import torch
+from distributed import Client
+from joblib import parallel_config
+from joblib._dask import DaskDistributedBackend
+
+from tacit.errors import InputError, TrainingError
+from tacit.experiments.study import Options
+from tacit.records import versions
+
+CONNECT_SECONDS, WORKERS_SECONDS = 8, 4  # together less than anyone waits for an answer
+SCHEMES = ("tcp", "tls")
+SAME = ("tacit", "torch")  # what a worker needs in the caller's version, for the same results
+
+
+class DaskBackend(DaskDistributedBackend):  # type: ignore[misc]  # joblib has no types
+    """joblib's backend, which waits for ever if a worker dies in a task (joblib 1.6): here the failure is handed on."""
+
+    async def _collect(self) -> None:
+        while self._continue:
+            async for future, result in self.waiting_futures:
+                self._results.pop(future)
+                finished = self._callbacks.pop(future)
+                # joblib raises what is an exception; one that a task raised has its record's place in the result
+                finished(result if future.status == "finished" else _lost(future.status, result))
+            await asyncio.sleep(0.01)
+
+
+@contextmanager
+def dask_cluster(address: str, options: Options) -> Iterator[int]:
+    """Let joblib run on the cluster at ``address`` while the block lasts; yields how many tasks it takes at a time.
+
+    Raise :class:`InputError` if there is no such cluster, or one of its workers lacks what ``options`` need.
+    """
+    _require_address(address)
+    try:
+        client = Client(address, timeout=CONNECT_SECONDS, set_as_default=False)
+    except (OSError, TimeoutError):
+        raise InputError(
+            f"scheduler needs a Dask scheduler that answers, got {address}, where none did within {CONNECT_SECONDS} s; "
+            "start one there with 'dask scheduler', or correct the address"
+        ) from None
+    with client:
+        try:
+            client.wait_for_workers(1, timeout=WORKERS_SECONDS)
+        except TimeoutError:
+            raise InputError(
+                f"scheduler needs at least one worker, got {address} with none; "
+                f"start some with 'dask worker {address} --nthreads 1'"
+            ) from None
+        _require_able(client, options)
+        with parallel_config(backend=DaskBackend(client=client)):
+            yield sum(client.ncores().values())
+
+
+def _lost(status: str, result: Any) -> TrainingError:
+    """Say that a task did not end by itself: its worker died, or the scheduler is gone."""
+    why = type(result[1]).__name__ if status == "error" else status
+    return TrainingError(f"the Dask cluster lost a task ({why}); what was finished is kept: start it again to go on")
+
+
+def _require_address(address: str) -> None:
+    try:
+        parts = urlsplit(address)
+        whole = parts.scheme in SCHEMES and bool(parts.hostname) and bool(parts.port) and not parts.path
+    except ValueError:  # a port that is no number, or too high
+        whole = False
+    if not whole:
+        raise InputError(f"scheduler needs an address like tcp://host:8786, got '{address}'; 'dask scheduler' shows it")
+
+
+def _require_able(client: Client, options: Options) -> None:
+    """Ask every worker before any work: a task that fails an hour later is no answer."""
+    needed = {name: versions()[name] for name in SAME}
+    for worker, found in client.run(_what_fails_here, needed, options, on_error="return").items():
+        if isinstance(found, BaseException):
+            found = f"tacit {needed['tacit']}, which cannot be used there ({type(found).__name__}: {found})"
+        if found is not None:
+            raise InputError(f"scheduler needs workers with {found} at {worker}; set that worker up, or stop it")
+
+
+def _what_fails_here(needed: dict[str, str], options: Options) -> str | None:
+    """Return in words what this process lacks for the work."""
+    for name, version in needed.items():
+        if versions()[name] != version:
+            return f"{name} {version} as here, got {versions()[name]}"
+    try:
+        torch.zeros(1, device=options.torch_device)
+    except (RuntimeError, AssertionError) as error:  # torch without CUDA asserts
+        return f"device {options.device}, got none ({str(error).splitlines()[0]})"
+    if options.data is not None and not Path(options.data).exists():
+        return f"the data at the same path {options.data}, got nothing there"
+    return None

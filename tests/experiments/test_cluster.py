@@ -1,0 +1,184 @@
+"""Tasks on a Dask cluster: the same records as in one process, written here; what goes wrong is said in one line."""
+
+import sys
+import time
+
+import dask
+import pytest
+from distributed import Client, LocalCluster
+
+from tacit.cli import main
+from tacit.errors import TrainingError
+from tacit.experiments import cluster as cluster_module
+from tacit.experiments import runner
+from tacit.experiments.cluster import _what_fails_here
+from tacit.experiments.registry import STUDIES
+from tacit.experiments.study import Listener, Options
+from tacit.experiments.task_record import do_task
+from tacit.experiments.workers import workers
+
+TINY = Options(seeds=2, quick=True)
+TASKS = [task.name for task in STUDIES["injectivity"].tasks()]  # of a study that trains nothing
+LOCAL = {"host": "127.0.0.1", "dashboard_address": "127.0.0.1:0", "threads_per_worker": 1}
+
+
+@pytest.fixture(scope="module")
+def address():
+    """A scheduler and two worker processes on this machine; a task that kills its worker is not tried again."""
+    with dask.config.set({"distributed.scheduler.allowed-failures": 0}), LocalCluster(n_workers=2, **LOCAL) as started:
+        yield started.scheduler_address
+
+
+def on_workers(address, function):
+    with Client(address, set_as_default=False) as client:
+        client.run(function)
+
+
+def numbers(record):
+    """A record without how long it took and where."""
+    return {key: value for key, value in record.items() if key not in ("seconds", "train_seconds", "device")}
+
+
+def call(*arguments):
+    with pytest.raises(SystemExit) as stopped:
+        main([str(argument) for argument in arguments])
+    return stopped.value.code
+
+
+def test_the_same_records_as_in_one_process(address, tmp_path):
+    stages = []
+    runner.run_study("injectivity", tmp_path / "here", TINY)
+    runner.run_study("injectivity", tmp_path / "there", TINY, scheduler=address, listener=Listener(stages.append))
+    here, there = (runner.read_records(tmp_path / part / "injectivity") for part in ("here", "there"))
+    assert {name: numbers(record) for name, record in here.items()} == {name: numbers(r) for name, r in there.items()}
+    assert {record["device"] for record in there.values()} == {"cpu (1 threads)"}
+    assert stages[0] == f"injectivity: 0 of {len(TASKS)} tasks done, on {address}, 2 at a time"
+    assert [stage.split(" tasks")[0] for stage in stages[1:-1]] == [
+        f"injectivity: {number} of {len(TASKS)}" for number in range(1, len(TASKS) + 1)
+    ]
+
+
+def test_a_training_there_equals_one_here(address):
+    task = "known-000500"
+    with workers(TINY, scheduler=address) as pool:
+        found = dict(pool.records("sample-size", [task], TINY))
+    assert numbers(found[task]) == numbers(do_task("sample-size", task, TINY))
+
+
+@pytest.mark.parametrize(
+    ("end", "message"),
+    [("raise", "the last task broke down"), ("die", r"the Dask cluster lost a task \(KilledWorker\)")],
+)
+def test_what_was_done_before_a_failure_is_kept(address, tmp_path, end, message):
+    last = TASKS[-1]
+
+    def spoil(end=end, last=last):
+        import os
+        import time
+
+        from tacit.errors import TrainingError
+        from tacit.experiments.registry import STUDIES
+        from tacit.experiments.study import Task
+
+        def fail(options, listener):
+            time.sleep(1.5)  # the others are done by then
+            if end == "die":
+                os._exit(1)
+            raise TrainingError("the last task broke down")
+
+        study = type(STUDIES["injectivity"])
+        study.spoiled = study.tasks
+        study.tasks = lambda self: [*self.spoiled()[:-1], Task(last, fail)]
+
+    def repair():
+        from tacit.experiments.registry import STUDIES
+
+        study = type(STUDIES["injectivity"])
+        if hasattr(study, "spoiled"):  # a worker that died came back whole
+            study.tasks = study.spoiled
+            del study.spoiled
+
+    on_workers(address, spoil)
+    try:
+        with pytest.raises(TrainingError, match=message):
+            runner.run_study("injectivity", tmp_path, TINY, scheduler=address)
+    finally:
+        on_workers(address, repair)
+    assert set(runner.read_records(tmp_path / "injectivity")) == set(TASKS[:-1])
+    runner.run_study("injectivity", tmp_path, TINY, scheduler=address)
+    assert set(runner.read_records(tmp_path / "injectivity")) == set(TASKS)
+
+
+def test_ctrl_c_keeps_what_was_done(address, tmp_path):
+    def stop(stage):
+        if "1 of" in stage:
+            raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        runner.run_study("injectivity", tmp_path, TINY, scheduler=address, listener=Listener(stop))
+    assert len(runner.read_records(tmp_path / "injectivity")) == 1
+
+
+@pytest.mark.parametrize("wrong", ["host:8786", "tcp://host", "tcp://:8786", "tcp://host:port", "http://host:80", ""])
+def test_a_malformed_address(wrong, tmp_path, capsys):
+    assert call("reproduce", "injectivity", "--scheduler", wrong, "--out", tmp_path / "out", "--quiet") == 2
+    error = capsys.readouterr().err
+    assert error == (
+        f"tacit: scheduler needs an address like tcp://host:8786, got '{wrong}'; 'dask scheduler' shows it\n"
+    )
+    assert not (tmp_path / "out").exists()
+
+
+def test_nobody_answers(tmp_path, capsys, monkeypatch):
+    monkeypatch.setattr(cluster_module, "CONNECT_SECONDS", 0.5)
+    start = time.monotonic()
+    assert (
+        call("reproduce", "injectivity", "--scheduler", "tcp://127.0.0.1:1", "--out", tmp_path / "out", "--quiet") == 2
+    )
+    assert time.monotonic() - start < 5
+    assert capsys.readouterr().err.startswith(
+        "tacit: scheduler needs a Dask scheduler that answers, got tcp://127.0.0.1:1, where none did within 0.5 s;"
+    )
+    assert not (tmp_path / "out").exists()
+
+
+def test_a_scheduler_without_workers(tmp_path, capsys, monkeypatch):
+    monkeypatch.setattr(cluster_module, "WORKERS_SECONDS", 0.3)
+    with LocalCluster(n_workers=0, **LOCAL) as empty:
+        address = empty.scheduler_address
+        assert call("reproduce", "injectivity", "--scheduler", address, "--out", tmp_path / "out", "--quiet") == 2
+    assert f"tacit: scheduler needs at least one worker, got {address} with none; start" in capsys.readouterr().err
+    assert not (tmp_path / "out").exists()
+
+
+def test_workers_with_other_versions_are_refused(address, tmp_path, capsys, monkeypatch):
+    there = cluster_module.versions()
+    monkeypatch.setattr(cluster_module, "versions", lambda: {**there, "torch": "0.0"})
+    assert call("reproduce", "injectivity", "--scheduler", address, "--out", tmp_path / "out", "--quiet") == 2
+    error = capsys.readouterr().err
+    assert f"scheduler needs workers with torch 0.0 as here, got {there['torch']} at tcp://127.0.0.1:" in error
+    assert not (tmp_path / "out").exists()
+
+
+def test_what_a_worker_may_lack():
+    needed = {"tacit": cluster_module.versions()["tacit"]}
+    assert _what_fails_here(needed, TINY) is None
+    assert _what_fails_here(needed, Options(data="/no/such/folder")) == (
+        "the data at the same path /no/such/folder, got nothing there"
+    )
+    assert str(_what_fails_here(needed, Options(device="cuda:99"))).startswith("device cuda:99, got none (")
+
+
+def test_without_dask_the_way_to_install_it_is_said(tmp_path, capsys, monkeypatch):
+    monkeypatch.setitem(sys.modules, "distributed", None)
+    arguments = ("reproduce", "injectivity", "--scheduler", "tcp://127.0.0.1:1", "--out", tmp_path / "out", "--quiet")
+    assert call(*arguments) == 2
+    assert capsys.readouterr().err == (
+        "tacit: scheduler needs the package distributed, which is not installed; run: pip install 'tacit[dask]'\n"
+    )
+
+
+def test_jobs_and_scheduler_exclude_each_other(tmp_path, capsys):
+    arguments = ("--jobs", 2, "--scheduler", "tcp://127.0.0.1:1", "--out", tmp_path / "out", "--quiet")
+    assert call("reproduce", "injectivity", *arguments) == 2
+    assert "tacit: jobs is for processes on this machine, got 2 and a scheduler" in capsys.readouterr().err
