@@ -13,7 +13,12 @@ class TrainingError(RuntimeError):
 
 
 class ProcessesError(RuntimeError):
-    """Processes that train together lost each other; the message says what to do."""
+    """Processes that train together lost each other; the message says what to do.
+
+    ``in_step``  they can still be met: what happened, happened before a training
+    """
+
+    in_step = False
 
 
 def did_you_mean(word: str, known: Iterable[str]) -> str:

@@ -4,6 +4,7 @@ import functools
 import multiprocessing
 import os
 import time
+from dataclasses import replace
 
 import pytest
 import torch
@@ -24,8 +25,9 @@ PROBS = torch.tensor([[0.7, 0.3, 0.0, 0.0], [0.0, 0.6, 0.4, 0.0], [0.0, 0.0, 0.5
 SYSTEM = CommunitySystem(PROBS)
 SLOW = CosineDecay(0.02)  # at a rate of 0.1 a start that is off by 1e-15 can end 1e-3 apart: rounding would show
 STEPS_200 = FitSettings(epochs=10, batch_size=16, average_fraction=0.3, schedule=SLOW)
+STEPS_100 = replace(STEPS_200, epochs=5)
 UNEVEN = FitSettings(epochs=2, batch_size=3, schedule=SLOW)  # 106 steps an epoch, shares of one and two pairs
-HALVED = FitSettings(epochs=11, batch_size=17, halve_after=(2, 4), patience=9, schedule=SLOW)
+HALVED = FitSettings(epochs=4, batch_size=17, halve_after=(2,), patience=3, schedule=SLOW)
 CASES = {  # model, settings, seeds, the part of the pairs that has no targets, other arguments
     "graphs per pair": ({"known": True}, STEPS_200, (3,), 0, {}),
     "graphs shared, psi trained": ({"loss": EnergyScore(scope="joint"), "share_graphs": True}, STEPS_200, (3,), 0, {}),
@@ -33,12 +35,11 @@ CASES = {  # model, settings, seeds, the part of the pairs that has no targets, 
     "missing targets at joint scope": ({"loss": EnergyScore(scope="joint")}, STEPS_200, (3,), 0.1, {}),
     "a prior": ({"prior": EdgePrior(0.2, weight=0.1)}, STEPS_200, (3,), 0, {}),
     "shares and batches without any target": ({"prior": EdgePrior(0.2, weight=0.1)}, UNEVEN, (3,), 0.5, {}),
-    "replicas in turn, halved": ({}, HALVED, (1, 2, 3, 4), 0, {"lift": "loop"}),
-    "replicas at once, halved": ({}, HALVED, (1, 2, 3, 4), 0, {"lift": "vmap"}),
-    "moving average": ({"loss": Literature2("mae")}, STEPS_200, (3,), 0, {}),
-    "antithetic": ({"estimator": DisARM()}, STEPS_200, (3,), 0, {}),
-    "temperature": ({"estimator": Concrete(1.0, 0.2)}, STEPS_200, (3,), 0, {}),
-    "noise": ({"noise": True}, STEPS_200, (3,), 0, {}),
+    "replicas in turn, halved": ({}, HALVED, (1, 2, 3), 0, {"lift": "loop"}),
+    "replicas at once, halved": ({}, HALVED, (1, 2, 3), 0, {"lift": "vmap"}),
+    "moving average": ({"loss": Literature2("mae")}, STEPS_100, (3,), 0, {}),
+    "antithetic, with noise": ({"estimator": DisARM(), "noise": True}, STEPS_100, (3,), 0, {}),
+    "temperature": ({"estimator": Concrete(1.0, 0.2)}, STEPS_100, (3,), 0, {}),
 }
 REFUSED = {
     "paper": "baseline 'paper' mixes the pairs of a batch, which 2 processes share out; use baseline 'leave_one_out'",
@@ -137,7 +138,7 @@ def together(tmp_path_factory):
     for process in running:
         process.start()
     for process in running:
-        process.join(120)
+        process.join(300)
         process.kill()
     found = {path.stem: torch.load(path) for path in folder.glob("*.pt")}
     return found | {"exit codes": [process.exitcode for process in running]}
@@ -145,9 +146,9 @@ def together(tmp_path_factory):
 
 @pytest.mark.parametrize("name", CASES)
 def test_two_processes_equal_one(together, name):
-    """Float64, some 200 steps: every parameter to 1e-8, every loss to 1e-9, and both processes to the last bit."""
+    """Float64, up to 212 steps: every parameter to 1e-8, every loss to 1e-9, and both processes to the last bit."""
     alone, (first, second) = train(name), (together[f"cases-{rank}"][name] for rank in range(2))
-    assert alone["steps"] >= 198
+    assert alone["steps"] in (72, 100, 200, 212)
     assert alone["warnings"] == first["warnings"] == []  # what is asked for is what ran
     for key, value in alone["parameters"].items():
         assert (value - first["parameters"][key]).abs().max() < 1e-8, key
@@ -164,7 +165,7 @@ def flatten(values):
 
 
 def test_the_cases_are_what_they_say():
-    """Some shares of UNEVEN observe nothing, some whole batches too; the halved replicas are dropped one by one."""
+    """Some shares of UNEVEN observe nothing, some whole batches too; the worse two of three replicas are dropped."""
     seen = pairs(0.5).train.observed.flatten(1).any(1)
     assert 0.1 < seen.double().mean() < 0.5
     assert [replica[1] for replica in train("replicas in turn, halved")["replicas"]].count(2) == 2
@@ -182,14 +183,14 @@ def test_what_cannot_be_shared_is_refused_in_every_process(together, name):
 def test_a_process_that_dies_ends_the_others(together):
     assert together["exit codes"] == [0, 9]
     assert together["alone-0"]["said"] == LOST
-    assert together["alone-0"]["seconds"] < 20
+    assert together["alone-0"]["seconds"] < 60
     assert "alone-1" not in together
 
 
 def test_shares_cover_a_batch_once():
     for size, count in ((16, 2), (17, 2), (3, 2), (8, 3), (5, 5)):
         shares = [list(range(size))[Processes(rank, count).share(size)] for rank in range(count)]
-        assert sum(shares, []) == list(range(size))
+        assert [row for share in shares for row in share] == list(range(size))
         assert {len(share) for share in shares} <= {size // count, size // count + 1}
 
 

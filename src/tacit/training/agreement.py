@@ -24,8 +24,10 @@ class Ended(NamedTuple):
     message: str | None
 
 
-class EndedElsewhere(ProcessesError):
+class EndedElsewhereError(ProcessesError):
     """Another process had ended where this one wanted to train."""
+
+    in_step = True
 
 
 def require_shareable(model: LatentGraphModel, train: Pairs, settings: FitSettings, processes: Processes) -> None:
@@ -47,7 +49,9 @@ def require_agreement(processes: Processes, facts: Mapping[str, str]) -> None:
     met = processes.meet(dict(facts))
     for rank, other in enumerate(met):
         if isinstance(other, Ended):
-            raise EndedElsewhere(f"process {rank} ended before this training: {other.message or 'its job was done'}")
+            raise EndedElsewhereError(
+                f"process {rank} ended before this training: {other.message or 'its job was done'}"
+            )
     for rank, other in enumerate(met):
         for name, value in met[0].items():
             require(
@@ -81,5 +85,5 @@ def _digest(tensors: Iterable[Tensor | None]) -> str:
     for tensor in tensors:
         if tensor is not None:
             digest.update(f"{tuple(tensor.shape)} {tensor.dtype}".encode())
-            digest.update(tensor.detach().cpu().contiguous().flatten().numpy())
+            digest.update(tensor.detach().cpu().contiguous().flatten().numpy().data)
     return digest.hexdigest()

@@ -72,7 +72,7 @@ class Processes:
         columns = [value.reshape(len(weights), -1) for value in means.values()]
         losses = outcome.losses.sum(1, keepdim=True)
         total = self.summed(torch.cat([weights, losses, *(weights * column for column in columns)], 1))
-        weights, losses, *sums = total.split([1, 1, *(column.shape[1] for column in columns)], 1)
+        weights, losses, *sums = torch.split(total, [1, 1, *(column.shape[1] for column in columns)], 1)
         whole = {name: (part / weights).view_as(value) for (name, value), part in zip(means.items(), sums, strict=True)}
         gradients = {name: whole[name] for name in outcome.gradients}
         return Outcome(gradients, losses, weights, {name: whole[name] for name in outcome.carried})

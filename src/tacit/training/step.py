@@ -88,8 +88,8 @@ class Stepper:
             new_here = max(0, new - self._share.start)
             total += losses[:, :new_here].sum(1)
             count += weights[:, :new_here].sum(1)
-        total, count = self.processes.summed(torch.stack([total, count]))
-        return (total / count.clamp_min(TINY)).cpu()
+        sums = self.processes.summed(torch.stack([total, count]))
+        return (sums[0] / sums[1].clamp_min(TINY)).cpu()
 
     def _step(self, scalars: Tensor, rows: Tensor, bytes_: Tensor, fraction: Tensor) -> tuple[Tensor, ...]:
         rate, weight, progress = scalars
