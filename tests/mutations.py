@@ -296,6 +296,23 @@ FORMULAS = [
         ],
     ),
     (
+        "training/processes.py",
+        "tests/training/test_processes.py",
+        [
+            ("(part / weights).view_as(value)", "part.view_as(value)"),
+            ("*(weights * column for column in columns)", "*columns"),
+            (".clamp_min(NOTHING)", ".clamp_min(0)"),
+        ],
+    ),
+    (
+        "training/step.py",
+        "tests/training/test_processes.py",
+        [
+            ("max(0, new - self._share.start)", "new"),
+            ("else bytes_[self._share], fraction", "else bytes_[: len(bytes_[self._share])], fraction"),
+        ],
+    ),
+    (
         "training/state.py",
         TRAINING,
         [("self.graph.link.probs(value) if", "value if"), ("(value - old[name]) * weight", "(value - old[name]) / 2")],

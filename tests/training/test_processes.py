@@ -41,6 +41,7 @@ CASES = {  # model, settings, seeds, the part of the pairs that has no targets, 
     "antithetic, with noise": ({"estimator": DisARM(), "noise": True}, STEPS_100, (3,), 0, {}),
     "temperature": ({"estimator": Concrete(1.0, 0.2)}, STEPS_100, (3,), 0, {}),
 }
+ON_GPU = ("graphs shared, psi trained", "missing targets", "replicas at once, halved", "temperature")
 REFUSED = {
     "paper": "baseline 'paper' mixes the pairs of a batch, which 2 processes share out; use baseline 'leave_one_out'",
     "moving average": "baseline 'moving_average' weighs pairs by their missing targets, which 2 processes share out",
@@ -53,14 +54,14 @@ REFUSED = {
 }
 
 
-def pairs(missing):
+def pairs(missing, device="cpu"):
     """400 pairs in float64; of a part of the pairs all targets are missing, and of the others as many again."""
     whole = SYSTEM.generate(400, 0).to("cpu", torch.float64)
     if missing:
         rng = torch.Generator().manual_seed(1)
         gone = (torch.rand(400, 1, 1, generator=rng) < missing) | (torch.rand(400, 4, 1, generator=rng) < missing)
         whole = Pairs.with_missing(whole.inputs, whole.targets.masked_fill(gone, torch.nan))
-    return whole.split()
+    return whole.to(device).split()
 
 
 def make(*, known=False, noise=False, loss=None, **choices):
@@ -72,16 +73,18 @@ def make(*, known=False, noise=False, loss=None, **choices):
 
 
 @functools.cache
-def train(name):
+def train(name, device="cpu"):
     model, settings, seeds, missing, others = CASES[name]
-    data = pairs(missing)
+    data = pairs(missing, device)
     result = fit(make(**model), data.train, data.validation, settings, seeds=seeds, compile=False, **others)
-    history = [[epoch.train_loss, epoch.validation_loss] for epoch in result.history]
-    replicas = [(replica.validation_loss, replica.dropped_after) for replica in result.replicas]
     return {
-        "parameters": result.parameters, "history": history, "replicas": replicas, "best": result.best,
-        "steps": result.steps, "warnings": result.warnings,
-    }  # fmt: skip
+        "parameters": {key: value.cpu() for key, value in result.parameters.items()},
+        "history": [[epoch.train_loss, epoch.validation_loss] for epoch in result.history],
+        "replicas": [(replica.validation_loss, replica.dropped_after) for replica in result.replicas],
+        "best": result.best,
+        "steps": result.steps,
+        "warnings": result.warnings,
+    }
 
 
 def refusal(name, rank):
@@ -129,12 +132,17 @@ def work(rank, folder):
         torch.save({"said": str(error), "seconds": time.monotonic() - start}, folder / f"alone-{rank}.pt")
 
 
-@pytest.fixture(scope="module")
-def together(tmp_path_factory):
-    """What two processes made of everything, which they did once for all tests, and how they ended."""
-    folder = tmp_path_factory.mktemp("processes")
+def work_on_gpu(rank, folder):
+    """One of two processes that share a GPU: nccl would want one each, gloo does not mind."""
+    dist.init_process_group("gloo", init_method=f"file://{folder}/meeting", rank=rank, world_size=2)
+    torch.save({name: train(name, "cuda") for name in ON_GPU}, folder / f"cases-{rank}.pt")
+    dist.destroy_process_group()
+
+
+def in_two_processes(target, folder):
+    """Run it twice, side by side; return what was saved, and the exit codes."""
     context = multiprocessing.get_context("spawn")
-    running = [context.Process(target=work, args=(rank, folder)) for rank in range(2)]
+    running = [context.Process(target=target, args=(rank, folder)) for rank in range(2)]
     for process in running:
         process.start()
     for process in running:
@@ -144,10 +152,29 @@ def together(tmp_path_factory):
     return found | {"exit codes": [process.exitcode for process in running]}
 
 
+@pytest.fixture(scope="module")
+def together(tmp_path_factory):
+    """What two processes made of everything, which they did once for all tests, and how they ended."""
+    return in_two_processes(work, tmp_path_factory.mktemp("processes"))
+
+
 @pytest.mark.parametrize("name", CASES)
 def test_two_processes_equal_one(together, name):
     """Float64, up to 212 steps: every parameter to 1e-8, every loss to 1e-9, and both processes to the last bit."""
-    alone, (first, second) = train(name), (together[f"cases-{rank}"][name] for rank in range(2))
+    check_equal(train(name), *(together[f"cases-{rank}"][name] for rank in range(2)))
+
+
+@pytest.mark.gpu
+@pytest.mark.skipif(not torch.cuda.is_available(), reason="needs a CUDA device")
+def test_two_processes_equal_one_on_a_gpu(tmp_path):
+    """One process replays its recorded step; two take theirs one by one, as their sum is not recorded."""
+    together = in_two_processes(work_on_gpu, tmp_path)
+    assert together["exit codes"] == [0, 0]
+    for name in ON_GPU:
+        check_equal(train(name, "cuda"), *(together[f"cases-{rank}"][name] for rank in range(2)))
+
+
+def check_equal(alone, first, second):
     assert alone["steps"] in (72, 100, 200, 212)
     assert alone["warnings"] == first["warnings"] == []  # what is asked for is what ran
     for key, value in alone["parameters"].items():
