@@ -316,6 +316,21 @@ FORMULAS = [
         "graph/bernoulli.py",
         DEAD,
         [("torch.where(self.fixed, raw, self.link.kept_off", "torch.where(self.fixed, 0.0, self.link.kept_off")],
+        "training/processes.py",
+        "tests/training/test_processes.py",
+        [
+            ("(part / weights).view_as(value)", "part.view_as(value)"),
+            ("*(weights * column for column in columns)", "*columns"),
+            (".clamp_min(NOTHING)", ".clamp_min(0)"),
+        ],
+    ),
+    (
+        "training/step.py",
+        "tests/training/test_processes.py",
+        [
+            ("max(0, new - self._share.start)", "new"),
+            ("else bytes_[self._share], fraction", "else bytes_[: len(bytes_[self._share])], fraction"),
+        ],
     ),
     (
         "training/state.py",

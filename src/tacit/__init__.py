@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from tacit.data import Pairs as Pairs
     from tacit.errors import InputError as InputError
+    from tacit.errors import ProcessesError as ProcessesError
     from tacit.errors import TrainingError as TrainingError
     from tacit.estimators import Concrete as Concrete
     from tacit.estimators import DisARM as DisARM
@@ -50,6 +51,7 @@ __version__ = "0.1.0"
 _ROOM_OF = {
     "Pairs": "data",
     "InputError": "errors",
+    "ProcessesError": "errors",
     "TrainingError": "errors",
     "Concrete": "estimators",
     "DisARM": "estimators",

@@ -1,4 +1,4 @@
-"""What can go wrong, as two types: the user's input, and the computation."""
+"""What can go wrong, as three types: the user's input, the computation, and the other processes."""
 
 import difflib
 from collections.abc import Iterable
@@ -12,6 +12,15 @@ class InputError(ValueError):
 
 class TrainingError(RuntimeError):
     """The computation itself broke down; the message says where."""
+
+
+class ProcessesError(RuntimeError):
+    """Processes that train together lost each other; the message says what to do.
+
+    ``in_step``  they can still be met: what happened, happened before a training
+    """
+
+    in_step = False
 
 
 def did_you_mean(word: str, known: Iterable[str]) -> str:

@@ -108,11 +108,12 @@ def versions() -> dict[str, str]:
     return {"python": platform.python_version(), **{name: version(name) for name in LIBRARIES}}
 
 
-def describe_device(device: torch.device) -> str:
-    """Return the device in words."""
+def describe_device(device: torch.device, processes: int = 1) -> str:
+    """Return the device in words, and how many processes had one each."""
+    times = f"{processes} x " if processes > 1 else ""
     if device.type == "cuda":
-        return f"cuda ({torch.cuda.get_device_name(device)})"
-    return f"cpu ({torch.get_num_threads()} threads)"
+        return f"{times}cuda ({torch.cuda.get_device_name(device)})"
+    return f"{times}cpu ({torch.get_num_threads()} threads)"
 
 
 @contextmanager

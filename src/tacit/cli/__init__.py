@@ -12,9 +12,10 @@ from typing import Annotated, Any
 import typer
 
 from tacit.cli import own_data, paper
+from tacit.cli.launch import Launch
 from tacit.cli.options import Json, Quiet
 from tacit.console import Display
-from tacit.errors import InputError, TrainingError, did_you_mean
+from tacit.errors import InputError, ProcessesError, TrainingError, did_you_mean
 
 app = typer.Typer(
     add_completion=False,
@@ -76,16 +77,32 @@ def main(arguments: list[str] | None = None) -> None:
     os.environ.setdefault("GOMP_SPINCOUNT", "20000")  # read when torch is imported, which is later
     arguments = sys.argv[1:] if arguments is None else arguments
     try:
+        launch = Launch.from_environment()
+        launch.join()
+    except (InputError, ProcessesError) as error:
+        print(f"tacit: {error}", file=sys.stderr)
+        sys.exit(2 if isinstance(error, InputError) else 1)
+    sys.exit(launch.end(*_run(launch, arguments)))
+
+
+def _run(launch: Launch, arguments: list[str]) -> tuple[int, str | None, bool]:
+    """Run the command; return the exit code, what to say if it failed, and whether other processes are in step."""
+    try:
+        if arguments[:1] != ["fit"]:
+            launch.require_alone(" ".join(["tacit", *arguments[:1]]))
         code = app(arguments or ["--help"], standalone_mode=False)
         code = code if arguments else 2  # no command: the help, but nothing was done
-        code = _complain(STOPPED, 1) if code == 130 else code  # what newer typers make of Ctrl-C
+        if code == 130:  # what newer typers make of Ctrl-C
+            return 1, STOPPED, False
+        return code if isinstance(code, int) else 0, None, True
     except (InputError, UsageError) as error:
-        code = _complain(_usage_text(error), 2)
+        return 2, _usage_text(error), True
     except (TrainingError, OSError, CommandError) as error:
-        code = _complain(str(error), 1)
+        return 1, str(error), True
+    except ProcessesError as error:
+        return 1, None if error.in_step else str(error), error.in_step
     except (KeyboardInterrupt, typer.Abort):
-        code = _complain(STOPPED, 1)
-    sys.exit(code if isinstance(code, int) else 0)
+        return 1, STOPPED, False
 
 
 def _usage_text(error: Any) -> str:
@@ -97,8 +114,3 @@ def _usage_text(error: Any) -> str:
         return f"unknown option '{error.option_name}'{did_you_mean(error.option_name, known)}"
     text = " ".join(str(error.format_message()).split()).replace("Value error, ", "").rstrip(".")
     return f"{text}; see '{context.command_path} --help'" if context is not None else text
-
-
-def _complain(message: str, code: int) -> int:
-    print(f"tacit: {message}", file=sys.stderr)
-    return code

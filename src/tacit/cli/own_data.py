@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from tacit.cli.launch import Launch
 from tacit.cli.options import Device, Json, Quiet, Seed, chosen_device, command_line, next_free, require_complete
 from tacit.console import Display
 from tacit.errors import InputError
@@ -38,7 +39,8 @@ def fit(
     as_json: Json = False,
 ) -> None:
     """Learn the graph behind a table of series or pairs: edges with probabilities, forecasts, a report."""
-    with Display(quiet=quiet or as_json) as display:
+    launch = Launch.from_environment()
+    with Display(quiet=quiet or as_json or not launch.first) as display:
         display.stage("starting")
         from tacit.config import FitConfig, load_config, override
         from tacit.own_data.job import run_fit
@@ -46,6 +48,7 @@ def fit(
         from tacit.training import Listener
 
         if init is not None:
+            launch.require_alone("tacit fit --init")
             write_template(init)
             print(init)
             return
@@ -64,10 +67,12 @@ def fit(
             override(choices, _together(_settings(set_ or []), options)),
             out or next_free(Path("runs"), Path(data).stem.split(".")[0] or "fit"),
             seed=seed,
-            device=chosen_device(device),
+            device=launch.own_device(chosen_device(device)),
             command=command_line(),
             listener=Listener(display.stage, display.step),
         )
+    if job is None:  # the first process speaks for all
+        return
     if as_json:
         record = job.run.record.model_dump(include=FIT_JSON)
         print(json.dumps({"directory": str(job.directory), "report": str(job.report), **record}, indent=2))

@@ -2,6 +2,7 @@
 
 import copy
 import math
+from contextlib import nullcontext
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -31,6 +32,7 @@ from tacit.randomness import generator_for
 from tacit.records import Record, Run, describe_device, new_directory, read_run, versions, write_run
 from tacit.report import draw_run
 from tacit.training import CosineDecay, FitResult, FitSettings, Listener, fit
+from tacit.training.processes import Processes
 
 MOST_RIDGE_FEATURES = 3000  # of one regression: its time grows with the cube
 CAVEAT = (
@@ -58,19 +60,22 @@ def run_fit(
     device: torch.device,
     command: str = "tacit fit",
     listener: Listener | None = None,
-) -> FitJob:
-    """Learn the graph behind ``source`` and write a run directory; nothing is written when the input is refused."""
+) -> FitJob | None:
+    """Learn the graph behind ``source`` and write a run directory; nothing is written when the input is refused.
+
+    Where several processes train together all go through the same stages; the first writes, the others return None.
+    """
     require(
         directory.resolve() != Path.cwd(),
         f"out needs a directory for this run alone, got '{directory}', where the command runs; choose another --out",
     )
-    listener = listener or Listener()
+    listener, processes = listener or Listener(), Processes.current()
     listener.stage(f"{Path(source).name}: reading")
     problem = Problem.read(source, config)
     config, choices = settle(config, problem, on_gpu=device.type == "cuda")
     require_trust(config, problem.preparation, len(problem.split.train))
     model = build_model(config, problem, seed)
-    with new_directory(directory):
+    with new_directory(directory) if processes.first else nullcontext():
         split = problem.split.to(device)
         listener.stage(f"{Path(source).name}: {'compiling' if config.training.compile else 'starting'}")
         training, settings, untrained = config.training, fit_settings(config), copy.deepcopy(model)
@@ -89,7 +94,11 @@ def run_fit(
                 question = Question(result, untrained, split, config, settings, problem.preparation, seed, listener)
                 assess(trust, question)
         except KeyboardInterrupt:  # what was learned is kept
+            if processes.several:
+                raise
             complete = False
+        if not processes.first:
+            return None
         with deferred_interrupts():
             listener.stage(f"{Path(source).name}: scoring on the test part")
             record = _record(source, config, problem, split, seed, command, result, choices, trust)
@@ -175,7 +184,7 @@ def _record(
         config=config.model_dump(mode="json"),
         seed=seed,
         versions=versions(),
-        device=describe_device(device),
+        device=describe_device(device, Processes.current().count),
         timings={
             "train_seconds": result.train_seconds,
             "compile_seconds": result.compile_seconds,

@@ -12,11 +12,13 @@ from jaxtyping import Int
 from torch import Tensor
 
 from tacit.data import Pairs
-from tacit.errors import InputError, did_you_mean, require, require_whole
+from tacit.errors import InputError, ProcessesError, did_you_mean, require, require_whole
 from tacit.interrupts import deferred_interrupts
+from tacit.training.agreement import facts_of, require_agreement, require_shareable
 from tacit.training.lift import LiftedGradient, LiftName, Stack
 from tacit.training.loop import Loop, Monitor, Trace
 from tacit.training.model import LatentGraphModel
+from tacit.training.processes import Processes
 from tacit.training.result import FitResult, Progress
 from tacit.training.settings import FitSettings
 from tacit.training.state import ReplicaState
@@ -51,6 +53,11 @@ def fit(
     ``monitor`` sees the edge probabilities and parameters of all replicas after each epoch and returns numbers to
     record, one per replica under each name; ``trace`` does the same every so many steps.
     Ctrl-C ends the training; what was learned up to then is returned, with ``interrupted`` set.
+
+    Several processes train together when each has joined the default group of ``torch.distributed`` and calls this
+    with the same arguments: every batch is shared out among them, and all return what one process alone would, up to
+    the rounding of sums. The loss needs to be a mean over pairs: baselines that mix the pairs of a batch are refused.
+    Ctrl-C then raises; a process that ends makes the others raise :class:`~tacit.errors.ProcessesError`.
     """
     settings = settings or FitSettings()
     for name, value, kind in (
@@ -94,7 +101,12 @@ def fit(
     if resamples is not None:
         _require_resamples(resamples, len(seeds), len(train))
         resamples = resamples.to(train.inputs.device)
-    loop = Loop(Stepper(model, train, validation, settings, seeds, state, gradient), seeds, resamples)
+    processes = Processes.current()
+    require_shareable(model, train, settings, processes)
+    if processes.several:
+        start = {**state.parameters, **state.frozen, "resamples": resamples}
+        require_agreement(processes, facts_of(train, validation, settings, seeds, start))
+    loop = Loop(Stepper(model, train, validation, settings, seeds, state, gradient, processes), seeds, resamples)
     interrupted = False
     try:
         for epoch in range(settings.epochs):
@@ -102,9 +114,13 @@ def fit(
             if loop.done:
                 break
     except KeyboardInterrupt:
-        if loop.steps_done == 0:
+        if loop.steps_done == 0 or processes.several:  # the others are at another step, and cannot finish with this one
             raise
         interrupted = True
+    except torch.OutOfMemoryError as error:
+        if not processes.several:
+            raise
+        raise ProcessesError(f"process {processes.rank} ran out of memory; lower batch_size or num_graphs") from error
     with deferred_interrupts():
         return loop.finish(interrupted)
 

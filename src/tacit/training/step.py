@@ -13,6 +13,7 @@ from tacit.randomness import UniformStream, generator_for, uniforms_from
 from tacit.training.floor import edge_floor
 from tacit.training.lift import Batch, LiftedGradient, Outcome, Stack, Together
 from tacit.training.model import LatentGraphModel
+from tacit.training.processes import Processes
 from tacit.training.replay import Replayed
 from tacit.training.settings import FitSettings
 from tacit.training.state import ReplicaState
@@ -21,7 +22,10 @@ TINY = torch.finfo(torch.float32).tiny
 
 
 class Stepper:
-    """Takes steps and validates. On a GPU both are recorded once and replayed, without a wait for the device."""
+    """Takes steps and validates. On a GPU both are recorded once and replayed, without a wait for the device.
+
+    Where several processes train, each computes its share of every batch, and steps and losses are those of the whole.
+    """
 
     def __init__(
         self,
@@ -32,10 +36,12 @@ class Stepper:
         seeds: Sequence[int],
         state: ReplicaState,
         gradient: LiftedGradient,
+        processes: Processes,
     ) -> None:
         self.model, self.train, self.validation, self.settings = model, train, validation, settings
         self.state, self.gradient = state, gradient
         self.batch_size = min(settings.batch_size, len(train))
+        self.processes, self._share = processes, processes.share(self.batch_size)
         self.steps_per_epoch = len(train) // self.batch_size
         self.total_steps = self.steps_per_epoch * settings.epochs
         self._averaging_from = round((1 - settings.average_fraction) * self.total_steps)
@@ -57,7 +63,8 @@ class Stepper:
         """Take one step on these rows of the training pairs and return the loss of each replica."""
         rate, weight, progress, floor = self._plan[step]
         there = None if self._plan_there is None else self._plan_there[step]
-        if there is not None and self.gradient.lifted:
+        # With several processes the step is not recorded: whether a record may hold their sum depends on the transport.
+        if there is not None and self.gradient.lifted and not self.processes.several:
             losses = self._take(there, rows, *self._bits(running))[0].clone()
         else:
             self._tell_progress(progress)
@@ -73,13 +80,17 @@ class Stepper:
         draws = self._stream(generator_for(0, "validation", device))
         total, count = (torch.zeros(len(self._streams), device=device, dtype=dtype) for _ in range(2))
         for rows, new in self._covering:
+            bits = self._own(*draws.bits())
             if self.gradient.lifted and parameters is self.state.parameters:
-                losses, weights = self._look(rows, *draws.bits())
+                losses, weights = self._look(rows[self._share], *bits)
             else:
-                losses, weights = self._losses(_batch(self.validation, rows, draws.draw()), parameters, running)
-            total += losses[:, :new].sum(1)
-            count += weights[:, :new].sum(1)
-        return (total / count.clamp_min(TINY)).cpu()
+                batch = _batch(self.validation, rows[self._share], uniforms_from(*bits))
+                losses, weights = self._losses(batch, parameters, running)
+            new_here = max(0, new - self._share.start)
+            total += losses[:, :new_here].sum(1)
+            count += weights[:, :new_here].sum(1)
+        sums = self.processes.summed(torch.stack([total, count]))
+        return (sums[0] / sums[1].clamp_min(TINY)).cpu()
 
     def _step(self, scalars: Tensor, rows: Tensor, bytes_: Tensor, fraction: Tensor) -> tuple[Tensor, ...]:
         rate, weight, progress, floor = scalars
@@ -109,21 +120,27 @@ class Stepper:
         floor: float | Tensor,
         running: Sequence[int],
     ) -> Float[Tensor, " replica"]:
-        outcome: Outcome = self.gradient(self.state.parameters, self.state.frozen, batches, running)
+        own: Outcome = self.gradient(self.state.parameters, self.state.frozen, batches, running)
+        outcome = self.processes.combined(own)
         self.state.update(outcome.gradients, rate, self.settings, weight, floor)
         self.state.carry(outcome.carried)
         return outcome.losses.sum(1) / outcome.weights.sum(1).clamp_min(TINY)
 
     def _batches(self, rows: Tensor, running: Sequence[int]) -> Iterable[Batch] | Together:
         """Return what the replicas train on: one after another where they are looped over, else all at once."""
+        rows = rows[:, self._share]
         if not self.gradient.lifted:
             each = zip(rows, running, strict=True)
-            return (_batch(self.train, own, self._streams[r].draw()) for own, r in each)
+            return (_batch(self.train, own, uniforms_from(*self._own(*self._streams[r].bits()))) for own, r in each)
         return Together(_batch(self.train, rows, uniforms_from(*self._bits(running))))
 
     def _bits(self, running: Sequence[int]) -> tuple[Tensor, Tensor]:
-        bytes_, fraction = zip(*(self._streams[r].bits() for r in running), strict=True)
+        bytes_, fraction = zip(*(self._own(*self._streams[r].bits()) for r in running), strict=True)
         return torch.stack(bytes_), torch.stack(fraction)
+
+    def _own(self, bytes_: Tensor, fraction: Tensor) -> tuple[Tensor, Tensor]:
+        """Return of the bits of a batch those for this process's share; graphs that all pairs share are everyone's."""
+        return bytes_ if self.model.share_graphs else bytes_[self._share], fraction
 
     def _stream(self, generator: torch.Generator) -> UniformStream:
         return UniformStream(self.model.uniforms_shape(self.batch_size), generator, self.train.inputs.dtype)

@@ -1,0 +1,157 @@
+"""The processes that torchrun started: they meet before the job and after it, and one line is said for all.
+
+torchrun ends every process as soon as one has ended with an error, and so no process may leave before the line is said.
+"""
+
+import os
+import signal
+import sys
+from dataclasses import dataclass
+from datetime import timedelta
+from typing import TYPE_CHECKING, Any, NoReturn
+
+from tacit.errors import ProcessesError, require
+
+if TYPE_CHECKING:
+    import torch
+
+# Of one process for another. One that dies is noticed at once; this is for one that hangs, or lost its network. Where
+# nothing is wrong they wait for the slowest to read the data, to compile, or to draw the report.
+PATIENCE = timedelta(minutes=10)
+PATIENCE_AT_THE_END = timedelta(seconds=5)
+TOLD_TO_STOP = (
+    "told to stop, as torchrun does when another process of this training ended; nothing was written, start again"
+)
+
+
+@dataclass(frozen=True)
+class Launch:
+    """Which of how many processes this is, among all and on this machine."""
+
+    rank: int = 0
+    count: int = 1
+    local_rank: int = 0
+    local_count: int = 1
+
+    @classmethod
+    def from_environment(cls) -> "Launch":
+        """Return what torchrun says; where it did not start this process, it is alone."""
+        if os.environ.get("WORLD_SIZE", "1") == "1":
+            return cls()
+        for name in ("WORLD_SIZE", "RANK", "LOCAL_RANK", "LOCAL_WORLD_SIZE", "MASTER_PORT"):
+            value = os.environ.get(name)
+            require(
+                value is not None and value.isdecimal(),
+                f"{name} needs a whole number where WORLD_SIZE says that several processes train, got {value!r}; "
+                "start with torchrun, or unset WORLD_SIZE",
+            )
+        names = ("RANK", "WORLD_SIZE", "LOCAL_RANK", "LOCAL_WORLD_SIZE")
+        return cls(*(int(os.environ[name]) for name in names))
+
+    @property
+    def several(self) -> bool:
+        """Is there another process?"""
+        return self.count > 1
+
+    @property
+    def first(self) -> bool:
+        """Is this the process that writes, and speaks for all?"""
+        return self.rank == 0
+
+    def require_alone(self, what: str) -> None:
+        """Raise :class:`InputError` for what is no work for several processes."""
+        require(not self.several, f"torchrun is for tacit fit, got {what}; start it without torchrun")
+
+    def join(self) -> None:
+        """Wait for the others; their sums go through gloo on CPUs and through nccl on GPUs."""
+        if not self.several:
+            return
+        signal.signal(signal.SIGTERM, _stop)
+        import torch
+        import torch.distributed as dist
+
+        on_gpus = torch.cuda.is_available() and dist.is_nccl_available()
+        try:
+            dist.init_process_group("cpu:gloo,cuda:nccl" if on_gpus else "gloo", timeout=PATIENCE)
+        except (RuntimeError, ValueError) as error:
+            first_line = str(error).splitlines()[0]
+            raise ProcessesError(
+                f"process {self.rank} of {self.count} did not find the others ({first_line}); check that all were "
+                "started and reach MASTER_ADDR"
+            ) from None
+
+    def own_device(self, device: "torch.device") -> "torch.device":
+        """Return the device of this process: each has a GPU to itself."""
+        if not self.several or device.type != "cuda":
+            return device
+        import torch
+
+        require(
+            device.index is None,
+            f"device needs to be cuda where several processes train, each with a GPU of its own, got {device}; use "
+            "--device cuda",
+        )
+        there = torch.cuda.device_count()
+        require(
+            self.local_count <= there,
+            f"nproc-per-node needs at most as many processes as GPUs, got {self.local_count} with {there}; start "
+            f"{there}, or use --device cpu",
+        )
+        torch.cuda.set_device(self.local_rank)
+        return torch.device("cuda", self.local_rank)
+
+    def end(self, code: int, message: str | None, in_step: bool) -> int:
+        """Say what went wrong, once for all processes, and return the exit code they all have.
+
+        Processes that are ``in_step`` can still be met; otherwise whoever is first at the store of the launcher says
+        its line, and the others notice that it has left.
+        """
+        if self.several:
+            for number in (signal.SIGTERM, signal.SIGINT):  # it ends now in any case, with its own exit code
+                signal.signal(number, signal.SIG_IGN)
+            try:
+                if in_step:
+                    return self._end_together(code, message)
+            except ProcessesError as error:
+                code, message = (1, str(error)) if message is None else (code, message)
+            if not self._first_to_say():
+                return code
+        _say(message)
+        return code
+
+    def _end_together(self, code: int, message: str | None) -> int:
+        from torch.distributed import destroy_process_group
+
+        from tacit.training.agreement import Ended
+        from tacit.training.processes import Processes
+
+        processes = Processes(self.rank, self.count)
+        met: list[Any] = [None]
+        while not all(isinstance(other, Ended) for other in met):  # those about to train hear of it, and come again
+            met = processes.meet(Ended(code, message))
+        spoken = [(rank, ended) for rank, ended in enumerate(met) if ended.message is not None]
+        rank, ended = spoken[0] if spoken else (0, max(met, key=lambda other: other.code))
+        if self.first and ended.message is not None:
+            _say(ended.message if rank == 0 else f"process {rank}: {ended.message}")
+        processes.meet(None)
+        destroy_process_group()
+        return int(ended.code)
+
+    def _first_to_say(self) -> bool:
+        import torch.distributed as dist
+
+        try:
+            host, port = os.environ["MASTER_ADDR"], int(os.environ["MASTER_PORT"])
+            store = dist.TCPStore(host, port, is_master=False, timeout=PATIENCE_AT_THE_END)  # type: ignore[attr-defined]
+            return bool(store.add("tacit/said", 1) == 1)
+        except RuntimeError:  # it is gone with the process that kept it
+            return True
+
+
+def _say(message: str | None) -> None:
+    if message is not None:
+        print(f"tacit: {message}", file=sys.stderr, flush=True)
+
+
+def _stop(_number: int, _frame: Any) -> NoReturn:
+    raise ProcessesError(TOLD_TO_STOP)
