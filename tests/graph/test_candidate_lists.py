@@ -65,7 +65,7 @@ def test_ties_go_to_the_first_in_order(data):
     k = data.draw(st.integers(1, num_nodes - 1))
     expected = first_k(squared_distance(places.double()), k)
     assert torch.equal(nearest_slots(places.double(), k, metric="euclidean").to_mask(), expected)
-    shifted = (places.double() + 5e6) * 0.1  # equally far but for the rounding of tenths
+    shifted = (places.double() + 5e7) * 0.1  # equally far but for the rounding of tenths
     assert torch.equal(nearest_slots(shifted, k, metric="euclidean").to_mask(), expected)
 
 
