@@ -76,7 +76,7 @@ FORMULAS = [
             ("- mean_now * mean_then", "- mean_now * mean_now"),
             ("seen_now.mT @ then.square()", "seen_now.mT @ then.abs()"),
             ("square - mean.square()", "square"),
-            ("varies = variance > NO_SPREAD * mean.square()", "varies = variance > 0"),
+            ("varies = square > NO_SPREAD * values.square().sum(0)", "varies = square > 0"),
             ("centred = values - values.mean(0)", "centred = values"),
             ("block] = -1", "block] = 0"),
             ("nodes - 1, -1, -1,", "0, nodes, 1,"),
