@@ -165,7 +165,7 @@ def test_equal_correlations_go_to_the_first(rng, missing):
 
 @pytest.mark.parametrize("missing", [False, True])
 def test_what_rounding_leaves_of_constants_goes_with_nothing(rng, missing):
-    """At lag 1 some nodes are constant as targets, others as senders: but for rounding, which two of them would share."""
+    """At lag 1 some nodes are constant as targets, others as senders: what is left is rounding."""
     series = torch.randn(44, 20, generator=rng)
     series[1:, 5:10] = torch.rand(5, generator=rng)
     series[:-1, 10:] = torch.rand(10, generator=rng)
