@@ -47,12 +47,13 @@ from tacit.shapes import EdgeProbs, Graphs, Inputs, Samples, Targets, Uniforms
 from tacit.systems import CommunitySystem
 from tacit.training import FitSettings, LatentGraphModel
 from tacit.training.lift import LiftedGradient
-from tacit.training.state import ReplicaState
+from tacit.training.state import ReplicaState, StepNumbers
 
 BATCH_SIZE, NUM_GRAPHS, NUM_PAIRS = 128, 32, 28_000
 KERNEL_SCALE = 0.04  # of the rational quadratic with alpha = 1/2: the paper's, and the default of MMD
 SETTINGS = FitSettings(batch_size=BATCH_SIZE)
 RATE = 1e-5  # so small that theta stays where it is measured
+NUMBERS = StepNumbers(RATE, 0.01, 0.5, 0.001, 0.9, 0.9)
 TOLERANCE = 1e-4  # largest difference of two gradients, relative to the largest entry
 TARGETS = {"PyG, usual": 50, "PyG, careful": 5}
 STEPS_PER_TURN = {"tacit": 40, "PyG, usual": 1, "PyG, careful": 10, "PyG, tuned": 10, "PyG, channels": 10}
@@ -76,9 +77,9 @@ class TacitStep:
 
     def __call__(self, pairs: Pairs, rows: Tensor, shape: tuple[int, ...], generator: Generator) -> None:
         """Draw, gather, differentiate, update."""
-        batch = pairs.inputs[rows], pairs.targets[rows], draw_uniforms(*shape, generator=generator)
+        batch = pairs.inputs[rows], pairs.targets[rows], *self.stream(shape, generator).bits()
         self.grads = self.lifted(self.state.parameters, self.state.frozen, [batch], [0]).gradients
-        self.state.update(self.grads, RATE, SETTINGS, weight=0.01)
+        self.state.update(self.grads, NUMBERS, SETTINGS)
 
 
 class HopLayer(MessagePassing):

@@ -41,7 +41,59 @@ def mutations() -> list[Mutation]:
 LOSSES, BOTH, GRAPH, TRAINING = "tests/losses", "tests/losses tests/estimators", "tests/graph", "tests/training"
 FIT = "tests/training/test_fit.py -k resampl"
 DEAD = "tests/training/test_dead_edges.py"
+LISTS = "tests/graph/test_slots.py tests/graph/test_candidate_lists.py tests/graph/test_footprint.py"
 FORMULAS = [
+    (
+        "graph/slots.py",
+        LISTS,
+        [
+            ("target.long() * num_nodes + source.long()", "target.long() * (num_nodes - 1) + source.long()"),
+            ("(degree + width - 1) // width", "degree // width"),
+            (".clamp_min(1)", ".clamp_min(0)"),
+            ("ROW_COST = 8", "ROW_COST = 0"),
+            ("{1 << power for power in range(most.bit_length())} | ", "set() | {1} | "),
+            ("known[found] == wanted", "known[found] >= wanted"),
+            ("place % width", "place % (width + 1)"),
+        ],
+    ),
+    (
+        "graph/nearest.py",
+        LISTS,
+        [
+            ("SAME = 1e-9", "SAME = 0.0"),
+            ("ROUNDING = 1e-15", "ROUNDING = 0.0"),
+            ("rank[:, -1] > keys", "rank[:, -1] >= keys"),
+            ("count[place] > k", "count[place] >= k"),
+            ("np.arange(k + 1)", "np.arange(1, k + 2)"),
+            ("[flat * np.cos(longitude)", "[np.cos(longitude)"),
+            ("keys[near == nodes[:, None]] =", "keys[near < 0] ="),
+        ],
+    ),
+    (
+        "graph/correlated.py",
+        LISTS,
+        [
+            ("values[lag:], values[: len(values) - lag]", "values[: len(values) - lag], values[lag:]"),
+            ("- mean_now * mean_then", "- mean_now * mean_now"),
+            ("seen_now.mT @ then.square()", "seen_now.mT @ then.abs()"),
+            ("square - mean.square()", "square"),
+            ("varies = square > NO_SPREAD * values.square().sum(0)", "varies = square > 0"),
+            ("centred = values - values.mean(0)", "centred = values"),
+            ("block] = -1", "block] = 0"),
+            ("nodes - 1, -1, -1,", "0, nodes, 1,"),
+            (" * EQUAL).round()", " * 2**6).round()"),
+        ],
+    ),
+    (
+        "graph/footprint.py",
+        LISTS,
+        [
+            ("+ _reclaimable(group)", ""),
+            ("int(line.split()[1]) * 1024", "int(line.split()[1]) * 1000"),
+            ("needed > free", "needed >= free"),
+            ("EDGE_BYTES = 105", "EDGE_BYTES = 95"),
+        ],
+    ),
     (
         "losses/kernels.py",
         LOSSES,

@@ -1,6 +1,7 @@
 """Randomness is an argument: named generators from one seed, and uniforms from few random bits."""
 
 import hashlib
+from collections.abc import Sequence
 
 import torch
 from jaxtyping import Float, UInt8
@@ -37,7 +38,7 @@ def draw_uniforms(*shape: int, generator: Generator, dtype: torch.dtype = torch.
 
 def uniforms_from(bytes_: UInt8[Tensor, "..."], fraction: Float[Tensor, "..."]) -> Float[Tensor, "..."]:
     """Put the eight bits and the fraction of each number together."""
-    return bytes_.to(fraction.dtype).add_(fraction).mul_(1 / 2**8)
+    return (bytes_.to(fraction.dtype) + fraction) * (1 / 2**8)
 
 
 class UniformStream:
@@ -51,18 +52,47 @@ class UniformStream:
         self.shape, self.generator, self.dtype = torch.Size(shape), generator, dtype
         on_gpu = generator.device.type == "cuda"
         self._ahead = min(MOST_STEPS_AHEAD, max(1, MOST_BYTES_AHEAD // self.shape.numel())) if on_gpu else 1
-        self._waiting: list[tuple[Tensor, Tensor]] = []
+        self.drawn: tuple[Tensor, Tensor] | None = None  # bits of several steps, (step, ...)
+        self.handed_out = 0  # of them
 
     def bits(self) -> tuple[UInt8[Tensor, "..."], Float[Tensor, "..."]]:
         """Return the bits of the next step, for :func:`uniforms_from`."""
-        if not self._waiting:
-            drawn = _random_bits(self.shape, self._ahead, self.generator, self.dtype)
-            self._waiting = list(zip(*(part.unbind() for part in drawn), strict=True))[::-1]
-        return self._waiting.pop()
+        (bytes_, fraction), step = self.next_place()
+        return bytes_[step], fraction[step]
+
+    def next_place(self) -> tuple[tuple[Tensor, Tensor], int]:
+        """Hand out the bits of the next step by where they are: bits of several steps, and which of them."""
+        if self.drawn is None or self.handed_out == self._ahead:
+            self.drawn, self.handed_out = _random_bits(self.shape, self._ahead, self.generator, self.dtype), 0
+        self.handed_out += 1
+        return self.drawn, self.handed_out - 1
 
     def draw(self) -> Float[Tensor, "..."]:
         """Return the uniforms of the next step."""
         return uniforms_from(*self.bits())
+
+
+class JoinedStreams:
+    """The bits of several streams side by side, (stream, ...): those of many steps are joined at once.
+
+    >>> streams = [UniformStream((2, 3), generator_for(seed, "doc")) for seed in range(4)]
+    >>> [part.shape for part in JoinedStreams(streams).bits()]
+    [torch.Size([4, 2, 3]), torch.Size([4, 1, 3])]
+    """
+
+    def __init__(self, streams: Sequence[UniformStream]) -> None:
+        self.streams = streams
+        self._joined: tuple[Tensor, Tensor] | None = None
+        self._of: tuple[Tensor, Tensor] | None = None
+
+    def bits(self) -> tuple[UInt8[Tensor, "stream ..."], Float[Tensor, "stream ..."]]:
+        """Return the bits of the next step of every stream."""
+        places = [stream.next_place() for stream in self.streams]
+        first, step = places[0]
+        if self._joined is None or self._of is not first:
+            bytes_, fractions = (torch.stack(parts, 1) for parts in zip(*(drawn for drawn, _ in places), strict=True))
+            self._joined, self._of = (bytes_, fractions), first  # (step, stream, ...)
+        return self._joined[0][step], self._joined[1][step]
 
 
 def _random_bits(shape: torch.Size, steps: int, generator: Generator, dtype: torch.dtype) -> tuple[Tensor, Tensor]:

@@ -65,7 +65,7 @@ def test_ties_go_to_the_first_in_order(data):
     k = data.draw(st.integers(1, num_nodes - 1))
     expected = first_k(squared_distance(places.double()), k)
     assert torch.equal(nearest_slots(places.double(), k, metric="euclidean").to_mask(), expected)
-    shifted = (places.double() + 5e6) * 0.1  # equally far but for the rounding of tenths
+    shifted = (places.double() + 5e7) * 0.1  # equally far but for the rounding of tenths
     assert torch.equal(nearest_slots(shifted, k, metric="euclidean").to_mask(), expected)
 
 
@@ -137,7 +137,7 @@ def correlations(series, lag):
 
 
 @pytest.mark.parametrize("missing", [0.0, 0.2])
-@pytest.mark.parametrize(("lag", "k"), [(0, 2), (1, 5), (3, 13)])
+@pytest.mark.parametrize(("lag", "k"), [(0, 2), (1, 5), (3, 13), (20, 4)])
 def test_correlated_against_one_pair_at_a_time(rng, missing, lag, k):
     series = torch.randn(40, 14, generator=rng).cumsum(0) + 1e3
     series[torch.rand(series.shape, generator=rng) < missing] = torch.nan
@@ -161,6 +161,19 @@ def test_equal_correlations_go_to_the_first(rng, missing):
     assert strength[1, [5, 6]].tolist() == [1e6, 1e6]
     for k in range(1, 8):
         assert torch.equal(correlated_slots(series, k, lag=0).to_mask(), first_k(-strength, k))
+
+
+@pytest.mark.parametrize("missing", [False, True])
+def test_what_rounding_leaves_of_constants_goes_with_nothing(rng, missing):
+    """At lag 1 some nodes are constant as targets, others as senders: what is left is rounding."""
+    series = torch.randn(44, 20, generator=rng)
+    series[1:, 5:10] = torch.rand(5, generator=rng)
+    series[:-1, 10:] = torch.rand(10, generator=rng)
+    if missing:
+        series[7, 0] = torch.nan
+    mask = correlated_slots(series, 4).to_mask()
+    assert mask[5:10, :4].all()  # all correlations are 0, and the first four come first
+    assert not mask[:5, 10:].any()
 
 
 @pytest.mark.gpu

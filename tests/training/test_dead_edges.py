@@ -11,7 +11,8 @@ from tacit.systems import CommunitySystem, community_edge_probs
 from tacit.training import CosineDecay, FitSettings, LatentGraphModel, StepDecay, fit
 from tacit.training.floor import HIGHEST, edge_floor
 from tacit.training.lift import LiftedGradient
-from tacit.training.state import ReplicaState
+from tacit.training.processes import Processes
+from tacit.training.state import ReplicaState, StepNumbers
 from tacit.training.step import Stepper
 
 SEEDS = (0, 1, 2)
@@ -44,8 +45,8 @@ def test_the_floor_of_a_training(schedule, choices, first):
     model, pairs = model_of(BernoulliGraph(torch.full((6, 6), 0.5)), **choices), SYSTEM.generate(500, 0)
     settings = FitSettings(epochs=2, batch_size=50, schedule=schedule, average_fraction=0.0)
     state = ReplicaState.create(model, SEEDS, fresh=True)
-    stepper = Stepper(model, pairs, pairs, settings, SEEDS, state, LiftedGradient(model, compile=False))
-    floors = [stepper._scalars(step)[3] for step in range(20)]
+    stepper = Stepper(model, pairs, pairs, settings, SEEDS, state, LiftedGradient(model, compile=False), Processes())
+    floors = [stepper._numbers(step).floor for step in range(20)]
     assert floors == pytest.approx([first * max(0, 1 - step / 10) for step in range(20)], abs=1e-15)
     assert floors[10:] == [0.0] * 10
 
@@ -55,8 +56,9 @@ def pushed(graph, floor, *, sightings=1.0, steps=100):
     state = ReplicaState.create(model_of(graph), SEEDS, fresh=False)
     name = f"graph.{graph.link.parameter}"
     away = torch.tensor([-1.0, 1.0, 1.0])[:, None, None].expand(3, 6, 6)
+    numbers = StepNumbers(0.1, None, 0.0, floor, 1.0, 1.0)
     for _ in range(steps):
-        state.update({name: away}, 0.1, FitSettings(sightings=sightings), None, floor)
+        state.update({name: away}, numbers, FitSettings(sightings=sightings))
     return graph.probs_from(state.parameters[name]), state.parameters[name]
 
 

@@ -169,7 +169,7 @@ def test_fixed_entries_and_known_psi_stay(system, pairs):
 def test_start_at_model(system, pairs):
     model = make(system)
     start = model.graph.edge_probs.detach().clone().double()
-    settings = FitSettings(epochs=1, batch_size=64, schedule=StepDecay(1e-9, 1e-9), average_fraction=0)
+    settings = FitSettings(epochs=1, batch_size=64, schedule=StepDecay(1e-9, 1e-9), average_fraction=0, sightings=0)
     result = fit(model, pairs.train, pairs.validation, settings, seeds=(5,), compile=False, start_at_model=True)
     assert torch.allclose(result.model.graph.edge_probs.detach(), start, atol=1e-6)
 

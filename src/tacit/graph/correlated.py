@@ -74,12 +74,9 @@ def correlated_slots(
 def _standardised(series: Values) -> tuple[Values, Bool[Tensor, "time node"]]:
     """Return each node's values with mean 0 and spread 1, 0 where they are missing; and whether they are there."""
     there = ~series.isnan()
-    mean = series.nanmean(0)
-    centred = series - mean
-    variance = centred.square().nanmean(0)
-    varies = variance > NO_SPREAD * mean.square()
-    values = torch.where(varies, centred / torch.where(varies, variance.sqrt(), 1.0), 0.0)
-    return torch.where(there, values, 0.0), there
+    centred = series - series.nanmean(0)
+    spread = centred.square().nanmean(0).sqrt()
+    return torch.where(there, centred / torch.where(spread > 0, spread, 1.0), 0.0), there
 
 
 def _unit(values: Values) -> Values:

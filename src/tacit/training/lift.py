@@ -16,11 +16,14 @@ from torch import Tensor
 from torch.func import functional_call, grad, vmap
 from torch.fx.experimental.proxy_tensor import make_fx
 
+from tacit.randomness import uniforms_from
 from tacit.training.model import LatentGraphModel
 
 LiftName = Literal["auto", "loop", "vmap"]
 Stack = dict[str, Tensor]  # by name, with a leading replica axis
-Batch = tuple[Tensor, ...]  # of one replica: inputs, targets, uniforms, and which targets are observed if not all
+# Of one replica: inputs, targets, uniforms or the bytes and fractions that make them, and which targets are observed if
+# not all.
+Batch = tuple[Tensor, ...]
 
 
 class Together(NamedTuple):
@@ -59,7 +62,7 @@ class LiftedGradient:
         self._carried = model.carried
         self._flat = self._run = gradient_of_one(model)
         self._untried = self.lifted
-        self._pending = compile
+        self.compiles = self._pending = compile
         self._options = _compiler_options(model)
 
     def __call__(
@@ -150,11 +153,19 @@ def gradient_of_one(model: LatentGraphModel) -> Callable[..., tuple[Tensor, ...]
     def gradient(*tensors: Tensor) -> tuple[Tensor, ...]:
         parameters = dict(zip(names, tensors, strict=False))
         constants = dict(zip(frozen, tensors[len(names) :], strict=False))
-        batch = tensors[len(names) + len(frozen) :]
+        batch = _with_uniforms(tensors[len(names) + len(frozen) :])
         gradients, outputs = grad(objective, has_aux=True)(parameters, constants, *batch)
         return (*(gradients[name] for name in names), *outputs)
 
     return gradient
+
+
+def _with_uniforms(batch: Batch) -> Batch:
+    """Make the uniforms of a batch from their bits, inside the program: a quarter of the memory to read."""
+    if batch[2].dtype != torch.uint8:
+        return batch
+    inputs, targets, bytes_, fraction, *observed = batch
+    return inputs, targets, uniforms_from(bytes_, fraction), *observed
 
 
 def _spread(values: Sequence[Tensor], running: Sequence[int], num_replicas: int) -> Tensor:

@@ -1,7 +1,8 @@
 """The parameters of all replicas, how a gradient moves them, and their running average."""
 
-from collections.abc import Sequence
-from dataclasses import dataclass, field
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import NamedTuple
 
 import torch
 from jaxtyping import Float
@@ -9,9 +10,28 @@ from torch import Tensor
 
 from tacit.graph import BernoulliGraph
 from tacit.randomness import generator_for
+from tacit.training.adam import adam_
 from tacit.training.lift import Stack, constants_of, trainable_names
 from tacit.training.model import LatentGraphModel
 from tacit.training.settings import FitSettings
+
+
+class StepNumbers(NamedTuple):
+    """What differs from step to step beside the data: floats, or tensors on a GPU.
+
+    ``rate``        learning rate
+    ``weight``      of the step in the average; the first that counts has 1. None where nothing is averaged
+    ``progress``    how much of the training is done
+    ``floor``       lowest edge probability, see :mod:`tacit.training.floor`
+    ``..._correction``  of Adam's moments, which start at 0
+    """
+
+    rate: float | Tensor
+    weight: float | Tensor | None
+    progress: float | Tensor
+    floor: float | Tensor
+    first_correction: float | Tensor
+    second_correction: float | Tensor
 
 
 @dataclass
@@ -21,9 +41,9 @@ class ReplicaState:
     graph: BernoulliGraph
     parameters: Stack
     frozen: Stack
-    averages: Stack = field(default_factory=dict)
+    moments: dict[str, tuple[Tensor, Tensor]]
+    averages: Stack
     has_average: bool = False
-    optimizer: torch.optim.Optimizer | None = None
 
     @classmethod
     def create(cls, model: LatentGraphModel, seeds: Sequence[int], *, fresh: bool) -> "ReplicaState":
@@ -36,42 +56,31 @@ class ReplicaState:
         }
         frozen = {name: value.expand(len(seeds), *value.shape) for name, value in constants_of(model).items()}
         frozen |= {name: frozen[name].contiguous() for name in model.carried}  # as the steps will return them
-        return cls(model.graph, parameters, frozen)
+        moments = {name: (torch.zeros_like(value), torch.zeros_like(value)) for name, value in parameters.items()}
+        averages = {name: torch.zeros_like(value) for name, value in parameters.items()}
+        return cls(model.graph, parameters, frozen, moments, averages)
 
-    def update(
-        self,
-        gradients: Stack,
-        rate: float | Tensor,
-        settings: FitSettings,
-        weight: float | Tensor | None,
-        floor: float | Tensor = 0.0,
-    ) -> None:
-        """Take one step of Adam, and move the average by ``weight`` times its distance from the result.
+    def update(self, gradients: Stack, numbers: StepNumbers, settings: FitSettings) -> None:
+        """Take one step of Adam, keep edges alive, and move the average towards the result.
 
-        Edge probabilities end no nearer to 0 and 1 than ``floor``. On a GPU everything happens in place and the three
-        numbers are tensors: the step can be recorded and replayed.
+        Everything happens in place. On a GPU the numbers are tensors: the step can be compiled, recorded and replayed.
         """
-        in_place = isinstance(rate, Tensor)
-        if self.optimizer is None:
-            groups = [{"params": [value]} for value in self.parameters.values()]
-            betas = settings.adam_betas
-            self.optimizer = torch.optim.Adam(groups, lr=rate, betas=betas, fused=True, capturable=in_place)
-        for (name, value), group in zip(self.parameters.items(), self.optimizer.param_groups, strict=True):
-            value.grad = gradients[name].contiguous()  # fused Adam reads memory in order, whatever the strides
-            group["lr"] = rate if name.startswith("graph.") else rate * settings.predictor_rate
-        self.optimizer.step()
-        if settings.sightings > 0 and (raw := self.parameters.get(self._raw_name)) is not None:
+        for name, value in self.parameters.items():
+            adam_(
+                value,
+                gradients[name],
+                *self.moments[name],
+                rate=numbers.rate if name.startswith("graph.") else numbers.rate * settings.predictor_rate,
+                betas=settings.adam_betas,
+                corrections=(numbers.first_correction, numbers.second_correction),
+            )
+        raw, floor = self.parameters.get(self._raw_name), numbers.floor
+        if raw is not None and settings.sightings > 0 and (isinstance(floor, Tensor) or floor > 0):
             raw.copy_(self.graph.kept_off(raw, floor))
-        if weight is None:
-            return
-        shown = {name: self._shown(name, value) for name, value in self.parameters.items()}
-        old = self.averages or {name: value.clone() for name, value in shown.items()}
-        new = {name: old[name] + (value - old[name]) * weight for name, value in shown.items()}
-        if in_place and self.averages:
-            for name, value in new.items():
-                self.averages[name].copy_(value)
-        else:  # all averages at once, so that Ctrl-C finds either the old or the new ones
-            self.averages = new
+        if numbers.weight is not None:
+            for name, value in self.parameters.items():
+                average = self.averages[name]
+                average.add_((self._shown(name, value) - average) * numbers.weight)
 
     def carry(self, carried: Stack) -> None:
         """Keep what a step hands to the next."""
@@ -102,3 +111,18 @@ class ReplicaState:
 
     def _stored(self, name: str, value: Tensor) -> Tensor:
         return self.graph.link.raw(value) if name == self._raw_name else value
+
+
+def compiled_update(state: ReplicaState) -> Callable[[Stack, StepNumbers, FitSettings], None]:
+    """Return :meth:`ReplicaState.update` as one program: a kernel or two instead of a dozen, of a microsecond each."""
+    compiled = torch.compile(state.update, dynamic=False)
+
+    def update(gradients: Stack, numbers: StepNumbers, settings: FitSettings) -> None:
+        nonlocal compiled
+        try:
+            compiled(gradients, numbers, settings)
+        except Exception:  # whatever the toolchain raises: the eager version is equal, only slower
+            compiled = state.update
+            compiled(gradients, numbers, settings)
+
+    return update

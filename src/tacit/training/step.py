@@ -9,14 +9,14 @@ from torch import Tensor
 
 from tacit.data import Pairs
 from tacit.data.pairs import covering_batches
-from tacit.randomness import UniformStream, generator_for, uniforms_from
+from tacit.randomness import JoinedStreams, UniformStream, generator_for
 from tacit.training.floor import edge_floor
 from tacit.training.lift import Batch, LiftedGradient, Outcome, Stack, Together
 from tacit.training.model import LatentGraphModel
 from tacit.training.processes import Processes
 from tacit.training.replay import Replayed
 from tacit.training.settings import FitSettings
-from tacit.training.state import ReplicaState
+from tacit.training.state import ReplicaState, StepNumbers, compiled_update
 
 TINY = torch.finfo(torch.float32).tiny
 
@@ -47,11 +47,13 @@ class Stepper:
         self._averaging_from = round((1 - settings.average_fraction) * self.total_steps)
         device = train.inputs.device
         self._streams = [self._stream(generator_for(seed, "graphs", device)) for seed in seeds]
-        self._plan = [self._scalars(step) for step in range(self.total_steps)]
+        self._together = JoinedStreams(self._streams)
+        self._plan = [self._numbers(step) for step in range(self.total_steps)]
         on_gpu = device.type == "cuda"
-        self._plan_there = torch.tensor(self._plan, device=device) if on_gpu else None  # fused Adam wants floats
+        self._plan_there = torch.tensor(self._plan, device=device) if on_gpu else None
         self._covering = [(index.to(device), new) for index, new in covering_batches(len(validation), self.batch_size)]
         self._take, self._look = Replayed(self._step), Replayed(self._loss_of_batch)
+        self._update = compiled_update(state) if on_gpu and gradient.compiles else state.update
 
     @property
     def fallback(self) -> str | None:
@@ -61,17 +63,18 @@ class Stepper:
 
     def take(self, step: int, rows: Int[Tensor, "running batch"], running: Sequence[int]) -> Float[Tensor, " replica"]:
         """Take one step on these rows of the training pairs and return the loss of each replica."""
-        rate, weight, progress, floor = self._plan[step]
+        numbers = self._plan[step]
         there = None if self._plan_there is None else self._plan_there[step]
         # With several processes the step is not recorded: whether a record may hold their sum depends on the transport.
         if there is not None and self.gradient.lifted and not self.processes.several:
-            losses = self._take(there, rows, *self._bits(running))[0].clone()
+            losses = self._take(there, rows, *self._together.bits())[0].clone()
         else:
-            self._tell_progress(progress)
-            scalars = (rate, weight, floor) if there is None else (there[0], there[1], there[3])
-            batches = self._batches(rows, running)
-            losses = self._move(batches, scalars[0], scalars[1] if weight > 0 else None, scalars[2], running)
-        self.state.has_average |= weight > 0
+            self._tell_progress(float(numbers.progress))
+            now = numbers if there is None else StepNumbers(*there)
+            if not numbers.weight:
+                now = now._replace(weight=None)
+            losses = self._move(self._batches(rows, running), now, running)
+        self.state.has_average |= bool(numbers.weight)
         return losses
 
     def validate(self, parameters: Stack, running: Sequence[int]) -> Float[Tensor, " replica"]:
@@ -84,7 +87,7 @@ class Stepper:
             if self.gradient.lifted and parameters is self.state.parameters:
                 losses, weights = self._look(rows[self._share], *bits)
             else:
-                batch = _batch(self.validation, rows[self._share], uniforms_from(*bits))
+                batch = _batch(self.validation, rows[self._share], *bits)
                 losses, weights = self._losses(batch, parameters, running)
             new_here = max(0, new - self._share.start)
             total += losses[:, :new_here].sum(1)
@@ -93,15 +96,16 @@ class Stepper:
         return (sums[0] / sums[1].clamp_min(TINY)).cpu()
 
     def _step(self, scalars: Tensor, rows: Tensor, bytes_: Tensor, fraction: Tensor) -> tuple[Tensor, ...]:
-        rate, weight, progress, floor = scalars
+        numbers = StepNumbers(*scalars)
         if self.model.estimator.scheduled:
-            self.state.frozen["progress"] = progress.to(self.train.inputs.dtype).expand(len(rows))
-        batches = Together(_batch(self.train, rows, uniforms_from(bytes_, fraction)))
-        averaged = weight if self.settings.average_fraction > 0 else None
-        return (self._move(batches, rate, averaged, floor, range(len(rows))),)
+            self.state.frozen["progress"] = scalars[2].to(self.train.inputs.dtype).expand(len(rows))
+        if self.settings.average_fraction == 0:
+            numbers = numbers._replace(weight=None)
+        batches = Together(_batch(self.train, rows, bytes_, fraction))
+        return (self._move(batches, numbers, range(len(rows))),)
 
     def _loss_of_batch(self, rows: Tensor, bytes_: Tensor, fraction: Tensor) -> tuple[Tensor, ...]:
-        batch = _batch(self.validation, rows, uniforms_from(bytes_, fraction))
+        batch = _batch(self.validation, rows, bytes_, fraction)
         return self._losses(batch, self.state.parameters, range(len(self._streams)))
 
     def _losses(self, batch: Batch, parameters: Stack, running: Sequence[int]) -> tuple[Tensor, Tensor]:
@@ -113,16 +117,11 @@ class Stepper:
         return outcome.losses, outcome.weights
 
     def _move(
-        self,
-        batches: Iterable[Batch] | Together,
-        rate: float | Tensor,
-        weight: float | Tensor | None,
-        floor: float | Tensor,
-        running: Sequence[int],
+        self, batches: Iterable[Batch] | Together, numbers: StepNumbers, running: Sequence[int]
     ) -> Float[Tensor, " replica"]:
         own: Outcome = self.gradient(self.state.parameters, self.state.frozen, batches, running)
         outcome = self.processes.combined(own)
-        self.state.update(outcome.gradients, rate, self.settings, weight, floor)
+        self._update(outcome.gradients, numbers, self.settings)
         self.state.carry(outcome.carried)
         return outcome.losses.sum(1) / outcome.weights.sum(1).clamp_min(TINY)
 
@@ -131,12 +130,10 @@ class Stepper:
         rows = rows[:, self._share]
         if not self.gradient.lifted:
             each = zip(rows, running, strict=True)
-            return (_batch(self.train, own, uniforms_from(*self._own(*self._streams[r].bits()))) for own, r in each)
-        return Together(_batch(self.train, rows, uniforms_from(*self._bits(running))))
-
-    def _bits(self, running: Sequence[int]) -> tuple[Tensor, Tensor]:
-        bytes_, fraction = zip(*(self._own(*self._streams[r].bits()) for r in running), strict=True)
-        return torch.stack(bytes_), torch.stack(fraction)
+            return (_batch(self.train, own, *self._own(*self._streams[r].bits())) for own, r in each)
+        bytes_, fraction = self._together.bits()
+        own_bytes = bytes_ if self.model.share_graphs else bytes_[:, self._share]
+        return Together(_batch(self.train, rows, own_bytes, fraction))
 
     def _own(self, bytes_: Tensor, fraction: Tensor) -> tuple[Tensor, Tensor]:
         """Return of the bits of a batch those for this process's share; graphs that all pairs share are everyone's."""
@@ -145,14 +142,15 @@ class Stepper:
     def _stream(self, generator: torch.Generator) -> UniformStream:
         return UniformStream(self.model.uniforms_shape(self.batch_size), generator, self.train.inputs.dtype)
 
-    def _scalars(self, step: int) -> tuple[float, float, float, float]:
-        """Return learning rate, weight of the step in the average, how much of the training is done, and the floor."""
+    def _numbers(self, step: int) -> StepNumbers:
+        """Return what differs from step to step; a weight of 0 before the average begins."""
         settings, (epoch, within) = self.settings, divmod(step, self.steps_per_epoch)
         counted = step - self._averaging_from + 1
         rate = settings.schedule(epoch + within / self.steps_per_epoch, settings.epochs)
         done = step / self.total_steps
         floor = edge_floor(settings.sightings, self.model.draws(self.batch_size), done)
-        return rate, 1 / counted if counted > 0 else 0.0, done, floor
+        corrections = (1 - beta ** (step + 1) for beta in settings.adam_betas)
+        return StepNumbers(rate, 1 / counted if counted > 0 else 0.0, done, floor, *corrections)
 
     def _tell_progress(self, done: float) -> None:
         """Let an estimator with a schedule know how much of the training is done."""
@@ -160,6 +158,6 @@ class Stepper:
             self.state.frozen["progress"] = torch.full_like(self.state.frozen["progress"], done)
 
 
-def _batch(pairs: Pairs, rows: Tensor, uniforms: Tensor) -> Batch:
-    batch = (pairs.inputs[rows], pairs.targets[rows], uniforms)
+def _batch(pairs: Pairs, rows: Tensor, bytes_: Tensor, fraction: Tensor) -> Batch:
+    batch = (pairs.inputs[rows], pairs.targets[rows], bytes_, fraction)
     return batch if pairs.observed is None else (*batch, pairs.observed[rows])
