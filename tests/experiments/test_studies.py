@@ -4,6 +4,7 @@ import json
 
 import pytest
 import torch
+from joblib import cpu_count
 
 from tacit.errors import InputError
 from tacit.experiments import replication, runner
@@ -62,12 +63,14 @@ def test_every_study_runs_draws_and_continues(tiny, tmp_path, name, unchecked):
     assert f"## {name}" in runner.results_page(tmp_path)
 
 
-def test_tasks_side_by_side_give_the_same_records(tmp_path):
-    """Without training, so that the processes start no second compiler."""
+def test_tasks_side_by_side_give_the_same_records(tmp_path, monkeypatch):
+    """Without training, so that the processes start no second compiler; each has its share of the cores."""
+    monkeypatch.delenv("OMP_NUM_THREADS", raising=False)
     runner.run_study("injectivity", tmp_path / "one", TINY)
     runner.run_study("injectivity", tmp_path / "two", TINY, jobs=2)
     one, two = (runner.read_records(tmp_path / part / "injectivity") for part in ("one", "two"))
     assert {name: values["normal"] for name, values in one.items()} == {n: v["normal"] for n, v in two.items()}
+    assert {values["device"] for values in two.values()} == {f"cpu ({max(1, cpu_count() // 2)} threads)"}
 
 
 def test_records_of_another_size_are_not_mixed(tmp_path):

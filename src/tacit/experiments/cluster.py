@@ -4,6 +4,7 @@ import asyncio
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from threading import Thread
 from typing import Any
 from urllib.parse import urlsplit
 
@@ -16,7 +17,7 @@ from tacit.errors import InputError, TrainingError
 from tacit.experiments.study import Options
 from tacit.records import versions
 
-CONNECT_SECONDS, WORKERS_SECONDS = 8, 4  # together less than anyone waits for an answer
+CONNECT_SECONDS, WORKERS_SECONDS = 6, 4  # together less than anyone waits for an answer
 SCHEMES = ("tcp", "tls")
 SAME = ("tacit", "torch")  # what a worker needs in the caller's version, for the same results
 
@@ -41,14 +42,7 @@ def dask_cluster(address: str, options: Options) -> Iterator[int]:
     Raise :class:`InputError` if there is no such cluster, or one of its workers lacks what ``options`` need.
     """
     _require_address(address)
-    try:
-        client = Client(address, timeout=CONNECT_SECONDS, set_as_default=False)
-    except (OSError, TimeoutError):
-        raise InputError(
-            f"scheduler needs a Dask scheduler that answers, got {address}, where none did within {CONNECT_SECONDS} s; "
-            "start one there with 'dask scheduler', or correct the address"
-        ) from None
-    with client:
+    with _connected(address) as client:
         try:
             client.wait_for_workers(1, timeout=WORKERS_SECONDS)
         except TimeoutError:
@@ -59,6 +53,28 @@ def dask_cluster(address: str, options: Options) -> Iterator[int]:
         _require_able(client, options)
         with parallel_config(backend=DaskBackend(client=client)):
             yield sum(client.ncores().values())
+
+
+def _connected(address: str) -> Client:
+    """Return a client; beside the main thread, since one that meets a server of another kind never comes back."""
+    found: list[Client | Exception] = []
+
+    def connect() -> None:
+        try:
+            found.append(Client(address, timeout=CONNECT_SECONDS, set_as_default=False))
+        except Exception as error:
+            found.append(error)
+
+    attempt = Thread(target=connect, daemon=True)
+    attempt.start()
+    attempt.join(CONNECT_SECONDS + 1)
+    if found and isinstance(found[0], Client):
+        return found[0]
+    why = f" ({found[0]})" if found and not isinstance(found[0], OSError) else ""  # OSError: nobody there in time
+    raise InputError(
+        f"scheduler needs a Dask scheduler that answers, got {address}, where none did within {CONNECT_SECONDS} s{why};"
+        " start one there with 'dask scheduler', or correct the address"
+    )
 
 
 def _lost(status: str, result: Any) -> TrainingError:

@@ -39,7 +39,7 @@ from tacit.systems import (
 )
 from tacit.training import CosineDecay, FitResult, FitSettings
 
-NUM_PAIRS, QUICK_PAIRS, QUICK_RUNS = 35_000, 600, 2
+NUM_PAIRS, QUICK_PAIRS, QUICK_RUNS = 35_000, 400, 2
 EVEN = 0.5  # where one of two edges is there, each is there half of the time
 SETTINGS = FitSettings(epochs=20, schedule=CosineDecay(0.1))
 CONFIGS = {

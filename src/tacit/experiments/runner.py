@@ -35,8 +35,10 @@ def run_studies(
     do not depend on where that was. What cannot start is refused before anything is written.
     """
     listener = listener or Listener()
-    if scheduler is not None and options.data is not None:
-        options = replace(options, data=str(Path(options.data).resolve()))  # a worker starts in another folder
+    if scheduler is not None:
+        listener.stage(f"asking the workers of {scheduler}")
+        if options.data is not None:
+            options = replace(options, data=str(Path(options.data).resolve()))  # a worker starts in another folder
     with workers(options, jobs, scheduler) as pool:
         require_startable(names, directory, options)
         return [_run_study(name, directory, options, pool, listener) for name in names]
