@@ -87,12 +87,17 @@ class JoinedStreams:
 
     def bits(self) -> tuple[UInt8[Tensor, "stream ..."], Float[Tensor, "stream ..."]]:
         """Return the bits of the next step of every stream."""
+        (bytes_, fraction), step = self.next_place()
+        return bytes_[step], fraction[step]
+
+    def next_place(self) -> tuple[tuple[Tensor, Tensor], int]:
+        """Hand out the bits of the next step by where they are: (step, stream, ...), and which step."""
         places = [stream.next_place() for stream in self.streams]
         first, step = places[0]
         if self._joined is None or self._of is not first:
             bytes_, fractions = (torch.stack(parts, 1) for parts in zip(*(drawn for drawn, _ in places), strict=True))
-            self._joined, self._of = (bytes_, fractions), first  # (step, stream, ...)
-        return self._joined[0][step], self._joined[1][step]
+            self._joined, self._of = (bytes_, fractions), first
+        return self._joined, step
 
 
 def _random_bits(shape: torch.Size, steps: int, generator: Generator, dtype: torch.dtype) -> tuple[Tensor, Tensor]:

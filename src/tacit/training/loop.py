@@ -102,10 +102,12 @@ class Loop:
         orders = [self._batches(r) for r in running]
         last = min(loss for loss in self.history[-1].train_loss if loss is not None) if self.history else None
         losses = []
-        for step, rows in enumerate(torch.stack(orders, 1)):  # rows (replica, batch)
+        order = torch.stack(orders, 1)  # (step, replica, batch)
+        stepper.begin(self.steps_done, order)
+        for step in range(len(order)):
             if on_progress is not None:
                 on_progress(Progress(epoch, self.settings.epochs, self.steps_done, stepper.total_steps, last))
-            losses.append(stepper.take(self.steps_done, rows, running))
+            losses.append(stepper.take(self.steps_done, running))
             self.steps_done += 1
             if trace is not None and self.steps_done % trace.every == 0:
                 seen = trace.monitor(self.state.edge_probs, self.state.parameters)

@@ -18,13 +18,14 @@ class Replayed:
     """Call ``function`` through a CUDA graph, wherever its inputs are on a GPU.
 
     What it returns is overwritten by the next call. The function may change tensors in place, but must take every
-    input that varies as a tensor, of the same shape each time, and must not look at values on the way.
+    input that varies as a tensor, of the same shape each time, and must not look at values on the way. With ``fixed``
+    all inputs are the same tensors in every call, and nothing is copied.
     ``fallback`` says why it could not be recorded, or is None.
     """
 
-    def __init__(self, function: Callable[..., Outputs]) -> None:
+    def __init__(self, function: Callable[..., Outputs], *, fixed: bool = False) -> None:
         self.fallback: str | None = None
-        self._function = function
+        self._function, self._fixed = function, fixed
         self._calls = 0
         self._graph: torch.cuda.CUDAGraph | None = None
         self._inputs: list[Tensor] = []
@@ -38,13 +39,14 @@ class Replayed:
             self._record(inputs)
         if self._graph is None:
             return self._function(*inputs)
-        torch._foreach_copy_(self._inputs, inputs)
+        if not self._fixed:
+            torch._foreach_copy_(self._inputs, inputs)
         self._graph.replay()
         return self._outputs
 
     def _record(self, inputs: tuple[Tensor, ...]) -> None:
         """Record one call; recording runs nothing, so that a failure leaves everything as it was."""
-        self._inputs = [value.clone() for value in inputs]
+        self._inputs = list(inputs) if self._fixed else [value.clone() for value in inputs]
         graph = torch.cuda.CUDAGraph()
         torch.cuda.synchronize()
         try:

@@ -15,6 +15,7 @@ from tacit.training.lift import Batch, LiftedGradient, Outcome, Stack, Together
 from tacit.training.model import LatentGraphModel
 from tacit.training.processes import Processes
 from tacit.training.replay import Replayed
+from tacit.training.resident import Resident, at
 from tacit.training.settings import FitSettings
 from tacit.training.state import ReplicaState, StepNumbers, compiled_update
 
@@ -51,8 +52,11 @@ class Stepper:
         self._plan = [self._numbers(step) for step in range(self.total_steps)]
         on_gpu = device.type == "cuda"
         self._plan_there = torch.tensor(self._plan, device=device) if on_gpu else None
+        self._resident = None if self._plan_there is None else Resident(self._plan_there, self._together)
+        self._order: Int[Tensor, "step running batch"] | None = None
+        self._first = 0  # the step of the training with which the order begins
         self._covering = [(index.to(device), new) for index, new in covering_batches(len(validation), self.batch_size)]
-        self._take, self._look = Replayed(self._step), Replayed(self._loss_of_batch)
+        self._take, self._look = Replayed(self._step, fixed=True), Replayed(self._loss_of_batch)
         self._update = compiled_update(state) if on_gpu and gradient.compiles else state.update
 
     @property
@@ -61,19 +65,26 @@ class Stepper:
         reason = self._take.fallback or self._look.fallback
         return f"the step cannot be recorded, so that it starts kernel by kernel, slower ({reason})" if reason else None
 
-    def take(self, step: int, rows: Int[Tensor, "running batch"], running: Sequence[int]) -> Float[Tensor, " replica"]:
-        """Take one step on these rows of the training pairs and return the loss of each replica."""
+    def begin(self, step: int, order: Int[Tensor, "step running batch"]) -> None:
+        """Take the rows of the training pairs for the steps to come, of which ``step`` is the first."""
+        self._first, self._order = step, order
+        if self._resident is not None:
+            self._resident.begin_epoch(step, order)
+
+    def take(self, step: int, running: Sequence[int]) -> Float[Tensor, " replica"]:
+        """Take the next step and return the loss of each replica; see :meth:`begin`."""
         numbers = self._plan[step]
-        there = None if self._plan_there is None else self._plan_there[step]
         # With several processes the step is not recorded: whether a record may hold their sum depends on the transport.
-        if there is not None and self.gradient.lifted and not self.processes.several:
-            losses = self._take(there, rows, *self._together.bits())[0].clone()
+        if self._resident is not None and self.gradient.lifted and not self.processes.several:
+            losses = self._take(*self._resident.prepare())[0].clone()
         else:
+            if self._order is None:
+                raise RuntimeError("begin needs to come before the first step")
             self._tell_progress(float(numbers.progress))
-            now = numbers if there is None else StepNumbers(*there)
+            now = numbers if self._plan_there is None else StepNumbers(*self._plan_there[step])
             if not numbers.weight:
                 now = now._replace(weight=None)
-            losses = self._move(self._batches(rows, running), now, running)
+            losses = self._move(self._batches(self._order[step - self._first], running), now, running)
         self.state.has_average |= bool(numbers.weight)
         return losses
 
@@ -95,7 +106,8 @@ class Stepper:
         sums = self.processes.summed(torch.stack([total, count]))
         return (sums[0] / sums[1].clamp_min(TINY)).cpu()
 
-    def _step(self, scalars: Tensor, rows: Tensor, bytes_: Tensor, fraction: Tensor) -> tuple[Tensor, ...]:
+    def _step(self, *resident: Tensor) -> tuple[Tensor, ...]:
+        scalars, rows, bytes_, fraction = at(*resident)
         numbers = StepNumbers(*scalars)
         if self.model.estimator.scheduled:
             self.state.frozen["progress"] = scalars[2].to(self.train.inputs.dtype).expand(len(rows))
