@@ -362,12 +362,18 @@ FORMULAS = [
     (
         "graph/links.py",
         DEAD,
-        [("-torch.logit(floor))", "torch.inf)"), ("raw.clamp(torch.logit(floor), ", "raw.clamp(-torch.inf, ")],
+        [
+            ("raw.clamp(lowest, -lowest)", "raw.clamp(min=lowest)"),
+            ("raw.clamp(lowest, -lowest)", "raw.clamp(max=-lowest)"),
+            ("torch.where(raw.isinf(), raw, raw.clamp", "torch.where(raw.isinf(), 0.0, raw.clamp"),
+        ],
     ),
     (
         "graph/bernoulli.py",
         DEAD,
-        [("torch.where(self.fixed, raw, self.link.kept_off", "torch.where(self.fixed, 0.0, self.link.kept_off")],
+        [("torch.where(self.fixed, raw, self.link.kept_off(raw, lowest))", "self.link.kept_off(raw, lowest)")],
+    ),
+    (
         "training/processes.py",
         "tests/training/test_processes.py",
         [

@@ -15,7 +15,7 @@ from tacit.training.processes import Processes
 from tacit.training.state import ReplicaState, StepNumbers
 from tacit.training.step import Stepper
 
-SEEDS = (0, 1, 2)
+SEEDS = (0, 1)
 SYSTEM = CommunitySystem(community_edge_probs(1))  # 6 nodes, 24 of 36 probabilities are 0.75
 
 
@@ -24,8 +24,8 @@ def model_of(graph, **choices):
 
 
 def lowest_true_probs(**choices):
-    """Return the lowest probability among the true edges of each run: three seeds, 400 noisy steps."""
-    pairs = SYSTEM.generate(4000, 0).split()
+    """Return the lowest probability among the true edges of each run: two seeds, 200 noisy steps."""
+    pairs = SYSTEM.generate(2000, 0).split()
     model = model_of(BernoulliGraph.uniform(6, generator=torch.Generator().manual_seed(0)))
     settings = FitSettings(epochs=4, batch_size=32, schedule=CosineDecay(0.2), **choices)
     result = fit(model, pairs.train, pairs.validation, settings, seeds=SEEDS, compile=False)
@@ -35,27 +35,27 @@ def lowest_true_probs(**choices):
 
 def test_true_edges_die_without_the_floor_and_none_with_it():
     assert (lowest_true_probs(sightings=0.0) < 0.075).all()
-    assert (lowest_true_probs() > 0.5).all()
+    assert (lowest_true_probs() > 0.375).all()
 
 
 @pytest.mark.parametrize("schedule", [CosineDecay(), StepDecay()])
 @pytest.mark.parametrize(("choices", "first"), [({}, HIGHEST), ({"share_graphs": False}, 1 / (8 * 50))])
 def test_the_floor_of_a_training(schedule, choices, first):
-    """It falls along a line to 0 half way, whatever the schedule and the averaging."""
+    """It falls along a line to 0 after 0.4 of the steps, whatever the schedule and the averaging."""
     model, pairs = model_of(BernoulliGraph(torch.full((6, 6), 0.5)), **choices), SYSTEM.generate(500, 0)
     settings = FitSettings(epochs=2, batch_size=50, schedule=schedule, average_fraction=0.0)
     state = ReplicaState.create(model, SEEDS, fresh=True)
     stepper = Stepper(model, pairs, pairs, settings, SEEDS, state, LiftedGradient(model, compile=False), Processes())
     floors = [stepper._numbers(step).floor for step in range(20)]
-    assert floors == pytest.approx([first * max(0, 1 - step / 10) for step in range(20)], abs=1e-15)
-    assert floors[10:] == [0.0] * 10
+    assert floors == pytest.approx([first * max(0, 1 - step / 8) for step in range(20)], abs=1e-15)
+    assert floors[8:] == [0.0] * 12
 
 
 def pushed(graph, floor, *, sightings=1.0, steps=100):
-    """Return the probabilities after large steps, up in the first replica and down in the others."""
+    """Return the probabilities after large steps, up in the first replica and down in the second."""
     state = ReplicaState.create(model_of(graph), SEEDS, fresh=False)
     name = f"graph.{graph.link.parameter}"
-    away = torch.tensor([-1.0, 1.0, 1.0])[:, None, None].expand(3, 6, 6)
+    away = torch.tensor([-1.0, 1.0])[:, None, None].expand(2, 6, 6)
     numbers = StepNumbers(0.1, None, 0.0, floor, 1.0, 1.0)
     for _ in range(steps):
         state.update({name: away}, numbers, FitSettings(sightings=sightings))
@@ -78,18 +78,31 @@ def test_a_floor_of_nothing_changes_nothing(choices):
 
 def test_entries_that_are_held_stay():
     probs, fixed = torch.full((6, 6), 0.5), torch.eye(6, dtype=torch.bool)
-    probs[0, 0], probs[1, 1] = 0.0, 1.0
-    graph = BernoulliGraph(probs, fixed=fixed)
-    ended, raw = pushed(graph, 0.02, steps=5)
-    assert torch.equal(ended[:, fixed], probs[fixed].expand(3, 6))
-    assert (raw[:, 0, 0] == -torch.inf).all()
-    assert (raw[:, 1, 1] == torch.inf).all()
+    probs[0, 0], probs[1, 1], probs[2, 2] = 0.0, 1.0, 0.001
+    ended, raw = pushed(BernoulliGraph(probs, fixed=fixed), 0.02, steps=5)
+    assert torch.equal(ended[:, fixed], probs[fixed].expand(2, 6))
+    assert (raw[:, 2, 2] < -6).all()  # what is stored is not lifted either
 
 
 def test_both_entries_of_a_symmetric_pair():
     probs, _ = pushed(BernoulliGraph(torch.full((6, 6), 0.5), symmetric=True), 0.02)
     assert torch.equal(probs, probs.mT)
     assert torch.allclose(probs[1:], torch.tensor(0.02), atol=1e-6)
+
+
+def test_what_is_at_0_or_1_stays():
+    probs = torch.full((6, 6), 0.5)
+    probs[0, 0], probs[1, 1] = 0.0, 1.0
+    ended, _ = pushed(BernoulliGraph(probs), 0.02, steps=5)
+    assert (ended[:, 0, 0] == 0).all()
+    assert (ended[:, 1, 1] == 1).all()
+
+
+def test_a_start_at_a_trained_model_is_not_lifted():
+    graph, pairs = BernoulliGraph(torch.full((6, 6), 1e-3)), SYSTEM.generate(64, 0)
+    settings = FitSettings(epochs=1, batch_size=32, schedule=CosineDecay(1e-6))
+    fit(model_of(graph), pairs, pairs, settings, compile=False, start_at_model=True)
+    assert torch.allclose(graph.edge_probs, torch.tensor(1e-3), atol=1e-6)
 
 
 def test_links_at_the_floor():

@@ -276,7 +276,6 @@ def test_settings_of_the_replicas():
         predictor_rate=0.3,
         average_fraction=0.5,
         adam_betas=(0.8, 0.9),
-        sightings=0.0,
     )
     assert short(settings) == expected
     assert short(FitSettings(epochs=1)).epochs == 1

@@ -66,8 +66,9 @@ class Sigmoid:
         return logsigmoid(raw), logsigmoid(-raw)
 
     def kept_off(self, raw: Tensor, floor: Tensor) -> Tensor:
-        """Return the logit, clamped; a floor of 0 is at minus infinity."""
-        return raw.clamp(torch.logit(floor), -torch.logit(floor))
+        """Return the logit, clamped; what is exactly at 0 or 1 stays there."""
+        lowest = torch.logit(floor)
+        return torch.where(raw.isinf(), raw, raw.clamp(lowest, -lowest))
 
 
 @dataclass(frozen=True)

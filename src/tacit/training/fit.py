@@ -5,6 +5,7 @@ that R replicas together equal R fits alone.
 """
 
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from typing import get_args
 
 import torch
@@ -45,7 +46,8 @@ def fit(
     """Train one replica per seed on the device the data is on, and keep the best by validation loss.
 
     The model is trained in place: it moves to the data's device and type and ends with the best replica's parameters.
-    ``start_at_model`` starts every replica at the model's present parameters instead of fresh random ones.
+    ``start_at_model`` starts every replica at the model's present parameters instead of fresh random ones, and has no
+    floor under edge probabilities (``sightings``), which would lift those that had come near to 0.
     ``starts`` gives trained parameters a start of their own in each replica, and ``constants`` known ones a value:
     stacks by name, as in ``{"predictor.hop_weights": stack}``, the first axis the replica.
     ``resamples`` gives each replica training pairs of its own: places in ``train``, as many as it has, some of them
@@ -88,6 +90,8 @@ def fit(
             require(
                 bool(mask is not None and mask.any()), f"{name} needs at least one target, got none; check the mask"
             )
+    if start_at_model:
+        settings = replace(settings, sightings=0.0)
     model = model.to(train.inputs.device, train.inputs.dtype)
     model.check(train.inputs, train.targets)
     state = ReplicaState.create(model, seeds, fresh=not start_at_model)

@@ -135,7 +135,6 @@ def short(settings: FitSettings) -> FitSettings:
         adam_betas=settings.adam_betas,
         predictor_rate=settings.predictor_rate,
         average_fraction=AVERAGED,
-        sightings=0.0,  # a floor would lift what the fit has brought to nearly 0
     )
 
 
