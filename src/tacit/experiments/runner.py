@@ -13,6 +13,7 @@ from tacit.experiments.registry import STUDIES
 from tacit.experiments.study import Listener, Options, Records, Study, Values
 from tacit.records import describe_device, versions
 from tacit.report.figures import STYLE
+from tacit.whole_files import write_whole
 
 PAGE = "RESULTS.md"
 
@@ -140,7 +141,7 @@ def read_records(directory: Path) -> dict[str, Values]:
 
 
 def _do(study: str, task: str, directory: Path, options: Options, listener: Listener | None) -> None:
-    """Run one task and write its record: aside first, so that a half-written one never has the name."""
+    """Run one task and write its record."""
     start = time.perf_counter()
     work = next(one for one in STUDIES[study].tasks() if one.name == task)
     values = work.run(options, listener or Listener())
@@ -153,9 +154,7 @@ def _do(study: str, task: str, directory: Path, options: Options, listener: List
     }
     path = _record_path(directory, task)
     path.parent.mkdir(parents=True, exist_ok=True)
-    partial = path.with_suffix(f".partial-{os.getpid()}")
-    partial.write_text(json.dumps(record) + "\n", encoding="utf-8")
-    partial.replace(path)
+    write_whole(path, f"{json.dumps(record)}\n".encode())
 
 
 def _record_path(directory: Path, task: str) -> Path:
