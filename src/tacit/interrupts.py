@@ -24,3 +24,35 @@ def deferred_interrupts() -> Iterator[list[int]]:
         yield held
     finally:
         signal.signal(signal.SIGINT, before)
+
+
+class Terminated(BaseException):
+    """The system asks the process to end (SIGTERM): what is open is put away on the way out."""
+
+    def __init__(self) -> None:
+        super().__init__("stopped by SIGTERM")
+
+
+@contextmanager
+def heeded_termination() -> Iterator[None]:
+    """Turn SIGTERM into :class:`Terminated` while the block runs.
+
+    >>> with heeded_termination():
+    ...     signal.raise_signal(signal.SIGTERM)
+    Traceback (most recent call last):
+    ...
+    tacit.interrupts.Terminated: stopped by SIGTERM
+    """
+    if threading.current_thread() is not threading.main_thread():
+        yield
+        return
+    before = signal.signal(signal.SIGTERM, _terminate)
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGTERM, before)
+
+
+def _terminate(number: int, frame: object) -> None:  # noqa: ARG001 - what Python hands to it
+    signal.signal(number, signal.SIG_IGN)  # once is enough: a second one would disturb the putting away
+    raise Terminated

@@ -5,7 +5,7 @@ import io
 import json
 import platform
 import shlex
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import asdict
 from importlib.metadata import version
@@ -117,14 +117,16 @@ def describe_device(device: torch.device) -> str:
     return f"cpu ({torch.get_num_threads()} threads)"
 
 
-def make_directory(directory: Path, *, besides: Collection[str] = ()) -> bool:
+def make_directory(directory: Path, *, besides: tuple[str, ...] = ()) -> bool:
     """Make a directory for results, and return whether it was not there before.
 
-    One that holds anything, besides the names given, is refused: a run is never written over.
+    One that holds anything, besides names that begin as given, is refused: a run is never written over.
     """
     try:
         made = not directory.exists()
-        if not made and (not directory.is_dir() or any(path.name not in besides for path in directory.iterdir())):
+        if not made and (
+            not directory.is_dir() or any(not path.name.startswith(besides) for path in directory.iterdir())
+        ):
             remedy = f"go on with {resuming(directory)}, or choose" if (directory / CALL).is_file() else "choose"
             raise InputError(
                 f"out needs a new or empty directory, got {directory}, which exists; {remedy} another --out"

@@ -84,7 +84,10 @@ def digest(tensors: Iterable[Tensor]) -> str:
     total = hashlib.sha256()
     for value in tensors:
         total.update(f"{value.dtype} {tuple(value.shape)} ".encode())
-        total.update(value.detach().cpu().contiguous().reshape(-1).view(torch.uint8).numpy().data)
+        flat = value.detach().cpu().reshape(-1)
+        if flat.stride(0) != 1:  # a single number that was expanded
+            flat = flat.clone(memory_format=torch.contiguous_format)
+        total.update(flat.view(torch.uint8).numpy().data)
     return total.hexdigest()
 
 

@@ -11,6 +11,7 @@ import pytest
 import torch
 
 import tacit.training.checkpoint
+import tacit.whole_files
 from tacit.data import Pairs
 from tacit.data.resampling import bootstrap_rows
 from tacit.errors import InputError
@@ -22,9 +23,8 @@ from tacit.randomness import UniformStream, generator_for
 from tacit.tensor_files import Kind, header_of
 from tacit.training import Checkpoints, CosineDecay, FitSettings, LatentGraphModel, StepDecay, Trace, fit
 from tacit.training.checkpoint import KIND
-from tacit.training.lift import LiftedGradient
 
-SETTINGS = FitSettings(epochs=4, batch_size=16, average_fraction=0.5)  # 4 epochs of 3 steps
+SETTINGS = FitSettings(epochs=3, batch_size=16, average_fraction=0.5)  # 3 epochs of 2 steps
 WHOLE = {"train_seconds": 0.0, "compile_seconds": 0.0}
 
 
@@ -32,7 +32,7 @@ class Stop(BaseException):
     """The end of a process."""
 
 
-def pairs(count=50, seed=0, missing=False):
+def pairs(count=40, seed=0, missing=False):
     generator = torch.Generator().manual_seed(seed)
     inputs = torch.randn(count, 3, 2, generator=generator)
     made = Pairs(inputs, inputs.roll(1, 1)[..., :1] + 0.1 * torch.randn(count, 3, 1, generator=generator))
@@ -95,7 +95,7 @@ CASES = {
         "seeds": (1, 2, 3, 4),
         "lift": "vmap",
     },
-    "patience": {"settings": dataclasses.replace(SETTINGS, epochs=9, patience=1, schedule=StepDecay(0.5, 0.5))},
+    "patience": {"settings": dataclasses.replace(SETTINGS, epochs=9, patience=1, schedule=StepDecay(2.0, 2.0))},
     "no average": {"settings": dataclasses.replace(SETTINGS, average_fraction=0.0)},
     "average of all": {"settings": dataclasses.replace(SETTINGS, average_fraction=1.0, predictor_rate=0.3)},
     "moving average": {"choices": {"loss": Literature2("mae")}},
@@ -103,7 +103,7 @@ CASES = {
     "schedule of the estimator": {"choices": {"estimator": Concrete(1.0, 0.2)}},
     "schedule of the estimator, lifted": {"choices": {"estimator": Concrete(1.0, 0.2)}, "lift": "vmap"},
     "resamples": {
-        "resamples": torch.stack([bootstrap_rows(50, generator=torch.Generator().manual_seed(s)) for s in (1, 2)])
+        "resamples": torch.stack([bootstrap_rows(40, generator=torch.Generator().manual_seed(s)) for s in (1, 2)])
     },
     "missing targets, prior, angles": {
         "missing": True,
@@ -118,36 +118,34 @@ CASES = {
 def test_stopped_after_every_step_it_ends_with_the_same_bits(case, tmp_path):
     whole = learn(**CASES[case])
     pieces, stops = in_pieces(tmp_path / "fit.safetensors", **CASES[case])
-    assert stops >= 11
+    assert stops == whole.steps - 1
     assert content(pieces) == content(whole)
     assert os.listdir(tmp_path) == ["fit.safetensors"]
+    require_not_empty(case, whole)
 
 
-@pytest.mark.parametrize("case", CASES)
-def test_what_is_checked_is_not_empty(case):
+def require_not_empty(case, result):
     """Each case differs from the plain one in what it is about: it could not pass by leaving that out."""
-    result = learn(**CASES[case])
     if "halving" in case:
         assert sorted(replica.dropped_after or 0 for replica in result.replicas) == [0, 1, 1, 2]
     elif case == "patience":
-        assert 3 <= len(result.history) < 9
+        assert 2 <= len(result.history) < 9
     elif case == "monitor and trace":
-        assert len(result.trace) == 6
+        assert len(result.trace) == 3
         assert set(result.history[0].monitored) == {"most"}
-    elif case not in ("several replicas", "lifted"):
-        plain = learn(**({"seeds": (5, 6)} if case == "one replica" else {}))
-        assert content(result)["parameters"] != content(plain)["parameters"]
+    elif case not in ("one replica", "several replicas", "lifted"):
+        assert content(result)["parameters"] != content(learn())["parameters"]
 
 
+@pytest.mark.slow
 def test_a_compiled_fit_too(tmp_path):
     checkpoint = Checkpoints(tmp_path / "fit.safetensors", every=0)
     whole = learn(compile=True)
     with pytest.raises(Stop):
-        learn(checkpoint, stop_after=4, compile=True)
+        learn(checkpoint, stop_after=3, compile=True)
     resumed = learn(checkpoint, compile=True)
     assert whole.warnings == []
     assert content(resumed) == content(whole)
-    assert resumed.compile_seconds > whole.compile_seconds / 4
 
 
 class NotLiftable(HopPredictor):
@@ -177,7 +175,7 @@ def test_ctrl_c_leaves_the_checkpoint_and_the_fit_can_go_on(tmp_path):
     checkpoint = Checkpoints(tmp_path / "fit.safetensors", every=0)
 
     def interrupt(progress):
-        if progress.step == 5:
+        if progress.step == 3:
             raise KeyboardInterrupt
 
     assert learn(checkpoint, on_progress=interrupt).interrupted
@@ -191,15 +189,15 @@ def test_seconds_add_up(tmp_path):
 
     def slow(progress):
         time.sleep(0.05)
-        if progress.step == 4:
+        if progress.step == 3:
             raise Stop
 
     with pytest.raises(Stop):
         learn(checkpoint, on_progress=slow)
     resumed = learn(checkpoint)
-    assert resumed.train_seconds > 0.19
-    assert resumed.history[0].seconds > 0.14
-    assert 0.04 < resumed.history[1].seconds < resumed.train_seconds - 0.14
+    assert resumed.train_seconds > 0.15
+    assert resumed.history[0].seconds > 0.1
+    assert 0.05 < resumed.history[1].seconds < resumed.train_seconds - 0.1
 
 
 def test_how_often(tmp_path, monkeypatch):
@@ -215,12 +213,12 @@ def test_how_often(tmp_path, monkeypatch):
 
     monkeypatch.setattr(tacit.training.checkpoint.time, "monotonic", lambda: times[0])
     monkeypatch.setattr(tacit.training.checkpoint, "write_whole", write)
-    settings = dataclasses.replace(SETTINGS, epochs=10)  # 30 steps of a second
+    settings = dataclasses.replace(SETTINGS, epochs=15)  # 30 steps of a second
     learn(Checkpoints(tmp_path / "a", every=5), settings=settings, on_progress=second)
     assert writes == pytest.approx([5.0, 26.2, 30.4])
     times[0] = 0.0
     writes.clear()
-    monkeypatch.setattr(tacit.training.checkpoint, "write_whole", lambda path, data: writes.append(times[0]))
+    monkeypatch.setattr(tacit.training.checkpoint, "write_whole", lambda *_: writes.append(times[0]))
     learn(Checkpoints(tmp_path / "a", every=7), settings=settings, on_progress=second)
     assert writes == pytest.approx([7.0, 14.0, 21.0, 28.0, 30.0])
 
@@ -228,7 +226,7 @@ def test_how_often(tmp_path, monkeypatch):
 @pytest.mark.parametrize(
     ("changes", "message"),
     [
-        ({"settings": dataclasses.replace(SETTINGS, epochs=5)}, "epochs is 5 here and 4 there"),
+        ({"settings": dataclasses.replace(SETTINGS, epochs=5)}, "epochs is 5 here and 3 there"),
         ({"settings": dataclasses.replace(SETTINGS, halve_after=(1,))}, r"halve_after is \[1\] here and \[\] there"),
         ({"settings": dataclasses.replace(SETTINGS, schedule=CosineDecay(0.2))}, "another schedule;"),
         ({"seeds": (3, 8)}, r"seeds is \[3, 8\] here and \[3, 7\] there"),
@@ -244,7 +242,7 @@ def test_how_often(tmp_path, monkeypatch):
         ({"choices": {"predictor": HopPredictor(torch.ones(3, 2, 1))}}, "parameters is"),
         ({"start_at_model": True}, "another start"),
         ({"missing": True}, "another training mask, another validation mask"),
-        ({"resamples": torch.zeros(2, 50, dtype=torch.int64)}, "another resamples"),
+        ({"resamples": torch.zeros(2, 40, dtype=torch.int64)}, "another resamples"),
         ({"trace": Trace(2, see)}, "trace is 2 here and None there"),
     ],
 )
@@ -289,7 +287,7 @@ def test_no_damaged_file_is_read(tmp_path):
             KIND.unpack(other, "it")
         assert "\n" not in str(caught.value)
     path.write_bytes(data[:-10])
-    with pytest.raises(InputError, match="fit.safetensors is a damaged checkpoint"):
+    with pytest.raises(InputError, match=r"fit\.safetensors is a damaged checkpoint"):
         learn(Checkpoints(path))
 
 
@@ -316,8 +314,8 @@ def test_what_is_written_is_text_and_tensors(tmp_path):
     metadata = header_of(path.read_bytes())
     assert metadata["format"] == "1"
     text = json.loads(metadata["text"])
-    assert text["steps_done"] == 12
-    assert text["fingerprint"]["epochs"] == 4
+    assert text["steps_done"] == 6
+    assert text["fingerprint"]["epochs"] == 3
 
 
 def test_a_full_disk_is_an_error_and_the_last_checkpoint_stays_whole(tmp_path):
@@ -329,7 +327,7 @@ def test_a_full_disk_is_an_error_and_the_last_checkpoint_stays_whole(tmp_path):
     soft, hard = resource.getrlimit(resource.RLIMIT_FSIZE)
     resource.setrlimit(resource.RLIMIT_FSIZE, (len(before) - 1, hard))
     try:
-        with pytest.raises(OSError, match="File too large: .*fit.safetensors"):
+        with pytest.raises(OSError, match=r"File too large: .*fit\.safetensors"):
             learn(Checkpoints(path, every=0))
     finally:
         resource.setrlimit(resource.RLIMIT_FSIZE, (soft, hard))
@@ -338,7 +336,7 @@ def test_a_full_disk_is_an_error_and_the_last_checkpoint_stays_whole(tmp_path):
     assert content(learn(Checkpoints(path))) == content(learn())
 
 
-@pytest.mark.parametrize("call", ["open", "fsync", "replace"])
+@pytest.mark.parametrize("call", ["_write_to_disk", "fsync", "replace"])
 @pytest.mark.parametrize(
     "error", [OSError(28, "No space left on device"), OSError(30, "Read-only file system"), Stop()]
 )
@@ -351,7 +349,7 @@ def test_a_write_that_fails_anywhere_leaves_the_last_checkpoint(call, error, tmp
     def fail(*args, **kwargs):
         raise error
 
-    owner = {"open": type(path), "replace": type(path), "fsync": os}[call]
+    owner = {"_write_to_disk": tacit.whole_files, "replace": type(path), "fsync": os}[call]
     with monkeypatch.context() as patched:
         patched.setattr(owner, call, fail)
         with pytest.raises(type(error)) as caught:
@@ -370,7 +368,7 @@ def test_a_directory_that_vanishes_is_an_error(tmp_path):
         if progress.step == 3:
             shutil.rmtree(path.parent)
 
-    with pytest.raises(OSError, match="No such file or directory: .*fit.safetensors"):
+    with pytest.raises(OSError, match=r"No such file or directory: .*fit\.safetensors"):
         learn(Checkpoints(path, every=0), on_progress=remove)
     assert os.listdir(tmp_path) == []
 
@@ -388,13 +386,6 @@ def test_a_stream_goes_on_within_what_was_drawn_ahead(ahead):
         assert torch.equal(other.draw(), drawn)
         other.go_to(*place)
         assert torch.equal(other.draw(), drawn)
-
-
-def test_time_that_compiling_took_is_added():
-    gradient = LiftedGradient(model(), compile=False)
-    gradient.compile_seconds = 2.0
-    gradient.go_on_as(lifted=False, fallback=None)
-    assert gradient.compile_seconds == 2.0
 
 
 def test_wrong_calls(unchecked, tmp_path):

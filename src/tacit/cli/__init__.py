@@ -15,6 +15,7 @@ from tacit.cli import own_data, paper
 from tacit.cli.options import Json, Quiet
 from tacit.console import Display
 from tacit.errors import InputError, TrainingError, did_you_mean
+from tacit.interrupts import Terminated, heeded_termination
 
 app = typer.Typer(
     add_completion=False,
@@ -76,13 +77,14 @@ def main(arguments: list[str] | None = None) -> None:
     os.environ.setdefault("GOMP_SPINCOUNT", "20000")  # read when torch is imported, which is later
     arguments = sys.argv[1:] if arguments is None else arguments
     try:
-        code = app(arguments or ["--help"], standalone_mode=False)
+        with heeded_termination():
+            code = app(arguments or ["--help"], standalone_mode=False)
         code = code if arguments else 2  # no command: the help, but nothing was done
         code = _complain(STOPPED, 1) if code == 130 else code  # what newer typers make of Ctrl-C
     except (InputError, UsageError) as error:
         code = _complain(_usage_text(error), 2)
-    except (TrainingError, OSError, CommandError) as error:
-        code = _complain(str(error), 1)
+    except (TrainingError, OSError, CommandError, Terminated) as error:
+        code = _complain("; ".join([str(error), *getattr(error, "__notes__", [])]), 1)
     except (KeyboardInterrupt, typer.Abort):
         code = _complain(STOPPED, 1)
     sys.exit(code if isinstance(code, int) else 0)
