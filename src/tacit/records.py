@@ -15,9 +15,9 @@ from typing import Any
 import torch
 from jaxtyping import Float
 from pydantic import BaseModel, ConfigDict, ValidationError, model_validator
-from safetensors.torch import save
 
 from tacit.errors import InputError
+from tacit.tensor_files import save
 from tacit.training import Epoch, FitResult
 from tacit.whole_files import write_together
 

@@ -11,9 +11,9 @@ from dataclasses import dataclass
 from importlib.metadata import version
 from typing import Any
 
+import safetensors.torch
 import torch
 from safetensors import SafetensorError
-from safetensors.torch import load, save
 from torch import Tensor
 
 from tacit.errors import InputError
@@ -38,8 +38,7 @@ class Kind:
         there = {name: value.detach().to("cpu", copy=True).contiguous() for name, value in tensors.items()}
         written = json.dumps(text, default=lambda value: value.tolist())  # numbers of numpy and torch are numbers
         metadata = {"tacit": version("tacit"), "kind": self.name, "format": str(self.format), "text": written}
-        data: bytes = save(there, metadata | {"sha256": _checksum(written, there)})
-        return data
+        return save(there, metadata | {"sha256": _checksum(written, there)})
 
     def unpack(self, data: bytes, where: str) -> tuple[dict[str, Any], dict[str, Tensor]]:
         """Return text and tensors; anything but a whole file of this kind is an :class:`InputError`."""
@@ -57,12 +56,23 @@ class Kind:
                 f"wrote it, or {self.remedy}"
             )
         try:
-            tensors, text = load(data), metadata["text"]
+            tensors, text = safetensors.torch.load(data), metadata["text"]
             if _checksum(text, tensors) != metadata["sha256"]:
                 raise ValueError("the checksum does not fit")
             return json.loads(text), tensors
         except (SafetensorError, ValueError, KeyError) as error:
             raise InputError(f"{where} is a damaged {self.name} ({_line(error)}); {self.remedy}") from None
+
+
+def save(tensors: Mapping[str, Tensor], metadata: Mapping[str, str]) -> bytes:
+    """Return a safetensors file whose bytes depend on its content alone; the library's own header has no order."""
+    data: bytes = safetensors.torch.save(dict(tensors), dict(metadata))
+    end = 8 + int.from_bytes(data[:8], "little")
+    header = json.loads(data[8:end])
+    header["__metadata__"] = dict(sorted(header["__metadata__"].items()))
+    text = json.dumps(header, separators=(",", ":")).encode()
+    text += b" " * (-len(text) % 8)  # so that the numbers begin at a multiple of 8
+    return len(text).to_bytes(8, "little") + text + data[end:]
 
 
 def header_of(data: bytes) -> dict[str, str]:
