@@ -52,10 +52,12 @@ class UniformStream:
         on_gpu = generator.device.type == "cuda"
         self._ahead = min(MOST_STEPS_AHEAD, max(1, MOST_BYTES_AHEAD // self.shape.numel())) if on_gpu else 1
         self._waiting: list[tuple[Tensor, Tensor]] = []
+        self._before = generator.get_state()  # when the waiting ones were drawn
 
     def bits(self) -> tuple[UInt8[Tensor, "..."], Float[Tensor, "..."]]:
         """Return the bits of the next step, for :func:`uniforms_from`."""
         if not self._waiting:
+            self._before = self.generator.get_state()
             drawn = _random_bits(self.shape, self._ahead, self.generator, self.dtype)
             self._waiting = list(zip(*(part.unbind() for part in drawn), strict=True))[::-1]
         return self._waiting.pop()
@@ -63,6 +65,26 @@ class UniformStream:
     def draw(self) -> Float[Tensor, "..."]:
         """Return the uniforms of the next step."""
         return uniforms_from(*self.bits())
+
+    def place(self) -> tuple[UInt8[Tensor, " byte"], int]:
+        """Return where the stream stands: the state of the generator, and how many steps after it were handed out."""
+        if not self._waiting:
+            return self.generator.get_state(), 0
+        return self._before, self._ahead - len(self._waiting)
+
+    def go_to(self, state: UInt8[Tensor, " byte"], steps: int) -> None:
+        """Go to a place that :meth:`place` returned.
+
+        >>> stream = UniformStream((2, 3), generator_for(0, "doc"))
+        >>> place, first = stream.place(), stream.draw()
+        >>> stream.go_to(*place)
+        >>> bool((stream.draw() == first).all())
+        True
+        """
+        self.generator.set_state(state)
+        self._waiting = []
+        for _ in range(steps):
+            self.bits()
 
 
 def _random_bits(shape: torch.Size, steps: int, generator: Generator, dtype: torch.dtype) -> tuple[Tensor, Tensor]:

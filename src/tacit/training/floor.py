@@ -11,10 +11,10 @@ $t$ of $T$ steps taken. Few graphs, shared by the batch, need the floor; where e
 nothing. It is gone long before the answer is read off: nothing is left to bend it.
 """
 
-# Measured on the 12-node system (28,000 pairs, MMD at node scope, 10 epochs of a cosine from 0.1). Runs in which an edge
-# died: with 16 shared graphs 2 of 8 without the floor, none with it; with 8 graphs 6 of 8, and none. With 4 graphs none
-# of 16 died with it, 2 if it was gone after 0.3 of the training. A floor of 0.05 that falls over all of the training
-# keeps edges alive as well, but doubles the error of the runs that were good.
+# Measured on the 12-node system (28,000 pairs, MMD at node scope, 10 epochs of a cosine from 0.1). Runs in which an
+# edge died: with 16 shared graphs 2 of 8 without the floor, none with it; with 8 graphs 6 of 8, and none. With 4 graphs
+# none of 16 died with it, 2 if it was gone after 0.3 of the training. A floor of 0.05 that falls over all of the
+# training keeps edges alive as well, but doubles the error of the runs that were good.
 HIGHEST = 0.02
 PART = 0.5
 

@@ -24,6 +24,7 @@ class ReplicaState:
     averages: Stack = field(default_factory=dict)
     has_average: bool = False
     optimizer: torch.optim.Optimizer | None = None
+    given_moments: dict[str, Stack] = field(default_factory=dict)  # those that Adam starts with, if not with none
 
     @classmethod
     def create(cls, model: LatentGraphModel, seeds: Sequence[int], *, fresh: bool) -> "ReplicaState":
@@ -56,6 +57,8 @@ class ReplicaState:
             groups = [{"params": [value]} for value in self.parameters.values()]
             betas = settings.adam_betas
             self.optimizer = torch.optim.Adam(groups, lr=rate, betas=betas, fused=True, capturable=in_place)
+            for name, moments in self.given_moments.items():
+                self.optimizer.state[self.parameters[name]] = moments
         for (name, value), group in zip(self.parameters.items(), self.optimizer.param_groups, strict=True):
             value.grad = gradients[name].contiguous()  # fused Adam reads memory in order, whatever the strides
             group["lr"] = rate if name.startswith("graph.") else rate * settings.predictor_rate
@@ -80,6 +83,13 @@ class ReplicaState:
                 self.frozen[name].copy_(value)
             else:
                 self.frozen[name] = value
+
+    @property
+    def moments(self) -> dict[str, Stack]:
+        """What Adam remembers of each parameter."""
+        if self.optimizer is None:
+            return self.given_moments
+        return {name: self.optimizer.state[value] for name, value in self.parameters.items()}
 
     def averaged(self) -> Stack:
         """Return the averaged parameters, or the present ones when nothing was averaged."""

@@ -54,6 +54,11 @@ class Stepper:
         self._take, self._look = Replayed(self._step), Replayed(self._loss_of_batch)
 
     @property
+    def streams(self) -> list[UniformStream]:
+        """The uniforms of each replica."""
+        return self._streams
+
+    @property
     def fallback(self) -> str | None:
         """Why steps on a GPU are not replayed, or None."""
         reason = self._take.fallback or self._look.fallback
