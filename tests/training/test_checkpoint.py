@@ -95,7 +95,7 @@ CASES = {
         "seeds": (1, 2, 3, 4),
         "lift": "vmap",
     },
-    "patience": {"settings": dataclasses.replace(SETTINGS, epochs=9, patience=1, schedule=StepDecay(2.0, 2.0))},
+    "patience": {"settings": dataclasses.replace(SETTINGS, epochs=9, patience=2, schedule=StepDecay(4.0, 4.0))},
     "no average": {"settings": dataclasses.replace(SETTINGS, average_fraction=0.0)},
     "average of all": {"settings": dataclasses.replace(SETTINGS, average_fraction=1.0, predictor_rate=0.3)},
     "moving average": {"choices": {"loss": Literature2("mae")}},
