@@ -7,9 +7,9 @@ import signal
 import time
 from functools import partial
 
-import jaxtyping
 import pytest
 
+from stopped_runs import QUICK, begin, content, end, signal_at_step
 from tacit.cli import main
 from tacit.console import Display
 from tacit.own_data import job
@@ -18,54 +18,13 @@ from tacit.records import CALL, RECORD, read_run
 from tacit.training.checkpoint import KIND, Checkpoints
 
 KILLS = 20
-QUICK = [
-    "--window", "2", "--set", "training.epochs=8", "--set", "training.compile=false", "--set", "training.replicas=2",
-    "--set", "model.num_graphs=4", "--set", "trust.controls=false", "--std-errors", "0",
-]  # fmt: skip
+kill_at_step = partial(signal_at_step, number=signal.SIGKILL)
 
 
 def call(*arguments):
     with pytest.raises(SystemExit) as caught:
         main([str(argument) for argument in arguments])
     return caught.value.code
-
-
-def begin(*arguments, prepare=None):
-    """Start the command as a process of its own, from this one, so that it need not import anything."""
-    process = os.fork()
-    if process:
-        return process
-    code = 70
-    try:
-        jaxtyping.config.update("jaxtyping_disable", True)  # as for a user, and twice as fast
-        silent = os.open(os.devnull, os.O_WRONLY)
-        os.dup2(silent, 1)
-        os.dup2(silent, 2)
-        if prepare is not None:
-            prepare()
-        main([str(argument) for argument in arguments])
-    except SystemExit as end:
-        code = end.code
-    finally:
-        os._exit(code)
-
-
-def end(process):
-    """Wait for a process and return its exit code, or minus the signal that ended it."""
-    return os.waitstatus_to_exitcode(os.waitpid(process, 0)[1])
-
-
-def content(run):
-    """The files of a finished run, to the byte, apart from times."""
-    record = json.loads((run / RECORD).read_text())
-    record["timings"] = record["timings"]["steps"]
-    lines = [json.loads(line) for line in (run / "history.jsonl").read_text().splitlines()]
-    return {
-        "names": sorted(path.name for path in run.iterdir()),
-        "record": record,
-        "history": [{**line, "seconds": 0} for line in lines],
-        **{name: (run / name).read_bytes() for name in ("edges.csv", "model.safetensors")},
-    }
 
 
 def everything(run):
@@ -118,14 +77,6 @@ def stopped(data, tmp_path, monkeypatch):
     assert end(begin("fit", data, "--out", run, *QUICK, prepare=partial(kill_at_step, 7))) == -signal.SIGKILL
     assert {path.name for path in run.iterdir()} == {CALL, CHECKPOINT, LOCK}
     return run
-
-
-def kill_at_step(step, number=signal.SIGKILL):
-    def watch(self, progress):
-        if progress.step == step:
-            os.kill(os.getpid(), number)
-
-    Display.step = watch
 
 
 def test_killed_at_random_moments_it_ends_with_the_same_files(data, whole, tmp_path):
@@ -204,7 +155,7 @@ def test_killed_before_anything_it_does_to_files(data, tmp_path, monkeypatch):
 
 def test_sigterm_names_the_command_that_goes_on(data, whole, tmp_path, monkeypatch, capsys):
     run = tmp_path / "run"
-    kill_at = partial(kill_at_step, 7, signal.SIGTERM)
+    kill_at = partial(signal_at_step, 7, signal.SIGTERM)
     with monkeypatch.context() as patched:
         patched.setattr(Display, "step", None)
         kill_at()
@@ -235,7 +186,7 @@ def test_sigterm_before_the_first_checkpoint_leaves_nothing(data, tmp_path, monk
     monkeypatch.setattr(job, "Checkpoints", Checkpoints)
     with monkeypatch.context() as patched:
         patched.setattr(Display, "step", None)
-        kill_at_step(3, signal.SIGTERM)
+        signal_at_step(3, signal.SIGTERM)
         assert call("fit", data, *QUICK, "--out", tmp_path / "run") == 1
     assert capsys.readouterr().err.splitlines()[-1] == "tacit: stopped by SIGTERM"
     assert list(tmp_path.iterdir()) == []
@@ -245,7 +196,7 @@ def test_after_ctrl_c_what_was_learned_is_there_and_the_run_can_go_on(data, whol
     run = tmp_path / "run"
     with monkeypatch.context() as patched:
         patched.setattr(Display, "step", None)
-        kill_at_step(7, signal.SIGINT)
+        signal_at_step(7, signal.SIGINT)
         assert call("fit", data, "--out", run, *QUICK) == 1
     message = f"what was learned is in {run}; go on with 'tacit fit --resume {run}'"
     assert message in capsys.readouterr().err
@@ -256,7 +207,7 @@ def test_after_ctrl_c_what_was_learned_is_there_and_the_run_can_go_on(data, whol
 
 def test_only_one_process_writes_a_run(stopped, data, whole, capsys):
     """The first is held in its training; the second is told so; the first ends as if nothing had been."""
-    process = begin("fit", "--resume", stopped, prepare=partial(kill_at_step, 10, signal.SIGSTOP))
+    process = begin("fit", "--resume", stopped, prepare=partial(signal_at_step, 10, signal.SIGSTOP))
     assert os.WIFSTOPPED(os.waitpid(process, os.WUNTRACED)[1])
     before = everything(stopped)
     try:

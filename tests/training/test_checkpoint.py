@@ -229,6 +229,7 @@ def test_how_often(tmp_path, monkeypatch):
         ({"settings": dataclasses.replace(SETTINGS, epochs=5)}, "epochs is 5 here and 3 there"),
         ({"settings": dataclasses.replace(SETTINGS, halve_after=(1,))}, r"halve_after is \[1\] here and \[\] there"),
         ({"settings": dataclasses.replace(SETTINGS, schedule=CosineDecay(0.2))}, "another schedule;"),
+        ({"settings": dataclasses.replace(SETTINGS, sightings=0.5)}, "sightings is 0.5 here and 1.0 there"),
         ({"seeds": (3, 8)}, r"seeds is \[3, 8\] here and \[3, 7\] there"),
         ({"compile": True}, "compile is True here and False there"),
         ({"lift": "vmap"}, "lift is vmap here and loop there"),
