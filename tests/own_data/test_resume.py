@@ -103,7 +103,6 @@ def test_killed_at_random_moments_it_ends_with_the_same_files(data, whole, tmp_p
         elif not (run / RECORD).exists():
             assert end(begin("fit", data, "--out", run, *QUICK)) == 0
         assert content(run) == expected | {"names": sorted({*expected["names"], *leftover(run)})}
-    assert runs >= 6
 
 
 def leftover(run):
