@@ -395,6 +395,20 @@ FORMULAS = [
         TRAINING,
         [("self.graph.link.probs(value) if", "value if"), ("(value - old[name]) * weight", "(value - old[name]) / 2")],
     ),
+    (
+        "training/snapshot.py",
+        "tests/training/test_checkpoint.py",
+        [
+            ('state.has_average = text["has_average"]', "pass"),
+            ("state.frozen |= _there", "_there"),
+            ("stream.go_to(bytes_.clone(), steps)", "pass"),
+            ("order.set_state(bytes_.clone())", "pass"),
+            ("    loop.epoch_losses = [row", "    _ = [row"),
+            ("orders = loop.epoch_orders if inside else", "orders ="),
+            ('part.startswith("adam:")', "False"),
+            ('text["waited"], own', "0, own"),
+        ],
+    ),
     ("training/loop.py", FIT, [("self.resamples[replica][batches]", "self.resamples[0][batches]")]),
     (
         "training/fit.py",

@@ -38,6 +38,7 @@ if TYPE_CHECKING:
     from tacit.predictors import HopPredictor as HopPredictor
     from tacit.sklearn import LatentGraphRegressor as LatentGraphRegressor
     from tacit.systems import CommunitySystem as CommunitySystem
+    from tacit.training import Checkpoints as Checkpoints
     from tacit.training import CosineDecay as CosineDecay
     from tacit.training import FitSettings as FitSettings
     from tacit.training import LatentGraphModel as LatentGraphModel
@@ -80,6 +81,7 @@ _ROOM_OF = {
     "HopPredictor": "predictors",
     "LatentGraphRegressor": "sklearn",
     "CommunitySystem": "systems",
+    "Checkpoints": "training",
     "CosineDecay": "training",
     "FitSettings": "training",
     "LatentGraphModel": "training",

@@ -20,6 +20,7 @@ class Display:
         self._bar: Any = None
         self._task: Any = None
         self._stage_start = self._start
+        self._first_step: int | None = None  # of a training: not 0 where it goes on
         self._thread: threading.Thread | None = None
 
     def __enter__(self) -> "Display":
@@ -44,7 +45,7 @@ class Display:
 
     def stage(self, text: str) -> None:
         """Begin a stage: its name is shown until the next."""
-        self._text, self._stage_start = text, time.monotonic()
+        self._text, self._stage_start, self._first_step = text, time.monotonic(), None
         if self._bar is not None:
             if self._task is not None:
                 self._bar.update(self._task, visible=False)
@@ -54,18 +55,22 @@ class Display:
 
     def step(self, progress: Any) -> None:
         """Show a training step: epoch, loss and how long it will take."""
-        if self.quiet or progress.step == 0:
+        first = min(progress.step, progress.step if self._first_step is None else self._first_step)
+        done = progress.step - first
+        if self.quiet or done == 0:
+            self._first_step = first
             return
         name = self._text.split(":")[0]
         loss = "" if progress.loss is None else f"loss {progress.loss:.4f}"
         detail = f"epoch {progress.epoch + 1}/{progress.epochs} {loss}".rstrip()
-        if progress.step == 1:
+        if done == 1:
             self.stage(f"{name}: training")
+            self._first_step = first
         if self._bar is not None:
             self._bar.update(self._task, completed=progress.step, total=progress.steps, detail=detail)
         else:
             elapsed = time.monotonic() - self._stage_start
-            left = elapsed / progress.step * (progress.steps - progress.step)
+            left = elapsed / done * (progress.steps - progress.step)
             self._text = f"{name}: training, {detail}, {left:.0f} s left"
 
     def _speak(self) -> None:

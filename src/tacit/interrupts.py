@@ -24,3 +24,38 @@ def deferred_interrupts() -> Iterator[list[int]]:
         yield held
     finally:
         signal.signal(signal.SIGINT, before)
+
+
+class Terminated(BaseException):
+    """The system or the user asks the process to end: what is open is put away on the way out."""
+
+    def __init__(self, number: int = signal.SIGTERM) -> None:
+        super().__init__("stopped by the user" if number == signal.SIGINT else "stopped by SIGTERM")
+        self.number = number
+
+
+@contextmanager
+def heeded_termination(*, ctrl_c: bool = False) -> Iterator[None]:
+    """Turn SIGTERM into :class:`Terminated` while the block runs, and Ctrl-C too where nothing else is made of it.
+
+    >>> with heeded_termination():
+    ...     signal.raise_signal(signal.SIGTERM)
+    Traceback (most recent call last):
+    ...
+    tacit.interrupts.Terminated: stopped by SIGTERM
+    """
+    if threading.current_thread() is not threading.main_thread():
+        yield
+        return
+    numbers = (signal.SIGTERM, signal.SIGINT) if ctrl_c else (signal.SIGTERM,)
+    before = {number: signal.signal(number, _terminate) for number in numbers}
+    try:
+        yield
+    finally:
+        for number, handler in before.items():
+            signal.signal(number, handler)
+
+
+def _terminate(number: int, frame: object) -> None:  # noqa: ARG001 - what Python hands to it
+    signal.signal(number, signal.SIG_IGN)  # once is enough: a second one would disturb the putting away
+    raise Terminated(number)

@@ -54,6 +54,7 @@ class UniformStream:
         self._ahead = min(MOST_STEPS_AHEAD, max(1, MOST_BYTES_AHEAD // self.shape.numel())) if on_gpu else 1
         self.drawn: tuple[Tensor, Tensor] | None = None  # bits of several steps, (step, ...)
         self.handed_out = 0  # of them
+        self._before = generator.get_state()  # when they were drawn
 
     def bits(self) -> tuple[UInt8[Tensor, "..."], Float[Tensor, "..."]]:
         """Return the bits of the next step, for :func:`uniforms_from`."""
@@ -63,6 +64,7 @@ class UniformStream:
     def next_place(self) -> tuple[tuple[Tensor, Tensor], int]:
         """Hand out the bits of the next step by where they are: bits of several steps, and which of them."""
         if self.drawn is None or self.handed_out == self._ahead:
+            self._before = self.generator.get_state()
             self.drawn, self.handed_out = _random_bits(self.shape, self._ahead, self.generator, self.dtype), 0
         self.handed_out += 1
         return self.drawn, self.handed_out - 1
@@ -70,6 +72,26 @@ class UniformStream:
     def draw(self) -> Float[Tensor, "..."]:
         """Return the uniforms of the next step."""
         return uniforms_from(*self.bits())
+
+    def place(self) -> tuple[UInt8[Tensor, " byte"], int]:
+        """Return where the stream stands: the state of the generator, and how many steps after it were handed out."""
+        if self.drawn is None or self.handed_out == self._ahead:
+            return self.generator.get_state(), 0
+        return self._before, self.handed_out
+
+    def go_to(self, state: UInt8[Tensor, " byte"], steps: int) -> None:
+        """Go to a place that :meth:`place` returned.
+
+        >>> stream = UniformStream((2, 3), generator_for(0, "doc"))
+        >>> place, first = stream.place(), stream.draw()
+        >>> stream.go_to(*place)
+        >>> bool((stream.draw() == first).all())
+        True
+        """
+        self.generator.set_state(state)
+        self.drawn = None
+        for _ in range(steps):
+            self.next_place()
 
 
 class JoinedStreams:

@@ -1,12 +1,12 @@
-"""Run directories: one JSON record per run, edges, history and model beside it; written whole or not at all."""
+"""Run directories: one JSON record per run, edges, history and model beside it; each file whole, the record last."""
 
 import csv
+import io
 import json
-import os
 import platform
-import shutil
+import shlex
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import asdict
 from importlib.metadata import version
 from pathlib import Path
@@ -15,12 +15,14 @@ from typing import Any
 import torch
 from jaxtyping import Float
 from pydantic import BaseModel, ConfigDict, ValidationError, model_validator
-from safetensors.torch import save
 
 from tacit.errors import InputError
+from tacit.tensor_files import save
 from tacit.training import Epoch, FitResult
+from tacit.whole_files import write_together
 
 FORMAT = 1
+RECORD, CALL = "record.json", "call.json"  # a finished run has the first, an unfinished one the second
 EDGE_NUMBERS = ("std_error", "low", "high", "bagged")
 EDGE_COLUMNS = ("source", "target", "probability", "std_error", "low", "high", "identifiable", "bagged")
 Matrix = list[list[float]]
@@ -116,70 +118,88 @@ def describe_device(device: torch.device, processes: int = 1) -> str:
     return f"{times}cpu ({torch.get_num_threads()} threads)"
 
 
-@contextmanager
-def new_directory(directory: Path) -> Iterator[None]:
-    """Make a directory for results before the work begins; take it away again if the work fails and left it empty.
+def make_directory(directory: Path, *, besides: tuple[str, ...] = ()) -> bool:
+    """Make a directory for results, and return whether it was not there before.
 
-    One that holds anything is refused: a run is never written over.
+    One that holds anything, besides names that begin as given, is refused: a run is never written over.
     """
     try:
-        if directory.exists() and (not directory.is_dir() or any(directory.iterdir())):
-            raise InputError(f"out needs a new or empty directory, got {directory}, which exists; choose another --out")
         made = not directory.exists()
+        if not made and (
+            not directory.is_dir() or any(not path.name.startswith(besides) for path in directory.iterdir())
+        ):
+            remedy = f"go on with {resuming(directory)}, or choose" if (directory / CALL).is_file() else "choose"
+            raise InputError(
+                f"out needs a new or empty directory, got {directory}, which exists; {remedy} another --out"
+            )
         directory.mkdir(parents=True, exist_ok=True)
     except OSError as error:
         raise InputError(f"out needs a directory that can be made, got {directory} ({error.strerror})") from None
+    return made
+
+
+@contextmanager
+def new_directory(directory: Path) -> Iterator[None]:
+    """Make a directory for results before the work begins; take it away again if the work fails and left it empty."""
+    made = make_directory(directory)
     try:
         yield
     except BaseException:
-        if made and not any(directory.iterdir()):
-            directory.rmdir()
+        if made:
+            with suppress(OSError):  # it holds something
+                directory.rmdir()
         raise
+
+
+def resuming(directory: Path) -> str:
+    """Return the command that goes on with an unfinished run."""
+    return f"'{shlex.join(['tacit', 'fit', '--resume', str(directory)])}'"
 
 
 def write_run(directory: Path, record: Record, result: FitResult, edges: EdgeFindings | None = None) -> None:
-    """Write a run directory: first aside, then moved into place, so that a half-written one never has the name."""
-    partial = directory.with_name(f".{directory.name}.partial-{os.getpid()}")
-    shutil.rmtree(partial, ignore_errors=True)
-    partial.mkdir(parents=True)
+    """Write the files of a run; the record comes last, and a directory without one is no run."""
+    model = result.model
+    tensors = {name: value.detach().cpu().contiguous() for name, value in model.state_dict().items()}
+    history = "".join(json.dumps(_history_line(epoch)) + "\n" for epoch in result.history)
+    files = {
+        "edges.csv": edges_text(model.graph.edge_probs.detach().cpu(), record.node_names, edges).encode(),
+        "history.jsonl": history.encode(),
+        "model.safetensors": save(tensors, {"format": str(FORMAT), "tacit": version("tacit")}),
+        RECORD: (record.model_dump_json(indent=2) + "\n").encode(),
+    }
+    made = not directory.exists()
+    directory.mkdir(parents=True, exist_ok=True)
     try:
-        model = result.model
-        write_edges(partial / "edges.csv", model.graph.edge_probs.detach().cpu(), record.node_names, edges)
-        with (partial / "history.jsonl").open("w", encoding="utf-8") as lines:
-            lines.writelines(json.dumps(_history_line(epoch)) + "\n" for epoch in result.history)
-        tensors = {name: value.detach().cpu().contiguous() for name, value in model.state_dict().items()}
-        metadata = {"format": str(FORMAT), "tacit": version("tacit")}
-        (partial / "model.safetensors").write_bytes(save(tensors, metadata))
-        (partial / "figures").mkdir()
-        (partial / "record.json").write_text(record.model_dump_json(indent=2) + "\n", encoding="utf-8")
-        partial.rename(directory)
+        write_together(directory, files)
     except BaseException:
-        shutil.rmtree(partial, ignore_errors=True)
+        if made:
+            with suppress(OSError):
+                directory.rmdir()
         raise
 
 
-def write_edges(
-    path: Path,
+def edges_text(
     edge_probs: Float[torch.Tensor, "node node"],
     node_names: Sequence[str],
     edges: EdgeFindings | None = None,
-) -> None:
-    """Write one row per ordered pair; columns that were not computed are there and empty."""
+) -> str:
+    """Return ``edges.csv``: a row per ordered pair; columns that were not computed are there and empty."""
     found = (edges or EdgeFindings()).model_dump()
-    with path.open("w", newline="", encoding="utf-8") as file:
-        rows = csv.writer(file, lineterminator="\n")
-        rows.writerow(EDGE_COLUMNS)
-        for i, target in enumerate(node_names):
-            for j, source in enumerate(node_names):
-                values = {name: "" if matrix is None else _cell(matrix[i][j]) for name, matrix in found.items()}
-                values |= {"source": source, "target": target, "probability": _cell(edge_probs[i, j].item())}
-                rows.writerow([values[name] for name in EDGE_COLUMNS])
+    text = io.StringIO()
+    rows = csv.writer(text, lineterminator="\n")
+    rows.writerow(EDGE_COLUMNS)
+    for i, target in enumerate(node_names):
+        for j, source in enumerate(node_names):
+            values = {name: "" if matrix is None else _cell(matrix[i][j]) for name, matrix in found.items()}
+            values |= {"source": source, "target": target, "probability": _cell(edge_probs[i, j].item())}
+            rows.writerow([values[name] for name in EDGE_COLUMNS])
+    return text.getvalue()
 
 
 def read_run(directory: Path) -> Run:
     """Read a run directory back; a missing or foreign file is an :class:`InputError`."""
     try:
-        text = (directory / "record.json").read_text(encoding="utf-8")
+        text = (directory / RECORD).read_text(encoding="utf-8")
         found = json.loads(text).get("format", FORMAT)
         if found != FORMAT:
             raise InputError(f"{directory} has format {found}, this tacit reads format {FORMAT}; run it again")
@@ -188,6 +208,8 @@ def read_run(directory: Path) -> Run:
         edge_probs, edges = _read_edges(directory / "edges.csv", record.node_names)
         return Run(record=record, edge_probs=edge_probs, edges=edges, history=[json.loads(line) for line in lines])
     except OSError as error:
+        if (directory / CALL).is_file():
+            raise InputError(f"{directory} is not finished; go on with {resuming(directory)}") from None
         raise InputError(
             f"{directory} needs to be a run directory, but {Path(str(error.filename)).name} cannot be read "
             f"({error.strerror}); pass the directory that a tacit command wrote"

@@ -319,7 +319,7 @@ def test_ctrl_c_keeps_what_was_learned(folder, tmp_path, monkeypatch, capsys):
     assert len(pd.read_csv(tmp_path / "a.csv")) == 4 * 119
 
 
-def test_a_failed_write_leaves_nothing_behind(folder, tmp_path, monkeypatch, capsys):
+def test_a_failed_write_leaves_only_what_it_takes_to_go_on(folder, tmp_path, monkeypatch, capsys):
     import tacit.records
 
     def full(*args, **kwargs):
@@ -327,5 +327,6 @@ def test_a_failed_write_leaves_nothing_behind(folder, tmp_path, monkeypatch, cap
 
     monkeypatch.setattr(tacit.records, "save", full)
     assert call("fit", folder / "wide.csv", "--window", 2, "--out", tmp_path / "out", *QUICK) == 1
-    assert "No space left on device" in capsys.readouterr().err
-    assert list(tmp_path.iterdir()) == []
+    assert f"No space left on device; go on with 'tacit fit --resume {tmp_path / 'out'}'" in capsys.readouterr().err
+    assert {path.name for path in (tmp_path / "out").iterdir()} == {"call.json", "checkpoint.safetensors"}
+    assert [path.name for path in tmp_path.iterdir()] == ["out"]

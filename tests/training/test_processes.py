@@ -17,7 +17,7 @@ from tacit.graph import BernoulliGraph, EdgePrior
 from tacit.losses import EnergyScore, Literature2
 from tacit.predictors import HopPredictor, WithNoise
 from tacit.systems import CommunitySystem
-from tacit.training import CosineDecay, FitSettings, LatentGraphModel, fit
+from tacit.training import Checkpoints, CosineDecay, FitSettings, LatentGraphModel, fit
 from tacit.training.lift import Outcome
 from tacit.training.processes import LOST, Processes
 
@@ -51,6 +51,9 @@ REFUSED = {
     "other seeds": "seeds needs to be the same in every process, got [0] in process 0 and [1] in process 1; give all",
     "other settings": "settings needs to be the same in every process",
     "other start": "the start needs to be the same in every process",
+    "checkpoint in one": "checkpoint needs to be the same in every process, got one in process 0 and none in process 1",
+    "other loss": "loss needs to be the same in every process, got #",
+    "checkpoint of another": "is of another training: epochs is 1 here and 2 there, another schedule; fit as",
 }
 
 
@@ -87,9 +90,10 @@ def train(name, device="cpu"):
     }
 
 
-def refusal(name, rank):
+def refusal(name, rank, folder):
     """Return what a wrong call says in this process."""
     data, model, settings, seeds = pairs(0), {}, FitSettings(epochs=1), (0,)
+    checkpoint = None
     if name == "paper":
         model = {"loss": EnergyScore(baseline="paper")}
     elif name == "moving average":
@@ -100,6 +104,14 @@ def refusal(name, rank):
         seeds = (rank,)
     elif name == "other settings":
         settings = FitSettings(epochs=1 + rank)
+    elif name == "checkpoint in one":
+        checkpoint = Checkpoints(folder / name) if rank == 0 else None
+    elif name == "other loss":
+        model, checkpoint = {"loss": EnergyScore(scope=["joint", "node"][rank])}, Checkpoints(folder / name)
+    elif name == "checkpoint of another":
+        checkpoint = Checkpoints(folder / f"{name}-{rank}")  # a file that only the first one sees
+        two = FitSettings(epochs=2)
+        fit(make(), data.train, data.validation, two, seeds=seeds, compile=False, checkpoint=checkpoint)
     training = data.train
     if name == "other data" and rank == 1:
         training = training[torch.arange(len(training)).flip(0)]
@@ -107,7 +119,8 @@ def refusal(name, rank):
         training = training[1:]
     starts = {"graph.edge_logits": torch.full((1, 4, 4), float(rank))} if name == "other start" else None
     try:
-        fit(make(**model), training, data.validation, settings, seeds=seeds, compile=False, starts=starts)
+        choices = {"seeds": seeds, "compile": False, "starts": starts, "checkpoint": checkpoint}
+        fit(make(**model), training, data.validation, settings, **choices)
     except InputError as error:
         return str(error)
     return "nothing"
@@ -118,7 +131,7 @@ def work(rank, folder):
     torch.set_num_threads(1)
     dist.init_process_group("gloo", init_method=f"file://{folder}/meeting", rank=rank, world_size=2)
     torch.save({name: train(name) for name in CASES}, folder / f"cases-{rank}.pt")
-    torch.save({name: refusal(name, rank) for name in REFUSED}, folder / f"refused-{rank}.pt")
+    torch.save({name: refusal(name, rank, folder) for name in REFUSED}, folder / f"refused-{rank}.pt")
     data = pairs(0)
 
     def die(progress):

@@ -16,6 +16,7 @@ from tacit.cli.launch import Launch
 from tacit.cli.options import Json, Quiet
 from tacit.console import Display
 from tacit.errors import InputError, ProcessesError, TrainingError, did_you_mean
+from tacit.interrupts import Terminated, heeded_termination
 
 app = typer.Typer(
     add_completion=False,
@@ -79,7 +80,7 @@ def main(arguments: list[str] | None = None) -> None:
     try:
         launch = Launch.from_environment()
         launch.join()
-    except (InputError, ProcessesError) as error:
+    except (InputError, ProcessesError, Terminated) as error:
         print(f"tacit: {error}", file=sys.stderr)
         sys.exit(2 if isinstance(error, InputError) else 1)
     sys.exit(launch.end(*_run(launch, arguments)))
@@ -90,7 +91,8 @@ def _run(launch: Launch, arguments: list[str]) -> tuple[int, str | None, bool]:
     try:
         if arguments[:1] != ["fit"]:
             launch.require_alone(" ".join(["tacit", *arguments[:1]]))
-        code = app(arguments or ["--help"], standalone_mode=False)
+        with heeded_termination(ctrl_c=launch.several):
+            code = app(arguments or ["--help"], standalone_mode=False)
         code = code if arguments else 2  # no command: the help, but nothing was done
         if code == 130:  # what newer typers make of Ctrl-C
             return 1, STOPPED, False
@@ -98,11 +100,18 @@ def _run(launch: Launch, arguments: list[str]) -> tuple[int, str | None, bool]:
     except (InputError, UsageError) as error:
         return 2, _usage_text(error), True
     except (TrainingError, OSError, CommandError) as error:
-        return 1, str(error), True
+        return 1, _with_notes(error, str(error)), True
     except ProcessesError as error:
-        return 1, None if error.in_step else str(error), error.in_step
+        return 1, None if error.in_step else _with_notes(error, str(error)), error.in_step
+    except Terminated as error:
+        return 1, _with_notes(error, launch.reason(error)), False
     except (KeyboardInterrupt, typer.Abort):
         return 1, STOPPED, False
+
+
+def _with_notes(error: BaseException, text: str) -> str:
+    """Return what to say, and how to go on if that was noted."""
+    return "; ".join([text, *getattr(error, "__notes__", [])])
 
 
 def _usage_text(error: Any) -> str:

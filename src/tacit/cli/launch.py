@@ -8,9 +8,10 @@ import signal
 import sys
 from dataclasses import dataclass
 from datetime import timedelta
-from typing import TYPE_CHECKING, Any, NoReturn
+from typing import TYPE_CHECKING, Any
 
 from tacit.errors import ProcessesError, require
+from tacit.interrupts import Terminated, heeded_termination
 
 if TYPE_CHECKING:
     import torch
@@ -19,9 +20,7 @@ if TYPE_CHECKING:
 # nothing is wrong they wait for the slowest to read the data, to compile, or to draw the report.
 PATIENCE = timedelta(minutes=10)
 PATIENCE_AT_THE_END = timedelta(seconds=5)
-TOLD_TO_STOP = (
-    "told to stop, as torchrun does when another process of this training ended; nothing was written, start again"
-)
+AS_TORCHRUN_DOES = "which torchrun sends when another process of this training ended; all need to start again"
 
 
 @dataclass(frozen=True)
@@ -66,7 +65,11 @@ class Launch:
         """Wait for the others; their sums go through gloo on CPUs and through nccl on GPUs."""
         if not self.several:
             return
-        signal.signal(signal.SIGTERM, _stop)
+        signal.signal(signal.SIGTERM, signal.SIG_IGN)  # before and after what heeds it: it ends with its own exit code
+        with heeded_termination(ctrl_c=True):
+            self._join()
+
+    def _join(self) -> None:
         import torch
         import torch.distributed as dist
 
@@ -79,6 +82,11 @@ class Launch:
                 f"process {self.rank} of {self.count} did not find the others ({first_line}); check that all were "
                 "started and reach MASTER_ADDR"
             ) from None
+
+    def reason(self, error: Terminated) -> str:
+        """Return why this process was stopped, in words."""
+        by_torchrun = self.several and error.number == signal.SIGTERM
+        return f"{error}, {AS_TORCHRUN_DOES}" if by_torchrun else str(error)
 
     def own_device(self, device: "torch.device") -> "torch.device":
         """Return the device of this process: each has a GPU to itself."""
@@ -107,8 +115,7 @@ class Launch:
         its line, and the others notice that it has left.
         """
         if self.several:
-            for number in (signal.SIGTERM, signal.SIGINT):  # it ends now in any case, with its own exit code
-                signal.signal(number, signal.SIG_IGN)
+            signal.signal(signal.SIGINT, signal.SIG_IGN)  # it ends now in any case
             try:
                 if in_step:
                     return self._end_together(code, message)
@@ -151,7 +158,3 @@ class Launch:
 def _say(message: str | None) -> None:
     if message is not None:
         print(f"tacit: {message}", file=sys.stderr, flush=True)
-
-
-def _stop(_number: int, _frame: Any) -> NoReturn:
-    raise ProcessesError(TOLD_TO_STOP)

@@ -64,8 +64,8 @@ def command_line() -> str:
     return shlex.join(["tacit", *sys.argv[1:]])
 
 
-def require_complete(complete: bool, directory: Path) -> None:
+def require_complete(complete: bool, directory: Path, remedy: str = "") -> None:
     """End with exit code 1, and say so, when a job was stopped before its end."""
     if not complete:
-        print(f"tacit: stopped before the end; what was learned is in {directory}", file=sys.stderr)
+        print(f"tacit: stopped before the end; what was learned is in {directory}{remedy}", file=sys.stderr)
         raise typer.Exit(1)

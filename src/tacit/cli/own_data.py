@@ -13,12 +13,15 @@ from tacit.console import Display
 from tacit.errors import InputError
 
 if TYPE_CHECKING:
+    import torch
+
     from tacit.own_data.job import FitJob
 
 SHOWN_EDGES = 8
 FIT_JSON = {"metrics", "references", "timings", "warnings", "choices", "findings", "goodness", "uncertainty"}
 LEGEND = "in the units of the data; in 80%: the share of values inside their 80% interval"
 ERRORS = "Replicas on resampled data for standard errors; 0 for none. [default: 16 where that is quick]"
+RESUME = "Go on with a run that was stopped; takes no DATA and no choices."
 SETTING = "A choice as in the file, such as --set training.epochs=20; may be repeated."
 
 
@@ -33,6 +36,7 @@ def fit(
     symmetric: Annotated[bool, typer.Option("--symmetric", help="Edges have no direction.")] = False,
     std_errors: Annotated[int | None, typer.Option(min=0, help=ERRORS)] = None,
     out: Annotated[Path | None, typer.Option(help="New directory for the run. [default: runs/NAME-N]")] = None,
+    resume: Annotated[Path | None, typer.Option(metavar="RUN", help=RESUME)] = None,
     seed: Seed = 0,
     device: Device = "auto",
     quiet: Quiet = False,
@@ -43,8 +47,9 @@ def fit(
     with Display(quiet=quiet or as_json or not launch.first) as display:
         display.stage("starting")
         from tacit.config import FitConfig, load_config, override
-        from tacit.own_data.job import run_fit
+        from tacit.own_data.job import resume_fit, run_fit
         from tacit.own_data.template import write_template
+        from tacit.records import resuming
         from tacit.training import Listener
 
         if init is not None:
@@ -52,25 +57,36 @@ def fit(
             write_template(init)
             print(init)
             return
-        if data is None:
+        listener = Listener(display.stage, display.step)
+
+        def find_device(name: str) -> "torch.device":
+            return launch.own_device(chosen_device(name))
+
+        if resume is not None:
+            given = {"DATA": data, "--config": config, "--set": set_, "--window": window, "--horizon": horizon}
+            given |= {"--edges": edges, "--symmetric": symmetric, "--std-errors": std_errors, "--out": out}
+            _require_alone({**given, "--seed": seed or None, "--device": device != "auto"})
+            job = resume_fit(resume, find_device=find_device, listener=listener)
+        elif data is None:
             raise InputError("DATA needs a file (.csv, .parquet, .npz) or beijing-air; see 'tacit fit --help'")
-        choices = FitConfig() if config is None else load_config(config, FitConfig())
-        options = {
-            ("data", "window"): window,
-            ("data", "horizon"): horizon,
-            ("graph", "edges"): None if edges is None else str(edges),
-            ("graph", "symmetric"): symmetric or None,
-            ("trust", "std_errors"): std_errors,
-        }
-        job = run_fit(
-            data,
-            override(choices, _together(_settings(set_ or []), options)),
-            out or next_free(Path("runs"), Path(data).stem.split(".")[0] or "fit"),
-            seed=seed,
-            device=launch.own_device(chosen_device(device)),
-            command=command_line(),
-            listener=Listener(display.stage, display.step),
-        )
+        else:
+            choices = FitConfig() if config is None else load_config(config, FitConfig())
+            options = {
+                ("data", "window"): window,
+                ("data", "horizon"): horizon,
+                ("graph", "edges"): None if edges is None else str(edges),
+                ("graph", "symmetric"): symmetric or None,
+                ("trust", "std_errors"): std_errors,
+            }
+            job = run_fit(
+                data,
+                override(choices, _together(_settings(set_ or []), options)),
+                out or next_free(Path("runs"), Path(data).stem.split(".")[0] or "fit"),
+                seed=seed,
+                device=find_device(device),
+                command=command_line(),
+                listener=listener,
+            )
     if job is None:  # the first process speaks for all
         return
     if as_json:
@@ -80,7 +96,7 @@ def fit(
         print(job.report)
     else:
         _print_fit(job)
-    require_complete(job.complete, job.directory)
+    require_complete(job.complete, job.directory, f"; go on with {resuming(job.directory)}")
 
 
 def predict(
@@ -139,6 +155,13 @@ def evaluate(
     console.print(_scores({"learned graph": found["metrics"], **found.get("references", {})}))
     console.print(f"\non {found['data']}, {LEGEND}", soft_wrap=True, highlight=False, markup=False)
     _print_lines(console, found["findings"])
+
+
+def _require_alone(given: dict[str, Any]) -> None:
+    """Refuse --resume beside anything that the run has settled: it would be ignored."""
+    for name, value in given.items():
+        if value not in (None, False):
+            raise InputError(f"--resume goes on as the run was begun and takes no {name}; leave it out")
 
 
 def _together(settings: dict[tuple[str, str], Any], options: dict[tuple[str, str], Any]) -> dict[str, dict[str, Any]]:

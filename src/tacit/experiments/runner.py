@@ -15,6 +15,7 @@ from tacit.experiments.study import Listener, Options, Records, Study, Values
 from tacit.experiments.task_record import do_task
 from tacit.experiments.workers import Workers, workers
 from tacit.report.figures import STYLE
+from tacit.whole_files import write_whole
 
 PAGE = "RESULTS.md"
 
@@ -179,12 +180,10 @@ def read_records(directory: Path) -> dict[str, Values]:
 
 
 def _write(record: Values, directory: Path, task: str) -> None:
-    """Write the record of a task: aside first, so that a half-written one never has the name."""
+    """Write the record of a task, whole or not at all."""
     path = _record_path(directory, task)
     path.parent.mkdir(parents=True, exist_ok=True)
-    partial = path.with_suffix(f".partial-{os.getpid()}")
-    partial.write_text(json.dumps(record) + "\n", encoding="utf-8")
-    partial.replace(path)
+    write_whole(path, f"{json.dumps(record)}\n".encode())
 
 
 def _record_path(directory: Path, task: str) -> Path:

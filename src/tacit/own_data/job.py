@@ -2,8 +2,9 @@
 
 import copy
 import math
-from contextlib import nullcontext
-from dataclasses import dataclass
+from collections.abc import Callable
+from contextlib import chdir
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 import torch
@@ -22,16 +23,17 @@ from tacit.evaluation import (
 )
 from tacit.evaluation.forecasts import LEVELS
 from tacit.interrupts import deferred_interrupts
-from tacit.own_data.building import build_model
-from tacit.own_data.choices import settle
+from tacit.own_data.call import Call, files_read
+from tacit.own_data.plan import Plan
 from tacit.own_data.preparation import Preparation, SeriesPreparation
-from tacit.own_data.problem import Problem
 from tacit.own_data.stages import assess
-from tacit.own_data.trust import Question, Trust, require_trust
+from tacit.own_data.trust import Question, Trust
+from tacit.own_data.unfinished import CHECKPOINT, begun, finish, taken_up
 from tacit.randomness import generator_for
-from tacit.records import Record, Run, describe_device, new_directory, read_run, versions, write_run
+from tacit.records import Record, Run, describe_device, read_run, versions, write_run
 from tacit.report import draw_run
-from tacit.training import CosineDecay, FitResult, FitSettings, Listener, fit
+from tacit.training import Checkpoints, CosineDecay, FitResult, FitSettings, Listener, fit
+from tacit.training.agreement import meet_in_step
 from tacit.training.processes import Processes
 
 MOST_RIDGE_FEATURES = 3000  # of one regression: its time grows with the cube
@@ -69,44 +71,87 @@ def run_fit(
         directory.resolve() != Path.cwd(),
         f"out needs a directory for this run alone, got '{directory}', where the command runs; choose another --out",
     )
-    listener, processes = listener or Listener(), Processes.current()
-    listener.stage(f"{Path(source).name}: reading")
-    problem = Problem.read(source, config)
-    config, choices = settle(config, problem, on_gpu=device.type == "cuda")
-    require_trust(config, problem.preparation, len(problem.split.train))
-    model = build_model(config, problem, seed)
-    with new_directory(directory) if processes.first else nullcontext():
-        split = problem.split.to(device)
-        listener.stage(f"{Path(source).name}: {'compiling' if config.training.compile else 'starting'}")
-        training, settings, untrained = config.training, fit_settings(config), copy.deepcopy(model)
-        result = fit(
-            model,
-            split.train,
-            split.validation,
-            settings,
-            seeds=[seed * 1000 + replica for replica in range(training.replicas or 1)],
-            compile=bool(training.compile),
-            on_progress=listener.step,
-        )
-        trust, complete = Trust(), not result.interrupted
-        try:
-            if complete:
-                question = Question(result, untrained, split, config, settings, problem.preparation, seed, listener)
-                assess(trust, question)
-        except KeyboardInterrupt:  # what was learned is kept
-            if processes.several:
-                raise
-            complete = False
-        if not processes.first:
-            return None
-        with deferred_interrupts():
-            listener.stage(f"{Path(source).name}: scoring on the test part")
-            record = _record(source, config, problem, split, seed, command, result, choices, trust)
-            write_run(directory, record, result, trust.edges)  # takes the place of the empty directory
-            listener.stage("drawing the report")
-            run = read_run(directory)
-            report = draw_run(directory, run)
+    processes = Processes.current()
+    call = Call(
+        source=source,
+        config=config.model_dump(mode="json"),
+        seed=seed,
+        device=_named(str(device), processes),
+        command=command,
+        folder=str(Path.cwd()),
+        files=files_read(source, config),
+        versions=versions(),
+    )
+    plan = Plan.read(call, device, listener or Listener())
+    with begun(directory, call, processes) as directory:
+        return _work(plan, directory, processes)
+
+
+def resume_fit(
+    directory: Path, *, find_device: Callable[[str], torch.device] = torch.device, listener: Listener | None = None
+) -> FitJob | None:
+    """Go on with a run that was stopped: it ends with the files that it would have ended with.
+
+    Paths that were given are read from the folder in which the run was begun. Several processes may go on with what
+    one began, and the other way round.
+    """
+    processes = Processes.current()
+    with taken_up(directory, processes) as call:
+        whole = directory.resolve()
+        with chdir(call.folder if Path(call.folder).is_dir() else "."):
+            call.require_same_files()
+            plan = Plan.read(call, find_device(_named(call.device, processes)), listener or Listener())
+            job = _work(plan, whole, processes)
+    return None if job is None else replace(job, directory=directory, report=directory / job.report.name)
+
+
+def _work(plan: Plan, directory: Path, processes: Processes) -> FitJob | None:
+    """Train, look at the fit, write the run; until it is complete the directory keeps what it takes to go on."""
+    problem, config, seed, listener = plan.problem, plan.config, plan.call.seed, plan.listener
+    split = problem.split.to(plan.device)
+    listener.stage(f"{plan.name}: {'compiling' if config.training.compile else 'starting'}")
+    training, settings, untrained = config.training, fit_settings(config), copy.deepcopy(plan.model)
+    result = fit(
+        plan.model,
+        split.train,
+        split.validation,
+        settings,
+        seeds=[seed * 1000 + replica for replica in range(training.replicas or 1)],
+        compile=bool(training.compile),
+        on_progress=listener.step,
+        checkpoint=Checkpoints(directory / CHECKPOINT),
+    )
+    trust, complete = Trust(), not result.interrupted
+    try:
+        if complete:
+            question = Question(result, untrained, split, config, settings, problem.preparation, seed, listener)
+            assess(trust, question)
+    except KeyboardInterrupt:  # what was learned is kept
+        if processes.several:
+            raise
+        complete = False
+    job = _write(plan, split, result, trust, directory, complete=complete) if processes.first else None
+    meet_in_step(processes, None)  # if the first dies in its last moments, the others say how to go on
+    return job
+
+
+def _write(plan: Plan, split: Split, result: FitResult, trust: Trust, directory: Path, *, complete: bool) -> FitJob:
+    """Score the fit, write the run and draw its report."""
+    listener = plan.listener
+    with deferred_interrupts():
+        listener.stage(f"{plan.name}: scoring on the test part")
+        write_run(directory, _record(plan, split, result, trust), result, trust.edges)
+        listener.stage("drawing the report")
+        run = read_run(directory)
+        report = draw_run(directory, run)
+        if complete:
+            finish(directory)
     return FitJob(run, directory, report, complete)
+
+
+def _named(device: str, processes: Processes) -> str:
+    """Return the name of a device that holds for all processes: each has a GPU of its own."""
+    return torch.device(device).type if processes.several else device
 
 
 def fit_settings(config: FitConfig) -> FitSettings:
@@ -156,17 +201,8 @@ def _on_cpu(pairs: Pairs) -> Pairs:
     return pairs.to("cpu")
 
 
-def _record(
-    source: str,
-    config: FitConfig,
-    problem: Problem,
-    split: Split,
-    seed: int,
-    command: str,
-    result: FitResult,
-    choices: list[str],
-    trust: Trust,
-) -> Record:
+def _record(plan: Plan, split: Split, result: FitResult, trust: Trust) -> Record:
+    config, problem, seed = plan.config, plan.problem, plan.call.seed
     model, device = result.model, split.test.inputs.device
     spread = problem.preparation.spread
     scores = trust.scores
@@ -179,8 +215,8 @@ def _record(
     metrics["distribution_loss"] = scaled["distribution_loss"]
     places = problem.coordinates
     return Record(
-        title=f"{Path(source).name}, {_ahead(problem.preparation)}",
-        command=command,
+        title=f"{plan.name}, {_ahead(problem.preparation)}",
+        command=plan.call.command,
         config=config.model_dump(mode="json"),
         seed=seed,
         versions=versions(),
@@ -194,8 +230,8 @@ def _record(
         replicas=[vars(replica) for replica in result.replicas],
         best_replica=result.best,
         node_names=list(problem.nodes),
-        warnings=[*problem.notes, *result.warnings, CAVEAT],
-        choices=choices,
+        warnings=[*plan.notes, *result.warnings, CAVEAT],
+        choices=plan.choices,
         references={**references(problem.preparation, split), **trust.references},
         preparation=problem.preparation.to_dict(),
         coordinates=None if places is None else places.tolist(),

@@ -1,5 +1,6 @@
 """Figures for papers: heatmaps of the edge probabilities and losses during training (PNG and PDF)."""
 
+from io import BytesIO
 from pathlib import Path
 from typing import Any
 
@@ -10,6 +11,7 @@ from matplotlib.figure import Figure
 from tacit.records import Run
 from tacit.report.network import draw_run_network
 from tacit.report.trust import draw_ranks, draw_reliability
+from tacit.whole_files import write_whole
 
 # Readable for colour-blind people and in grey: probability from light to dark, error likewise in another hue.
 PROBABILITY_COLOURS, ERROR_COLOURS = "viridis", "magma"
@@ -29,7 +31,9 @@ def draw_figures(run: Run, directory: Path) -> list[Path]:
     for name, figure in figures.items():
         for suffix in ("png", "pdf"):
             paths.append(directory / f"{name}.{suffix}")
-            figure.savefig(paths[-1], dpi=150, bbox_inches="tight")
+            drawn = BytesIO()
+            figure.savefig(drawn, format=suffix, dpi=150, bbox_inches="tight")
+            write_whole(paths[-1], drawn.getvalue())
     return paths
 
 

@@ -13,6 +13,7 @@ from tacit.records import Run
 from tacit.report.figures import curves, panels
 from tacit.report.network import interactive_network
 from tacit.report.trust import interactive_trust
+from tacit.whole_files import write_whole
 
 PLOTLY_COLOURS = {"viridis": "Viridis", "magma": "Magma"}
 BEST, OTHERS, OPTIMAL = "#0072b2", "#bbbbbb", "#d55e00"
@@ -42,7 +43,7 @@ def write_page(runs: list[Run], path: Path, title: str) -> None:
             for run in runs
         ],
     )
-    path.write_text(page, encoding="utf-8")
+    write_whole(path, page.encode())
 
 
 def strongest_edges(run: Run, count: int = 10) -> list[dict[str, Any]]:

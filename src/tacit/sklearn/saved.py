@@ -15,6 +15,7 @@ from safetensors.torch import load, save
 from torch import Tensor
 
 from tacit.errors import InputError
+from tacit.tensor_files import header_of
 
 FORMAT = 1
 KEY = "tacit.regressor"
@@ -45,9 +46,7 @@ class Stored:
         """Read it back; anything else is an :class:`InputError` that names ``where`` it came from."""
         try:
             tensors = load(data)
-            size = int.from_bytes(data[:8], "little")  # safetensors: length of the header, then JSON
-            header = json.loads(data[8 : 8 + size]).get("__metadata__", {})
-            text = json.loads(header[KEY])
+            text = json.loads(header_of(data)[KEY])
             found = text.pop("format")
         except (SafetensorError, ValueError, KeyError, AttributeError):
             raise InputError(f"{where} needs to be what LatentGraphRegressor.save wrote, but is not") from None

@@ -13,6 +13,7 @@ from tacit.errors import InputError
 from tacit.sklearn.building import torch_device
 from tacit.sklearn.fitted import Fitted
 from tacit.sklearn.saved import NotStored, Stored, decode, encode
+from tacit.whole_files import write_whole
 
 E = TypeVar("E", bound="StoredEstimator")
 
@@ -26,15 +27,10 @@ class StoredEstimator(BaseEstimator):  # type: ignore[misc]  # scikit-learn has 
 
     def save(self, path: str | os.PathLike[str]) -> None:
         """Write the estimator to one safetensors file; reading it with :meth:`load` runs no code."""
-        path = Path(path)
-        partial = path.with_name(f".{path.name}.partial-{os.getpid()}")
         try:
-            partial.write_bytes(self._stored().to_bytes())
-            partial.replace(path)
+            write_whole(Path(path), self._stored().to_bytes())
         except OSError as error:
             raise InputError(f"path needs a place that can be written, got {path} ({error.strerror})") from None
-        finally:
-            partial.unlink(missing_ok=True)
 
     @classmethod
     def load(cls: type[E], path: str | os.PathLike[str], **objects: Any) -> E:

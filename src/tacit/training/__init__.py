@@ -1,5 +1,6 @@
 """Training: many replicas of one model, by stochastic gradients."""
 
+from tacit.training.checkpoint import Checkpoints
 from tacit.training.fit import fit
 from tacit.training.listener import Listener
 from tacit.training.loop import Monitor, Trace
@@ -10,6 +11,7 @@ from tacit.training.settings import FitSettings
 from tacit.training.warm_start import filter_start, ridge_start
 
 __all__ = [
+    "Checkpoints",
     "CosineDecay",
     "Epoch",
     "FitResult",

@@ -5,8 +5,8 @@ already over brings that instead, so that none waits for it in vain.
 """
 
 import hashlib
-from collections.abc import Iterable, Mapping
-from typing import NamedTuple
+from collections.abc import Callable, Iterable, Mapping
+from typing import Any, NamedTuple, TypeVar
 
 from torch import Tensor
 
@@ -15,6 +15,8 @@ from tacit.errors import InputError, ProcessesError, require
 from tacit.training.model import LatentGraphModel
 from tacit.training.processes import Processes
 from tacit.training.settings import FitSettings
+
+Found = TypeVar("Found")
 
 
 class Ended(NamedTuple):
@@ -46,12 +48,7 @@ def require_shareable(model: LatentGraphModel, train: Pairs, settings: FitSettin
 
 def require_agreement(processes: Processes, facts: Mapping[str, str]) -> None:
     """Raise :class:`InputError` in every process, naming the fact, unless all bring the same facts."""
-    met = processes.meet(dict(facts))
-    for rank, other in enumerate(met):
-        if isinstance(other, Ended):
-            raise EndedElsewhereError(
-                f"process {rank} ended before this training: {other.message or 'its job was done'}"
-            )
+    met = meet_in_step(processes, dict(facts))
     for rank, other in enumerate(met):
         for name, value in met[0].items():
             require(
@@ -59,6 +56,37 @@ def require_agreement(processes: Processes, facts: Mapping[str, str]) -> None:
                 f"{name} needs to be the same in every process, got {value} in process 0 and {other.get(name)} in "
                 f"process {rank}; give all of them the same data, settings and seeds",
             )
+
+
+def from_the_first(processes: Processes, find: Callable[[], Found]) -> Found:
+    """Return in every process what the first one finds, or raise the :class:`InputError` that it meets.
+
+    A file is read like this: it decides for all, whether or not the others see the same one.
+    """
+    if not processes.several:
+        return find()
+    found, refused = None, None
+    if processes.first:
+        try:
+            found = find()
+        except InputError as error:
+            refused = str(error)
+    refused = meet_in_step(processes, refused)[0]  # before anything long is sent: none may have ended
+    if refused is not None:
+        raise InputError(refused)
+    told: Found = processes.told(found)
+    return told
+
+
+def meet_in_step(processes: Processes, brought: Any) -> list[Any]:
+    """Wait for all processes and return what each brings; raise if the job of one is over."""
+    met = processes.meet(brought)
+    for rank, other in enumerate(met):
+        if isinstance(other, Ended):
+            raise EndedElsewhereError(
+                f"process {rank} ended before this training: {other.message or 'its job was done'}"
+            )
+    return met
 
 
 def facts_of(

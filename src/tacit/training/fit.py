@@ -16,6 +16,8 @@ from tacit.data import Pairs
 from tacit.errors import InputError, ProcessesError, did_you_mean, require, require_whole
 from tacit.interrupts import deferred_interrupts
 from tacit.training.agreement import facts_of, require_agreement, require_shareable
+from tacit.training.checkpoint import Checkpoints, Keeper
+from tacit.training.fingerprint import fingerprint
 from tacit.training.lift import LiftedGradient, LiftName, Stack
 from tacit.training.loop import Loop, Monitor, Trace
 from tacit.training.model import LatentGraphModel
@@ -42,6 +44,7 @@ def fit(
     monitor: Monitor | None = None,
     trace: Trace | None = None,
     on_progress: Callable[[Progress], None] | None = None,
+    checkpoint: Checkpoints | None = None,
 ) -> FitResult:
     """Train one replica per seed on the device the data is on, and keep the best by validation loss.
 
@@ -54,12 +57,15 @@ def fit(
     more than once; see :mod:`tacit.data.resampling`.
     ``monitor`` sees the edge probabilities and parameters of all replicas after each epoch and returns numbers to
     record, one per replica under each name; ``trace`` does the same every so many steps.
+    ``checkpoint`` goes on from a file that a fit like this one left when it was stopped, and writes it meanwhile; on a
+    CPU the result has the same bits as that of a fit that was never stopped.
     Ctrl-C ends the training; what was learned up to then is returned, with ``interrupted`` set.
 
     Several processes train together when each has joined the default group of ``torch.distributed`` and calls this
     with the same arguments: every batch is shared out among them, and all return what one process alone would, up to
     the rounding of sums. The loss needs to be a mean over pairs: baselines that mix the pairs of a batch are refused.
-    Ctrl-C then raises; a process that ends makes the others raise :class:`~tacit.errors.ProcessesError`.
+    Ctrl-C then raises; a process that ends makes the others raise :class:`~tacit.errors.ProcessesError`. The first one
+    writes and reads the checkpoint, and another number of processes may go on from it.
     """
     settings = settings or FitSettings()
     for name, value, kind in (
@@ -109,14 +115,22 @@ def fit(
     require_shareable(model, train, settings, processes)
     if processes.several:
         start = {**state.parameters, **state.frozen, "resamples": resamples}
-        require_agreement(processes, facts_of(train, validation, settings, seeds, start))
+        kept = {"checkpoint": "none" if checkpoint is None else "one"}
+        require_agreement(processes, facts_of(train, validation, settings, seeds, start) | kept)
     loop = Loop(Stepper(model, train, validation, settings, seeds, state, gradient, processes), seeds, resamples)
+    keeper = None
+    if checkpoint is not None:
+        keeper = Keeper(checkpoint, loop, fingerprint(loop, compile=compile, trace=trace))
+        keeper.take_up()
+        loop.save = keeper.consider
     interrupted = False
     try:
-        for epoch in range(settings.epochs):
-            loop.run_epoch(epoch, monitor, on_progress, trace)
+        for epoch in range(len(loop.history), settings.epochs):
             if loop.done:
                 break
+            loop.run_epoch(epoch, monitor, on_progress, trace)
+        if keeper is not None:
+            keeper.write()
     except KeyboardInterrupt:
         if loop.steps_done == 0 or processes.several:  # the others are at another step, and cannot finish with this one
             raise
@@ -125,6 +139,10 @@ def fit(
         if not processes.several:
             raise
         raise ProcessesError(f"process {processes.rank} ran out of memory; lower batch_size or num_graphs") from error
+    except OSError as error:  # the first could not write, and the others are in the middle of a step
+        if not processes.several:
+            raise
+        raise ProcessesError(f"process {processes.rank} could not keep its checkpoint: {error}; make room") from error
     with deferred_interrupts():
         return loop.finish(interrupted)
 

@@ -89,6 +89,11 @@ class LiftedGradient:
         losses, weights, *carried = outputs[len(self._names) :]
         return Outcome(gradients, losses, weights, dict(zip(self._carried, carried, strict=True)))
 
+    def go_on_as(self, lifted: bool, fallback: str | None) -> None:
+        """Go on as another process did: what it could not lift is not tried again."""
+        if self.lifted and not lifted:
+            self.lifted, self._untried, self.fallback = False, False, fallback
+
     def _try_to_lift(self, stacks: list[Tensor], batches: Together) -> None:
         """Lift the step by ``vmap``; a predictor that cannot be lifted is looped, with the same results."""
         self._untried = False
@@ -122,7 +127,7 @@ class LiftedGradient:
             self._run = compiled
         except Exception as error:  # whatever the toolchain raises: the eager version is equal, only slower
             self.fallback = f"{reason} ({_first_line(error)})"
-        self.compile_seconds = time.perf_counter() - start
+        self.compile_seconds += time.perf_counter() - start
 
 
 def trainable_names(model: LatentGraphModel) -> list[str]:

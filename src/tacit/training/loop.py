@@ -49,7 +49,11 @@ class Loop:
         self.traced: list[dict[str, Any]] = []
         self.validation_loss = torch.full((len(seeds),), torch.inf, dtype=train.inputs.dtype)
         self.steps_done = 0
-        self.seconds = 0.0
+        self.seconds = self._clock = 0.0
+        self.epoch_losses: list[Tensor] = []  # of the steps of an epoch under way
+        self.epoch_orders = [order.get_state() for order in self.orders]  # when it began
+        self.epoch_seconds = 0.0  # that it took in a process that was stopped
+        self.save: Callable[[], None] = lambda: None  # called whenever another process could go on from here
         self.best_epochs = None if settings.patience is None else BestEpochs(settings.patience)
 
     @property
@@ -70,13 +74,12 @@ class Loop:
         trace: Trace | None = None,
     ) -> None:
         """Train one epoch, validate, and drop the worse half where the settings say so."""
-        start, compiled_before = time.perf_counter(), self.gradient.compile_seconds
+        self._clock = time.perf_counter() - self.gradient.compile_seconds - self.epoch_seconds
         try:
             train_loss = self._train(epoch, on_progress, trace)
             self.validation_loss[self.active] = self.validate(self.state.parameters)[self.active]
         finally:  # the time until Ctrl-C counts too
-            compiled = self.gradient.compile_seconds - compiled_before
-            seconds = time.perf_counter() - start - compiled
+            seconds = self.seconds_of_epoch()
             self.seconds += seconds
         monitored = monitor(self.state.edge_probs, self.state.parameters) if monitor else {}
         self.history.append(
@@ -93,18 +96,24 @@ class Loop:
             self.best_epochs.look(self.validation_loss, self.state.parameters)
         if epoch + 1 in self.settings.halve_after:
             self._drop_worse_half(epoch + 1)
+        self.epoch_losses, self.epoch_seconds = [], 0.0
+        self.save()
+
+    def seconds_of_epoch(self) -> float:
+        """How long the epoch under way took up to now, without compiling."""
+        return time.perf_counter() - self.gradient.compile_seconds - self._clock
 
     def _train(
         self, epoch: int, on_progress: Callable[[Progress], None] | None, trace: Trace | None
     ) -> Float[Tensor, " replica"]:
-        """Take the steps of one epoch and return the mean loss of each replica."""
-        stepper, running = self.stepper, self.running
+        """Take the steps of one epoch, or those that are left of it, and return the mean loss of each replica."""
+        stepper, running, losses = self.stepper, self.running, self.epoch_losses
+        self.epoch_orders = [order.get_state() for order in self.orders]
         orders = [self._batches(r) for r in running]
         last = min(loss for loss in self.history[-1].train_loss if loss is not None) if self.history else None
-        losses = []
         order = torch.stack(orders, 1)  # (step, replica, batch)
-        stepper.begin(self.steps_done, order)
-        for step in range(len(order)):
+        stepper.begin(self.steps_done, order, len(losses))
+        for _ in range(len(losses), len(order)):
             if on_progress is not None:
                 on_progress(Progress(epoch, self.settings.epochs, self.steps_done, stepper.total_steps, last))
             losses.append(stepper.take(self.steps_done, running))
@@ -112,8 +121,9 @@ class Loop:
             if trace is not None and self.steps_done % trace.every == 0:
                 seen = trace.monitor(self.state.edge_probs, self.state.parameters)
                 self.traced.append({"step": self.steps_done, **seen})
-            if step % NOTICE_EVERY == 0 and losses[-1].device.type == "cpu":  # elsewhere reading it would make it wait
+            if len(losses) % NOTICE_EVERY == 1 and losses[-1].device.type == "cpu":  # elsewhere it would have to wait
                 last = losses[-1][self.active].min().item()
+            self.save()
         by_step = torch.stack(losses).cpu()  # (step, replica): the only wait for the device in an epoch
         self._require_finite(by_step, f"the loss became {{value}} at epoch {epoch + 1}, step {{step}}")
         return by_step.mean(0)

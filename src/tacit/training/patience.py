@@ -42,6 +42,14 @@ class BestEpochs:
         """Return for each replica whichever has the lower loss: these parameters, or those of its best epoch."""
         return (parameters, losses) if self._losses is None else self._lower(losses, parameters)
 
+    def taken_in(self) -> tuple[int, Tensor | None, Stack]:
+        """Return what was taken in so far: epochs waited for a gain, lowest losses, and their parameters."""
+        return self._waited, self._losses, self._parameters
+
+    def take_over(self, waited: int, losses: Float[Tensor, " replica"] | None, parameters: Stack) -> None:
+        """Go on with what another one had taken in."""
+        self._waited, self._losses, self._parameters = waited, losses, parameters
+
     def _lower(self, losses: Tensor, parameters: Stack) -> tuple[Stack, Tensor]:
         if self._losses is None:
             return parameters, losses

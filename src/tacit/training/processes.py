@@ -27,8 +27,8 @@ from tacit.training.lift import Outcome
 # Stands for the weight of a share that observes nothing: far below the rounding of any other, yet where no share
 # observes anything the gradient is still that of the prior.
 NOTHING = 1e-30
-LOST = "another process of this training ended, and this one cannot go on alone; start all of them again"
-SILENT = "another process of this training did not answer in time; see what became of it, and start all again"
+LOST = "another process of this training ended, and this one cannot go on alone; all need to start again"
+SILENT = "another process of this training did not answer in time; see what became of it; all need to start again"
 
 
 @dataclass(frozen=True)
@@ -92,6 +92,15 @@ class Processes:
         with _others_needed():
             dist.all_gather_object(found, brought)
         return found
+
+    def told(self, word: Any) -> Any:
+        """Return what the first process says, in all of them."""
+        if not self.several:
+            return word
+        said = [word]
+        with _others_needed():
+            dist.broadcast_object_list(said, src=0)
+        return said[0]
 
 
 @contextmanager

@@ -24,12 +24,12 @@ class Resident:
         self._joined: tuple[Tensor, Tensor] | None = None
         self._bits: tuple[Tensor, Tensor] | None = None
 
-    def begin_epoch(self, step: int, order: Int[Tensor, "step replica batch"]) -> None:
-        """Put the order of an epoch in place; ``step`` is the number in the training of the first."""
+    def begin_epoch(self, step: int, order: Int[Tensor, "step replica batch"], done: int = 0) -> None:
+        """Put the order of an epoch in place; ``step`` of the training comes next, ``done`` of the epoch are behind."""
         if self._order is None:
-            self._order = torch.empty((len(order), *order.shape[1:]), dtype=order.dtype, device=order.device)
-        self._order[: len(order)] = order
-        self.counter[OF_TRAINING], self.counter[OF_EPOCH] = step, 0
+            self._order = torch.empty_like(order)
+        self._order.copy_(order)
+        self.counter[OF_TRAINING], self.counter[OF_EPOCH] = step, done
 
     def prepare(self) -> tuple[Tensor, ...]:
         """Make sure that the bits of the next step are in place, and return what :func:`at` takes."""

@@ -60,16 +60,21 @@ class Stepper:
         self._update = compiled_update(state) if on_gpu and gradient.compiles else state.update
 
     @property
+    def streams(self) -> list[UniformStream]:
+        """The uniforms of each replica."""
+        return self._streams
+
+    @property
     def fallback(self) -> str | None:
         """Why steps on a GPU are not replayed, or None."""
         reason = self._take.fallback or self._look.fallback
         return f"the step cannot be recorded, so that it starts kernel by kernel, slower ({reason})" if reason else None
 
-    def begin(self, step: int, order: Int[Tensor, "step running batch"]) -> None:
-        """Take the rows of the training pairs for the steps to come, of which ``step`` is the first."""
-        self._first, self._order = step, order
+    def begin(self, step: int, order: Int[Tensor, "step running batch"], done: int = 0) -> None:
+        """Take the rows of the training pairs for an epoch, of which ``step`` comes next and ``done`` are behind."""
+        self._first, self._order = step - done, order
         if self._resident is not None:
-            self._resident.begin_epoch(step, order)
+            self._resident.begin_epoch(step, order, done)
 
     def take(self, step: int, running: Sequence[int]) -> Float[Tensor, " replica"]:
         """Take the next step and return the loss of each replica; see :meth:`begin`."""

@@ -1,0 +1,80 @@
+"""What ``tacit fit`` was called with, kept in ``call.json`` while the run is under way: enough to call it again."""
+
+import hashlib
+from pathlib import Path
+from typing import Any
+
+from pydantic import BaseModel, ConfigDict, ValidationError
+
+from tacit.config import FitConfig
+from tacit.errors import InputError, require
+from tacit.records import CALL
+
+FORMAT = 1
+
+
+class Call(BaseModel):
+    """All that is needed to call ``tacit fit`` again; ``files`` are what it read, with their checksums."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+    format: int = FORMAT
+    source: str
+    config: dict[str, Any]
+    seed: int
+    device: str
+    command: str
+    folder: str
+    files: dict[str, str]
+    versions: dict[str, str]
+
+    @classmethod
+    def read(cls, directory: Path) -> "Call":
+        """Read what a run wrote when it began."""
+        path = directory / CALL
+        try:
+            text = path.read_text(encoding="utf-8")
+            found = _Format.model_validate_json(text).format
+            require(
+                found <= FORMAT,
+                f"{path} has format {found}, this tacit reads up to {FORMAT}; use the version that began the run",
+            )
+            call = cls.model_validate_json(text)
+            FitConfig.model_validate(call.config)
+            return call
+        except (OSError, ValidationError, UnicodeDecodeError):
+            raise InputError(f"{path} is damaged, so that the run cannot go on; run the command again") from None
+
+    def to_bytes(self) -> bytes:
+        """Return the file that :meth:`read` reads."""
+        return (self.model_dump_json(indent=2) + "\n").encode()
+
+    def require_same_files(self) -> None:
+        """Refuse to go on with other data than the run began with."""
+        for name, checksum in self.files.items():
+            found = file_checksum(name)
+            require(found is not None, f"{name} is gone, and the run needs it to go on; put it back")
+            require(
+                found == checksum,
+                f"{name} has changed since the run began; put it back as it was, or fit it anew with another --out",
+            )
+
+
+class _Format(BaseModel):
+    format: int
+
+
+def files_read(source: str, config: FitConfig) -> dict[str, str]:
+    """Return the files that a fit reads, with their checksums; data that ships with the package is no file."""
+    names = [source, config.graph.edges, config.graph.coordinates]
+    found = {name: file_checksum(name) for name in names if name is not None}
+    return {name: checksum for name, checksum in found.items() if checksum is not None}
+
+
+def file_checksum(name: str) -> str | None:
+    """Return a checksum of a file, or None where there is none."""
+    try:
+        with Path(name).open("rb") as file:
+            return hashlib.file_digest(file, "sha256").hexdigest()
+    except OSError:
+        return None

@@ -1,0 +1,110 @@
+r"""Text and tensors in one safetensors file, with a format and a checksum: reading it runs no code.
+
+The text is JSON in the header of the file. The checksum covers text, names, types, shapes and numbers, so that a file
+that was cut off, changed or written by something else is refused and never half read.
+"""
+
+import hashlib
+import json
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from importlib.metadata import version
+from typing import Any
+
+import safetensors.torch
+import torch
+from safetensors import SafetensorError
+from torch import Tensor
+
+from tacit.errors import InputError
+
+
+@dataclass(frozen=True)
+class Kind:
+    """What a file is: its name in messages, the format that is written and read, and what to do with a bad one."""
+
+    name: str
+    format: int
+    remedy: str
+
+    def pack(self, text: Mapping[str, Any], tensors: Mapping[str, Tensor]) -> bytes:
+        """Return the file.
+
+        >>> kind = Kind("note", 1, "write it again")
+        >>> text, tensors = kind.unpack(kind.pack({"a": 1}, {"b": torch.zeros(2)}), "note.safetensors")
+        >>> text, tensors["b"].tolist()
+        ({'a': 1}, [0.0, 0.0])
+        """
+        there = {name: value.detach().to("cpu", copy=True).contiguous() for name, value in tensors.items()}
+        written = json.dumps(text, default=lambda value: value.tolist())  # numbers of numpy and torch are numbers
+        metadata = {"tacit": version("tacit"), "kind": self.name, "format": str(self.format), "text": written}
+        return save(there, metadata | {"sha256": _checksum(written, there)})
+
+    def unpack(self, data: bytes, where: str) -> tuple[dict[str, Any], dict[str, Tensor]]:
+        """Return text and tensors; anything but a whole file of this kind is an :class:`InputError`."""
+        try:
+            metadata = header_of(data)
+            is_one, found = metadata["kind"] == self.name, int(metadata["format"])
+        except (ValueError, KeyError):
+            raise InputError(
+                f"{where} needs to be a {self.name} of tacit, but is damaged or not one; {self.remedy}"
+            ) from None
+        if not is_one or found > self.format:
+            what = f"format {found} of tacit {metadata.get('tacit')}" if is_one else f"a {metadata['kind']}"
+            raise InputError(
+                f"{where} is {what}, this tacit reads a {self.name} up to format {self.format}; use the version that "
+                f"wrote it, or {self.remedy}"
+            )
+        try:
+            tensors, text = safetensors.torch.load(data), metadata["text"]
+            if _checksum(text, tensors) != metadata["sha256"]:
+                raise ValueError("the checksum does not fit")
+            return json.loads(text), tensors
+        except (SafetensorError, ValueError, KeyError) as error:
+            raise InputError(f"{where} is a damaged {self.name} ({_line(error)}); {self.remedy}") from None
+
+
+def save(tensors: Mapping[str, Tensor], metadata: Mapping[str, str]) -> bytes:
+    """Return a safetensors file whose bytes depend on its content alone; the library's own header has no order."""
+    data: bytes = safetensors.torch.save(dict(tensors), dict(metadata))
+    end = 8 + int.from_bytes(data[:8], "little")
+    header = json.loads(data[8:end])
+    header["__metadata__"] = dict(sorted(header["__metadata__"].items()))
+    text = json.dumps(header, separators=(",", ":")).encode()
+    text += b" " * (-len(text) % 8)  # so that the numbers begin at a multiple of 8
+    return len(text).to_bytes(8, "little") + text + data[end:]
+
+
+def header_of(data: bytes) -> dict[str, str]:
+    """Return the text entries in the header of a safetensors file; ValueError if there are none."""
+    size = int.from_bytes(data[:8], "little")  # safetensors: length of the header, then JSON
+    header = json.loads(data[8 : 8 + size])
+    entries = header.get("__metadata__") if isinstance(header, dict) else None
+    if not isinstance(entries, dict):
+        raise ValueError("the header has no text")
+    return entries
+
+
+def digest(tensors: Iterable[Tensor]) -> str:
+    """Return a checksum of types, shapes and numbers.
+
+    >>> digest([torch.zeros(2)]) == digest([torch.zeros(2)]), digest([torch.zeros(2)]) == digest([torch.zeros(1, 2)])
+    (True, False)
+    """
+    total = hashlib.sha256()
+    for value in tensors:
+        total.update(f"{value.dtype} {tuple(value.shape)} ".encode())
+        flat = value.detach().cpu().reshape(-1)
+        if flat.stride(0) != 1:  # a single number that was expanded
+            flat = flat.clone(memory_format=torch.contiguous_format)
+        total.update(flat.view(torch.uint8).numpy().data)
+    return total.hexdigest()
+
+
+def _checksum(text: str, tensors: Mapping[str, Tensor]) -> str:
+    names = sorted(tensors)
+    return hashlib.sha256(f"{text}\n{names}\n{digest(tensors[name] for name in names)}".encode()).hexdigest()
+
+
+def _line(error: Exception) -> str:
+    return (str(error).strip() or type(error).__name__).splitlines()[0][:120]
