@@ -100,6 +100,7 @@ class BothRows(ReceptiveFieldCredit):
     """Adds what the two rows of a pair would answer for: a node that reaches both ends counts twice."""
 
     def __call__(self, advantage, graphs, *, symmetric=False, slots=None):
+        del slots
         row = super().__call__(advantage, graphs, symmetric=not symmetric)
         return row + row.mT
 
@@ -108,6 +109,7 @@ class OneRow(ReceptiveFieldCredit):
     """Takes the row of the first node alone."""
 
     def __call__(self, advantage, graphs, *, symmetric=False, slots=None):
+        del slots
         return super().__call__(advantage, graphs, symmetric=not symmetric)
 
 
