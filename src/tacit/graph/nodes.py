@@ -85,7 +85,8 @@ class NamedNodes:
             ends = [self.place(argument, edge) for edge in edges]
             target, source = torch.tensor(ends, dtype=torch.long).view(-1, 2).unbind(1)
         found = target * count + source
-        return (torch.cat([found, source * count + target]) if self.symmetric else found).unique()
+        places: Places = torch.unique(torch.cat([found, source * count + target]) if self.symmetric else found)
+        return places
 
     @cached_property
     def _numbers(self) -> dict[str, int]:

@@ -8,8 +8,11 @@ from typing import Any
 
 from tacit.config import FitConfig
 from tacit.data.resampling import resamplable
+from tacit.own_data.building import sent_lags
+from tacit.own_data.layout import usual_layout
 from tacit.own_data.problem import Problem
 from tacit.own_data.trust import block_length
+from tacit.training.local_ridge import is_affordable
 
 ENOUGH_FOR_A_NETWORK = 2000  # pairs
 STEPS = 1500
@@ -26,7 +29,7 @@ NOISE_LOSSES = ("energy", "mmd")  # those that can learn how large the noise of 
 def settle(config: FitConfig, problem: Problem, *, on_gpu: bool) -> tuple[FitConfig, list[str]]:
     """Return the config with nothing left open, and a sentence for each choice that was made."""
     pairs, series = len(problem.split.train), problem.preparation.is_series
-    chosen: dict[str, dict[str, Any]] = {"data": {}, "predictor": {}, "training": {}, "trust": {}}
+    chosen: dict[str, dict[str, Any]] = {"data": {}, "graph": {}, "predictor": {}, "training": {}, "trust": {}}
     reasons = []
 
     def choose(section: str, key: str, value: Any, reason: str) -> Any:
@@ -40,6 +43,11 @@ def settle(config: FitConfig, problem: Problem, *, on_gpu: bool) -> tuple[FitCon
     if series:
         window = problem.preparation.sizes[0]
         choose("data", "window", window, "every lag costs weights, and the rows are few" if window < 12 else "usual")
+    layout, reason = usual_layout(config.graph, problem.rules)
+    if problem.rules.candidates is None:
+        chosen["graph"]["layout"] = layout  # there was nothing to choose
+    else:
+        layout = choose("graph", "layout", layout, reason)
     if not series:
         kind = choose("predictor", "kind", "convolution", "pairs without time: graph convolutions shared by the nodes")
     elif pairs < ENOUGH_FOR_A_NETWORK:
@@ -60,6 +68,9 @@ def settle(config: FitConfig, problem: Problem, *, on_gpu: bool) -> tuple[FitCon
     choose("predictor", "noise", noise, reason)
     linear = kind == "filter" and config.predictor.activation == "linear"
     reason = "a regression points to the edges, and has no bad basins" if linear else "for linear filters only"
+    if linear and layout == "table":
+        linear = is_affordable(problem.rules.slots, sent_lags(problem.preparation.sizes))
+        reason = f"{reason}; of each node on its candidates" if linear else "regressions on the candidates take long"
     choose("predictor", "warm_start", linear, reason)
     batch = choose("training", "batch_size", 128 if pairs >= 5000 else 64 if pairs >= 1000 else 32, "by their number")
     steps = max(1, pairs // min(batch, pairs))

@@ -23,14 +23,17 @@ from tacit.evaluation.forecasts import LEVELS
 from tacit.interrupts import deferred_interrupts
 from tacit.own_data.building import build_model
 from tacit.own_data.choices import settle
+from tacit.own_data.layout import MOST_EXPANDED
 from tacit.own_data.preparation import Preparation, SeriesPreparation
 from tacit.own_data.problem import Problem
+from tacit.own_data.room import require_room
 from tacit.own_data.stages import assess
 from tacit.own_data.trust import Question, Trust, require_trust
 from tacit.randomness import generator_for
 from tacit.records import Record, Run, describe_device, new_directory, read_run, versions, write_run
 from tacit.report import draw_run
 from tacit.training import CosineDecay, FitResult, FitSettings, Listener, fit
+from tacit.training.expansion import expanded, expanded_result
 
 MOST_RIDGE_FEATURES = 3000  # of one regression: its time grows with the cube
 CAVEAT = (
@@ -69,6 +72,7 @@ def run_fit(
     problem = Problem.read(source, config)
     config, choices = settle(config, problem, on_gpu=device.type == "cuda")
     require_trust(config, problem.preparation, len(problem.split.train))
+    require_room(config, problem, device)
     model = build_model(config, problem, seed)
     with new_directory(directory):
         split = problem.split.to(device)
@@ -83,6 +87,8 @@ def run_fit(
             compile=bool(training.compile),
             on_progress=listener.step,
         )
+        if len(problem.nodes) <= MOST_EXPANDED:
+            result, untrained = expanded_result(result), expanded(untrained)
         trust, complete = Trust(), not result.interrupted
         try:
             if complete:

@@ -1,17 +1,17 @@
 """What is to be learned: pairs in three parts, what is known of the edges, and how to go back to units."""
 
+from collections.abc import Collection
 from dataclasses import dataclass, replace
 
 import numpy as np
 import torch
-from torch import Tensor
 
 from tacit.config import DataConfig, FitConfig, GraphConfig
 from tacit.config.own_data import SERIES_KEYS, TABLE_KEYS
 from tacit.data import Pairs, Series, Split, Windows, read_coordinates
 from tacit.data.units import ChannelUnits
 from tacit.errors import InputError, require
-from tacit.graph import EdgeRules, nearest_candidates, read_edge_rules
+from tacit.graph import EdgeRules, nearest_slots, read_edge_rules
 from tacit.own_data.preparation import PairsPreparation, Preparation, SeriesPreparation, about, read_source
 
 # Seen on 900 rows of a VAR(1) with five nodes: two or three lags tell edges from others, twelve overfit.
@@ -54,7 +54,8 @@ class Problem:
             _require_learnable(split, preparation.nodes)
         if config.graph.coordinates is not None:
             coordinates = read_coordinates(config.graph.coordinates, preparation.nodes)
-        return cls(split, preparation, _rules(preparation.nodes, config.graph, coordinates), coordinates, notes)
+        rules = _rules(preparation.nodes, config.graph, coordinates)
+        return cls(split, preparation, rules, coordinates, notes + _alone(rules))
 
 
 def usual_window(num_rows: int) -> int:
@@ -106,13 +107,22 @@ def _rules(nodes: tuple[str, ...], config: GraphConfig, coordinates: np.ndarray 
         rules.candidates is None,
         "nearest in [graph] and candidates both say which edges can be; keep one of them",
     )
-    near = nearest_candidates(torch.from_numpy(coordinates), config.nearest, metric=config.metric)
+    near = nearest_slots(torch.from_numpy(coordinates), config.nearest, metric=config.metric)
     return replace(rules, candidates=near)
+
+
+def _alone(rules: EdgeRules) -> tuple[str, ...]:
+    """Say which nodes the candidates leave out: each can still be predicted, as every predictor has an own path."""
+    if not isinstance(rules.candidates, Slots) and rules.candidates is None:
+        return ()
+    source, target = torch.cat([rules.allowed_edges(), rules.allowed_edges().flip(0)], 1)
+    alone = isolated(Slots, rules.nodes)
+    return ()
 
 
 def _with_named(rules: EdgeRules, config: GraphConfig) -> EdgeRules:
     """Return the rules of the file with those that the config names itself."""
-    known = () if rules.candidates is None or isinstance(rules.candidates, Tensor) else rules.candidates
+    known = rules.candidates if isinstance(rules.candidates, Collection) else ()
     return replace(
         rules,
         forbidden={*rules.forbidden, *config.forbidden},

@@ -18,10 +18,8 @@ from torch import Tensor
 from tacit.data.pairs import Pairs
 from tacit.data.regression import CONSTANT
 from tacit.data.ridge import RIDGE_PENALTIES
-from tacit.errors import require
 from tacit.graph import Slots
 
-LATER_SHARE = 0.2  # of the pairs, the last ones, that choose the penalty
 BLOCK_NUMBERS = 2**23  # of 8 bytes each, for the designs of the nodes that are solved together
 # Nodes times the cube of the inputs of one: a decomposition takes about ten times as many operations, all of them about
 # a minute on one core.
@@ -34,7 +32,7 @@ class LocalRidge:
 
     ``own``, ``edges``  weights of a node's own inputs and of those of each slot; 0 for empty slots and self-loops
     ``edge_scores``     how much a node takes from each slot: the sum of the weights' sizes, in deviations of both
-    ``sigmas``          root mean square of what is left on the pairs that chose the penalty
+    ``sigmas``          root mean square of what is left on the pairs that chose the ``penalty``
     """
 
     own: Float[Tensor, "node in_channel channel"]
@@ -42,6 +40,7 @@ class LocalRidge:
     edge_scores: Float[Tensor, "row slot"]
     intercepts: Float[Tensor, "node channel"]
     sigmas: Float[Tensor, "node channel"]
+    penalty: float
 
 
 def is_affordable(slots: Slots, in_channels: int) -> bool:
@@ -50,31 +49,28 @@ def is_affordable(slots: Slots, in_channels: int) -> bool:
     return slots.num_nodes * ((1 + widest) * in_channels) ** 3 <= MOST_WORK
 
 
-def local_ridge(pairs: Pairs, slots: Slots, *, penalties: Sequence[float] = RIDGE_PENALTIES) -> LocalRidge:
-    """Return the regressions on all pairs, their penalty chosen on the last of them.
+def local_ridge(
+    train: Pairs, validation: Pairs, slots: Slots, *, penalties: Sequence[float] = RIDGE_PENALTIES
+) -> LocalRidge:
+    """Fit every node on ``train`` for each penalty, and keep the penalty with the least error on ``validation``.
 
     >>> inputs = torch.randn(60, 3, 1, generator=torch.Generator().manual_seed(0))
     >>> table = Slots.from_edges(torch.tensor([2, 0]), torch.tensor([0, 1]), num_nodes=3)  # 0 may read 2, 1 may read 0
-    >>> found = local_ridge(Pairs(inputs, inputs[:, [2, 1, 0]]), table)                   # 0 reads 2, 1 itself
-    >>> found.edges.flatten().round(decimals=3).tolist(), round(found.own[1].item(), 3)
-    ([1.0, 0.0, 0.0], 1.0)
+    >>> pairs = Pairs(inputs, inputs[:, [2, 1, 0]])                                       # 0 reads 2, 1 itself
+    >>> found = local_ridge(pairs[:40], pairs[40:], table)
+    >>> round(found.edges[0].item(), 3), round(found.own[1].item(), 3)
+    (1.0, 1.0)
     """
-    later = max(1, round(LATER_SHARE * len(pairs)))
-    require(len(pairs) - later >= 2, f"pairs needs three or more for a regression, got {len(pairs)}; pass more pairs")
-    first, rest = pairs[: len(pairs) - later], pairs[len(pairs) - later :]
-    readers = _Readers.of(slots.to(pairs.inputs.device))
-    scales = _Scales.of(first)
-    train, after = scales.rows(first), scales.rows(rest)
+    readers, scales = _Readers.of(slots.to(train.inputs.device)), _Scales.of(train)
+    rows, later = scales.rows(train), scales.rows(validation)
     squares = torch.cat(
-        [_left(after, readers, b, *_solve(train, readers, b, penalties)) for b in readers.blocks(first)], 1
-    )
+        [_left(later, readers, b, *_solve(rows, readers, b, penalties)) for b in readers.blocks(train)], 1
+    )  # (penalty, node, channel)
     best = int(squares.sum((1, 2)).argmin())
-    left = (squares[best] / after.there.sum(0).clamp_min(1)).sqrt() * scales.target_scale
-    scales = _Scales.of(pairs)
-    rows = scales.rows(pairs)
-    parts = [_solve(rows, readers, block, [penalties[best]]) for block in readers.blocks(pairs)]
+    parts = [_solve(rows, readers, block, [penalties[best]]) for block in readers.blocks(train)]
     weights, shifts = (torch.cat([part[kind][0] for part in parts]) for kind in (0, 1))
-    return _in_units(weights, shifts, scales, readers, slots, left, pairs.inputs.dtype)
+    left = (squares[best] / later.there.sum(0).clamp_min(1)).sqrt() * scales.target_scale
+    return _in_units(weights, shifts, scales, readers, slots, left, penalties[best], train.inputs.dtype)
 
 
 @dataclass(frozen=True)
@@ -106,7 +102,7 @@ class _Readers:
         """Yield the nodes that are solved together."""
         columns = self.members.shape[1] * pairs.inputs.shape[2]
         size = max(1, BLOCK_NUMBERS // (columns * max(len(pairs), columns)))
-        return iter(torch.arange(len(self.members), device=self.members.device).split(size))
+        return iter(torch.split(torch.arange(len(self.members), device=self.members.device), size))
 
 
 @dataclass(frozen=True)
@@ -186,10 +182,11 @@ def _in_units(
     readers: _Readers,
     slots: Slots,
     sigmas: Float[Tensor, "node channel"],
+    penalty: float,
     dtype: torch.dtype,
 ) -> LocalRidge:
     """Return the regressions in the units of the data, those of edges in their slots."""
-    by_member = weights.unflatten(1, (readers.members.shape[1], -1))  # (node, width, in_channel, channel)
+    by_member = weights.view(*readers.members.shape, -1, weights.shape[-1])  # (node, width, in_channel, channel)
     in_units = by_member * scales.target_scale[:, None, None] / scales.input_scale[readers.members][..., None]
     taken = (scales.input_mean[readers.members][..., None] * in_units).sum((1, 2))
     intercepts = scales.target_mean + shifts * scales.target_scale - taken
@@ -204,4 +201,5 @@ def _in_units(
         scores.view(size).to(dtype),
         intercepts.to(dtype),
         sigmas.to(dtype),
+        penalty,
     )

@@ -10,26 +10,30 @@ from tacit.errors import require
 from tacit.graph import Slots
 from tacit.predictors.filter import GraphFilter
 from tacit.shapes import EdgeProbs
-from tacit.training.local_ridge import LocalRidge
-from tacit.training.warm_start import HIGH, LOW, TOP
+from tacit.training.local_ridge import LocalRidge, local_ridge
+from tacit.training.warm_start import HIGH, LATER_SHARE, LOW, TOP
 
 
-def sent_pairs(pairs: Pairs, predictor: GraphFilter) -> Pairs:
-    """Return pairs whose inputs are what the nodes of a filter send to each other."""
+def table_ridge(pairs: Pairs, predictor: GraphFilter, slots: Slots) -> LocalRidge:
+    """Return the regressions on what the nodes of a filter send, on all pairs, the penalty chosen on the last."""
     lags = predictor.layout.lags(pairs.inputs)[..., : predictor.sent_features]  # (pair, node, lag, sent feature)
-    return Pairs(lags.flatten(2).contiguous(), pairs.targets, pairs.observed)
+    pairs = Pairs(lags.flatten(2).contiguous(), pairs.targets, pairs.observed)
+    cut = len(pairs) - max(1, round(LATER_SHARE * len(pairs)))
+    require(cut >= 2, f"pairs needs three or more for a regression, got {len(pairs)}; pass more pairs")
+    chosen = local_ridge(pairs[:cut], pairs[cut:], slots).penalty
+    return local_ridge(pairs, pairs, slots, penalties=[chosen])
 
 
 def table_edge_start(found: LocalRidge, slots: Slots) -> EdgeProbs:
     """Return edge probabilities to begin with, high for the largest weights and low for the others; 0 in empty slots.
 
-    High are the share of the candidates that is high among all pairs in ``ridge_start``, or one for each node if that
-    is more: candidates were chosen for being likely.
+    High is the same share of the candidates as of all pairs in ``ridge_start``: an edge that is missed rises from low,
+    while one that has no effect stays where it begins.
 
-    >>> from tacit.training.local_ridge import local_ridge
     >>> inputs = torch.randn(60, 3, 1, generator=torch.Generator().manual_seed(0))
     >>> table = Slots.from_edges(torch.tensor([1, 2, 0, 0]), torch.tensor([0, 0, 1, 2]), num_nodes=3)
-    >>> found = local_ridge(Pairs(inputs, inputs[:, [2, 0, 0]]), table)     # 0 reads 2, 1 and 2 read 0
+    >>> pairs = Pairs(inputs, inputs[:, [2, 1, 2]])  # 0 reads 2, the others themselves
+    >>> found = local_ridge(pairs[:40], pairs[40:], table)
     >>> [round(prob, 2) for prob in table_edge_start(found, table)[0].tolist()]
     [0.03, 0.5]
     """
@@ -37,13 +41,12 @@ def table_edge_start(found: LocalRidge, slots: Slots) -> EdgeProbs:
     ranked = found.edge_scores[others].sort(descending=True).values
     if not len(ranked):
         return torch.zeros_like(found.edge_scores)
-    count = min(len(ranked), max(slots.num_nodes, round(TOP * len(ranked))))
-    chosen = found.edge_scores >= ranked[count - 1]
+    chosen = found.edge_scores >= ranked[max(0, round(TOP * len(ranked)) - 1)]
     return torch.where(chosen, HIGH, LOW).to(found.edge_scores) * others
 
 
 def table_filter_start(found: LocalRidge, predictor: GraphFilter, *, jitter: float = 0.0) -> GraphFilter:
-    """Return a linear filter over the table that begins at the regressions, which are those of :func:`sent_pairs`.
+    """Return a linear filter over the table that begins at the regressions, which are those of :func:`table_ridge`.
 
     Each replica is moved by ``jitter``, see :meth:`GraphFilter.with_weights`.
     """

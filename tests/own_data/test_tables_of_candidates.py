@@ -1,0 +1,128 @@
+"""``tacit fit`` over a table of candidates: the same answers as over all pairs of nodes, and what cannot be."""
+
+import csv
+
+import numpy as np
+import pandas as pd
+import pytest
+import torch
+
+from own_files import NODES, learn, quick, series
+from tacit.errors import InputError
+from tacit.own_data.building import build_model
+from tacit.own_data.choices import settle
+from tacit.own_data.problem import Problem
+from tacit.own_data.stored import StoredRun
+
+CPU = torch.device("cpu")
+EVERY = [[source, target] for source in NODES for target in NODES]
+SOME = [["north", "east"], ["east", "south"], ["west", "south"], ["south", "west"], ["west", "north"]]
+
+
+def edges_of(made):
+    with (made.directory / "edges.csv").open() as file:
+        return {(row["source"], row["target"]): row for row in csv.DictReader(file)}
+
+
+def probabilities(made):
+    return np.array([float(row["probability"]) for row in edges_of(made).values()])
+
+
+@pytest.mark.parametrize("kind", ["filter", "recurrent", "convolution"])
+def test_with_every_pair_a_candidate_the_answer_is_that_of_the_matrix(kind, folder, tmp_path):
+    """The table then has the layout of a matrix: the same random numbers, a required edge and a belief included."""
+    graph = {
+        "candidates": EVERY,
+        "self_loops": True,
+        "required": [["north", "west"]],
+        "priors": [["east", "west", 0.9]],
+    }
+    predictor = {"kind": kind, **({"warm_start": False} if kind == "filter" else {"hidden": 3})}
+    sections = {"predictor": predictor, "trust": {"std_errors": 8, "controls": True}, "training": {"epochs": 3}}
+    made = {
+        layout: learn(folder / "wide.csv", tmp_path / layout, graph=graph | {"layout": layout}, **sections)[0]
+        for layout in ("matrix", "table")
+    }
+    matrix, table = (edges_of(made[layout]) for layout in ("matrix", "table"))
+    assert matrix.keys() == table.keys()
+    for edge, row in matrix.items():
+        assert row["identifiable"] == table[edge]["identifiable"]
+        for column in ("probability", "std_error", "low", "high", "bagged"):
+            assert float(table[edge][column]) == pytest.approx(float(row[column]), abs=1e-6), (edge, column)
+    assert table["north", "west"]["probability"] == "1"
+    for section in ("metrics", "references"):
+        first, second = (getattr(made[layout].run.record, section) for layout in ("matrix", "table"))
+        assert second == pytest.approx(first, rel=1e-4) if section == "metrics" else first.keys() == second.keys()
+    first, second = (StoredRun.read(made[layout].directory, CPU).model.state_dict() for layout in ("matrix", "table"))
+    for name, value in first.items():
+        torch.testing.assert_close(second[name], value, rtol=1e-4, atol=1e-5)
+
+
+def test_a_belief_about_every_edge_holds_over_the_table(folder):
+    graph = {"candidates": SOME, "density": 0.2, "priors": [["west", "south", 0.9]], "layout": "table"}
+    config = quick("wide.csv", graph=graph)
+    problem = Problem.read(str(folder / "wide.csv"), config)
+    model = build_model(settle(config, problem, on_gpu=False)[0], problem, 0)
+    slots = model.graph.slots
+    own = slots.positions(torch.tensor([3]), torch.tensor([2]))
+    probs = model.prior.probs.flatten()
+    assert probs[own].item() == pytest.approx(0.9)
+    others = torch.arange(len(probs)) != own
+    assert probs[others].unique().numel() == 1
+    assert probs[others].max() < 0.2
+    assert model.prior.weight > 0
+
+
+def test_rules_hold_and_the_truth_is_found(tmp_path):
+    """Five candidates, the two true relations among them; what is no candidate is 0 to the last bit."""
+    graph = {"candidates": SOME, "forbidden": [["west", "north"]], "layout": "table"}
+    long = tmp_path / "long.csv"
+    pd.DataFrame(series(1500), columns=NODES).assign(time=range(1500)).to_csv(long, index=False)
+    made, result = learn(long, tmp_path / "run", graph=graph, training={"epochs": 30, "batch_size": 64})
+    found = edges_of(made)
+    assert len(found) == 16
+    for edge, row in found.items():
+        learned = list(edge) in SOME and edge != ("west", "north")
+        assert (0 < float(row["probability"]) < 1) if learned else row["probability"] == "0", edge
+    true, false = [("north", "east"), ("east", "south")], [("west", "south"), ("south", "west")]
+    lowest, highest = (
+        pick(float(found[edge]["probability"]) for edge in edges) for pick, edges in ((min, true), (max, false))
+    )
+    assert lowest > 0.6 > 0.3 > highest
+    assert result.model.graph.slots is not None
+    stored = StoredRun.read(made.directory, CPU).model
+    assert stored.graph.slots is None
+    assert stored.graph.fixed.sum() == 16 - 4
+    assert made.run.record.config["graph"]["layout"] == "table"
+
+
+def test_the_layout_is_chosen_by_nodes_and_candidates(tmp_path):
+    rng = np.random.default_rng(0)
+    for nodes, nearest, expected in ((201, 5, "table"), (201, 60, "matrix"), (200, 5, "matrix")):
+        names = [f"n{node}" for node in range(nodes)]
+        table, places = tmp_path / f"{nodes}.csv", tmp_path / f"places{nodes}.csv"
+        pd.DataFrame(rng.normal(size=(30, nodes)), columns=names).assign(time=range(30)).to_csv(table, index=False)
+        pd.DataFrame({"node": names, "x": rng.random(nodes), "y": rng.random(nodes)}).to_csv(places, index=False)
+        graph = {"coordinates": str(places), "nearest": nearest, "metric": "euclidean"}
+        config = quick(table, graph=graph)
+        settled, choices = settle(config, Problem.read(str(table), config), on_gpu=False)
+        assert settled.graph.layout == expected
+        (said,) = [choice for choice in choices if choice.startswith("layout")]
+        assert said.startswith(f"layout = {expected}: ")
+    plain = quick(table)
+    settled, choices = settle(plain, Problem.read(str(table), plain), on_gpu=False)
+    assert settled.graph.layout == "matrix"
+    assert not [choice for choice in choices if choice.startswith("layout")]
+
+
+@pytest.mark.parametrize(
+    ("graph", "message"),
+    [
+        ({}, r"layout = 'table' in .graph. needs candidates; set nearest or correlated"),
+        ({"candidates": SOME, "symmetric": True}, r"holds edges with a direction, and symmetric is set; leave one"),
+    ],
+)
+def test_tables_that_cannot_be(graph, message, folder, tmp_path):
+    with pytest.raises(InputError, match=message):
+        learn(folder / "wide.csv", tmp_path / "run", graph=graph | {"layout": "table"})
+    assert not (tmp_path / "run").exists()
