@@ -205,7 +205,7 @@ FORMULAS = [
             ("for held in (self._forbidden, self._required)", "for held in (self._forbidden,)"),
             ("allowed[:: size + 1] = self.self_loops", "pass"),
             ("~torch.isin(possible, self._forbidden)", "possible >= 0"),
-            ("self._candidates[~self._are_loops(self._candidates)]", "self._candidates"),
+            ("candidates[~self._are_loops(candidates)]", "candidates"),
             ("slots.used & ~required", "slots.used"),
             ("torch.where(allowed, high, required.to", "torch.where(allowed, high, 0 * required.to"),
             ("probs.view(-1)[self._entries(places, slots)] = values", "pass"),

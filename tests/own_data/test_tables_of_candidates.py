@@ -8,7 +8,9 @@ import pytest
 import torch
 
 from own_files import NODES, learn, quick, series
+from tacit.cli import main
 from tacit.errors import InputError
+from tacit.graph import footprint
 from tacit.own_data.building import build_model
 from tacit.own_data.choices import settle
 from tacit.own_data.problem import Problem
@@ -125,4 +127,45 @@ def test_the_layout_is_chosen_by_nodes_and_candidates(tmp_path):
 def test_tables_that_cannot_be(graph, message, folder, tmp_path):
     with pytest.raises(InputError, match=message):
         learn(folder / "wide.csv", tmp_path / "run", graph=graph | {"layout": "table"})
+    assert not (tmp_path / "run").exists()
+
+
+def test_nodes_without_candidates_are_said_and_still_predicted(folder, tmp_path):
+    graph = {"candidates": SOME[:2], "layout": "table"}
+    made, _ = learn(folder / "wide.csv", tmp_path / "run", graph=graph)
+    said = "no candidate leads to or from 1 of 4 nodes ('west'): predicted from their own inputs alone"
+    assert said in made.run.record.warnings
+    both, _ = learn(folder / "wide.csv", tmp_path / "both", graph={"candidates": SOME[:2], "symmetric": True})
+    assert said in both.run.record.warnings
+
+
+@pytest.mark.parametrize(
+    ("graph", "message"),
+    [
+        (
+            {},
+            r"a fit over all pairs of 4 nodes needs about \d+ MB of memory, 1 MB are free; let each node read few oth",
+        ),
+        ({"candidates": SOME, "layout": "table"}, r"a fit over 5 candidates of 4 nodes needs about 1 MB of memory"),
+    ],
+)
+def test_what_memory_cannot_hold_is_refused_before_it_is_taken(graph, message, folder, tmp_path, monkeypatch):
+    monkeypatch.setattr(footprint, "free_bytes", lambda _device: 10_000)
+    with pytest.raises(InputError, match=message):
+        learn(folder / "wide.csv", tmp_path / "run", graph=graph)
+    assert not (tmp_path / "run").exists()
+
+
+def test_a_fit_over_all_pairs_of_very_many_nodes_is_refused_by_the_command(tmp_path, capsys):
+    """Its matrices alone would take 700 GB. Nothing is written."""
+    names = [f"n{node}" for node in range(20_000)]
+    values = np.random.default_rng(0).normal(size=(12, 20_000)).round(2)
+    pd.DataFrame(values, columns=names).assign(time=range(12)).to_csv(tmp_path / "wide.csv", index=False)
+    with pytest.raises(SystemExit) as caught:
+        main(["fit", str(tmp_path / "wide.csv"), "--out", str(tmp_path / "run"), "--quiet"])
+    assert caught.value.code == 2
+    said = capsys.readouterr().err
+    assert said.count("\n") == 1
+    assert "a fit over all pairs of 20,000 nodes needs about" in said
+    assert "let each node read few others (nearest, correlated or candidates in [graph])" in said
     assert not (tmp_path / "run").exists()

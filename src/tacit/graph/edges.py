@@ -25,6 +25,7 @@ from torch import Generator, Tensor
 
 from tacit.errors import InputError, require
 from tacit.graph.bernoulli import INITIAL_PROBS, BernoulliGraph, require_range
+from tacit.graph.candidates import isolated
 from tacit.graph.links import Link
 from tacit.graph.nodes import Edge, NamedNodes, Places
 from tacit.graph.priors import EdgePrior
@@ -89,8 +90,17 @@ class EdgeRules:
                 "a table of candidates needs candidates, got none; name some, or use a graph over all pairs"
             )
         require(not self.symmetric, "a table of candidates has edges with a direction; leave symmetric out")
+        return self._possible(self._candidates)
+
+    @property
+    def isolated(self) -> str:
+        """Which nodes have no edge to or from another that can be, in words; nothing where there are none."""
+        return "" if self._candidates is None else isolated(self._possible(self._candidates), self.nodes)
+
+    def _possible(self, candidates: Places) -> Slots:
+        """Return the edges that can be."""
         size = len(self.nodes)
-        between = self._candidates[~self._are_loops(self._candidates)]
+        between = candidates[~self._are_loops(candidates)]
         loops = torch.arange(size if self.self_loops else 0) * (size + 1)
         possible = torch.cat([between, loops])
         possible = possible[~torch.isin(possible, self._forbidden)]

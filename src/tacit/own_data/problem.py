@@ -55,7 +55,7 @@ class Problem:
         if config.graph.coordinates is not None:
             coordinates = read_coordinates(config.graph.coordinates, preparation.nodes)
         rules = _rules(preparation.nodes, config.graph, coordinates)
-        return cls(split, preparation, rules, coordinates, notes + _alone(rules))
+        return cls(split, preparation, rules, coordinates, notes + _left_out(rules))
 
 
 def usual_window(num_rows: int) -> int:
@@ -111,13 +111,10 @@ def _rules(nodes: tuple[str, ...], config: GraphConfig, coordinates: np.ndarray 
     return replace(rules, candidates=near)
 
 
-def _alone(rules: EdgeRules) -> tuple[str, ...]:
-    """Say which nodes the candidates leave out: each can still be predicted, as every predictor has an own path."""
-    if not isinstance(rules.candidates, Slots) and rules.candidates is None:
-        return ()
-    source, target = torch.cat([rules.allowed_edges(), rules.allowed_edges().flip(0)], 1)
-    alone = isolated(Slots, rules.nodes)
-    return ()
+def _left_out(rules: EdgeRules) -> tuple[str, ...]:
+    """Say which nodes have no edge that can be. It is no error: a predictor has a path of each node's own."""
+    alone = rules.isolated
+    return (f"no candidate leads to or from {alone}: predicted from their own inputs alone",) if alone else ()
 
 
 def _with_named(rules: EdgeRules, config: GraphConfig) -> EdgeRules:
