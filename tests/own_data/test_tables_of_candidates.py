@@ -169,3 +169,53 @@ def test_a_fit_over_all_pairs_of_very_many_nodes_is_refused_by_the_command(tmp_p
     assert "a fit over all pairs of 20,000 nodes needs about" in said
     assert "let each node read few others (nearest, correlated or candidates in [graph])" in said
     assert not (tmp_path / "run").exists()
+
+
+def screened(path, **sections):
+    config = quick(path, **sections)
+    return Problem.read(str(path), config).rules.slots
+
+
+def test_correlated_candidates_come_from_the_training_part_alone(folder, tmp_path):
+    """The strongest lagged correlations by numpy; rows of validation and test may say anything."""
+    values = series(300)
+    pd.DataFrame(values, columns=NODES).assign(time=range(300)).to_csv(tmp_path / "a.csv", index=False)
+    slots = screened(tmp_path / "a.csv", graph={"correlated": 2})
+    rows = values[: round(0.7 * 298) + 2]  # a window of 2 and a horizon of 1: targets from row 2 on
+    strength = np.abs(np.corrcoef(rows[1:].T, rows[:-1].T)[:4, 4:])
+    np.fill_diagonal(strength, -1)
+    assert slots.senders.tolist() == np.sort(np.argsort(-strength, 1)[:, :2], 1).tolist()
+    for other in (values[::-1], np.random.default_rng(3).normal(size=values.shape)):
+        changed = np.concatenate([rows, other[len(rows) :]])
+        pd.DataFrame(changed, columns=NODES).assign(time=range(300)).to_csv(tmp_path / "b.csv", index=False)
+        assert torch.equal(screened(tmp_path / "b.csv", graph={"correlated": 2}).senders, slots.senders)
+    ahead = screened(tmp_path / "a.csv", graph={"correlated": 1}, data={"horizon": 5})
+    rows = values[: round(0.7 * 294) + 6]
+    strength = np.abs(np.corrcoef(rows[5:].T, rows[:-5].T)[:4, 4:])
+    np.fill_diagonal(strength, -1)
+    assert ahead.senders[:, 0].tolist() == strength.argmax(1).tolist()
+    assert screened(folder / "holes.csv", graph={"correlated": 1}).num_edges == 4
+
+
+def test_correlated_candidates_of_pairs(folder):
+    """y reads channel 0 of the next node, of which the second channel says nothing."""
+    slots = screened(folder / "pairs.npz", graph={"correlated": 1})
+    assert slots.senders[:, 0].tolist() == [1, 2, 3, 0]
+    assert screened(folder / "pairs_with_holes.npz", graph={"correlated": 1}).senders[:, 0].tolist() == [1, 2, 3, 0]
+
+
+@pytest.mark.parametrize(
+    ("graph", "message"),
+    [
+        ({"correlated": 1, "nearest": 1}, r"nearest in .graph. and correlated in .graph. both say which edges can be"),
+        ({"correlated": 1, "candidates": SOME}, r"correlated in .graph. and candidates in .graph. both say which"),
+        ({"candidates": SOME, "edges": "rules.csv"}, r"candidates in .graph. and candidates in .*rules.csv both say"),
+        ({"correlated": 4}, r"correlated in .graph. needs to be below the number of nodes, 4, got 4; lower it"),
+    ],
+)
+def test_one_source_of_candidates(graph, message, folder, tmp_path):
+    (tmp_path / "rules.csv").write_text("source,target,kind\nnorth,east,candidate\n")
+    if "edges" in graph:
+        graph = graph | {"edges": str(tmp_path / "rules.csv")}
+    with pytest.raises(InputError, match=message):
+        screened(folder / "wide.csv", graph=graph)

@@ -9,7 +9,7 @@ from tacit.graph.candidates import (
     with_reversed,
     with_self_loops,
 )
-from tacit.graph.correlated import correlated_slots
+from tacit.graph.correlated import correlated_pairs, correlated_slots
 from tacit.graph.density import density_prior
 from tacit.graph.edges import EdgeRules
 from tacit.graph.export import edge_table, to_networkx, to_pyg
@@ -38,6 +38,7 @@ __all__ = [
     "boolean_powers",
     "candidate_powers",
     "correlated_candidates",
+    "correlated_pairs",
     "correlated_slots",
     "density_prior",
     "edge_table",
