@@ -18,9 +18,11 @@ from pydantic import BaseModel, ConfigDict, ValidationError, model_validator
 from safetensors.torch import save
 
 from tacit.errors import InputError
+from tacit.graph import Slots
 from tacit.training import Epoch, FitResult
 
 FORMAT = 1
+SLOTS, SLOT_PARTS = "graph.slots", ("row_node", "senders", "used")  # in model.safetensors, where there is a table
 EDGE_NUMBERS = ("std_error", "low", "high", "bagged")
 EDGE_COLUMNS = ("source", "target", "probability", "std_error", "low", "high", "identifiable", "bagged")
 Matrix = list[list[float]]
@@ -28,6 +30,15 @@ Flags = list[list[str]]  # "yes", "no", or nothing for an edge that is not learn
 PAGE_METRICS = {"point_mae", "point_mse", "distribution_loss"}
 PAGE_TIMINGS = {"train_seconds", "steps"}
 LIBRARIES = ("tacit", "torch", "numpy", "safetensors")
+
+
+class CandidateCount(BaseModel):
+    """How many edges can be, and the probability of all others."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+    count: int
+    others: float = 0.0
 
 
 class Record(BaseModel):
@@ -58,6 +69,7 @@ class Record(BaseModel):
     findings: list[str] = []
     goodness: dict[str, Any] = {}
     uncertainty: dict[str, float] = {}
+    candidates: CandidateCount | None = None  # where edges.csv lists candidates instead of all ordered pairs
 
     @model_validator(mode="after")
     def _complete(self) -> "Record":
@@ -84,13 +96,22 @@ class EdgeFindings(BaseModel):
     identifiable: Flags | None = None
 
 
+class ListedEdges(BaseModel):
+    """Source, target and probability of each candidate, by the numbers of the nodes, in the order of ``edges.csv``."""
+
+    source: list[int]
+    target: list[int]
+    probability: list[float]
+
+
 class Run(BaseModel):
-    """A run directory, read back."""
+    """A run directory, read back; with candidates ``edge_probs`` has no rows, and they are in ``listed``."""
 
     record: Record
     edge_probs: Matrix
     edges: EdgeFindings
     history: list[dict[str, Any]]
+    listed: ListedEdges | None = None
 
     @model_validator(mode="after")
     def _regular(self) -> "Run":
@@ -143,10 +164,17 @@ def write_run(directory: Path, record: Record, result: FitResult, edges: EdgeFin
     partial.mkdir(parents=True)
     try:
         model = result.model
-        write_edges(partial / "edges.csv", model.graph.edge_probs.detach().cpu(), record.node_names, edges)
+        probs, slots = model.graph.edge_probs.detach().cpu(), model.graph.slots
+        if slots is None:
+            write_edges(partial / "edges.csv", probs, record.node_names, edges)
+        else:
+            write_listed(partial / "edges.csv", probs, slots.to("cpu"), record.node_names)
         with (partial / "history.jsonl").open("w", encoding="utf-8") as lines:
             lines.writelines(json.dumps(_history_line(epoch)) + "\n" for epoch in result.history)
         tensors = {name: value.detach().cpu().contiguous() for name, value in model.state_dict().items()}
+        if slots is not None:
+            parts = {name: getattr(slots, name).cpu().contiguous() for name in SLOT_PARTS}
+            tensors |= {f"{SLOTS}.{name}": value for name, value in parts.items()}
         metadata = {"format": str(FORMAT), "tacit": version("tacit")}
         (partial / "model.safetensors").write_bytes(save(tensors, metadata))
         (partial / "figures").mkdir()
@@ -175,6 +203,19 @@ def write_edges(
                 rows.writerow([values[name] for name in EDGE_COLUMNS])
 
 
+def write_listed(
+    path: Path, edge_probs: Float[torch.Tensor, "row slot"], slots: Slots, node_names: Sequence[str]
+) -> None:
+    """Write one row per candidate, by target and then source; the other columns are there and empty."""
+    source, target = slots.edges()
+    empty = [""] * (len(EDGE_COLUMNS) - 3)
+    with path.open("w", newline="", encoding="utf-8") as file:
+        rows = csv.writer(file, lineterminator="\n")
+        rows.writerow(EDGE_COLUMNS)
+        for j, i, probability in zip(source.tolist(), target.tolist(), edge_probs[slots.used].tolist(), strict=True):
+            rows.writerow([node_names[j], node_names[i], _cell(probability), *empty])
+
+
 def read_run(directory: Path) -> Run:
     """Read a run directory back; a missing or foreign file is an :class:`InputError`."""
     try:
@@ -184,8 +225,12 @@ def read_run(directory: Path) -> Run:
             raise InputError(f"{directory} has format {found}, this tacit reads format {FORMAT}; run it again")
         record = Record.model_validate_json(text)
         lines = (directory / "history.jsonl").read_text(encoding="utf-8").splitlines()
+        history = [json.loads(line) for line in lines]
+        if record.candidates is not None:
+            listed = _read_listed(directory / "edges.csv", record.node_names, record.candidates.count)
+            return Run(record=record, edge_probs=[], edges=EdgeFindings(), history=history, listed=listed)
         edge_probs, edges = _read_edges(directory / "edges.csv", record.node_names)
-        return Run(record=record, edge_probs=edge_probs, edges=edges, history=[json.loads(line) for line in lines])
+        return Run(record=record, edge_probs=edge_probs, edges=edges, history=history)
     except OSError as error:
         raise InputError(
             f"{directory} needs to be a run directory, but {Path(str(error.filename)).name} cannot be read "
@@ -223,6 +268,18 @@ def _read_edges(path: Path, node_names: Sequence[str]) -> tuple[Matrix, EdgeFind
     flags = column("identifiable")
     found = {name: numbers(name) for name in EDGE_NUMBERS}
     return probability, EdgeFindings(**found, identifiable=flags if any(any(row) for row in flags) else None)
+
+
+def _read_listed(path: Path, node_names: Sequence[str], count: int) -> ListedEdges:
+    number = {name: place for place, name in enumerate(node_names)}
+    with path.open(newline="", encoding="utf-8") as file:
+        rows = [
+            (number[row["source"]], number[row["target"]], float(row["probability"])) for row in csv.DictReader(file)
+        ]
+    if len(rows) != count:
+        raise ValueError(f"edges.csv has {len(rows)} edges, {count} are in record.json")
+    names = ("source", "target", "probability")
+    return ListedEdges(**{name: [row[place] for row in rows] for place, name in enumerate(names)})
 
 
 def _cell(value: float | str) -> str:

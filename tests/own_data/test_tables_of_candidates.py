@@ -1,20 +1,23 @@
 """``tacit fit`` over a table of candidates: the same answers as over all pairs of nodes, and what cannot be."""
 
 import csv
+import json
 
 import numpy as np
 import pandas as pd
 import pytest
 import torch
+from safetensors.torch import load_file
 
 from own_files import NODES, learn, quick, series
 from tacit.cli import main
 from tacit.errors import InputError
-from tacit.graph import footprint
+from tacit.graph import EdgeRules, Slots, footprint
 from tacit.own_data.building import build_model
 from tacit.own_data.choices import settle
 from tacit.own_data.problem import Problem
 from tacit.own_data.stored import StoredRun
+from tacit.records import EDGE_COLUMNS
 
 CPU = torch.device("cpu")
 EVERY = [[source, target] for source in NODES for target in NODES]
@@ -120,7 +123,7 @@ def test_the_layout_is_chosen_by_nodes_and_candidates(tmp_path):
 @pytest.mark.parametrize(
     ("graph", "message"),
     [
-        ({}, r"layout = 'table' in .graph. needs candidates; set nearest or correlated"),
+        ({}, "layout 'table' needs candidates, got none; name some"),
         ({"candidates": SOME, "symmetric": True}, r"holds edges with a direction, and symmetric is set; leave one"),
     ],
 )
@@ -219,3 +222,70 @@ def test_one_source_of_candidates(graph, message, folder, tmp_path):
         graph = graph | {"edges": str(tmp_path / "rules.csv")}
     with pytest.raises(InputError, match=message):
         screened(folder / "wide.csv", graph=graph)
+
+
+def many_nodes(path, nodes, rows=40):
+    """Each node reads one other, of the same number plus 7."""
+    rng = np.random.default_rng(0)
+    values = np.zeros((rows, nodes))
+    for row in range(1, rows):
+        values[row] = 0.3 * values[row - 1] + 0.8 * np.roll(values[row - 1], -7) + rng.normal(size=nodes)
+    names = [f"n{node}" for node in range(nodes)]
+    pd.DataFrame(values.round(3), columns=names).assign(time=range(rows)).to_csv(path, index=False)
+    return names
+
+
+def call(*arguments):
+    with pytest.raises(SystemExit) as caught:
+        main([str(argument) for argument in arguments])
+    return caught.value.code
+
+
+@pytest.mark.slow
+def test_fifteen_hundred_nodes_from_the_command(tmp_path, capsys, monkeypatch):
+    """End to end over a table: no tensor or array of all pairs of nodes is made, and every command works on the run."""
+    names, data, run = many_nodes(tmp_path / "many.csv", 1500), tmp_path / "many.csv", tmp_path / "run"
+    for place in ("to_mask", "from_mask"):
+        monkeypatch.setattr(Slots, place, lambda *_: pytest.fail("a mask of all pairs of nodes was made"))
+    monkeypatch.setattr(EdgeRules, "allowed", property(lambda _: pytest.fail("a mask of all pairs was made")))
+    tiny = ("training.epochs=1", "training.replicas=1", "training.compile=false", "model.num_graphs=4", "data.window=1")
+    choices = [part for choice in ("graph.correlated=5", *tiny) for part in ("--set", choice)]
+    assert call("fit", data, *choices, "--out", run, "--quiet") == 0
+    record = json.loads((run / "record.json").read_text())
+    assert record["candidates"] == {"count": 7500, "others": 0.0}
+    assert record["config"]["graph"]["layout"] == "table"
+    skipped = [finding for finding in record["findings"] if finding.startswith("Not looked at, ")]
+    assert len(skipped) == 4
+    assert all("there are more than 400 nodes; fit some of the nodes by themselves" in finding for finding in skipped)
+    assert record["goodness"]["num_pairs"] == 8
+    assert set(record["references"]) == {"the last value"}
+    edges = pd.read_csv(run / "edges.csv")
+    assert tuple(edges.columns) == EDGE_COLUMNS
+    assert len(edges) == 7500
+    assert set(edges["source"]) <= set(names)
+    tensors = load_file(run / "model.safetensors")
+    assert {f"graph.slots.{part}" for part in ("row_node", "senders", "used")} <= set(tensors)
+    assert max(value.numel() for value in tensors.values()) <= 7500
+    stored = StoredRun.read(run, CPU)
+    assert stored.run.listed.probability == edges["probability"].tolist()
+    assert stored.model.graph.edge_probs[stored.model.graph.slots.used].tolist() == pytest.approx(
+        edges["probability"].tolist(), abs=1e-6
+    )
+    page = (run / "report.html").read_text()
+    assert len(page) < 8_000_000
+    assert "learned probability of the candidates" in page
+    assert page.count("figures.push(") == 5
+    (run / "report.html").unlink()
+    assert call("report", run) == 0
+    assert (run / "report.html").stat().st_size == pytest.approx(len(page), rel=0.01)
+    few = tmp_path / "few.csv"
+    pd.read_csv(data).tail(4).to_csv(few, index=False)
+    assert call("predict", run, few, "--out", tmp_path / "predicted.parquet") == 0
+    assert len(pd.read_parquet(tmp_path / "predicted.parquet")) == 1500 * 4
+    capsys.readouterr()
+    assert call("evaluate", run, few, "--json") == 0
+    assert json.loads(capsys.readouterr().out)["pairs"] == 3
+    text = (run / "edges.csv").read_text().splitlines()
+    (run / "edges.csv").write_text("\n".join(text[:-1]) + "\n")
+    assert call("report", run) == 2
+    assert "edges.csv has 7499 edges, 7500 are in record.json" in capsys.readouterr().err

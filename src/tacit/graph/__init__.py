@@ -12,7 +12,7 @@ from tacit.graph.candidates import (
 from tacit.graph.correlated import correlated_pairs, correlated_slots
 from tacit.graph.density import density_prior
 from tacit.graph.edges import EdgeRules
-from tacit.graph.export import edge_table, to_networkx, to_pyg
+from tacit.graph.export import edge_table, listed_table, to_networkx, to_pyg
 from tacit.graph.footprint import free_bytes, require_memory, step_bytes
 from tacit.graph.links import Link, Sigmoid, SineSquared
 from tacit.graph.listed import listed_slots
@@ -44,6 +44,7 @@ __all__ = [
     "edge_table",
     "free_bytes",
     "listed_slots",
+    "listed_table",
     "nearest_candidates",
     "nearest_slots",
     "reachability",

@@ -9,7 +9,7 @@ from typing import Any
 from tacit.config import FitConfig
 from tacit.data.resampling import resamplable
 from tacit.own_data.building import sent_lags
-from tacit.own_data.layout import usual_layout
+from tacit.own_data.layout import MOST_EXPANDED, usual_layout
 from tacit.own_data.problem import Problem
 from tacit.own_data.trust import block_length
 from tacit.training.local_ridge import is_affordable
@@ -23,6 +23,7 @@ NETWORK_RATE = 0.003
 REPLICAS = 16
 LONG_ERRORS = "would take several times the fit here; --std-errors 16 asks for them"
 LONG_CONTROLS = "two more trainings; --set trust.controls=true asks for them"
+LARGE = f"it needs all pairs of nodes, and there are more than {MOST_EXPANDED} nodes"
 NOISE_LOSSES = ("energy", "mmd")  # those that can learn how large the noise of the targets is
 
 
@@ -43,7 +44,7 @@ def settle(config: FitConfig, problem: Problem, *, on_gpu: bool) -> tuple[FitCon
     if series:
         window = problem.preparation.sizes[0]
         choose("data", "window", window, "every lag costs weights, and the rows are few" if window < 12 else "usual")
-    layout, reason = usual_layout(config.graph, problem.rules)
+    layout, reason = usual_layout(config.graph.layout, problem.rules)
     if problem.rules.candidates is None:
         chosen["graph"]["layout"] = layout  # there was nothing to choose
     else:
@@ -92,8 +93,10 @@ def settle(config: FitConfig, problem: Problem, *, on_gpu: bool) -> tuple[FitCon
     wished = config.trust.block is not None  # then a block that is too long is a mistake, and is refused
     if errors and not wished and not resamplable(pairs, block_length(config, problem.preparation, pairs)):
         errors, reason = 0, f"{pairs:,} training pairs are too few to resample"
-    choose("trust", "std_errors", errors, reason)
-    choose("trust", "controls", quick, "what the graph is worth" if quick else LONG_CONTROLS)
+    large = layout == "table" and len(problem.nodes) > MOST_EXPANDED
+    choose("trust", "std_errors", 0 if large else errors, LARGE if large else reason)
+    reason = LARGE if large else "what the graph is worth" if quick else LONG_CONTROLS
+    choose("trust", "controls", quick and not large, reason)
     sections = {name: getattr(config, name).model_copy(update=values) for name, values in chosen.items()}
     return config.model_copy(update=sections), reasons
 

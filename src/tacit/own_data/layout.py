@@ -2,7 +2,6 @@
 
 from typing import Literal
 
-from tacit.config import GraphConfig
 from tacit.errors import require
 from tacit.graph import EdgeRules
 
@@ -16,26 +15,25 @@ FEW_CANDIDATES = 0.25  # of all ordered pairs
 MOST_EXPANDED = 400
 
 
-def usual_layout(config: GraphConfig, rules: EdgeRules) -> tuple[Layout, str]:
-    """Return how a graph is held, and why; a table that is asked for and cannot be is refused."""
-    asked = config.layout == "table"
+def usual_layout(wish: str, rules: EdgeRules) -> tuple[Layout, str]:
+    """Return how a graph is held, and why; a table that is the ``wish`` and cannot be is refused."""
+    asked = wish == "table"
     if rules.symmetric:
         require(
             not asked,
-            "layout = 'table' in [graph] holds edges with a direction, and symmetric is set; leave one of them out",
+            "layout 'table' holds edges with a direction, and symmetric is set; leave one of them out",
         )
         return "matrix", "edges without a direction"
     if rules.candidates is None:
         require(
             not asked,
-            "layout = 'table' in [graph] needs candidates; set nearest or correlated, or name them in candidates or "
-            "the file of edges",
+            "layout 'table' needs candidates, got none; name some, or the nearest or most correlated",
         )
         return "matrix", "every pair of nodes can be an edge"
     nodes, count = len(rules.nodes), rules.slots.num_edges
     require(
         count > 0 or not asked,
-        "layout = 'table' in [graph] needs an edge that can be, and all candidates are forbidden; leave some of them",
+        "layout 'table' needs an edge that can be, and all candidates are forbidden; leave some of them",
     )
     share = count / nodes**2
     if count and nodes > MANY_NODES and share <= FEW_CANDIDATES:
