@@ -6,9 +6,10 @@ from tacit.errors import require
 from tacit.graph import EdgeRules
 
 Layout = Literal["matrix", "table"]
-# A step of a filter on one core, 32 pairs with 8 graphs each, table and matrix: at 200 nodes 24 and 194 ms with 5% of all
-# pairs as candidates, 135 and 392 ms with a quarter, 197 and 270 ms with half; at 400 nodes with half they are even. Up
-# to 200 nodes a step is short either way, and the matrix keeps the random numbers of fits without candidates.
+# A step of a filter on one core, 32 pairs with 8 graphs each, took over the table and over the matrix: at 200 nodes 24
+# and 194 ms with 5% of all pairs as candidates, 135 and 392 ms with a quarter, 197 and 270 ms with half; at 400 nodes
+# with half they are even. Up to 200 nodes a step is short either way, and the matrix keeps the random numbers of fits
+# without candidates.
 MANY_NODES = 200
 FEW_CANDIDATES = 0.25  # of all ordered pairs
 # Up to so many nodes a learned model goes back to all pairs of nodes, 160,000 of them: standard errors, flags and other
