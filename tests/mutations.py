@@ -254,17 +254,20 @@ FORMULAS = [
         "graph/edges.py",
         GRAPH,
         [
-            ("possible & ~self._forbidden & ~self._required", "possible & ~self._required"),
-            ("possible & ~self._forbidden & ~self._required", "possible & ~self._forbidden"),
-            ("between = self._candidates & ~self._loops", "between = self._candidates"),
+            ("for held in (self._forbidden, self._required)", "for held in (self._required,)"),
+            ("for held in (self._forbidden, self._required)", "for held in (self._forbidden,)"),
+            ("allowed[:: size + 1] = self.self_loops", "pass"),
+            ("~torch.isin(possible, self._forbidden)", "possible >= 0"),
+            ("candidates[~self._are_loops(candidates)]", "candidates"),
+            ("slots.used & ~required", "slots.used"),
             ("torch.where(allowed, high, required.to", "torch.where(allowed, high, 0 * required.to"),
-            ("torch.where(believed, self._beliefs, default)", "torch.where(believed, default, default)"),
+            ("probs.view(-1)[self._entries(places, slots)] = values", "pass"),
         ],
     ),
     (
         "graph/nodes.py",
         GRAPH,
-        [("return target, source", "return source, target"), ("mask | mask.mT if", "mask if")],
+        [("return target, source", "return source, target"), ("if self.symmetric else found", "if False else found")],
     ),
     (
         "graph/candidates.py",
@@ -393,7 +396,7 @@ FORMULAS = [
     (
         "training/state.py",
         TRAINING,
-        [("self.graph.link.probs(value) if", "value if"), ("(value - old[name]) * weight", "(value - old[name]) / 2")],
+        [("self.graph.link.probs(value) if", "value if"), ("- average) * numbers.weight", "- average) / 2")],
     ),
     (
         "training/snapshot.py",
@@ -405,7 +408,7 @@ FORMULAS = [
             ("order.set_state(bytes_.clone())", "pass"),
             ("    loop.epoch_losses = [row", "    _ = [row"),
             ("orders = loop.epoch_orders if inside else", "orders ="),
-            ('part.startswith("adam:")', "False"),
+            ('first.copy_(parts[f"adam:{name}"]["first"])', "pass"),
             ('text["waited"], own', "0, own"),
         ],
     ),

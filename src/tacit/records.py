@@ -17,12 +17,14 @@ from jaxtyping import Float
 from pydantic import BaseModel, ConfigDict, ValidationError, model_validator
 
 from tacit.errors import InputError
+from tacit.graph import Slots
 from tacit.tensor_files import save
 from tacit.training import Epoch, FitResult
 from tacit.whole_files import write_together
 
 FORMAT = 1
 RECORD, CALL = "record.json", "call.json"  # a finished run has the first, an unfinished one the second
+SLOTS, SLOT_PARTS = "graph.slots", ("row_node", "senders", "used")  # in model.safetensors, where there is a table
 EDGE_NUMBERS = ("std_error", "low", "high", "bagged")
 EDGE_COLUMNS = ("source", "target", "probability", "std_error", "low", "high", "identifiable", "bagged")
 Matrix = list[list[float]]
@@ -30,6 +32,15 @@ Flags = list[list[str]]  # "yes", "no", or nothing for an edge that is not learn
 PAGE_METRICS = {"point_mae", "point_mse", "distribution_loss"}
 PAGE_TIMINGS = {"train_seconds", "steps"}
 LIBRARIES = ("tacit", "torch", "numpy", "safetensors")
+
+
+class CandidateCount(BaseModel):
+    """How many edges can be, and the probability of all others."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+    count: int
+    others: float = 0.0
 
 
 class Record(BaseModel):
@@ -60,6 +71,7 @@ class Record(BaseModel):
     findings: list[str] = []
     goodness: dict[str, Any] = {}
     uncertainty: dict[str, float] = {}
+    candidates: CandidateCount | None = None  # where edges.csv lists candidates instead of all ordered pairs
 
     @model_validator(mode="after")
     def _complete(self) -> "Record":
@@ -86,13 +98,22 @@ class EdgeFindings(BaseModel):
     identifiable: Flags | None = None
 
 
+class ListedEdges(BaseModel):
+    """Source, target and probability of each candidate, by the numbers of the nodes, in the order of ``edges.csv``."""
+
+    source: list[int]
+    target: list[int]
+    probability: list[float]
+
+
 class Run(BaseModel):
-    """A run directory, read back."""
+    """A run directory, read back; with candidates ``edge_probs`` has no rows, and they are in ``listed``."""
 
     record: Record
     edge_probs: Matrix
     edges: EdgeFindings
     history: list[dict[str, Any]]
+    listed: ListedEdges | None = None
 
     @model_validator(mode="after")
     def _regular(self) -> "Run":
@@ -158,11 +179,18 @@ def resuming(directory: Path) -> str:
 
 def write_run(directory: Path, record: Record, result: FitResult, edges: EdgeFindings | None = None) -> None:
     """Write the files of a run; the record comes last, and a directory without one is no run."""
-    model = result.model
+    model, slots = result.model, result.model.graph.slots
     tensors = {name: value.detach().cpu().contiguous() for name, value in model.state_dict().items()}
+    probs = model.graph.edge_probs.detach().cpu()
+    if slots is None:
+        listed = edges_text(probs, record.node_names, edges)
+    else:
+        listed = candidates_text(probs, slots.to("cpu"), record.node_names)
+        parts = {name: getattr(slots, name).cpu().contiguous() for name in SLOT_PARTS}
+        tensors |= {f"{SLOTS}.{name}": value for name, value in parts.items()}
     history = "".join(json.dumps(_history_line(epoch)) + "\n" for epoch in result.history)
     files = {
-        "edges.csv": edges_text(model.graph.edge_probs.detach().cpu(), record.node_names, edges).encode(),
+        "edges.csv": listed.encode(),
         "history.jsonl": history.encode(),
         "model.safetensors": save(tensors, {"format": str(FORMAT), "tacit": version("tacit")}),
         RECORD: (record.model_dump_json(indent=2) + "\n").encode(),
@@ -196,6 +224,18 @@ def edges_text(
     return text.getvalue()
 
 
+def candidates_text(edge_probs: Float[torch.Tensor, "row slot"], slots: Slots, node_names: Sequence[str]) -> str:
+    """Return ``edges.csv`` of a table: a row per candidate, by target and then source; other columns are empty."""
+    source, target = slots.edges()
+    empty = [""] * (len(EDGE_COLUMNS) - 3)
+    text = io.StringIO()
+    rows = csv.writer(text, lineterminator="\n")
+    rows.writerow(EDGE_COLUMNS)
+    for j, i, probability in zip(source.tolist(), target.tolist(), edge_probs[slots.used].tolist(), strict=True):
+        rows.writerow([node_names[j], node_names[i], _cell(probability), *empty])
+    return text.getvalue()
+
+
 def read_run(directory: Path) -> Run:
     """Read a run directory back; a missing or foreign file is an :class:`InputError`."""
     try:
@@ -205,8 +245,12 @@ def read_run(directory: Path) -> Run:
             raise InputError(f"{directory} has format {found}, this tacit reads format {FORMAT}; run it again")
         record = Record.model_validate_json(text)
         lines = (directory / "history.jsonl").read_text(encoding="utf-8").splitlines()
+        history = [json.loads(line) for line in lines]
+        if record.candidates is not None:
+            listed = _read_listed(directory / "edges.csv", record.node_names, record.candidates.count)
+            return Run(record=record, edge_probs=[], edges=EdgeFindings(), history=history, listed=listed)
         edge_probs, edges = _read_edges(directory / "edges.csv", record.node_names)
-        return Run(record=record, edge_probs=edge_probs, edges=edges, history=[json.loads(line) for line in lines])
+        return Run(record=record, edge_probs=edge_probs, edges=edges, history=history)
     except OSError as error:
         if (directory / CALL).is_file():
             raise InputError(f"{directory} is not finished; go on with {resuming(directory)}") from None
@@ -246,6 +290,18 @@ def _read_edges(path: Path, node_names: Sequence[str]) -> tuple[Matrix, EdgeFind
     flags = column("identifiable")
     found = {name: numbers(name) for name in EDGE_NUMBERS}
     return probability, EdgeFindings(**found, identifiable=flags if any(any(row) for row in flags) else None)
+
+
+def _read_listed(path: Path, node_names: Sequence[str], count: int) -> ListedEdges:
+    number = {name: place for place, name in enumerate(node_names)}
+    with path.open(newline="", encoding="utf-8") as file:
+        rows = [
+            (number[row["source"]], number[row["target"]], float(row["probability"])) for row in csv.DictReader(file)
+        ]
+    if len(rows) != count:
+        raise ValueError(f"edges.csv has {len(rows)} edges, {count} are in record.json")
+    names = ("source", "target", "probability")
+    return ListedEdges(**{name: [row[place] for row in rows] for place, name in enumerate(names)})
 
 
 def _cell(value: float | str) -> str:

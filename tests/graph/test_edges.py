@@ -6,7 +6,7 @@ from torch.distributions import Bernoulli, kl_divergence
 
 from tacit.data import Pairs
 from tacit.errors import InputError
-from tacit.graph import BernoulliGraph, EdgeRules, SineSquared, edge_table
+from tacit.graph import BernoulliGraph, EdgeRules, SineSquared, Slots, edge_table
 from tacit.losses import EnergyScore
 from tacit.predictors import HopPredictor
 from tacit.training import FitSettings, LatentGraphModel, fit
@@ -180,3 +180,56 @@ def test_nodes_need_names_that_differ(unchecked):
         EdgeRules(NODES).build(generator=torch.Generator(), low=0.5, high=0.2)
     with pytest.raises(InputError, match="default needs a probability strictly between 0 and 1, got 1; pass for"):
         EdgeRules(NODES).prior(default=1)
+
+
+def in_slots(matrix, slots):
+    """Entries of a matrix, looked up for each slot."""
+    return matrix[slots.row_node[:, None], slots.senders]
+
+
+@pytest.mark.parametrize("self_loops", [False, True])
+@pytest.mark.parametrize("as_table", [False, True])
+def test_a_graph_over_the_table_keeps_the_same_rules(rng, self_loops, as_table):
+    """Every number over the table is that of the matrix, and what has no slot is 0 there."""
+    candidates = torch.rand(9, 9, generator=rng) < 0.4
+    candidates[0, 1] = candidates[1, 0] = candidates[2, 0] = candidates[3, 0] = candidates[0, 0] = True
+    rules = EdgeRules(
+        tuple("abcdefghi"),
+        forbidden={(1, 0), (8, 8), (5, 6)},
+        required={(0, 1), (0, 2)},
+        candidates=Slots.from_mask(candidates) if as_table else candidates,
+        priors={(0, 3): 0.9},
+        self_loops=self_loops,
+    )
+    matrix, table = rules.build(generator=rng), rules.build(generator=rng, over_table=True)
+    slots = table.slots
+    assert torch.equal(slots.to_mask(), matrix.edge_probs > 0)
+    assert torch.equal(~table.fixed, in_slots(rules.allowed, slots) & slots.used)
+    assert torch.equal(table.fixed_probs, in_slots(matrix.fixed_probs, slots) * slots.used)
+    assert table.fixed_probs.sum() == 2
+    matrix = BernoulliGraph(torch.where(matrix.fixed, matrix.fixed_probs, 0.3), matrix.fixed)
+    table = BernoulliGraph(torch.where(table.fixed, table.fixed_probs, 0.3), table.fixed, slots=slots)
+    for default in (None, 0.2):
+        over_all, over_table = rules.prior(0.7, default), rules.prior(0.7, default, over_table=True)
+        over_table.check(table)
+        assert over_table.penalty(table).item() == pytest.approx(over_all.penalty(matrix).item(), rel=1e-5)
+
+
+def test_a_table_needs_candidates_that_have_a_direction():
+    with pytest.raises(InputError, match="a table of candidates needs candidates, got none; name some"):
+        _ = EdgeRules(NODES).slots
+    with pytest.raises(InputError, match="a table of candidates has edges with a direction; leave symmetric out"):
+        _ = EdgeRules(NODES, candidates={("a", "b")}, symmetric=True).slots
+    with pytest.raises(InputError, match="candidates needs a table of 4 nodes, got one of 3; make it for these nodes"):
+        EdgeRules(NODES, candidates=Slots.from_mask(torch.ones(3, 3, dtype=torch.bool)))
+
+
+def test_rules_of_many_nodes_need_no_matrix(rng):
+    """With 100,000 nodes a mask alone would take 10 GB."""
+    count = 100_000
+    source = torch.arange(count)
+    ring = Slots.from_edges(source, (source + 1) % count, count)
+    rules = EdgeRules(tuple(map(str, range(count))), candidates=ring, forbidden={(0, 1)}, required={(1, 2)})
+    graph = rules.build(generator=rng, over_table=True)
+    assert graph.slots.num_edges == count - 1
+    assert int((~graph.fixed).sum()) == count - 2

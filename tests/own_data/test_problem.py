@@ -150,5 +150,7 @@ def test_two_answers_to_which_edges_can_be(folder, tmp_path):
     (tmp_path / "places.csv").write_text("node,x,y\nnorth,0,0\neast,2,0\nsouth,3,0\nwest,9,0\n")
     (tmp_path / "rules.csv").write_text("source,target,kind\nnorth,east,candidate\n")
     graph = {"coordinates": str(tmp_path / "places.csv"), "nearest": 1, "edges": str(tmp_path / "rules.csv")}
-    with pytest.raises(InputError, match=r"nearest in .graph. and candidates both say which edges can be"):
+    with pytest.raises(
+        InputError, match=r"nearest in .graph. and candidates in .*rules.csv both say which edges can be"
+    ):
         read(folder / "wide.csv", graph=graph)

@@ -82,6 +82,12 @@ class GraphConfig(Closed):
     metric: Literal["great_circle", "euclidean"] = Field(
         "great_circle", description="great_circle: latitude, longitude"
     )
+    correlated: int | None = Field(
+        None, ge=1, description="a node reads at most so many others: those its values follow"
+    )
+    layout: Literal["auto", "matrix", "table"] = Field(
+        "auto", description="matrix: all pairs of nodes; table: candidates alone, for many nodes"
+    )
     density: float | None = Field(None, gt=0, lt=1, description="share of edges believed to be there; a soft prior")
     prior_weight: float | None = Field(None, gt=0, description="strength of the soft priors; from the data if left out")
 

@@ -5,7 +5,9 @@ import gzip
 import re
 import warnings
 import zlib
+from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from pathlib import Path
 from typing import Any
 
@@ -51,6 +53,20 @@ class Table:
             values = parsed.to_numpy(dtype=np.float64, na_value=np.nan)
         self._refuse_first(column, cells, np.isinf(values), "finite numbers", remedy)
         return values
+
+    def many_numbers(self, columns: Sequence[str], remedy: str) -> Float[np.ndarray, "row column"]:
+        """Return several columns side by side, read as one: thousands of them one after another take a minute."""
+        import pandas as pd
+
+        places = [self._places[column] for column in columns]
+        kinds = set(self.frame.dtypes.iloc[places])
+        if len(kinds) == 1 and not self._is_number_type(self.frame[places[0]]):
+            cells = pd.Series(self.frame[places].to_numpy().ravel(), dtype=kinds.pop())
+            parsed = pd.to_numeric(cells.astype("str").where(cells.notna()), errors="coerce")
+            values: np.ndarray = parsed.to_numpy(dtype=np.float64, na_value=np.nan)
+            if not (np.isnan(values) & cells.notna().to_numpy()).any() and not np.isinf(values).any():
+                return values.reshape(len(self.frame), len(columns))
+        return np.stack([self.numbers(column, remedy) for column in columns], axis=-1)  # says which cell is wrong
 
     def is_numeric(self, column: str) -> bool:
         """Say whether every cell of a column is a number or empty, and at least one is a number."""
@@ -100,7 +116,11 @@ class Table:
         return (seconds if (seconds == times).all() else times), notes
 
     def _cells(self, column: str) -> Any:
-        return self.frame[self.columns.index(column)]
+        return self.frame[self._places[column]]
+
+    @cached_property
+    def _places(self) -> dict[str, int]:
+        return {column: place for place, column in reversed(list(enumerate(self.columns)))}
 
     def _refuse_first(self, column: str, cells: Any, bad: Any, need: str, remedy: str) -> None:
         rows = np.flatnonzero(np.asarray(bad, dtype=bool))
@@ -134,9 +154,11 @@ def open_table(path: str | Path) -> Table:
     require(path.stat().st_size > 0, f"{path}: the file is empty; pass a table with a header and rows")
     columns, frame = _read_parquet(path) if parquet else _read_text(path)
     table = Table(path, columns, frame)
-    for position, column in enumerate(columns):
-        if column in columns[:position]:
+    seen: set[str] = set()
+    for column in columns:
+        if column in seen:
             raise table.refuse(f"the header names column '{column}' twice; rename one")
+        seen.add(column)
     if len(frame) == 0:
         raise table.refuse("there is a header but no rows; pass a table with rows")
     return table

@@ -127,7 +127,8 @@ def forward_filled(values: Values) -> Values:
 
 def _places(what: str, have: tuple[str, ...], need: tuple[str, ...]) -> list[int]:
     """Return where each needed name is; the two need to be the same names in any order."""
-    for word in (*(word for word in need if word not in have), *(word for word in have if word not in need)):
+    place, wanted = {word: number for number, word in enumerate(have)}, set(need)
+    for word in (*(word for word in need if word not in place), *(word for word in have if word not in wanted)):
         there, gone = ("the scaling", "the series") if word in need else ("the series", "the scaling")
         raise InputError(f"{what} need to be those of the training data, got '{word}' in {there} but not in {gone}")
-    return [have.index(word) for word in need]
+    return [place[word] for word in need]

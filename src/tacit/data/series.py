@@ -135,9 +135,10 @@ def require_unique(name: str, words: tuple[str, ...]) -> None:
     ...
     tacit.errors.InputError: nodes needs different names, got 'a' twice; rename one
     """
-    for position, word in enumerate(words):
-        if word in words[:position]:
-            raise InputError(f"{name} needs different names, got '{word}' twice; rename one")
+    seen: set[str] = set()
+    for word in words:
+        require(word not in seen, f"{name} needs different names, got '{word}' twice; rename one")
+        seen.add(word)
 
 
 def _require_floats(name: str, values: object, num_axes: int, shape: str, remedy: str) -> None:

@@ -114,9 +114,9 @@ def _wide(table: Table, time: str, columns: list[str], covariates: Sequence[str]
     _require_ascending(table, time, times, np.zeros(len(times), dtype=np.int64))
     nodes, channels = _nodes_and_variables(table, columns, sep)
     remedy = "correct it, leave the column out, or read the table as layout='long'"
-    columns_of = {column: table.numbers(column, remedy) for column in columns}
-    cells = [columns_of[node if sep is None else node + sep + channel] for node in nodes for channel in channels]
-    values = np.stack(cells, axis=-1).reshape(len(times), len(nodes), len(channels))
+    place = {column: number for number, column in enumerate(columns)}
+    order = [place[node if sep is None else node + sep + channel] for node in nodes for channel in channels]
+    values = table.many_numbers(columns, remedy)[:, order].reshape(len(times), len(nodes), len(channels))
     known = np.stack([_known(table, name) for name in covariates], axis=-1) if covariates else None
     return _on_grid(table, values, nodes, channels, times, notes, known, tuple(covariates))
 
@@ -130,9 +130,10 @@ def _nodes_and_variables(table: Table, columns: list[str], sep: str | None) -> t
             raise table.refuse(f"column '{column}' needs the form node{sep}variable; rename it, or give no separator")
     parts = [column.split(sep) for column in columns]
     nodes, channels = (tuple(dict.fromkeys(part)) for part in zip(*parts, strict=True))
+    there = {(node, channel) for node, channel in parts}
     for node in nodes:
         for channel in channels:
-            if [node, channel] not in parts:
+            if (node, channel) not in there:
                 raise table.refuse(
                     f"node '{node}' has no column '{node}{sep}{channel}'; every node needs every variable: "
                     "add it (empty cells are missing values)"

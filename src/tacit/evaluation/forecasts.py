@@ -13,6 +13,7 @@ from jaxtyping import Float
 from torch import Generator, Tensor
 
 from tacit.data import Pairs
+from tacit.evaluation.chunks import pairs_at_once
 from tacit.evaluation.point import mean_prediction, point_prediction
 from tacit.losses import EnergyScore, NoisyEnergyScore
 from tacit.shapes import Outputs, PointPrediction, Targets
@@ -21,7 +22,6 @@ from tacit.training import LatentGraphModel
 NUM_GRAPHS = 200  # for mean and median; S graphs raise the MSE by 1 / S of what graphs contribute to it
 NOISE_DRAWS = 5  # of each graph, so that the median is that of a thousand numbers
 CRPS_GRAPHS = 48  # compared with each other; no bias at any number
-CHUNK = 64
 LEVELS = (0.5, 0.8, 0.95)
 
 
@@ -57,8 +57,9 @@ def forecast_scores(
     """Score the predictions of ``pairs``; ``spread`` is the size of a scaled unit in the units of the data."""
     scale = torch.ones_like(pairs.targets[0]) if spread is None else spread.to(pairs.targets)
     sums: dict[str, Tensor] = {}
-    for start in range(0, len(pairs), CHUNK):
-        chunk = pairs[start : start + CHUNK]
+    size = pairs_at_once(model, num_graphs)
+    for start in range(0, len(pairs), size):
+        chunk = pairs[start : start + size]
         seen = torch.ones_like(chunk.targets) if chunk.observed is None else chunk.observed
         outputs = model.outputs(chunk.inputs, num_graphs, generator=generator)
         samples = model.add_noise(outputs, generator=generator, draws=NOISE_DRAWS)

@@ -7,6 +7,7 @@ from torch import Generator, Tensor
 
 from tacit.data import Pairs
 from tacit.errors import require
+from tacit.evaluation.chunks import pairs_at_once
 from tacit.evaluation.point import mean_prediction, point_prediction
 from tacit.losses import EnergyScore, Loss, LossTerms
 from tacit.shapes import EdgeMask, EdgeProbs, Observed, PointPrediction
@@ -68,8 +69,9 @@ def predictive_metrics(
     """
     energy = EnergyScore(scope="joint", baseline="none")
     sums: dict[str, list[float]] = {}
-    for start in range(0, len(pairs), CHUNK):
-        chunk = pairs[start : start + CHUNK]
+    size = min(CHUNK, pairs_at_once(model, point_graphs)) if model.graph.slots is not None else CHUNK
+    for start in range(0, len(pairs), size):
+        chunk = pairs[start : start + size]
         outputs = model.outputs(chunk.inputs, point_graphs, generator=generator)
         samples = model.add_noise(outputs, generator=generator)
         few = samples[:, :PAIRWISE_GRAPHS]

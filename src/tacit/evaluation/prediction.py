@@ -8,6 +8,7 @@ from jaxtyping import Float
 from torch import Generator, Tensor
 
 from tacit.errors import InputError, require, require_whole
+from tacit.evaluation.chunks import pairs_at_once
 from tacit.evaluation.point import mean_prediction, point_prediction
 from tacit.shapes import Inputs, PointPrediction, Samples
 from tacit.training import LatentGraphModel
@@ -16,7 +17,6 @@ from tacit.training import LatentGraphModel
 NUM_GRAPHS = 500
 NOISE_DRAWS = 5
 LEVELS = (0.05, 0.25, 0.75, 0.95)
-CHUNK = 64
 
 
 @dataclass(frozen=True)
@@ -61,9 +61,10 @@ def predict(
     for level in levels:
         if isinstance(level, bool) or not isinstance(level, int | float) or not 0 <= level <= 1:
             raise InputError(f"levels needs numbers in [0, 1], got {level!r}; pass for example {LEVELS}")
+    size = pairs_at_once(model, num_graphs)
     chunks = [
-        _predict_chunk(model, inputs[start : start + CHUNK], tuple(levels), num_graphs, num_samples, generator)
-        for start in range(0, len(inputs), CHUNK)
+        _predict_chunk(model, inputs[start : start + size], tuple(levels), num_graphs, num_samples, generator)
+        for start in range(0, len(inputs), size)
     ]
     samples = torch.cat([chunk.samples for chunk in chunks if chunk.samples is not None]) if num_samples else None
     return Prediction(

@@ -19,7 +19,8 @@ from tacit.shapes import Inputs, Outputs, Samples
 from tacit.training import LatentGraphModel
 
 NUM_SAMPLES = 199  # with the target 200 candidates: p-values in steps of .005, and whole ranks at 50, 80 and 95%
-# Numbers at once, by device; a sample is taken to need num_nodes x (num_nodes, or WIDTH if that is more) of them.
+# Numbers at once, by device; a sample is taken to need num_nodes x (num_nodes, or WIDTH if that is more) of them, or
+# over a table of candidates rows x (slots, or WIDTH if that is more).
 CHUNK_NUMBERS = {"cuda": 2**26}
 CHUNK_NUMBERS_ELSEWHERE = 2**22
 WIDTH = 64
@@ -38,7 +39,7 @@ def own_samples(model: LatentGraphModel, inputs: Inputs, num_samples: int, *, ge
     torch.Size([3, 5, 2, 1])
     """
     graphs = model.graph.sample(num_samples, num_pairs=len(inputs), generator=generator)
-    outputs: Outputs = model.predictor(inputs, graphs)
+    outputs: Outputs = model.predictor(inputs, model.graph.for_reading(graphs))
     return model.add_noise(outputs, generator=generator)
 
 
@@ -50,9 +51,9 @@ def sample_chunks(
     >>> list(chunk_rows(5, 2))
     [slice(0, 2, None), slice(2, 4, None), slice(4, 5, None)]
     """
-    nodes = model.graph.num_nodes
+    receivers, senders = model.graph.fixed.shape
     numbers = CHUNK_NUMBERS.get(inputs.device.type, CHUNK_NUMBERS_ELSEWHERE)
-    for rows in chunk_rows(len(inputs), max(1, numbers // (num_samples * nodes * max(nodes, WIDTH)))):
+    for rows in chunk_rows(len(inputs), max(1, numbers // (num_samples * receivers * max(senders, WIDTH)))):
         yield rows, own_samples(model, inputs[rows], num_samples, generator=generator)
 
 

@@ -9,10 +9,10 @@ from tacit.graph.candidates import (
     with_reversed,
     with_self_loops,
 )
-from tacit.graph.correlated import correlated_slots
+from tacit.graph.correlated import correlated_pairs, correlated_slots
 from tacit.graph.density import density_prior
 from tacit.graph.edges import EdgeRules
-from tacit.graph.export import edge_table, to_networkx, to_pyg
+from tacit.graph.export import edge_table, listed_table, to_networkx, to_pyg
 from tacit.graph.footprint import free_bytes, require_memory, step_bytes
 from tacit.graph.links import Link, Sigmoid, SineSquared
 from tacit.graph.listed import listed_slots
@@ -38,11 +38,13 @@ __all__ = [
     "boolean_powers",
     "candidate_powers",
     "correlated_candidates",
+    "correlated_pairs",
     "correlated_slots",
     "density_prior",
     "edge_table",
     "free_bytes",
     "listed_slots",
+    "listed_table",
     "nearest_candidates",
     "nearest_slots",
     "reachability",

@@ -79,18 +79,28 @@ def require_linked(slots: Slots, nodes: Sequence[str] | None = None, where: str 
     tacit.errors.InputError: candidates has no edge for 2 of 4 nodes (2, 3), so that nothing can be learned of them; add
     edges, leave the nodes out of the data, or allow it by allow_isolated=True
     """
+    alone = isolated(slots, nodes)
+    if alone:
+        raise InputError(
+            f"{where} has no edge for {alone}, so that nothing can be learned of them; add edges, leave the "
+            "nodes out of the data, or allow it by allow_isolated=True"
+        )
+
+
+def isolated(slots: Slots, nodes: Sequence[str] | None = None) -> str:
+    """Return in words which nodes neither read another nor are read by one; nothing where there are none.
+
+    >>> isolated(Slots.from_edges(torch.tensor([0]), torch.tensor([1]), num_nodes=4))
+    '2 of 4 nodes (2, 3)'
+    """
     source, target = slots.edges()
     linked = torch.zeros(slots.num_nodes, dtype=torch.bool, device=source.device)
     for ends in (source, target):
         linked[ends[source != target]] = True
     alone = (~linked).nonzero()[:, 0]
-    if len(alone):
-        names = [repr(nodes[node]) if nodes is not None else str(node) for node in alone[:NAMED].tolist()]
-        raise InputError(
-            f"{where} has no edge for {len(alone):,} of {slots.num_nodes:,} nodes ({', '.join(names)}"
-            f"{', ...' if len(alone) > NAMED else ''}), so that nothing can be learned of them; add edges, leave the "
-            "nodes out of the data, or allow it by allow_isolated=True"
-        )
+    names = [repr(nodes[node]) if nodes is not None else str(node) for node in alone[:NAMED].tolist()]
+    more = ", ..." if len(alone) > NAMED else ""
+    return f"{len(alone):,} of {slots.num_nodes:,} nodes ({', '.join(names)}{more})" if names else ""
 
 
 def _with_edges(slots: Slots, source: Tensor, target: Tensor) -> Slots:

@@ -7,7 +7,7 @@ $$n_{ij} = \sum_t m_{t,i} m_{t-\mathrm{lag},j}, \qquad
   n_{ij} \bar x_{ij} = \sum_t x_{t,i} m_{t-\mathrm{lag},j}, \qquad \ldots$$
 
 six of them, or one when nothing is missing. A block has as many rows as its budget of bytes allows: all $N^2$
-correlations are computed, and never held together.
+correlations are computed, and never held together. Of several channels the two that go together most count.
 """
 
 import torch
@@ -51,24 +51,54 @@ def correlated_slots(
     infinite = series.isinf().any(0)
     if infinite.any():
         raise InputError(f"series needs finite numbers or NaN, got infinity for node {int(infinite.nonzero()[0])}")
-    num_nodes = series.shape[1]
-    require_neighbours(k, num_nodes, series.device)
-    values, there = _standardised(series.detach().double())
-    now, then = values[lag:], values[: len(values) - lag]
-    seen = None if there.all() else (there[lag:].double(), there[: len(there) - lag].double())
-    if seen is None:
-        now, then = _unit(now), _unit(then)
+    later, earlier = series[lag:, :, None], series[: len(series) - lag, :, None]
+    return correlated_pairs(later, earlier, k, block_bytes=block_bytes)
+
+
+def correlated_pairs(
+    targets: Float[Tensor, "time node channel"],
+    inputs: Float[Tensor, "time node in_channel"],
+    k: int,
+    *,
+    block_bytes: int = BLOCK_BYTES,
+) -> Slots:
+    """Let each node read the ``k`` others whose inputs go most with its targets; NaN where one is missing.
+
+    >>> inputs = torch.randn(50, 3, 2, generator=torch.Generator().manual_seed(0))
+    >>> correlated_pairs(inputs[:, [1, 2, 0], 1:], inputs, 1).senders.flatten().tolist()
+    [1, 2, 0]
+    """
+    require(
+        targets.ndim == inputs.ndim == 3 and targets.shape[:2] == inputs.shape[:2],
+        f"targets and inputs need shape (time, node, channel) with the same times and nodes, got "
+        f"{tuple(targets.shape)} and {tuple(inputs.shape)}; pass rows that belong together",
+    )
+    num_nodes = targets.shape[1]
+    require_neighbours(k, num_nodes, targets.device)
+    sent = [_prepared(channel) for channel in inputs.unbind(-1)]
+    received = [_prepared(channel) for channel in targets.unbind(-1)]
     size = max(1, block_bytes // (BLOCK_MATRICES * 8 * num_nodes))
     senders = []
     for first in range(0, num_nodes, size):
-        block = torch.arange(first, min(first + size, num_nodes), device=series.device)
-        if seen is None:
-            correlation = now[:, block].mT @ then
-        else:
-            correlation = _correlation(now[:, block], then, seen[0][:, block], seen[1])
-        senders.append(_strongest(correlation.abs(), block, k))
-    target = torch.arange(num_nodes, device=series.device).repeat_interleave(k)
+        block = torch.arange(first, min(first + size, num_nodes), device=targets.device)
+        strength = torch.zeros(len(block), num_nodes, dtype=torch.float64, device=targets.device)
+        for now, seen_now in received:
+            for then, seen_then in sent:
+                if seen_now is None and seen_then is None:
+                    found = now[:, block].mT @ then
+                else:
+                    here, there = (torch.ones_like(now) if seen is None else seen for seen in (seen_now, seen_then))
+                    found = _correlation(now[:, block], then, here[:, block], there)
+                strength = torch.maximum(strength, found.abs())
+        senders.append(_strongest(strength, block, k))
+    target = torch.arange(num_nodes, device=targets.device).repeat_interleave(k)
     return Slots.from_edges(torch.cat(senders).flatten(), target, num_nodes)
+
+
+def _prepared(series: Values) -> tuple[Values, Values | None]:
+    """Return values without units, and which of them are there: None for all, and then each column has length 1."""
+    values, there = _standardised(series.detach().double())
+    return (_unit(values), None) if bool(there.all()) else (values, there.double())
 
 
 def _standardised(series: Values) -> tuple[Values, Bool[Tensor, "time node"]]:

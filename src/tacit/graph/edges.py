@@ -11,6 +11,8 @@ rule            meaning                                                     $\th
                 the other
 ``priors``      a belief, as a probability strictly between 0 and 1         learned, drawn to it by a penalty
 ==============  ==========================================================  ===================================
+
+What the rules name is kept as a list of places, so that a graph over a table of candidates never needs a matrix.
 """
 
 from collections.abc import Collection, Mapping
@@ -18,22 +20,25 @@ from dataclasses import dataclass, field
 from functools import cached_property
 
 import torch
-from torch import Generator
+from jaxtyping import Bool, Float, Int
+from torch import Generator, Tensor
 
 from tacit.errors import InputError, require
 from tacit.graph.bernoulli import INITIAL_PROBS, BernoulliGraph, require_range
+from tacit.graph.candidates import isolated
 from tacit.graph.links import Link
-from tacit.graph.nodes import Edge, NamedNodes
+from tacit.graph.nodes import Edge, NamedNodes, Places
 from tacit.graph.priors import EdgePrior
-from tacit.shapes import EdgeMask, EdgeProbs
+from tacit.graph.slots import Slots
+from tacit.shapes import EdgeMask
 
 
 @dataclass(frozen=True, eq=False)
 class EdgeRules:
     """Rules for the edges between named nodes; an edge is (source, target), by names or by numbers.
 
-    Rules that contradict each other are refused, naming the edge. ``candidates`` may also be a mask, true at
-    [target, source] like the rows and columns of a graph; self-loops are ruled by ``self_loops`` alone.
+    Rules that contradict each other are refused, naming the edge. ``candidates`` may also be a table, or a mask, true
+    at [target, source] like the rows and columns of a graph; self-loops are ruled by ``self_loops`` alone.
 
     >>> rules = EdgeRules(("a", "b", "c"), forbidden={("a", "b")}, required={("c", "a")}, priors={("b", "a"): 0.9})
     >>> graph = rules.build(generator=Generator().manual_seed(0))
@@ -46,26 +51,60 @@ class EdgeRules:
     required: Collection[Edge] = frozenset()
     symmetric: bool = False
     self_loops: bool = False
-    candidates: Collection[Edge] | EdgeMask | None = None
+    candidates: Collection[Edge] | EdgeMask | Slots | None = None
     priors: Mapping[Edge, float] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
-        believed = ~self._beliefs.isnan()
-        self._refuse(self._required & self._forbidden, "required and forbidden both name edge {}; drop one of them")
-        self._refuse(believed & self._forbidden, "priors names edge {}, which is forbidden; drop one of them")
-        self._refuse(believed & self._required, "priors names edge {}, which is required; drop one of them")
+        believed = self._beliefs[0]
+        self._refuse(
+            _both(self._required, self._forbidden), "required and forbidden both name edge {}; drop one of them"
+        )
+        self._refuse(_both(believed, self._forbidden), "priors names edge {}, which is forbidden; drop one of them")
+        self._refuse(_both(believed, self._required), "priors names edge {}, which is required; drop one of them")
         for name, named in (("required", self._required), ("priors", believed)):
-            loops = named & self._loops & (not self.self_loops)
-            self._refuse(loops, f"{name} names edge {{}}, but self-loops are out; drop it, or set self_loops=True")
-            others = named & ~self._candidates & ~self._loops
-            self._refuse(others, f"{name} names edge {{}}, which is not among the candidates; add it to them")
+            loops = self._are_loops(named)
+            if not self.self_loops:
+                text = f"{name} names edge {{}}, but self-loops are out; drop it, or set self_loops=True"
+                self._refuse(named[loops], text)
+            if self._candidates is not None:
+                others = named[~loops & ~torch.isin(named, self._candidates)]
+                self._refuse(others, f"{name} names edge {{}}, which is not among the candidates; add it to them")
 
     @cached_property
     def allowed(self) -> EdgeMask:
         """The entries that are learned: neither ruled out nor required."""
-        between = self._candidates & ~self._loops
-        possible = between | self._loops if self.self_loops else between
-        return possible & ~self._forbidden & ~self._required
+        size = len(self.nodes)
+        allowed = torch.full((size * size,), self._candidates is None)
+        if self._candidates is not None:
+            allowed[self._candidates] = True
+        allowed[:: size + 1] = self.self_loops
+        for held in (self._forbidden, self._required):
+            allowed[held] = False
+        return allowed.view(size, size)
+
+    @cached_property
+    def slots(self) -> Slots:
+        """The table of the edges that can be, learned or required; those that cannot have no slot."""
+        if self._candidates is None:
+            raise InputError(
+                "a table of candidates needs candidates, got none; name some, or use a graph over all pairs"
+            )
+        require(not self.symmetric, "a table of candidates has edges with a direction; leave symmetric out")
+        return self._possible(self._candidates)
+
+    @property
+    def isolated(self) -> str:
+        """Which nodes have no edge to or from another that can be, in words; nothing where there are none."""
+        return "" if self._candidates is None else isolated(self._possible(self._candidates), self.nodes)
+
+    def _possible(self, candidates: Places) -> Slots:
+        """Return the edges that can be."""
+        size = len(self.nodes)
+        between = candidates[~self._are_loops(candidates)]
+        loops = torch.arange(size if self.self_loops else 0) * (size + 1)
+        possible = torch.cat([between, loops])
+        possible = possible[~torch.isin(possible, self._forbidden)]
+        return Slots.from_edges(possible % size, possible // size, size)
 
     def build(
         self,
@@ -74,61 +113,81 @@ class EdgeRules:
         low: float = INITIAL_PROBS[0],
         high: float = INITIAL_PROBS[1],
         link: Link | None = None,
+        over_table: bool = False,
     ) -> BernoulliGraph:
-        """Return a graph that keeps the rules; what is learned starts uniformly in (``low``, ``high``)."""
+        """Return a graph that keeps the rules; what is learned starts uniformly in (``low``, ``high``).
+
+        With ``over_table`` it has an entry for each slot of the table of candidates instead of each pair of nodes.
+        """
         require_range(low, high)
-        allowed, required = (mask.to(generator.device) for mask in (self.allowed, self._required))
+        slots = self.slots if over_table else None
+        required = self._marked(self._required, slots)
+        allowed = self.allowed if slots is None else slots.used & ~required
+        allowed, required = allowed.to(generator.device), required.to(generator.device)
         start = torch.where(allowed, high, required.to(torch.get_default_dtype()))
-        graph = BernoulliGraph(start, ~allowed, initial_range=(low, high), link=link, symmetric=self.symmetric)
+        graph = BernoulliGraph(
+            start, ~allowed, initial_range=(low, high), link=link, symmetric=self.symmetric, slots=slots
+        )
         graph.load_state_dict(graph.initial_parameters(generator), strict=False)
         return graph
 
-    def prior(self, weight: float = 1.0, default: float | None = None) -> EdgePrior | None:
+    def prior(self, weight: float = 1.0, default: float | None = None, *, over_table: bool = False) -> EdgePrior | None:
         """Return the beliefs as a penalty, or None when there are none.
 
         ``default`` is believed of all edges without a belief of their own; when None, they have no penalty.
         """
-        believed = ~self._beliefs.isnan()
-        if default is not None:
-            require(
-                isinstance(default, int | float) and 0 < default < 1,
-                f"default needs a probability strictly between 0 and 1, got {default!r}; pass for example 0.1",
-            )
-            return EdgePrior(torch.where(believed, self._beliefs, default), weight)
-        if not self.priors:
+        require(
+            default is None or (isinstance(default, int | float) and 0 < default < 1),
+            f"default needs a probability strictly between 0 and 1, got {default!r}; pass for example 0.1",
+        )
+        if default is None and not self.priors:
             return None
-        return EdgePrior(torch.where(believed, self._beliefs, 0.5), weight, edges=believed)
+        slots, (places, values) = self.slots if over_table else None, self._beliefs
+        believed = self._marked(places, slots)
+        probs = torch.full(believed.shape, 0.5 if default is None else default)
+        probs.view(-1)[self._entries(places, slots)] = values
+        return EdgePrior(probs, weight, edges=believed if default is None else None)
+
+    def _marked(self, places: Places, slots: Slots | None) -> EdgeMask:
+        """Return true at the entries of some edges, in a matrix or in a table."""
+        size = (len(self.nodes), len(self.nodes)) if slots is None else tuple(slots.senders.shape)
+        marked = torch.zeros(size, dtype=torch.bool)
+        marked.view(-1)[self._entries(places, slots)] = True
+        return marked
+
+    def _entries(self, places: Places, slots: Slots | None) -> Places:
+        """Return where edges stand in a matrix or in a table laid flat."""
+        size = len(self.nodes)
+        return places if slots is None else slots.positions(places % size, places // size)
+
+    def _are_loops(self, places: Places) -> Bool[Tensor, " edge"]:
+        return places % (len(self.nodes) + 1) == 0  # i N + j = i (N + 1) + (j - i)
 
     @cached_property
     def _named(self) -> NamedNodes:
         return NamedNodes(self.nodes, self.symmetric)
 
     @cached_property
-    def _required(self) -> EdgeMask:
-        return self._named.mask("required", self.required)
+    def _required(self) -> Places:
+        return self._named.places("required", self.required)
 
     @cached_property
-    def _forbidden(self) -> EdgeMask:
-        return self._named.mask("forbidden", self.forbidden)
+    def _forbidden(self) -> Places:
+        return self._named.places("forbidden", self.forbidden)
 
     @cached_property
-    def _candidates(self) -> EdgeMask:
-        if self.candidates is None:
-            return torch.ones_like(self._loops)
-        return self._named.mask("candidates", self.candidates)
+    def _candidates(self) -> Places | None:
+        return None if self.candidates is None else self._named.places("candidates", self.candidates)
 
     @cached_property
-    def _loops(self) -> EdgeMask:
-        return torch.eye(len(self.nodes), dtype=torch.bool)
-
-    @cached_property
-    def _beliefs(self) -> EdgeProbs:
-        """The priors as a matrix, NaN where there is none."""
+    def _beliefs(self) -> tuple[Places, Float[Tensor, " edge"]]:
+        """The edges that have a prior, and the priors."""
         require(
             isinstance(self.priors, Mapping),
             f"priors needs a probability for each edge, got {self.priors!r}; pass for example {{(0, 1): 0.9}}",
         )
-        found: dict[tuple[int, int], float] = {}
+        found: dict[int, float] = {}
+        size = len(self.nodes)
         for edge, probability in self.priors.items():
             target, source = self._named.place("priors", edge)
             name = self._named.edge(source, target)
@@ -137,18 +196,22 @@ class EdgeRules:
                 f"priors needs probabilities strictly between 0 and 1, got {probability!r} for edge {name}; "
                 "use forbidden or required for what is certain",
             )
-            for place in {(target, source), (source, target)} if self.symmetric else {(target, source)}:
-                before = found.setdefault(place, probability)
+            ways = ((target, source), (source, target))
+            for row, column in set(ways) if self.symmetric else ways[:1]:
+                before = found.setdefault(row * size + column, probability)
                 require(
                     before == probability, f"priors gives edge {name} both {before:g} and {probability:g}; keep one"
                 )
-        beliefs = torch.full((len(self.nodes), len(self.nodes)), torch.nan)
-        for place, probability in found.items():
-            beliefs[place] = probability
-        return beliefs
+        places = torch.tensor(sorted(found), dtype=torch.long)
+        return places, torch.tensor([float(found[place]) for place in places.tolist()])
 
-    def _refuse(self, wrong: EdgeMask, text: str) -> None:
-        """Raise :class:`InputError` about the first edge of a mask, if it has any."""
-        if wrong.any():
-            target, source = (int(node) for node in wrong.nonzero()[0])
+    def _refuse(self, wrong: Places, text: str) -> None:
+        """Raise :class:`InputError` about the first of some edges, if there are any."""
+        if len(wrong):
+            target, source = divmod(int(wrong[0]), len(self.nodes))
             raise InputError(text.format(self._named.edge(source, target)))
+
+
+def _both(one: Places, other: Int[Tensor, " other"]) -> Int[Tensor, " both"]:
+    """Return the edges that are in both."""
+    return one[torch.isin(one, other)]

@@ -10,6 +10,7 @@ from torch import Tensor
 from tacit.errors import InputError, require
 from tacit.graph.bernoulli import require_symmetric
 from tacit.graph.nodes import require_names
+from tacit.graph.slots import Slots
 from tacit.shapes import EdgeProbs
 
 if TYPE_CHECKING:
@@ -44,6 +45,29 @@ def edge_table(
             "target": [nodes[i] for i in target.tolist()],
             "probability": by_source[order].double().numpy(),
             **{name: values.mT.flatten()[order].numpy() for name, values in extra.items()},
+        }
+    )
+
+
+def listed_table(edge_probs: EdgeProbs, slots: Slots, nodes: Sequence[str]) -> "pandas.DataFrame":
+    """Return the candidates of a table as rows (source, target, probability), the likeliest first; others are 0.
+
+    >>> table = Slots.from_edges(torch.tensor([1, 0]), torch.tensor([0, 1]), num_nodes=2)
+    >>> listed_table(torch.tensor([[0.25], [0.75]]), table, ["a", "b"]).values.tolist()
+    [['a', 'b', 0.75], ['b', 'a', 0.25]]
+    """
+    import pandas
+
+    require_names(nodes)
+    slots, probs = slots.to("cpu"), edge_probs.detach().cpu()
+    source, target = slots.edges()
+    listed = probs[slots.used].double()
+    order = listed.argsort(descending=True, stable=True)
+    return pandas.DataFrame(
+        {
+            "source": [nodes[j] for j in source[order].tolist()],
+            "target": [nodes[i] for i in target[order].tolist()],
+            "probability": listed[order].numpy(),
         }
     )
 

@@ -5,13 +5,16 @@ from dataclasses import dataclass
 from functools import cached_property
 
 import torch
+from jaxtyping import Int
 from torch import Tensor
 
 from tacit.errors import InputError, did_you_mean, require
+from tacit.graph.slots import Slots
 from tacit.shapes import EdgeMask
 
 Node = int | str
 Edge = tuple[Node, Node]  # (source, target)
+Places = Int[Tensor, " edge"]  # of edges in a matrix laid flat: target * number of nodes + source
 
 
 @dataclass(frozen=True)
@@ -54,26 +57,36 @@ class NamedNodes:
         source, target = (self.number(argument, node) for node in edge)
         return target, source
 
-    def mask(self, argument: str, edges: Collection[Edge] | EdgeMask) -> EdgeMask:
-        """Return true at [target, source] of each edge, and at [source, target] too without directions."""
-        size = (len(self.names), len(self.names))
-        if isinstance(edges, Tensor):
+    def places(self, argument: str, edges: Collection[Edge] | EdgeMask | Slots) -> Places:
+        """Return the place of each edge, ascending and each once; without directions those of both ways.
+
+        >>> NamedNodes(("a", "b", "c")).places("required", {("c", "a"), ("a", "b")}).tolist()
+        [2, 3]
+        """
+        count = len(self.names)
+        if isinstance(edges, Slots):
             require(
-                edges.dtype == torch.bool and tuple(edges.shape) == size,
-                f"{argument} needs a mask of booleans of shape {size}, got {edges.dtype} of {tuple(edges.shape)}; "
-                "pass one true or false per ordered pair of nodes",
+                edges.num_nodes == count,
+                f"{argument} needs a table of {count} nodes, got one of {edges.num_nodes}; make it for these nodes",
             )
-            mask = edges.cpu()
+            source, target = (ends.cpu() for ends in edges.edges())
+        elif isinstance(edges, Tensor):
+            require(
+                edges.dtype == torch.bool and tuple(edges.shape) == (count, count),
+                f"{argument} needs a mask of booleans of shape {(count, count)}, got {edges.dtype} of "
+                f"{tuple(edges.shape)}; pass one true or false per ordered pair of nodes",
+            )
+            target, source = edges.cpu().nonzero().unbind(1)
         else:
             require(
                 isinstance(edges, Collection) and not isinstance(edges, str),
                 f"{argument} needs a set of edges (source, target), got {edges!r}; pass for example {{(0, 1)}}",
             )
-            mask = torch.zeros(size, dtype=torch.bool)
-            if edges:
-                target, source = torch.tensor([self.place(argument, edge) for edge in edges]).unbind(1)
-                mask[target, source] = True
-        return mask | mask.mT if self.symmetric else mask
+            ends = [self.place(argument, edge) for edge in edges]
+            target, source = torch.tensor(ends, dtype=torch.long).view(-1, 2).unbind(1)
+        found = target * count + source
+        places: Places = torch.unique(torch.cat([found, source * count + target]) if self.symmetric else found)
+        return places
 
     @cached_property
     def _numbers(self) -> dict[str, int]:

@@ -7,7 +7,7 @@ from tacit.config import FitConfig, PredictorConfig
 from tacit.data import Pairs
 from tacit.data.ridge import ridge_regression
 from tacit.errors import InputError, require
-from tacit.graph import BernoulliGraph, EdgePrior, density_prior
+from tacit.graph import BernoulliGraph, EdgePrior, Slots, density_prior
 from tacit.losses import integrating_noise
 from tacit.own_data.problem import Problem
 from tacit.predictors import (
@@ -22,23 +22,29 @@ from tacit.predictors import (
 from tacit.predictors.recurrent import HeadNoise
 from tacit.randomness import generator_for
 from tacit.training import LatentGraphModel
+from tacit.training.local_ridge import is_affordable, local_ridge
+from tacit.training.table_start import table_edge_start, table_filter_start, table_ridge
 from tacit.training.warm_start import filter_start, ridge_start
 
 START = (0.05, 0.15)  # edge probabilities begin here: few, none impossible
 START_SPREAD = 0.3  # of logits, between replicas of a warm start
+START_JITTER = 0.1  # of weights, between replicas of a warm start
 PYG_MODELS = {"gcn": "GCN", "gin": "GIN", "gat": "GAT", "sage": "GraphSAGE"}
 
 
 def build_model(config: FitConfig, problem: Problem, seed: int) -> LatentGraphModel:
     """Return the model at its start."""
-    predictor = build_predictor(config.predictor, len(problem.nodes), problem.preparation.sizes, warm=None)
     low, high = START
-    link = config.model.build_link()
-    graph = problem.rules.build(generator=generator_for(seed, "graph"), low=low, high=high, link=link)
-    if config.predictor.warm_start:
-        graph.start_around(ridge_start(problem.split.train).float(), START_SPREAD)
-        sizes = problem.preparation.sizes
-        predictor = build_predictor(config.predictor, len(problem.nodes), sizes, warm=(problem.split.train, graph))
+    graph = problem.rules.build(
+        generator=generator_for(seed, "graph"),
+        low=low,
+        high=high,
+        link=config.model.build_link(),
+        over_table=config.graph.layout == "table",
+    )
+    warm = (problem.split.train, graph) if config.predictor.warm_start else None
+    sizes = problem.preparation.sizes
+    predictor = build_predictor(config.predictor, len(problem.nodes), sizes, slots=graph.slots, warm=warm)
     return assemble(config, graph, predictor, problem.split.train, _prior(config, problem))
 
 
@@ -73,9 +79,14 @@ def build_predictor(
     config: PredictorConfig,
     num_nodes: int,
     sizes: tuple[int, int, int],
+    *,
+    slots: Slots | None = None,
     warm: tuple[Pairs, BernoulliGraph] | None = None,
 ) -> nn.Module:
-    """Return the predictor, with its noise; ``warm`` are the pairs and the graph that a filter begins with."""
+    """Return the predictor, with its noise; over a table of candidates it takes the ``slots``.
+
+    ``warm`` are the pairs whose regression a filter begins with, and the graph, which then begins with it too.
+    """
     config.require_used()
     window, features, out = sizes
     in_channels, residual = window * features, bool(config.residual)
@@ -88,10 +99,17 @@ def build_predictor(
     elif config.kind == "filter":
         sent = features if window == 1 else None
         inner = GraphFilter(
-            num_nodes, window, features, out, activation=config.activation, residual=residual, sent_features=sent
+            num_nodes,
+            window,
+            features,
+            out,
+            activation=config.activation,
+            residual=residual,
+            sent_features=sent,
+            slots=slots,
         )
         if warm is not None:
-            inner = filter_start(warm[0], inner, warm[1].edge_probs.detach(), in_expectation=False, jitter=0.1)
+            inner = _warm_filter(inner, *warm)
     elif config.kind == "convolution":
         widths = [in_channels, *[config.hidden] * config.layers, out]
         inner = ConvolutionStack.random(widths, output="linear", generator=generator_for(0, "predictor"))
@@ -106,6 +124,23 @@ def build_predictor(
     if config.noise == "node":
         return WithNoise(inner, num_nodes, out)
     return WithInputNoise(inner, num_nodes, in_channels, out) if config.noise == "input" else inner
+
+
+def sent_lags(sizes: tuple[int, int, int]) -> int:
+    """Return how many numbers a node of a filter sends to another."""
+    window, features, out = sizes
+    return window * (features if window == 1 else min(out, features))
+
+
+def _warm_filter(predictor: GraphFilter, train: Pairs, graph: BernoulliGraph) -> GraphFilter:
+    """Start the graph where a regression points, and return the filter at its weights."""
+    if graph.slots is None:
+        graph.start_around(ridge_start(train).float(), START_SPREAD)
+        probs = graph.edge_probs.detach()
+        return filter_start(train, predictor, probs, in_expectation=False, jitter=START_JITTER)
+    found = table_ridge(train, predictor, graph.slots)
+    graph.start_around(table_edge_start(found, graph.slots).float(), START_SPREAD)
+    return table_filter_start(found, predictor, jitter=START_JITTER)
 
 
 def _pyg_model(config: PredictorConfig, in_channels: int, out: int) -> nn.Module:
@@ -127,7 +162,8 @@ def _prior(config: FitConfig, problem: Problem) -> EdgePrior | None:
     if graph.density is None and not problem.rules.priors:
         require(graph.prior_weight is None, "prior_weight in [graph] needs priors; set density, or name an edge file")
         return None
-    sigma = float(ridge_regression(train, problem.split.validation).sigmas.mean())
+    table = graph.layout == "table"
+    sigma = _table_sigma(problem) if table else _matrix_sigma(problem)
     window, features, out = problem.preparation.sizes
     weights = 0  # that come with an edge: those of a filter are its own, networks share theirs
     if config.predictor.kind == "filter":
@@ -135,4 +171,19 @@ def _prior(config: FitConfig, problem: Problem) -> EdgePrior | None:
     density = 0.5 if graph.density is None else graph.density  # then only the weight is used
     prior = density_prior(density, sigma, len(train), len(problem.nodes), weights)
     weight = prior.weight if graph.prior_weight is None else graph.prior_weight
-    return problem.rules.prior(weight, default=None if graph.density is None else prior.probs.item())
+    default = None if graph.density is None else prior.probs.item()
+    return problem.rules.prior(weight, default, over_table=table)
+
+
+def _matrix_sigma(problem: Problem) -> float:
+    """Return the deviation of what a regression on all nodes leaves."""
+    return float(ridge_regression(problem.split.train, problem.split.validation).sigmas.mean())
+
+
+def _table_sigma(problem: Problem) -> float:
+    """Return the deviation of what regressions on the candidates leave; on the node itself where that takes long."""
+    train, slots = problem.split.train, problem.rules.slots
+    if not is_affordable(slots, train.inputs.shape[2]):
+        nowhere = torch.zeros(0, dtype=torch.long)
+        slots = Slots.from_edges(nowhere, nowhere, slots.num_nodes)
+    return float(local_ridge(train, problem.split.validation, slots).sigmas.mean())

@@ -8,8 +8,11 @@ from typing import Any
 
 from tacit.config import FitConfig
 from tacit.data.resampling import resamplable
+from tacit.own_data.building import sent_lags
+from tacit.own_data.layout import MOST_EXPANDED, usual_layout
 from tacit.own_data.problem import Problem
 from tacit.own_data.trust import block_length
+from tacit.training.local_ridge import is_affordable
 
 ENOUGH_FOR_A_NETWORK = 2000  # pairs
 STEPS = 1500
@@ -20,13 +23,14 @@ NETWORK_RATE = 0.003
 REPLICAS = 16
 LONG_ERRORS = "would take several times the fit here; --std-errors 16 asks for them"
 LONG_CONTROLS = "two more trainings; --set trust.controls=true asks for them"
+LARGE = f"it needs all pairs of nodes, and there are more than {MOST_EXPANDED} nodes"
 NOISE_LOSSES = ("energy", "mmd")  # those that can learn how large the noise of the targets is
 
 
 def settle(config: FitConfig, problem: Problem, *, on_gpu: bool) -> tuple[FitConfig, list[str]]:
     """Return the config with nothing left open, and a sentence for each choice that was made."""
     pairs, series = len(problem.split.train), problem.preparation.is_series
-    chosen: dict[str, dict[str, Any]] = {"data": {}, "predictor": {}, "training": {}, "trust": {}}
+    chosen: dict[str, dict[str, Any]] = {"data": {}, "graph": {}, "predictor": {}, "training": {}, "trust": {}}
     reasons = []
 
     def choose(section: str, key: str, value: Any, reason: str) -> Any:
@@ -40,6 +44,11 @@ def settle(config: FitConfig, problem: Problem, *, on_gpu: bool) -> tuple[FitCon
     if series:
         window = problem.preparation.sizes[0]
         choose("data", "window", window, "every lag costs weights, and the rows are few" if window < 12 else "usual")
+    layout, reason = usual_layout(config.graph.layout, problem.rules)
+    if problem.rules.candidates is None:
+        chosen["graph"]["layout"] = layout  # there was nothing to choose
+    else:
+        layout = choose("graph", "layout", layout, reason)
     if not series:
         kind = choose("predictor", "kind", "convolution", "pairs without time: graph convolutions shared by the nodes")
     elif pairs < ENOUGH_FOR_A_NETWORK:
@@ -60,6 +69,9 @@ def settle(config: FitConfig, problem: Problem, *, on_gpu: bool) -> tuple[FitCon
     choose("predictor", "noise", noise, reason)
     linear = kind == "filter" and config.predictor.activation == "linear"
     reason = "a regression points to the edges, and has no bad basins" if linear else "for linear filters only"
+    if linear and layout == "table":
+        linear = is_affordable(problem.rules.slots, sent_lags(problem.preparation.sizes))
+        reason = f"{reason}; of each node on its candidates" if linear else "regressions on the candidates take long"
     choose("predictor", "warm_start", linear, reason)
     batch = choose("training", "batch_size", 128 if pairs >= 5000 else 64 if pairs >= 1000 else 32, "by their number")
     steps = max(1, pairs // min(batch, pairs))
@@ -81,8 +93,10 @@ def settle(config: FitConfig, problem: Problem, *, on_gpu: bool) -> tuple[FitCon
     wished = config.trust.block is not None  # then a block that is too long is a mistake, and is refused
     if errors and not wished and not resamplable(pairs, block_length(config, problem.preparation, pairs)):
         errors, reason = 0, f"{pairs:,} training pairs are too few to resample"
-    choose("trust", "std_errors", errors, reason)
-    choose("trust", "controls", quick, "what the graph is worth" if quick else LONG_CONTROLS)
+    large = layout == "table" and len(problem.nodes) > MOST_EXPANDED
+    choose("trust", "std_errors", 0 if large else errors, LARGE if large else reason)
+    reason = LARGE if large else "what the graph is worth" if quick else LONG_CONTROLS
+    choose("trust", "controls", quick and not large, reason)
     sections = {name: getattr(config, name).model_copy(update=values) for name, values in chosen.items()}
     return config.model_copy(update=sections), reasons
 

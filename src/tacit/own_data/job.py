@@ -24,16 +24,18 @@ from tacit.evaluation import (
 from tacit.evaluation.forecasts import LEVELS
 from tacit.interrupts import deferred_interrupts
 from tacit.own_data.call import Call, files_read
+from tacit.own_data.layout import MOST_EXPANDED
 from tacit.own_data.plan import Plan
 from tacit.own_data.preparation import Preparation, SeriesPreparation
 from tacit.own_data.stages import assess
 from tacit.own_data.trust import Question, Trust
 from tacit.own_data.unfinished import CHECKPOINT, begun, finish, taken_up
 from tacit.randomness import generator_for
-from tacit.records import Record, Run, describe_device, read_run, versions, write_run
+from tacit.records import CandidateCount, Record, Run, describe_device, read_run, versions, write_run
 from tacit.report import draw_run
 from tacit.training import Checkpoints, CosineDecay, FitResult, FitSettings, Listener, fit
 from tacit.training.agreement import meet_in_step
+from tacit.training.expansion import expanded, expanded_result
 from tacit.training.processes import Processes
 
 MOST_RIDGE_FEATURES = 3000  # of one regression: its time grows with the cube
@@ -121,6 +123,8 @@ def _work(plan: Plan, directory: Path, processes: Processes) -> FitJob | None:
         on_progress=listener.step,
         checkpoint=Checkpoints(directory / CHECKPOINT),
     )
+    if len(problem.nodes) <= MOST_EXPANDED:
+        result, untrained = expanded_result(result), expanded(untrained)
     trust, complete = Trust(), not result.interrupted
     try:
         if complete:
@@ -169,8 +173,11 @@ def fit_settings(config: FitConfig) -> FitSettings:
     )
 
 
-def references(preparation: Preparation, split: Split) -> dict[str, dict[str, float]]:
-    """Return scores of the simplest forecasts on the test part, in units: the last value, and a ridge regression."""
+def references(preparation: Preparation, split: Split, *, ridge: bool = True) -> dict[str, dict[str, float]]:
+    """Return scores of the simplest forecasts on the test part, in units: the last value, and a ridge regression.
+
+    The regression is one on all nodes, with a weight for every pair of them.
+    """
     window, features, out = preparation.sizes
     spread, found = preparation.spread, {}
     parts = {name: _on_cpu(part) for name, part in vars(split).items()}
@@ -181,13 +188,13 @@ def references(preparation: Preparation, split: Split) -> dict[str, dict[str, fl
         }
         sigmas = residual_sigmas(start["train"], parts["train"])
         found["the last value"] = _in_units(start["test"], sigmas, parts["test"], spread)
-    if len(preparation.nodes) * window * features <= MOST_RIDGE_FEATURES:
+    if ridge and len(preparation.nodes) * window * features <= MOST_RIDGE_FEATURES:
         changes = {  # of a series the regression predicts the change from the last value
             name: Pairs(part.inputs, part.targets - start[name], part.observed) for name, part in parts.items()
         }
-        ridge = ridge_regression(changes["train"], changes["validation"])
-        means = ridge.predict(parts["test"].inputs) + start["test"]
-        found["ridge regression"] = _in_units(means, ridge.sigmas, parts["test"], spread)
+        fitted = ridge_regression(changes["train"], changes["validation"])
+        means = fitted.predict(parts["test"].inputs) + start["test"]
+        found["ridge regression"] = _in_units(means, fitted.sigmas, parts["test"], spread)
     return found
 
 
@@ -213,7 +220,7 @@ def _record(plan: Plan, split: Split, result: FitResult, trust: Trust) -> Record
     )
     metrics = {**scores.numbers(), "energy_score": scaled["energy_score"]}
     metrics["distribution_loss"] = scaled["distribution_loss"]
-    places = problem.coordinates
+    places, slots = problem.coordinates, model.graph.slots
     return Record(
         title=f"{plan.name}, {_ahead(problem.preparation)}",
         command=plan.call.command,
@@ -232,12 +239,13 @@ def _record(plan: Plan, split: Split, result: FitResult, trust: Trust) -> Record
         node_names=list(problem.nodes),
         warnings=[*plan.notes, *result.warnings, CAVEAT],
         choices=plan.choices,
-        references={**references(problem.preparation, split), **trust.references},
+        references={**references(problem.preparation, split, ridge=slots is None), **trust.references},
         preparation=problem.preparation.to_dict(),
         coordinates=None if places is None else places.tolist(),
         findings=trust.findings,
         goodness=trust.goodness,
         uncertainty=trust.uncertainty,
+        candidates=None if slots is None else CandidateCount(count=slots.num_edges),
     )
 
 

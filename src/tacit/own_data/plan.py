@@ -10,6 +10,7 @@ from tacit.own_data.building import build_model
 from tacit.own_data.call import Call
 from tacit.own_data.choices import settle
 from tacit.own_data.problem import Problem
+from tacit.own_data.room import require_room
 from tacit.own_data.trust import require_trust
 from tacit.records import versions
 from tacit.training import LatentGraphModel, Listener
@@ -35,6 +36,7 @@ class Plan:
         problem = Problem.read(call.source, config)
         config, choices = settle(config, problem, on_gpu=device.type == "cuda")
         require_trust(config, problem.preparation, len(problem.split.train))
+        require_room(config, problem, device)
         model = build_model(config, problem, call.seed)
         return cls(call, config, choices, problem, model, device, listener)
 

@@ -1,17 +1,16 @@
 """What is to be learned: pairs in three parts, what is known of the edges, and how to go back to units."""
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 import numpy as np
-import torch
-from torch import Tensor
 
-from tacit.config import DataConfig, FitConfig, GraphConfig
+from tacit.config import DataConfig, FitConfig
 from tacit.config.own_data import SERIES_KEYS, TABLE_KEYS
 from tacit.data import Pairs, Series, Split, Windows, read_coordinates
 from tacit.data.units import ChannelUnits
-from tacit.errors import InputError, require
-from tacit.graph import EdgeRules, nearest_candidates, read_edge_rules
+from tacit.errors import require
+from tacit.graph import EdgeRules
+from tacit.own_data.known_edges import left_out, pair_rows, read_rules, series_rows
 from tacit.own_data.preparation import PairsPreparation, Preparation, SeriesPreparation, about, read_source
 
 # Seen on 900 rows of a VAR(1) with five nodes: two or three lags tell edges from others, twelve overfit.
@@ -45,16 +44,19 @@ class Problem:
                 made = windows.prepare(read, targets=config.data.targets)
             preparation: Preparation = SeriesPreparation(windows, made.scaling)
             split, coordinates, notes = made.split, read.coordinates, read.notes
+            seen = series_rows(read, made)
         else:
             config.data.require_unset(TABLE_KEYS + SERIES_KEYS, source, "which has pairs x and y")
             with about(source):
                 preparation, split = _pairs(read.pairs, read.nodes, config.data)
             coordinates, notes = None, ()
+            seen = pair_rows(split.train)
         with about(source):
             _require_learnable(split, preparation.nodes)
         if config.graph.coordinates is not None:
             coordinates = read_coordinates(config.graph.coordinates, preparation.nodes)
-        return cls(split, preparation, _rules(preparation.nodes, config.graph, coordinates), coordinates, notes)
+        rules = read_rules(preparation.nodes, config.graph, coordinates, seen)
+        return cls(split, preparation, rules, coordinates, notes + left_out(rules))
 
 
 def usual_window(num_rows: int) -> int:
@@ -89,34 +91,4 @@ def _require_learnable(split: Split, nodes: tuple[str, ...]) -> None:
         bool(counts[fewest] >= FEWEST_OBSERVED),
         f"node '{nodes[fewest]}' needs {FEWEST_OBSERVED} known targets or more in the training part, "
         f"got {int(counts[fewest])}; leave it out, or train on a larger fraction",
-    )
-
-
-def _rules(nodes: tuple[str, ...], config: GraphConfig, coordinates: np.ndarray | None) -> EdgeRules:
-    """Return what is known of the edges, from the config and the files it names."""
-    rules = EdgeRules(nodes, symmetric=config.symmetric, self_loops=config.self_loops)
-    if config.edges is not None:
-        rules = read_edge_rules(config.edges, nodes, symmetric=config.symmetric, self_loops=config.self_loops)
-    rules = _with_named(rules, config)
-    if config.nearest is None:
-        return rules
-    if coordinates is None:
-        raise InputError("nearest in [graph] needs coordinates, and the data has none; name a file with coordinates")
-    require(
-        rules.candidates is None,
-        "nearest in [graph] and candidates both say which edges can be; keep one of them",
-    )
-    near = nearest_candidates(torch.from_numpy(coordinates), config.nearest, metric=config.metric)
-    return replace(rules, candidates=near)
-
-
-def _with_named(rules: EdgeRules, config: GraphConfig) -> EdgeRules:
-    """Return the rules of the file with those that the config names itself."""
-    known = () if rules.candidates is None or isinstance(rules.candidates, Tensor) else rules.candidates
-    return replace(
-        rules,
-        forbidden={*rules.forbidden, *config.forbidden},
-        required={*rules.required, *config.required},
-        candidates={*known, *config.candidates} if config.candidates else rules.candidates,
-        priors={**rules.priors, **{(source, target): belief for source, target, belief in config.priors}},
     )

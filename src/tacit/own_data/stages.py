@@ -21,6 +21,7 @@ from tacit.identification import (
     find_representations,
     identify,
 )
+from tacit.own_data.layout import MOST_EXPANDED
 from tacit.own_data.preparation import Preparation, SeriesPreparation
 from tacit.own_data.trust import Question, Trust, block_length
 from tacit.randomness import generator_for
@@ -37,6 +38,10 @@ WIDENED = "Intervals are widened to hold every way to write the answer that thes
 TOO_FEW = "Fewer than two test forecasts that do not overlap: too few for a fit test."
 SHORTER = 0.3  # of the epochs of the fit, for a predictor that starts where it ended
 MOST_FLIPPED = 40_000
+TOO_MANY = (
+    f"it needs all pairs of nodes, and there are more than {MOST_EXPANDED} nodes; fit some of the nodes by themselves, "
+    "those around the edges that matter"
+)
 SHOWN = 0.5  # edges more probable than this count as shown
 
 
@@ -47,6 +52,7 @@ def assess(trust: Trust, question: Question) -> None:
     follows.
     """
     wanted = question.config.trust
+    over_table = question.result.model.graph.slots is not None
     stages: list[tuple[str, Callable[[Trust, Question], None], bool]] = [
         (f"standard errors: {wanted.replicas} replicas on resampled data", _errors, wanted.replicas > 0),
         ("which edges can be told from the data", _flags, True),
@@ -55,7 +61,9 @@ def assess(trust: Trust, question: Question) -> None:
         ("the same model without a graph and with all edges", _controls, bool(wanted.controls)),
     ]
     for name, stage, needed in stages:
-        if needed:
+        if over_table and stage is not _goodness:
+            trust.findings.append(f"Not looked at, {name.split(':')[0]}: {TOO_MANY}.")
+        elif needed:
             question.listener.stage(name)
             try:
                 stage(trust, question)

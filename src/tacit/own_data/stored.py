@@ -7,13 +7,14 @@ import torch
 from pydantic import ValidationError
 from safetensors import SafetensorError
 from safetensors.torch import load
+from torch import Tensor
 
 from tacit.config import FitConfig, ModelConfig
 from tacit.errors import InputError, require
-from tacit.graph import BernoulliGraph
+from tacit.graph import BernoulliGraph, Slots
 from tacit.own_data.building import assemble, build_predictor
 from tacit.own_data.preparation import Preparation, stored_preparation
-from tacit.records import Run, read_run
+from tacit.records import SLOT_PARTS, SLOTS, Run, read_run
 from tacit.training import LatentGraphModel
 
 MODEL = "model.safetensors"
@@ -42,11 +43,12 @@ class StoredRun:
             preparation = stored_preparation(run.record.preparation)
         except (ValueError, KeyError, TypeError, AttributeError) as error:
             raise _damaged(directory, f"record.json: {_line(error)}") from None
-        model = _empty_model(config, preparation)
         try:
             tensors = load((directory / MODEL).read_bytes())
-        except (OSError, SafetensorError) as error:
+            slots = _table(tensors, len(preparation.nodes))
+        except (OSError, SafetensorError, KeyError, InputError) as error:
             raise _damaged(directory, f"{MODEL}: {_line(error)}") from None
+        model = _empty_model(config, preparation, slots)
         for name, value in model.state_dict().items():
             found = tuple(tensors[name].shape) if name in tensors else "none"
             if found != tuple(value.shape):
@@ -55,11 +57,19 @@ class StoredRun:
         return cls(directory, run, config, preparation, model.to(device).eval())
 
 
-def _empty_model(config: FitConfig, preparation: Preparation) -> LatentGraphModel:
+def _table(tensors: dict[str, Tensor], num_nodes: int) -> Slots | None:
+    """Return the table of candidates that a model is over, if it is over one."""
+    if not any(name.startswith(SLOTS) for name in tensors):
+        return None
+    return Slots(num_nodes, *(tensors[f"{SLOTS}.{name}"] for name in SLOT_PARTS))
+
+
+def _empty_model(config: FitConfig, preparation: Preparation, slots: Slots | None) -> LatentGraphModel:
     """Return a model of the right shapes."""
     nodes = len(preparation.nodes)
-    graph = BernoulliGraph(torch.zeros(nodes, nodes), link=config.model.build_link(), symmetric=config.graph.symmetric)
-    predictor = build_predictor(config.predictor, nodes, preparation.sizes)
+    start = torch.zeros((nodes, nodes) if slots is None else slots.senders.shape)
+    graph = BernoulliGraph(start, link=config.model.build_link(), symmetric=config.graph.symmetric, slots=slots)
+    predictor = build_predictor(config.predictor, nodes, preparation.sizes, slots=slots)
     return assemble(config.model_copy(update={"model": _plain(config.model)}), graph, predictor)
 
 

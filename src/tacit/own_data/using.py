@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     import pandas as pd
 
 LEVELS = (0.025, 0.1, 0.5, 0.9, 0.975)
-CHUNK = 64
+CHUNK = 64  # pairs whose predictions are put into units together
 NOT_TESTED = "This run has no fit test of its own, as it was stopped before or is older; pass DATA to test it."
 
 

@@ -9,6 +9,7 @@ import numpy as np
 from matplotlib.figure import Figure
 
 from tacit.records import Run
+from tacit.report.listed import draw_histogram
 from tacit.report.network import draw_run_network
 from tacit.report.trust import draw_ranks, draw_reliability
 from tacit.whole_files import write_whole
@@ -22,7 +23,8 @@ def draw_figures(run: Run, directory: Path) -> list[Path]:
     """Draw the figures of a run into ``directory`` and return their paths."""
     directory.mkdir(parents=True, exist_ok=True)
     with mpl.rc_context(STYLE):
-        figures = {"edge_probs": _matrices(run), "losses": _losses(run)}
+        probs = _matrices(run) if run.listed is None else draw_histogram(run.listed)
+        figures = {"edge_probs": probs, "losses": _losses(run)}
         if run.record.preparation:  # of a person's own data, whose nodes have names and perhaps places
             figures["network"] = draw_run_network(run)
         found = {"reliability": draw_reliability(run), "ranks": draw_ranks(run)}

@@ -9,9 +9,11 @@ from jaxtyping import Float
 from matplotlib.figure import Figure
 
 from tacit.records import Run
+from tacit.report.listed import most_probable
 
 Places = Float[np.ndarray, "node 2"]
 Probs = Float[np.ndarray, "node node"]
+ShownEdge = tuple[int, int, float]  # target, source, probability
 SHOWN_FROM = 0.1  # edges below are not drawn
 MOST_EDGES = 300  # more could not be told apart; the most probable are drawn
 NODE, EDGE = "#d55e00", "#0072b2"
@@ -24,7 +26,7 @@ def circle(num_nodes: int) -> Places:
     return np.stack([np.sin(angles), np.cos(angles)], axis=1)
 
 
-def shown_edges(edge_probs: Probs, threshold: float = SHOWN_FROM) -> list[tuple[int, int, float]]:
+def shown_edges(edge_probs: Probs, threshold: float = SHOWN_FROM) -> list[ShownEdge]:
     """Return target, source and probability of the edges to draw, the most probable last, so that they lie on top.
 
     >>> shown_edges(np.array([[0.9, 0.2], [0.7, 0.0]]))
@@ -48,10 +50,15 @@ def draw_network(
 
     The arrow of an edge is at the node that reads.
     """
+    edges = shown_edges(edge_probs, threshold)
+    return _drawn(edges, names, places, globe, title or _caption(len(edges), threshold))
+
+
+def _drawn(edges: list[ShownEdge], names: Sequence[str], places: Places | None, globe: bool, title: str) -> Figure:
+    """Return the figure of edges that were chosen."""
     x, y, globe = _positions(places, len(names), globe)
     figure = Figure(figsize=(6.4, 5.6), layout="constrained")
     axes = figure.subplots()
-    edges = shown_edges(edge_probs, threshold)
     for i, j, probability in edges:
         axes.annotate(
             "",
@@ -84,22 +91,20 @@ def draw_network(
     else:
         axes.set_aspect("equal")
         axes.set_axis_off()
-    axes.set_title(title or _caption(len(edges), threshold))
+    axes.set_title(title)
     return figure
 
 
 def draw_run_network(run: Run) -> Figure:
     """Return the figure of a run, over the coordinates that its record has."""
-    places, globe = _places_of(run)
-    return draw_network(_learnable(run), run.record.node_names, places, globe=globe)
+    edges, names, places, globe = _content(run)
+    return _drawn(edges, names, places, globe, _caption(len(edges)))
 
 
 def interactive_network(run: Run) -> go.Figure:
     """Return the same for a page; a node says which others it reads."""
-    names, edge_probs = run.record.node_names, _learnable(run)
-    places, globe = _places_of(run)
+    edges, names, places, globe = _content(run)
     x, y, globe = _positions(places, len(names), globe)
-    edges = shown_edges(edge_probs)
     figure = go.Figure(
         go.Scatter(
             x=x,
@@ -112,26 +117,42 @@ def interactive_network(run: Run) -> go.Figure:
             hovertemplate="%{text}<br>%{customdata}<extra></extra>",
         )
     )
-    for i, j, probability in edges:
-        figure.add_annotation(
-            x=x[i],
-            y=y[i],
-            ax=x[j],
-            ay=y[j],
-            axref="x",
-            ayref="y",
-            text="",
-            arrowhead=2,
-            arrowcolor=EDGE,
-            opacity=_opacity(probability),
-            arrowwidth=_width(probability),
-            standoff=6,
-            startstandoff=6,
-        )
+    arrows = [  # all at once: adding one after another takes a time that grows with the square of their number
+        {
+            "x": x[i],
+            "y": y[i],
+            "ax": x[j],
+            "ay": y[j],
+            "axref": "x",
+            "ayref": "y",
+            "text": "",
+            "arrowhead": 2,
+            "arrowcolor": EDGE,
+            "opacity": _opacity(probability),
+            "arrowwidth": _width(probability),
+            "standoff": 6,
+            "startstandoff": 6,
+        }
+        for i, j, probability in edges
+    ]
+    figure.update_layout(annotations=arrows)
     figure.update_xaxes(title="longitude" if globe else None, visible=globe)
     figure.update_yaxes(title="latitude" if globe else None, visible=globe)
     figure.update_yaxes(scaleanchor="x", scaleratio=_stretch(y) if globe else 1)
     return figure.update_layout(title=_caption(len(edges)), height=440, margin={"l": 50, "r": 10, "t": 36, "b": 44})
+
+
+def _content(run: Run) -> tuple[list[ShownEdge], list[str], Places | None, bool]:
+    """Return edges, names and places of what is drawn; of candidates the nodes that an edge is drawn to or from."""
+    names = run.record.node_names
+    places, globe = _places_of(run)
+    if run.listed is None:
+        return shown_edges(_learnable(run)), names, places, globe
+    edges = most_probable(run.listed, SHOWN_FROM, MOST_EDGES)
+    linked = sorted({node for i, j, _ in edges for node in (i, j)})
+    number = {node: place for place, node in enumerate(linked)}
+    drawn = [(number[i], number[j], probability) for i, j, probability in edges]
+    return drawn, [names[node] for node in linked], None if places is None else places[linked], globe
 
 
 def _learnable(run: Run) -> Probs:
@@ -159,7 +180,7 @@ def _stretch(latitudes: np.ndarray) -> float:
     return 1 / max(0.05, math.cos(math.radians(float(latitudes.mean()))))
 
 
-def _reads(node: int, edges: list[tuple[int, int, float]], names: Sequence[str]) -> str:
+def _reads(node: int, edges: list[ShownEdge], names: Sequence[str]) -> str:
     read = [f"{plain_text(names[j])} {probability:.2f}" for i, j, probability in reversed(edges) if i == node]
     return "reads " + ", ".join(read) if read else "reads no other"
 

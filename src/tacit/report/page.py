@@ -11,12 +11,15 @@ from plotly.offline import get_plotlyjs
 
 from tacit.records import Run
 from tacit.report.figures import curves, panels
+from tacit.report.listed import interactive_histogram, strongest_listed
 from tacit.report.network import interactive_network
 from tacit.report.trust import interactive_trust
 from tacit.whole_files import write_whole
 
 PLOTLY_COLOURS = {"viridis": "Viridis", "magma": "Magma"}
 BEST, OTHERS, OPTIMAL = "#0072b2", "#bbbbbb", "#d55e00"
+SHOWN_EDGES, SHOWN_LISTED = 10, 100  # rows of the table of edges; of candidates more, as there is no heatmap
+LONGEST_LIST = 50
 MARGINS = {"l": 50, "r": 10, "t": 36, "b": 44}
 
 
@@ -31,11 +34,11 @@ def write_page(runs: list[Run], path: Path, title: str) -> None:
         runs=[
             {
                 "record": run.record,
-                "config": json.dumps(run.record.config, indent=2),
-                "matrices": [_json(_heatmap(run, *panel)) for panel in panels(run)],
+                "config": json.dumps(_shortened(run.record.config), indent=2),
+                "matrices": [_json(figure) for figure in _probabilities(run)],
                 "curves": [_json(_curve(run, *curve)) for curve in curves(run)],
                 "trust": [_json(figure) for figure in interactive_trust(run)],
-                "strongest": strongest_edges(run),
+                "strongest": strongest_edges(run, SHOWN_EDGES if run.listed is None else SHOWN_LISTED),
                 "errors": run.edges.std_error is not None,
                 "network": _json(interactive_network(run)) if run.record.preparation else None,
                 "scores": {"learned graph": run.record.metrics, **run.record.references},
@@ -46,8 +49,10 @@ def write_page(runs: list[Run], path: Path, title: str) -> None:
     write_whole(path, page.encode())
 
 
-def strongest_edges(run: Run, count: int = 10) -> list[dict[str, Any]]:
+def strongest_edges(run: Run, count: int = SHOWN_EDGES) -> list[dict[str, Any]]:
     """Return the most probable edges between different nodes that can be learned, the most probable first."""
+    if run.listed is not None:
+        return strongest_listed(run, count)
     names = run.record.node_names
     truth, flags = run.record.true_edge_probs, run.edges.identifiable
     entries = [
@@ -67,6 +72,22 @@ def strongest_edges(run: Run, count: int = 10) -> list[dict[str, Any]]:
         }
         for p, i, j in sorted(entries, reverse=True)[:count]
     ]
+
+
+def _probabilities(run: Run) -> list[go.Figure]:
+    """Return the probabilities as heatmaps, or of candidates how many edges are how probable."""
+    if run.listed is not None:
+        return [interactive_histogram(run.listed).update_layout(margin=MARGINS, height=440)]
+    return [_heatmap(run, *panel) for panel in panels(run)]
+
+
+def _shortened(config: Any) -> Any:
+    """Return a config with long lists cut: thousands of candidates by name would fill the page."""
+    if isinstance(config, dict):
+        return {key: _shortened(value) for key, value in config.items()}
+    if isinstance(config, list | tuple) and len(config) > LONGEST_LIST:
+        return [*config[:LONGEST_LIST], f"and {len(config) - LONGEST_LIST:,} more, see record.json"]
+    return config
 
 
 def _heatmap(run: Run, title: str, matrix: Any, colours: str, top: float) -> go.Figure:

@@ -12,6 +12,7 @@ from torch import Tensor, nn
 
 from tacit.config import DemoConfig, override
 from tacit.errors import InputError, did_you_mean, require, require_whole
+from tacit.graph import Slots
 from tacit.predictors import ConvolutionStack, GraphFilter, HopPredictor, WithInputNoise, WithNoise
 from tacit.randomness import generator_for
 
@@ -57,26 +58,27 @@ class PredictorSpec:
             require_whole("each of hidden", plain(width))
         return cls(None if own else predictor, tuple(plain(width) for width in widths), plain(num_hops), noise)
 
-    def build(self, sizes: Sizes, own: Any, seed: int) -> nn.Module:
+    def build(self, sizes: Sizes, own: Any, seed: int, slots: Slots | None = None) -> nn.Module:
         """Return a predictor for one fit: by its name, a copy of the user's module, or what the user's function makes.
 
-        The function is called with the keywords ``num_nodes``, ``in_channels`` and ``channels``.
+        The function is called with the keywords ``num_nodes``, ``in_channels`` and ``channels``. Over a table of
+        candidates a filter takes the ``slots``.
         """
-        predictor = self._without_noise(sizes, own, seed)
+        predictor = self._without_noise(sizes, own, seed, slots)
         if self.noise == "node":
             predictor = WithNoise(predictor, sizes.num_nodes, sizes.channels)
         elif self.noise == "input":
             predictor = WithInputNoise(predictor, sizes.num_nodes, sizes.in_channels, sizes.channels)
         return predictor
 
-    def _without_noise(self, sizes: Sizes, own: Any, seed: int) -> nn.Module:
+    def _without_noise(self, sizes: Sizes, own: Any, seed: int, slots: Slots | None) -> nn.Module:
         generator = generator_for(seed, "predictor")
         if self.predictor == "convolution":
             widths = [sizes.in_channels, *self.hidden, sizes.channels]
             return ConvolutionStack.random(widths, output="linear", generator=generator)
         if self.predictor == "filter":
             nodes, features, channels = sizes.num_nodes, sizes.in_channels, sizes.channels
-            return GraphFilter(nodes, 1, features, channels, residual=False, sent_features=features)
+            return GraphFilter(nodes, 1, features, channels, residual=False, sent_features=features, slots=slots)
         if self.predictor == "hops":
             return HopPredictor.random(self.num_hops, sizes.in_channels, sizes.channels, generator=generator)
         if isinstance(own, nn.Module):

@@ -11,11 +11,13 @@ from torch import Tensor, nn
 
 from tacit.data import Pairs
 from tacit.data.units import ChannelUnits
-from tacit.errors import InputError
-from tacit.graph import BernoulliGraph
+from tacit.errors import InputError, require
+from tacit.graph import BernoulliGraph, Slots
 from tacit.losses import EnergyScore
+from tacit.own_data.layout import MOST_EXPANDED
 from tacit.predictors import noisy_channels
 from tacit.randomness import generator_for
+from tacit.records import SLOT_PARTS
 from tacit.shapes import EdgeMask, Samples
 from tacit.sklearn.building import PredictorSpec, Sizes
 from tacit.sklearn.edge_errors import EdgeErrors
@@ -57,8 +59,17 @@ class Fitted:
     @property
     def edge_probs(self) -> Float32[np.ndarray, "node node"]:
         """The learned probabilities, row receives, column sends."""
+        self.require_matrix("edge_probs_")
         probs: np.ndarray = self.graph.edge_probs.detach().cpu().numpy()
         return probs
+
+    def require_matrix(self, name: str) -> None:
+        """Raise :class:`InputError` if what is asked needs an entry for each pair of nodes, and there is a table."""
+        require(
+            self.graph.slots is None,
+            f"{name} needs all pairs of nodes, which are kept for up to {MOST_EXPANDED} nodes, got "
+            f"{self.sizes.num_nodes:,}; use edges_, which lists the candidates",
+        )
 
     @property
     def built_predictor(self) -> nn.Module:
@@ -91,7 +102,8 @@ class Fitted:
         for start in range(0, len(inputs), rows):
             scaled = self.input_units.scaled(inputs[start : start + rows])
             with torch.no_grad():
-                outputs = predictor(torch.tensor(scaled, dtype=graphs.dtype, device=device), graphs)
+                inputs_now = torch.tensor(scaled, dtype=graphs.dtype, device=device)
+                outputs = predictor(inputs_now, self.graph.for_reading(graphs))
             if noisy_channels(predictor) is not None:
                 means, sigmas = outputs.chunk(2, -1)
                 if noise == "own" or errors is None:
@@ -127,6 +139,8 @@ class Fitted:
         weights = self.predictor_weights()
         tensors = {f"graph.{name}": value for name, value in self.graph.state_dict().items()}
         tensors |= {f"predictor.{name}": value for name, value in weights.items()}
+        if self.graph.slots is not None:
+            tensors |= {f"slots.{name}": getattr(self.graph.slots, name) for name in SLOT_PARTS}
         if self.errors is not None:
             tensors |= {f"errors.{name}": value for name, value in self.errors.tensors().items()}
         return tensors if self.identifiable is None else {**tensors, "identifiable": self.identifiable}
@@ -141,13 +155,15 @@ class Fitted:
 
         Files written before there was a bagged estimate hold ``std_errors``, those of one fit: they are left out.
         """
-        names = ("graph", "predictor", "errors", "identifiable", "std_errors")
+        names = ("graph", "predictor", "errors", "identifiable", "std_errors", "slots")
         parts: dict[str, dict[str, Tensor]] = {name: {} for name in names}
         for name, value in tensors.items():
             part, _, rest = name.partition(".")
             parts[part][rest] = value
         start = torch.where(parts["graph"]["fixed"], parts["graph"]["fixed_probs"], 0.5)
-        graph = BernoulliGraph(start, parts["graph"]["fixed"], symmetric=text["symmetric"])
+        table = parts["slots"]
+        slots = Slots(len(text["nodes"]), *(table[name] for name in SLOT_PARTS)) if table else None
+        graph = BernoulliGraph(start, parts["graph"]["fixed"], symmetric=text["symmetric"], slots=slots)
         graph.load_state_dict(parts["graph"])
         input_units, target_units = (ChannelUnits.from_dict(stored) for stored in text["units"])
         errors = text.get("errors")
@@ -175,7 +191,7 @@ class Fitted:
 
     def take_predictor(self, own: Any) -> None:
         """Build the predictor, of the user's ``own`` if it has no name, and give it the stored weights."""
-        predictor = self.spec.build(self.sizes, own, seed=0).to(self.graph.raw.device)
+        predictor = self.spec.build(self.sizes, own, seed=0, slots=self.graph.slots).to(self.graph.raw.device)
         try:
             predictor.load_state_dict(self.weights)
         except RuntimeError as error:

@@ -6,7 +6,7 @@ import numpy as np
 import torch
 from torch import Tensor, nn
 
-from tacit.graph import BernoulliGraph, edge_table, to_networkx, to_pyg
+from tacit.graph import BernoulliGraph, edge_table, listed_table, to_networkx, to_pyg
 from tacit.sklearn.edge_errors import EdgeErrors
 from tacit.sklearn.reading import Reading
 
@@ -59,6 +59,8 @@ class Learned(Reading):
     def edges_(self) -> "pandas.DataFrame":
         """All ordered pairs as a table: source, target, probability and, once asked for, more.
 
+        Of more nodes than ``edge_probs_`` is kept for, the candidates: all other edges are 0.
+
         ``std_error``, ``low``, ``high``, ``bagged``  from :meth:`estimate_std_errors`: the bagged estimate, its
         standard error and its 95% interval. ``identifiable``  from :meth:`identify`: "yes", "no", or nothing for an
         edge that is held fixed.
@@ -78,6 +80,8 @@ class Learned(Reading):
     def _edge_table(self, attributes: dict[str, Tensor], chosen: Tensor | None = None) -> "pandas.DataFrame":
         """Return all ordered pairs with some attributes, or those that are chosen, each pair without direction once."""
         fitted = self._ready()
+        if fitted.graph.slots is not None and chosen is None:
+            return listed_table(fitted.graph.edge_probs, fitted.graph.slots, fitted.nodes)
         if chosen is not None:
             attributes = {**attributes, "chosen": chosen.triu() if fitted.graph.symmetric else chosen}
         table = edge_table(torch.from_numpy(fitted.edge_probs), fitted.nodes, attributes=attributes)

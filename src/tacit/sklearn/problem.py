@@ -14,9 +14,18 @@ from tacit.config import DemoConfig
 from tacit.data import Pairs
 from tacit.data.resampling import usual_block
 from tacit.data.units import ChannelUnits
-from tacit.errors import InputError, require
-from tacit.graph import BernoulliGraph, EdgePrior, EdgeRules
+from tacit.errors import InputError, require, require_whole
+from tacit.graph import (
+    BernoulliGraph,
+    EdgePrior,
+    EdgeRules,
+    Slots,
+    correlated_pairs,
+    require_memory,
+    step_bytes,
+)
 from tacit.losses import KernelScore, integrating_noise
+from tacit.own_data.layout import MOST_EXPANDED, usual_layout
 from tacit.predictors import noisy_channels
 from tacit.randomness import generator_for
 from tacit.sklearn.building import PredictorSpec, Sizes, build_config, plain, split_rows, torch_device
@@ -24,6 +33,7 @@ from tacit.sklearn.fitted import Fitted, as_pairs
 from tacit.sklearn.saved import NotStored
 from tacit.sklearn.tables import Table
 from tacit.training import FitResult, LatentGraphModel, Progress, fit
+from tacit.training.expansion import expanded_result
 from tacit.uncertainty import EdgeUncertainty, bootstrap
 
 MODEL_KEYS = ("loss", "scope", "num_graphs")
@@ -117,6 +127,9 @@ class Problem:
     def rules(self) -> EdgeRules:
         """What is known of the edges."""
         edges = {key: _edges(key, self.parameters[key]) for key in ("forbidden", "required", "candidates")}
+        if self.parameters["correlated"] is not None:
+            require(edges["candidates"] is None, "correlated and candidates both say which edges can be; keep one")
+            edges["candidates"] = self._correlated(plain(self.parameters["correlated"]))
         prior = self.parameters["prior"]
         return EdgeRules(
             tuple(self.nodes),
@@ -126,11 +139,50 @@ class Problem:
             priors=prior if isinstance(prior, Mapping) else {},
         )
 
+    def _correlated(self, k: int) -> Slots:
+        """Return the candidates whose inputs go most with a node's targets, in the training pairs."""
+        train, nodes = self.rows[0].numpy(), self.sizes.num_nodes
+        require_whole("correlated", k)
+        require(k < nodes, f"correlated needs to be below the number of nodes, {nodes}, got {k}; lower it")
+        targets, inputs = (torch.from_numpy(table.values[train]) for table in (self.targets, self.inputs))
+        return correlated_pairs(targets, inputs, k)
+
+    @cached_property
+    def over_table(self) -> bool:
+        """Is the graph held as a table of candidates?"""
+        layout = self.parameters["layout"]
+        require(
+            layout in ("auto", "matrix", "table"),
+            f"layout needs one of auto, matrix, table, got {layout!r}; use 'auto'",
+        )
+        usual, _ = usual_layout(layout, self.rules)
+        return (usual if layout == "auto" else layout) == "table"
+
     def build(self) -> LatentGraphModel:
-        """Return a fresh model."""
+        """Return a fresh model; what memory would not hold is refused before it is made."""
         self._require_stored()
-        graph = self.rules.build(generator=generator_for(self.seed, "graph"))
-        return self._model(graph, self.spec.build(self.sizes, self.parameters["predictor"], self.seed))
+        self._require_room()
+        graph = self.rules.build(generator=generator_for(self.seed, "graph"), over_table=self.over_table)
+        predictor = self.spec.build(self.sizes, self.parameters["predictor"], self.seed, graph.slots)
+        return self._model(graph, predictor)
+
+    def _require_room(self) -> None:
+        nodes, training = self.sizes.num_nodes, self.config.training
+        rows, slots = self.rules.slots.senders.shape if self.over_table else (nodes, nodes)
+        batch = min(training.batch_size, len(self.rows[0]))
+        step = step_bytes(
+            rows=rows,
+            slots=slots,
+            num_graphs=self.config.model.num_graphs,
+            draws=batch,
+            batch=batch,
+            nodes=nodes,
+            channels=max(self.sizes.in_channels, *self.spec.hidden) if self.spec.hidden else self.sizes.in_channels,
+        )
+        what = "the candidates" if self.over_table else "all pairs"
+        remedy = "name fewer candidates (candidates, correlated), or lower batch_size, num_graphs or replicas"
+        device = torch_device(self.parameters["device"])
+        require_memory(training.replicas * step, device, f"a fit over {what} of {nodes:,} nodes", remedy)
 
     def _model(self, graph: BernoulliGraph, predictor: nn.Module) -> LatentGraphModel:
         """Return a model of these parts with loss and prior as chosen."""
@@ -139,14 +191,18 @@ class Problem:
             loss = self.config.model.build_loss(self.pairs.targets[self.rows[0]])
         if noisy_channels(predictor) is not None:
             loss = integrating_noise(loss, self.sizes.channels)
-        prior = None if self.parameters["loss"] == "elbo" else self._build_prior()
+        prior = None if self.parameters["loss"] == "elbo" else self._build_prior(graph.slots)
         return LatentGraphModel(graph, predictor, loss, num_graphs=self.config.model.num_graphs, prior=prior)
 
-    def _build_prior(self) -> EdgePrior | None:
+    def _build_prior(self, slots: Slots | None) -> EdgePrior | None:
         prior, weight = plain(self.parameters["prior"]), plain(self.parameters["prior_weight"])
         if prior is None or isinstance(prior, Mapping):
-            return self.rules.prior(weight)
-        return EdgePrior(torch.as_tensor(prior, dtype=torch.float32) if isinstance(prior, list) else prior, weight)
+            return self.rules.prior(weight, over_table=slots is not None)
+        if isinstance(prior, list):
+            prior = torch.as_tensor(prior, dtype=torch.float32)
+            if slots is not None and prior.ndim == 2:
+                prior = torch.where(slots.used, prior[slots.row_node[:, None], slots.senders], 0.5)
+        return EdgePrior(prior, weight)
 
     def train(self) -> FitResult:
         """Train all replicas from fresh starts."""
@@ -185,7 +241,9 @@ class Problem:
         )
 
     def fitted(self, result: FitResult) -> Fitted:
-        """Return what is kept of a fit."""
+        """Return what is kept of a fit, over all pairs of nodes where they are few enough."""
+        if self.sizes.num_nodes <= MOST_EXPANDED:
+            result = expanded_result(result)
         keys = ("epoch", "learning_rate", "train_loss", "validation_loss", "seconds")
         history = [{key: getattr(epoch, key) for key in keys} for epoch in result.history]
         notes = list(result.warnings)
@@ -235,7 +293,7 @@ def _edges(name: str, edges: Any) -> Any:
         return torch.as_tensor(edges)
     if isinstance(edges, list | tuple | set | frozenset):
         return [tuple(plain(node) for node in edge) if isinstance(edge, list | tuple) else edge for edge in edges]
-    if edges is not None and not isinstance(edges, Tensor):
+    if edges is not None and not isinstance(edges, Tensor | Slots):
         raise InputError(f"{name} needs edges as (source, target), got {edges!r}; pass for example [(0, 1)]")
     return edges
 

@@ -40,6 +40,11 @@ class LatentGraphRegressor(RegressorMixin, Trust):  # type: ignore[misc]  # scik
                       with its ``scope`` ("node" or "joint") and ``num_graphs`` per pair
     ``forbidden``, ``required``, ``candidates``  edges (source, target) by name or place, as in ``EdgeRules``; with
                       ``symmetric`` they have no direction, with ``self_loops`` a node may read itself through the graph
+                      For many nodes ``candidates`` may be a table, from ``tacit.graph.nearest_slots`` or others
+    ``correlated``    instead of ``candidates``: so many others for each node, those whose inputs go most with its
+                      targets in the training pairs
+    ``layout``        "matrix": a number for every pair of nodes; "table": for the candidates alone. "auto": a table for
+                      more than 200 nodes of which at most a quarter of all pairs are candidates
     ``prior``         what is believed of all edges, or of some ({(source, target): probability}), or a matrix (target
                       row, source column); it counts ``prior_weight`` times beside the loss of one pair
     ``epochs``        None: as many as make 2,000 steps, and ten at least
@@ -79,6 +84,8 @@ class LatentGraphRegressor(RegressorMixin, Trust):  # type: ignore[misc]  # scik
         forbidden: Any = (),
         required: Any = (),
         candidates: Any = None,
+        correlated: int | None = None,
+        layout: str = "auto",
         symmetric: bool = False,
         self_loops: bool = False,
         prior: Any = None,
@@ -108,6 +115,8 @@ class LatentGraphRegressor(RegressorMixin, Trust):  # type: ignore[misc]  # scik
         self.forbidden = forbidden
         self.required = required
         self.candidates = candidates
+        self.correlated = correlated
+        self.layout = layout
         self.symmetric = symmetric
         self.self_loops = self_loops
         self.prior = prior

@@ -43,6 +43,7 @@ class Trust(Learned):
         The replicas take a third of the epochs of the fit.
         """
         fitted, num_resamples, block = self._with_predictor(), plain(num_resamples), plain(block)
+        fitted.require_matrix("estimate_std_errors")
         require_whole("num_resamples", num_resamples, FEWEST_REPLICAS)
         found = self._problem_again(X, y).bootstrapped(fitted, num_resamples, block)
         fitted.errors = EdgeErrors.of(found, fitted.graph)
@@ -56,6 +57,7 @@ class Trust(Learned):
         nodes and ten seconds for a hundred.
         """
         fitted, problem = self._with_predictor(), self._problem_again(X, y)
+        fitted.require_matrix("identify")
         pairs = problem.pairs
         found = identify(
             fitted.model(),

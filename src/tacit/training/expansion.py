@@ -1,0 +1,72 @@
+"""From a table of candidates back to all pairs of nodes: the same model, every other edge held at 0."""
+
+import copy
+from dataclasses import replace
+
+import torch
+from torch import Tensor, nn
+
+from tacit.graph import BernoulliGraph, EdgePrior, Slots
+from tacit.predictors import GraphFilter
+from tacit.training.model import LatentGraphModel
+from tacit.training.result import FitResult
+
+
+def in_matrix(values: Tensor, slots: Slots, fill: float = 0.0, axis: int = 0) -> Tensor:
+    """Return values that have an entry per slot, axes ``axis`` and the next, with an entry per pair of nodes instead.
+
+    >>> table = Slots.from_edges(torch.tensor([1, 2]), torch.tensor([0, 0]), num_nodes=3)
+    >>> in_matrix(torch.tensor([[0.2, 0.3], [0.0, 0.0], [0.0, 0.0]]), table, fill=-1).tolist()[0]
+    [-1.0, 0.20000000298023224, 0.30000001192092896]
+    """
+    size, (source, target) = slots.num_nodes, slots.to(values.device).edges()
+    listed = values.flatten(axis, axis + 1).index_select(axis, slots.used.flatten().nonzero()[:, 0].to(values.device))
+    before, after = listed.shape[:axis], listed.shape[axis + 1 :]
+    full = listed.new_full((*before, size * size, *after), fill)
+    return full.index_copy(axis, target * size + source, listed).view(*before, size, size, *after)
+
+
+def expanded(model: LatentGraphModel) -> LatentGraphModel:
+    """Return a copy of a model over all pairs of nodes; one that is not over a table comes back as it is."""
+    slots = model.graph.slots
+    if slots is None:
+        return model
+    full = copy.deepcopy(model)
+    full.graph = _expanded_graph(model.graph, slots)
+    for module in full.predictor.modules():
+        if isinstance(module, GraphFilter):
+            trained = module.edge_weights.requires_grad
+            module.edge_weights = nn.Parameter(in_matrix(module.edge_weights.detach(), slots), trained)
+    if model.prior is not None and model.prior.probs.ndim:
+        edges = None if model.prior.edges is None else in_matrix(model.prior.edges, slots, fill=False)
+        full.prior = EdgePrior(in_matrix(model.prior.probs, slots, fill=0.5), model.prior.weight, edges)
+    return full
+
+
+def expanded_result(result: FitResult) -> FitResult:
+    """Return what a fit over a table found as if it had been over all pairs of nodes."""
+    graph = result.model.graph
+    if graph.slots is None:
+        return result
+    absent = float(graph.link.raw(torch.zeros(())))
+    fills = {f"graph.{graph.link.parameter}": absent}
+    fills |= {
+        f"predictor.{name}.edge_weights".replace("..", "."): 0.0
+        for name, module in result.model.predictor.named_modules()
+        if isinstance(module, GraphFilter)
+    }
+    parameters = {
+        name: in_matrix(stack, graph.slots, fills[name], axis=1) if name in fills else stack
+        for name, stack in result.parameters.items()
+    }
+    return replace(result, model=expanded(result.model), parameters=parameters)
+
+
+def _expanded_graph(graph: BernoulliGraph, slots: Slots) -> BernoulliGraph:
+    fixed, fixed_probs = in_matrix(graph.fixed, slots, fill=True), in_matrix(graph.fixed_probs, slots)
+    start = torch.where(fixed, fixed_probs, 0.5)
+    full = BernoulliGraph(start, fixed, initial_range=graph.initial_range, link=graph.link)
+    absent = float(graph.link.raw(torch.zeros(())))
+    full.raw.data = in_matrix(graph.raw.detach(), slots, fill=absent)
+    full.initial_spread = graph.initial_spread
+    return full

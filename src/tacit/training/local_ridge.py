@@ -1,0 +1,205 @@
+r"""Ridge regressions of each node on its own inputs and those of its candidates: no node is regressed on all others.
+
+$$\hat y_i = b_i + u_i\, x_i + \sum_{k} w_{ik}\, x_{c(i, k)}$$
+
+$c(i, k)$ is the node in slot $k$ of node $i$. Inputs and targets have mean 0 and deviation 1, one penalty serves all
+nodes and is chosen on later pairs, and rows in which a target is missing are left out for that target: with all nodes
+as candidates it is :func:`~tacit.data.ridge.ridge_regression`. Nodes are solved some at a time, so that memory grows
+with the table.
+"""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+import torch
+from jaxtyping import Bool, Float, Int
+from torch import Tensor
+
+from tacit.data.pairs import Pairs
+from tacit.data.regression import CONSTANT
+from tacit.data.ridge import RIDGE_PENALTIES
+from tacit.graph import Slots
+
+BLOCK_NUMBERS = 2**23  # of 8 bytes each, for the designs of the nodes that are solved together
+# Nodes times the cube of the inputs of one: a decomposition takes about ten times as many operations, all of them about
+# a minute on one core.
+MOST_WORK = 2 * 10**10
+
+
+@dataclass(frozen=True)
+class LocalRidge:
+    """What the regressions found, in the units of the data.
+
+    ``own``, ``edges``  weights of a node's own inputs and of those of each slot; 0 for empty slots and self-loops
+    ``edge_scores``     how much a node takes from each slot: the sum of the weights' sizes, in deviations of both
+    ``sigmas``          root mean square of what is left on the pairs that chose the ``penalty``
+    """
+
+    own: Float[Tensor, "node in_channel channel"]
+    edges: Float[Tensor, "row slot in_channel channel"]
+    edge_scores: Float[Tensor, "row slot"]
+    intercepts: Float[Tensor, "node channel"]
+    sigmas: Float[Tensor, "node channel"]
+    penalty: float
+
+
+def is_affordable(slots: Slots, in_channels: int) -> bool:
+    """Say whether the regressions take a minute or less."""
+    widest = int(torch.bincount(slots.edges()[1], minlength=slots.num_nodes).max())
+    return slots.num_nodes * ((1 + widest) * in_channels) ** 3 <= MOST_WORK
+
+
+def local_ridge(
+    train: Pairs, validation: Pairs, slots: Slots, *, penalties: Sequence[float] = RIDGE_PENALTIES
+) -> LocalRidge:
+    """Fit every node on ``train`` for each penalty, and keep the penalty with the least error on ``validation``.
+
+    >>> inputs = torch.randn(60, 3, 1, generator=torch.Generator().manual_seed(0))
+    >>> table = Slots.from_edges(torch.tensor([2, 0]), torch.tensor([0, 1]), num_nodes=3)  # 0 may read 2, 1 may read 0
+    >>> pairs = Pairs(inputs, inputs[:, [2, 1, 0]])                                       # 0 reads 2, 1 itself
+    >>> found = local_ridge(pairs[:40], pairs[40:], table)
+    >>> round(found.edges[0].item(), 3), round(found.own[1].item(), 3)
+    (1.0, 1.0)
+    """
+    readers, scales = _Readers.of(slots.to(train.inputs.device)), _Scales.of(train)
+    rows, later = scales.rows(train), scales.rows(validation)
+    squares = torch.cat(
+        [_left(later, readers, b, *_solve(rows, readers, b, penalties)) for b in readers.blocks(train)], 1
+    )  # (penalty, node, channel)
+    best = int(squares.sum((1, 2)).argmin())
+    parts = [_solve(rows, readers, block, [penalties[best]]) for block in readers.blocks(train)]
+    weights, shifts = (torch.cat([part[kind][0] for part in parts]) for kind in (0, 1))
+    left = (squares[best] / later.there.sum(0).clamp_min(1)).sqrt() * scales.target_scale
+    return _in_units(weights, shifts, scales, readers, slots, left, penalties[best], train.inputs.dtype)
+
+
+@dataclass(frozen=True)
+class _Readers:
+    """The candidates of each node in one row of its own: itself first, then the others; ``real`` where there is one.
+
+    ``node``, ``order``, ``place``  for each edge the node that reads, its column in ``members``, its flat place
+    """
+
+    members: Int[Tensor, "node width"]
+    real: Bool[Tensor, "node width"]
+    node: Int[Tensor, " edge"]
+    order: Int[Tensor, " edge"]
+    place: Int[Tensor, " edge"]
+
+    @classmethod
+    def of(cls, slots: Slots) -> "_Readers":
+        source, node = slots.edges()
+        others, nodes = source != node, torch.arange(slots.num_nodes, device=source.device)
+        source, node = source[others], node[others]
+        degree = torch.bincount(node, minlength=slots.num_nodes)
+        order = 1 + torch.arange(len(node), device=node.device) - (degree.cumsum(0) - degree)[node]
+        members = nodes[:, None].repeat(1, 1 + int(degree.max()))
+        real = torch.zeros_like(members, dtype=torch.bool)
+        members[node, order], real[node, order], real[:, 0] = source, True, True
+        return cls(members, real, node, order, slots.used.flatten().nonzero()[others, 0])
+
+    def blocks(self, pairs: Pairs) -> Iterator[Int[Tensor, " block"]]:
+        """Yield the nodes that are solved together."""
+        columns = self.members.shape[1] * pairs.inputs.shape[2]
+        size = max(1, BLOCK_NUMBERS // (columns * max(len(pairs), columns)))
+        return iter(torch.split(torch.arange(len(self.members), device=self.members.device), size))
+
+
+@dataclass(frozen=True)
+class _Rows:
+    """Pairs in deviations, in double precision, and which targets are there."""
+
+    inputs: Float[Tensor, "pair node in_channel"]
+    targets: Float[Tensor, "pair node channel"]
+    there: Bool[Tensor, "pair node channel"]
+
+    def design(self, readers: _Readers, nodes: Int[Tensor, " block"]) -> Float[Tensor, "block pair column"]:
+        """Return what each of some nodes is regressed on, 0 where a node has fewer candidates than others."""
+        read = self.inputs[:, readers.members[nodes]] * readers.real[nodes][..., None]  # (pair, block, width, in)
+        return read.flatten(2).transpose(0, 1)
+
+
+@dataclass(frozen=True)
+class _Scales:
+    input_mean: Float[Tensor, "node in_channel"]
+    input_scale: Float[Tensor, "node in_channel"]
+    target_mean: Float[Tensor, "node channel"]
+    target_scale: Float[Tensor, "node channel"]
+
+    @classmethod
+    def of(cls, pairs: Pairs) -> "_Scales":
+        inputs, targets = pairs.inputs.double(), pairs.targets.double()
+        there = torch.ones_like(targets) if pairs.observed is None else pairs.observed.double()
+        count = there.sum(0).clamp_min(1)
+        mean = (targets * there).sum(0) / count
+        deviation = ((targets - mean).square() * there).sum(0).div(count).sqrt()
+        centre, spread = inputs.mean(0), inputs.std(0, correction=0)
+        # A column that never changes has no weight: rounding must not make it anything else.
+        input_scale = torch.where(spread > CONSTANT * centre.abs(), spread, torch.inf)
+        return cls(centre, input_scale, mean, torch.where(deviation > CONSTANT * mean.abs(), deviation, 1.0))
+
+    def rows(self, pairs: Pairs) -> _Rows:
+        """Return pairs in deviations."""
+        there = torch.ones_like(pairs.targets) if pairs.observed is None else pairs.observed
+        inputs = (pairs.inputs.double() - self.input_mean) / self.input_scale
+        return _Rows(inputs, (pairs.targets.double() - self.target_mean) / self.target_scale, there > 0)
+
+
+def _solve(
+    rows: _Rows, readers: _Readers, nodes: Int[Tensor, " block"], penalties: Sequence[float]
+) -> tuple[Float[Tensor, "penalty block column channel"], Float[Tensor, "penalty block channel"]]:
+    """Return weights and shifts of some nodes for every penalty."""
+    design, lambdas = rows.design(readers, nodes), torch.tensor(list(penalties)).to(rows.inputs)
+    weights, shifts = [], []
+    for channel in range(rows.targets.shape[2]):
+        there = rows.there[:, nodes, channel].T[..., None].double()  # (block, pair, 1)
+        count = there.sum(1).clamp_min(1)
+        targets = rows.targets[:, nodes, channel].T[..., None]
+        design_mean, target_mean = (design * there).sum(1) / count, (targets * there).sum(1) / count
+        centred = (design - design_mean[:, None]) * there
+        moments = centred.mT @ ((targets - target_mean[:, None]) * there) / count[..., None]  # (block, column, 1)
+        values, vectors = torch.linalg.eigh(centred.mT @ centred / count[..., None])
+        shrunk = values.clamp_min(0) + lambdas[:, None, None]  # (penalty, block, column)
+        found = (vectors @ ((vectors.mT @ moments) / shrunk[..., None]))[..., 0]
+        weights.append(found)
+        shifts.append(target_mean[:, 0] - (design_mean * found).sum(-1))
+    return torch.stack(weights, -1), torch.stack(shifts, -1)
+
+
+def _left(
+    rows: _Rows, readers: _Readers, nodes: Int[Tensor, " block"], weights: Tensor, shifts: Tensor
+) -> Float[Tensor, "penalty block channel"]:
+    """Return the sum of squared errors of some nodes on other pairs, for every penalty."""
+    means = rows.design(readers, nodes) @ weights + shifts[:, :, None]  # (penalty, block, pair, channel)
+    errors = torch.where(rows.there[:, nodes], means.movedim(2, 1) - rows.targets[:, nodes], 0.0)
+    return errors.square().sum(1)
+
+
+def _in_units(
+    weights: Float[Tensor, "node column channel"],
+    shifts: Float[Tensor, "node channel"],
+    scales: _Scales,
+    readers: _Readers,
+    slots: Slots,
+    sigmas: Float[Tensor, "node channel"],
+    penalty: float,
+    dtype: torch.dtype,
+) -> LocalRidge:
+    """Return the regressions in the units of the data, those of edges in their slots."""
+    by_member = weights.view(*readers.members.shape, -1, weights.shape[-1])  # (node, width, in_channel, channel)
+    in_units = by_member * scales.target_scale[:, None, None] / scales.input_scale[readers.members][..., None]
+    taken = (scales.input_mean[readers.members][..., None] * in_units).sum((1, 2))
+    intercepts = scales.target_mean + shifts * scales.target_scale - taken
+    edges = in_units.new_zeros(slots.used.numel(), *in_units.shape[2:])
+    edges[readers.place] = in_units[readers.node, readers.order]
+    scores = in_units.new_zeros(slots.used.numel())
+    scores[readers.place] = by_member.abs().sum((2, 3))[readers.node, readers.order]
+    size = tuple(slots.senders.shape)
+    return LocalRidge(
+        in_units[:, 0].to(dtype),
+        edges.view(*size, *edges.shape[1:]).to(dtype),
+        scores.view(size).to(dtype),
+        intercepts.to(dtype),
+        sigmas.to(dtype),
+        penalty,
+    )

@@ -1,0 +1,88 @@
+"""The estimator over a table of candidates: the answers of the matrix, tables of edges, and what is refused."""
+
+import numpy as np
+import pytest
+import torch
+
+from tacit import LatentGraphRegressor
+from tacit.errors import InputError
+from tacit.graph import Slots, footprint
+
+QUICK = {"replicas": 1, "epochs": 2, "batch_size": 16, "num_graphs": 4, "compile": False, "point_graphs": 50}
+
+
+def ring(nodes, pairs=60):
+    """Each node reads the next."""
+    rng = np.random.default_rng(0)
+    x = rng.normal(size=(pairs, nodes))
+    return x, x + 2 * np.roll(x, -1, 1) + 0.1 * rng.normal(size=x.shape)
+
+
+@pytest.mark.parametrize("predictor", ["filter", "convolution"])
+def test_every_pair_a_candidate_gives_the_answer_of_the_matrix(predictor):
+    x, y = ring(4)
+    every = [(source, target) for source in range(4) for target in range(4)]
+    prior = np.full((4, 4), 0.3)
+    options = {"candidates": every, "self_loops": True, "prior": prior, "required": [(0, 2)], "predictor": predictor}
+    matrix, table = (
+        LatentGraphRegressor(**QUICK, **options, layout=layout).fit(x, y) for layout in ("matrix", "table")
+    )
+    assert table.edge_probs_ == pytest.approx(matrix.edge_probs_, abs=1e-6)
+    assert table.predict(x) == pytest.approx(matrix.predict(x), abs=1e-4)
+    assert table.edge_probs_[2, 0] == 1
+    table.estimate_std_errors(x, y, num_resamples=8)
+    assert table.edge_std_errors_.shape == (4, 4)
+
+
+def test_correlated_candidates_hold_the_truth_and_nothing_else():
+    x, y = ring(6)
+    model = LatentGraphRegressor(**QUICK, correlated=1, layout="table").fit(x, y)
+    assert (model.edge_probs_ > 0).tolist() == np.roll(np.eye(6), 1, 1).astype(bool).tolist()
+
+
+def test_many_nodes_have_a_table_of_edges_and_no_matrix(tmp_path):
+    x, y = ring(500, pairs=24)
+    model = LatentGraphRegressor(**QUICK, correlated=2, predictor="filter").fit(x, y)
+    edges = model.edges_
+    assert list(edges.columns) == ["source", "target", "probability"]
+    assert len(edges) == 1000
+    assert edges["probability"].is_monotonic_decreasing
+    asked = "needs all pairs of nodes, which are kept for up to 400 nodes, got 500; use edges_"
+    for ask in (
+        lambda: model.edge_probs_,
+        lambda: model.estimate_std_errors(x, y),
+        lambda: model.identify(x, y),
+        lambda: model.to_networkx(),
+        lambda: model.edges_at_fdr(),
+    ):
+        with pytest.raises(InputError, match=asked):
+            ask()
+    model.save(tmp_path / "model")
+    read = LatentGraphRegressor.load(tmp_path / "model")
+    assert read.edges_.equals(edges)
+    assert np.array_equal(read.predict(x[:3]), model.predict(x[:3]))
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"layout": "table"}, "layout 'table' needs candidates, got none; name some"),
+        ({"layout": "tabel"}, "layout needs one of auto, matrix, table, got 'tabel'"),
+        ({"correlated": 1, "candidates": [(0, 1)]}, "correlated and candidates both say which edges can be; keep one"),
+        ({"correlated": 4}, "correlated needs to be below the number of nodes, 4, got 4; lower it"),
+        ({"layout": "table", "correlated": 1, "symmetric": True}, "holds edges with a direction, and symmetric is set"),
+        (
+            {"candidates": Slots.from_edges(torch.tensor([0]), torch.tensor([1]), num_nodes=3)},
+            "candidates needs a table of 4 nodes, got one of 3",
+        ),
+    ],
+)
+def test_wrong_choices(options, message):
+    with pytest.raises(InputError, match=message):
+        LatentGraphRegressor(**QUICK, **options).fit(*ring(4))
+
+
+def test_what_memory_cannot_hold_is_refused(monkeypatch):
+    monkeypatch.setattr(footprint, "free_bytes", lambda _device: 1000)
+    with pytest.raises(InputError, match="a fit over all pairs of 4 nodes needs about 1 MB of memory, 1 MB are free"):
+        LatentGraphRegressor(**QUICK).fit(*ring(4))

@@ -1,0 +1,96 @@
+"""Warm starts over a table: with all nodes as candidates those of the matrix, with some the regressions on these."""
+
+import pytest
+import torch
+
+from tacit.data import Pairs
+from tacit.data.ridge import ridge_regression
+from tacit.errors import InputError
+from tacit.graph import Slots, all_slots
+from tacit.predictors import GraphFilter
+from tacit.training import local_ridge as module
+from tacit.training.local_ridge import is_affordable, local_ridge
+from tacit.training.table_start import table_edge_start, table_filter_start, table_ridge
+from tacit.training.warm_start import filter_start
+
+NODES, WINDOW = 5, 2
+
+
+def some_pairs(rng, *, missing=False, channels=1):
+    inputs = torch.randn(80, NODES, 2 * WINDOW, generator=rng).double() * 3 + 1
+    weights = torch.randn(NODES, 2 * WINDOW, NODES, channels, generator=rng).double()
+    targets = torch.einsum("bjf,jfic->bic", inputs, weights) + torch.randn(80, NODES, channels, generator=rng)
+    if missing:
+        targets[torch.rand(targets.shape, generator=rng) < 0.2] = torch.nan
+    return Pairs.with_missing(inputs, targets) if missing else Pairs(inputs, targets)
+
+
+@pytest.mark.parametrize("block", [1, 2**23], ids=["a node at a time", "together"])
+@pytest.mark.parametrize("channels", [1, 2])
+@pytest.mark.parametrize("missing", [False, True])
+def test_with_all_candidates_it_is_the_regression_on_all_nodes(rng, missing, channels, block, monkeypatch):
+    monkeypatch.setattr(module, "BLOCK_NUMBERS", block)
+    pairs, slots = some_pairs(rng, missing=missing, channels=channels), all_slots(NODES)
+    found, wanted = local_ridge(pairs[:60], pairs[60:], slots), ridge_regression(pairs[:60], pairs[60:])
+    assert found.penalty == wanted.penalty
+    nodes = torch.arange(NODES)
+    torch.testing.assert_close(found.own, wanted.coefficients[nodes, nodes], rtol=1e-7, atol=1e-9)
+    torch.testing.assert_close(
+        found.edges, wanted.coefficients[slots.row_node[:, None], slots.senders], rtol=1e-7, atol=1e-9
+    )
+    torch.testing.assert_close(found.intercepts, wanted.intercepts, rtol=1e-7, atol=1e-9)
+    torch.testing.assert_close(found.sigmas, wanted.sigmas, rtol=1e-7, atol=1e-9)
+    torch.testing.assert_close(
+        found.edge_scores, wanted.edge_scores[slots.row_node[:, None], slots.senders], rtol=1e-7, atol=1e-9
+    )
+
+
+def test_with_some_candidates_it_is_least_squares_on_these(rng):
+    """A penalty of next to nothing, a hub with two rows, a self-loop that is left out, a node without candidates."""
+    pairs = some_pairs(rng)
+    source, target = torch.tensor([1, 2, 3, 4, 3, 2, 0]), torch.tensor([0, 0, 0, 0, 3, 1, 2])
+    slots = Slots.from_edges(source, target, NODES)
+    found = local_ridge(pairs, pairs, slots, penalties=[1e-12])
+    read = {0: [0, 1, 2, 3, 4], 1: [1, 2], 2: [2, 0], 3: [3], 4: [4]}
+    dense = torch.zeros(NODES, NODES, 2 * WINDOW, 1, dtype=torch.float64)
+    dense[slots.row_node.repeat_interleave(slots.used.sum(1)), slots.senders[slots.used]] = found.edges[slots.used]
+    for node, senders in read.items():
+        design = torch.cat([pairs.inputs[:, senders].flatten(1), torch.ones(80, 1)], 1)
+        wanted = torch.linalg.lstsq(design, pairs.targets[:, node]).solution
+        own = torch.cat([found.own[node][None], dense[node, senders[1:]]]).flatten(0, 1)
+        torch.testing.assert_close(torch.cat([own, found.intercepts[node][None]]), wanted, rtol=1e-5, atol=1e-6)
+    assert (found.edges[~slots.used] == 0).all()
+    assert dense[3, 3].abs().max() == 0
+
+
+def test_a_filter_starts_where_the_matrix_starts(rng):
+    pairs, slots = some_pairs(rng), all_slots(NODES)
+    dense = GraphFilter(NODES, WINDOW, 2).double()
+    over_table = GraphFilter(NODES, WINDOW, 2, slots=slots).double()
+    wanted = filter_start(pairs, dense, torch.ones(NODES, NODES), in_expectation=False, jitter=0.1)
+    found = table_filter_start(table_ridge(pairs, over_table, slots), over_table, jitter=0.1)
+    torch.testing.assert_close(found.own, wanted.own, rtol=1e-7, atol=1e-9)
+    torch.testing.assert_close(found.bias, wanted.bias, rtol=1e-7, atol=1e-9)
+    torch.testing.assert_close(
+        found.edge_weights, wanted.edge_weights[slots.row_node[:, None], slots.senders], rtol=1e-7, atol=1e-9
+    )
+    assert found.jitter == 0.1
+    with pytest.raises(InputError, match="predictor needs activation 'linear', got 'tanh'"):
+        table_filter_start(table_ridge(pairs, over_table, slots), GraphFilter(NODES, WINDOW, 2, activation="tanh"))
+
+
+def test_the_largest_weights_are_high_and_self_loops_out(rng):
+    pairs = some_pairs(rng)
+    slots = Slots.from_edges(torch.tensor([1, 2, 0, 3, 4, 4]), torch.tensor([0, 0, 1, 1, 2, 4]), NODES)
+    found = local_ridge(pairs, pairs, slots)
+    probs = table_edge_start(found, slots)
+    assert sorted(probs[slots.used].tolist()) == pytest.approx([0.0, 0.03, 0.03, 0.03, 0.03, 0.5])
+    assert probs.flatten()[found.edge_scores.argmax()] == 0.5
+    assert (probs[~slots.used] == 0).all()
+    many = table_edge_start(local_ridge(pairs, pairs, all_slots(NODES)), all_slots(NODES))
+    assert (many > 0.4).sum() == round(0.15 * NODES * (NODES - 1))
+
+
+def test_what_would_take_long_is_not_affordable():
+    assert is_affordable(all_slots(50), in_channels=12)
+    assert not is_affordable(all_slots(300), in_channels=12)
