@@ -50,9 +50,13 @@ def at(
     counter: Int[Tensor, "3"], plan: Tensor, order: Tensor, bytes_: UInt8[Tensor, "step ..."], fractions: Tensor
 ) -> tuple[Tensor, Tensor, Tensor, Tensor]:
     """Return numbers, rows, bytes and fractions of the step that the counter is at, and move it on."""
-    parts = (plan, OF_TRAINING), (order, OF_EPOCH), (bytes_, OF_BITS), (fractions, OF_BITS)
-    numbers, rows, own_bytes, own_fractions = (
-        values.index_select(0, counter[which, None])[0] for values, which in parts
-    )
+    parts = (plan, OF_TRAINING), (order, OF_EPOCH), (_in_words(bytes_), OF_BITS), (fractions, OF_BITS)
+    numbers, rows, words, own_fractions = (values.index_select(0, counter[which, None])[0] for values, which in parts)
     counter.add_(1)
-    return numbers, rows, own_bytes, own_fractions
+    return numbers, rows, words.view(torch.uint8).view(bytes_.shape[1:]), own_fractions
+
+
+def _in_words(bytes_: UInt8[Tensor, "step ..."]) -> Tensor:
+    """Return the bytes of each step as words of eight where they fill them: an eighth of the numbers to copy."""
+    flat = bytes_.flatten(1)
+    return flat.view(torch.int64) if flat.shape[1] % 8 == 0 else flat

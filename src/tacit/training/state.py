@@ -11,9 +11,11 @@ from torch import Tensor
 from tacit.graph import BernoulliGraph
 from tacit.randomness import generator_for
 from tacit.training.adam import adam_
-from tacit.training.lift import Stack, constants_of, trainable_names
+from tacit.training.lift import Outcome, Stack, constants_of, trainable_names
 from tacit.training.model import LatentGraphModel
 from tacit.training.settings import FitSettings
+
+TINY = torch.finfo(torch.float32).tiny
 
 
 class StepNumbers(NamedTuple):
@@ -82,6 +84,11 @@ class ReplicaState:
                 average = self.averages[name]
                 average.add_((self._shown(name, value) - average) * numbers.weight)
 
+    def move(self, outcome: Outcome, numbers: StepNumbers, settings: FitSettings) -> Float[Tensor, " replica"]:
+        """Move by what a step gave, and return the loss of each replica."""
+        self.update(outcome.gradients, numbers, settings)
+        return outcome.losses.sum(1) / outcome.weights.sum(1).clamp_min(TINY)
+
     def carry(self, carried: Stack) -> None:
         """Keep what a step hands to the next."""
         for name, value in carried.items():
@@ -113,16 +120,18 @@ class ReplicaState:
         return self.graph.link.raw(value) if name == self._raw_name else value
 
 
-def compiled_update(state: ReplicaState) -> Callable[[Stack, StepNumbers, FitSettings], None]:
-    """Return :meth:`ReplicaState.update` as one program: a kernel or two instead of a dozen, of a microsecond each."""
-    compiled = torch.compile(state.update, dynamic=False)
+def compiled_move(
+    state: ReplicaState,
+) -> Callable[[Outcome, StepNumbers, FitSettings], Float[Tensor, " replica"]]:
+    """Return :meth:`ReplicaState.move` as one program: a kernel or two instead of a dozen, of a microsecond each."""
+    compiled = torch.compile(state.move, dynamic=False)
 
-    def update(gradients: Stack, numbers: StepNumbers, settings: FitSettings) -> None:
+    def move(outcome: Outcome, numbers: StepNumbers, settings: FitSettings) -> Float[Tensor, " replica"]:
         nonlocal compiled
         try:
-            compiled(gradients, numbers, settings)
+            return compiled(outcome, numbers, settings)
         except Exception:  # whatever the toolchain raises: the eager version is equal, only slower
-            compiled = state.update
-            compiled(gradients, numbers, settings)
+            compiled = state.move
+            return compiled(outcome, numbers, settings)
 
-    return update
+    return move

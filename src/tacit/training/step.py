@@ -17,9 +17,7 @@ from tacit.training.processes import Processes
 from tacit.training.replay import Replayed
 from tacit.training.resident import Resident, at
 from tacit.training.settings import FitSettings
-from tacit.training.state import ReplicaState, StepNumbers, compiled_update
-
-TINY = torch.finfo(torch.float32).tiny
+from tacit.training.state import TINY, ReplicaState, StepNumbers, compiled_move
 
 
 class Stepper:
@@ -57,7 +55,7 @@ class Stepper:
         self._first = 0  # the step of the training with which the order begins
         self._covering = [(index.to(device), new) for index, new in covering_batches(len(validation), self.batch_size)]
         self._take, self._look = Replayed(self._step, fixed=True), Replayed(self._loss_of_batch)
-        self._update = compiled_update(state) if on_gpu and gradient.compiles else state.update
+        self._advance = compiled_move(state) if on_gpu and gradient.compiles else state.move
 
     @property
     def streams(self) -> list[UniformStream]:
@@ -138,9 +136,9 @@ class Stepper:
     ) -> Float[Tensor, " replica"]:
         own: Outcome = self.gradient(self.state.parameters, self.state.frozen, batches, running)
         outcome = self.processes.combined(own)
-        self._update(outcome.gradients, numbers, self.settings)
+        losses = self._advance(outcome, numbers, self.settings)
         self.state.carry(outcome.carried)
-        return outcome.losses.sum(1) / outcome.weights.sum(1).clamp_min(TINY)
+        return losses
 
     def _batches(self, rows: Tensor, running: Sequence[int]) -> Iterable[Batch] | Together:
         """Return what the replicas train on: one after another where they are looped over, else all at once."""
