@@ -187,8 +187,8 @@ class BernoulliGraph(nn.Module):
         return torch.where(self.fixed, self.fixed_probs, self.link.probs(self.mirrored(raw)))
 
     def kept_off(
-        self, raw: Float[Tensor, "*replica node node"], floor: float | Tensor
-    ) -> Float[Tensor, "*replica node node"]:
+        self, raw: Float[Tensor, "*replica row slot"], floor: float | Tensor
+    ) -> Float[Tensor, "*replica row slot"]:
         """Return stored numbers whose probabilities are no nearer to 0 and 1 than ``floor``; held entries stay."""
         lowest = torch.as_tensor(floor, dtype=raw.dtype, device=raw.device)
         return torch.where(self.fixed, raw, self.link.kept_off(raw, lowest))

@@ -18,7 +18,7 @@ from tacit.training.result import Epoch, FitResult, Progress, Replica
 from tacit.training.step import Stepper
 
 NOTICE_EVERY = 20  # steps between two losses shown
-Monitor = Callable[[Float[Tensor, "replica node node"], Stack], dict[str, list[float]]]
+Monitor = Callable[[Float[Tensor, "replica row slot"], Stack], dict[str, list[float]]]
 
 
 @dataclass(frozen=True)

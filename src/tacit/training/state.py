@@ -104,7 +104,7 @@ class ReplicaState:
         return {name: self._stored(name, value) for name, value in self.averages.items()}
 
     @property
-    def edge_probs(self) -> Float[Tensor, "replica node node"]:
+    def edge_probs(self) -> Float[Tensor, "replica row slot"]:
         """The edge probabilities of all replicas."""
         return self.graph.probs_from(self.parameters[self._raw_name])
 
