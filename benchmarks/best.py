@@ -94,7 +94,10 @@ def main() -> None:
     parser.add_argument("--json", type=Path, metavar="FILE", help="write the figures to FILE")
     args = parser.parse_args()
     names = args.names or [name for name, case in CASES.items() if case.device == args.device]
-    device = torch.cuda.get_device_name() if args.device == "cuda" else f"cpu, {torch.get_num_threads()} threads"
+    kinds = {CASES[name].device for name in names}
+    if len(kinds) > 1:
+        parser.error("names of one device at a time: quick is for a cpu, best and larger for a GPU")
+    device = torch.cuda.get_device_name() if kinds == {"cuda"} else f"cpu, {torch.get_num_threads()} threads"
     print(f"torch {torch.__version__}  {device}")
     figures: dict[str, object] = {"device": device}
     for name in names:

@@ -42,8 +42,8 @@ from tacit.data import Pairs
 from tacit.data.pairs import epoch_batches
 from tacit.graph import BernoulliGraph
 from tacit.losses import MMD
-from tacit.randomness import draw_uniforms, generator_for
-from tacit.shapes import EdgeProbs, Graphs, Inputs, Samples, Targets, Uniforms
+from tacit.randomness import UniformStream, generator_for, uniforms_from
+from tacit.shapes import EdgeProbs, Graphs, Inputs, Samples, Targets
 from tacit.systems import CommunitySystem
 from tacit.training import FitSettings, LatentGraphModel
 from tacit.training.lift import LiftedGradient
@@ -55,7 +55,7 @@ SETTINGS = FitSettings(batch_size=BATCH_SIZE)
 RATE = 1e-5  # so small that theta stays where it is measured
 NUMBERS = StepNumbers(RATE, 0.01, 0.5, 0.001, 0.9, 0.9)
 TOLERANCE = 1e-4  # largest difference of two gradients, relative to the largest entry
-TARGETS = {"PyG, usual": 50, "PyG, careful": 5}
+TARGETS = {"PyG, usual": 100, "PyG, careful": 10}
 STEPS_PER_TURN = {"tacit": 40, "PyG, usual": 1, "PyG, careful": 10, "PyG, tuned": 10, "PyG, channels": 10}
 
 
@@ -68,16 +68,19 @@ class TacitStep:
         model = LatentGraphModel(graph, predictor, loss, num_graphs=NUM_GRAPHS, share_graphs=share)
         self.lifted = LiftedGradient(model)
         self.state = ReplicaState.create(model, (0,), fresh=False)
+        self.stream: UniformStream | None = None
 
-    def gradient(self, pairs: Pairs, rows: Tensor, uniforms: Uniforms) -> Tensor:
+    def gradient(self, pairs: Pairs, rows: Tensor, *bits: Tensor) -> Tensor:
         """Return the gradients for the edge logits and, if trained, psi, in one row."""
-        batch = pairs.inputs[rows], pairs.targets[rows], uniforms
+        batch = pairs.inputs[rows], pairs.targets[rows], *bits
         self.grads = self.lifted(self.state.parameters, self.state.frozen, [batch], [0]).gradients
         return torch.cat([value[0].flatten() for value in self.grads.values()])
 
     def __call__(self, pairs: Pairs, rows: Tensor, shape: tuple[int, ...], generator: Generator) -> None:
         """Draw, gather, differentiate, update."""
-        batch = pairs.inputs[rows], pairs.targets[rows], *self.stream(shape, generator).bits()
+        if self.stream is None:
+            self.stream = UniformStream(shape, generator)
+        batch = pairs.inputs[rows], pairs.targets[rows], *self.stream.bits()
         self.grads = self.lifted(self.state.parameters, self.state.frozen, [batch], [0]).gradients
         self.state.update(self.grads, NUMBERS, SETTINGS)
 
@@ -106,8 +109,9 @@ class PygStep:
         self.parameters = [self.edge_logits] + [self.hop_weights] * train_psi
         self.optimizer = torch.optim.Adam(self.parameters, RATE, SETTINGS.adam_betas, fused=True)
 
-    def gradient(self, pairs: Pairs, rows: Tensor, uniforms: Uniforms) -> Tensor:
+    def gradient(self, pairs: Pairs, rows: Tensor, *bits: Tensor) -> Tensor:
         r"""Return the gradients, logits $l$ first; $\log P(A) = \sum_{ij} A_{ij} l_{ij} - \log(1 + e^{l_{ij}})$."""
+        uniforms = uniforms_from(*bits) if len(bits) == 2 else bits[0]
         graphs = (uniforms < torch.sigmoid(self.edge_logits.detach())).float()
         samples = self.predict(self.layer, self.hop_weights, pairs.inputs[rows], graphs)
         value, advantage = mmd_value_and_advantage(samples, pairs.targets[rows])
@@ -216,7 +220,7 @@ def measure(
     shape = (1 if share else BATCH_SIZE, NUM_GRAPHS, system.num_nodes, system.num_nodes)
     generator = generator_for(0, "graphs")
     batches = epoch_batches(len(pairs), BATCH_SIZE, generator_for(0, "batches"))
-    check_gradients(steps, pairs, batches[0], draw_uniforms(*shape, generator=generator))
+    check_gradients(steps, pairs, batches[0], *UniformStream(shape, generator).bits())
     rows, turns = cycle(batches), {name: [] for name in steps}
     for _ in range(rounds):
         for name, step in steps.items():

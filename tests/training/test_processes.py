@@ -143,6 +143,7 @@ def work(rank, folder):
         fit(make(), data.train, data.validation, STEPS_200, compile=False, on_progress=die)
     except ProcessesError as error:
         torch.save({"said": str(error), "seconds": time.monotonic() - start}, folder / f"alone-{rank}.pt")
+        os._exit(0)  # a broken connection may abort a process that ends the usual way
 
 
 def work_on_gpu(rank, folder):

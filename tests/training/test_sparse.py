@@ -231,3 +231,39 @@ def test_a_predictor_that_is_not_local_is_found_over_a_table_too(rng):
     model = LatentGraphModel(graph, Everyone(torch.ones(1, CHANNELS, 1)), EnergyScore(), num_graphs=4)
     with pytest.raises(InputError, match=r"local predictor, but Everyone declares num_hops=1 .* out of reach"):
         model.check(torch.randn(4, NODES, CHANNELS, generator=rng), torch.randn(4, NODES, 1, generator=rng))
+
+
+def test_parts_that_need_all_pairs_say_so(rng):
+    from tacit.identification import compare_replicas, identify
+    from tacit.uncertainty import bootstrap, sandwich
+
+    _, slots = a_table(rng)
+    graph = BernoulliGraph.uniform(NODES, generator=rng, slots=slots)
+    predictor = HopPredictor.random(1, CHANNELS, generator=rng)
+    model = LatentGraphModel(graph, predictor, EnergyScore(), num_graphs=4)
+    pairs = Pairs(torch.randn(40, NODES, CHANNELS, generator=rng), torch.randn(40, NODES, 1, generator=rng))
+    settings = FitSettings(epochs=1, batch_size=8)
+    result = fit(model, pairs, pairs, settings, compile=False)
+    calls = {
+        "identify": lambda: identify(model, pairs.inputs, pairs.targets, generator=rng),
+        "compare_replicas": lambda: compare_replicas(result),
+        "sandwich": lambda: sandwich(model, pairs, generator=rng),
+        "bootstrap": lambda: bootstrap(model, pairs, pairs, settings, replicas=8),
+    }
+    for name, call in calls.items():
+        with pytest.raises(InputError, match=f"{name} needs a graph over all pairs of nodes, got a table of candidates"):
+            call()
+    with pytest.raises(InputError, match="num_nodes needs to be that of slots, 7, got 9"):
+        BernoulliGraph.uniform(9, generator=rng, slots=slots)
+    two = LatentGraphModel(
+        graph,
+        HopPredictor.random(2, CHANNELS, generator=rng),
+        EnergyScore(),
+        estimator=StraightThrough(),
+        num_graphs=4,
+    )
+    with pytest.raises(InputError, match="HopPredictor with one hop over a table of candidates, got 2"):
+        two.check(pairs.inputs, pairs.targets)
+    wrong = LatentGraphModel(graph, GraphFilter(NODES, 2, 2), EnergyScore(), num_graphs=4)
+    with pytest.raises(InputError, match=r"build GraphFilter with slots=graph\.slots"):
+        wrong.check(pairs.inputs, pairs.targets)

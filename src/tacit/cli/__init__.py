@@ -76,6 +76,7 @@ def main(arguments: list[str] | None = None) -> None:
     # Threads that wait spin for long by default: beside another job, steps were eight times slower. Spinning for some
     # microseconds and then sleeping costs nothing on a quiet machine (a fit of 3 s takes 6 if they sleep at once).
     os.environ.setdefault("GOMP_SPINCOUNT", "20000")  # read when torch is imported, which is later
+    is_program = arguments is None
     arguments = sys.argv[1:] if arguments is None else arguments
     try:
         launch = Launch.from_environment()
@@ -83,7 +84,12 @@ def main(arguments: list[str] | None = None) -> None:
     except (InputError, ProcessesError, Terminated) as error:
         print(f"tacit: {error}", file=sys.stderr)
         sys.exit(2 if isinstance(error, InputError) else 1)
-    sys.exit(launch.end(*_run(launch, arguments)))
+    code = launch.end(*_run(launch, arguments))
+    if is_program and launch.several:  # threads of the transport that are left may abort a process that ends the usual way
+        sys.stdout.flush()
+        sys.stderr.flush()
+        os._exit(code)
+    sys.exit(code)
 
 
 def _run(launch: Launch, arguments: list[str]) -> tuple[int, str | None, bool]:
@@ -101,6 +107,10 @@ def _run(launch: Launch, arguments: list[str]) -> tuple[int, str | None, bool]:
         return 2, _usage_text(error), True
     except (TrainingError, OSError, CommandError) as error:
         return 1, _with_notes(error, str(error)), True
+    except RuntimeError as error:
+        if type(error).__name__ != "OutOfMemoryError":  # torch's; it need not be imported to say so
+            raise
+        return 1, _with_notes(error, "the device ran out of memory; lower batch_size, num_graphs or replicas"), True
     except ProcessesError as error:
         return 1, None if error.in_step else _with_notes(error, str(error)), error.in_step
     except Terminated as error:

@@ -10,7 +10,7 @@ import typer
 from tacit.cli.launch import Launch
 from tacit.cli.options import Device, Json, Quiet, Seed, chosen_device, command_line, next_free, require_complete
 from tacit.console import Display
-from tacit.errors import InputError
+from tacit.errors import InputError, require
 
 if TYPE_CHECKING:
     import torch
@@ -53,6 +53,7 @@ def fit(
         from tacit.training import Listener
 
         if init is not None:
+            require(resume is None, "--init writes a file of choices and --resume goes on with a run; keep one of them")
             launch.require_alone("tacit fit --init")
             write_template(init)
             print(init)
@@ -62,11 +63,20 @@ def fit(
         def find_device(name: str) -> "torch.device":
             return launch.own_device(chosen_device(name))
 
+        def find_begun(name: str) -> "torch.device":
+            try:
+                return find_device(name)
+            except InputError as error:
+                missing = str(error).split("; ")[0]
+                raise InputError(
+                    f"{missing}, and the run was begun on one; go on where there is one, or fit again with --device cpu"
+                ) from None
+
         if resume is not None:
             given = {"DATA": data, "--config": config, "--set": set_, "--window": window, "--horizon": horizon}
             given |= {"--edges": edges, "--symmetric": symmetric, "--std-errors": std_errors, "--out": out}
             _require_alone({**given, "--seed": seed or None, "--device": device != "auto"})
-            job = resume_fit(resume, find_device=find_device, listener=listener)
+            job = resume_fit(resume, find_device=find_begun, listener=listener)
         elif data is None:
             raise InputError("DATA needs a file (.csv, .parquet, .npz) or beijing-air; see 'tacit fit --help'")
         else:
@@ -160,7 +170,7 @@ def evaluate(
 def _require_alone(given: dict[str, Any]) -> None:
     """Refuse --resume beside anything that the run has settled: it would be ignored."""
     for name, value in given.items():
-        if value not in (None, False):
+        if value is not None and value is not False:
             raise InputError(f"--resume goes on as the run was begun and takes no {name}; leave it out")
 
 

@@ -49,6 +49,8 @@ METHODS: Mapping[str, DemoConfig] = {
     "node": DemoConfig(),
     "paper": DemoConfig(
         model=ModelConfig(loss="mmd", scope="joint", baseline="paper", num_graphs=64, share_graphs=True),
-        training=TrainingConfig(schedule="step", learning_rate=0.05, final_learning_rate=0.01, average_fraction=0.0),
+        training=TrainingConfig(
+            schedule="step", learning_rate=0.05, final_learning_rate=0.01, average_fraction=0.0, sightings=0.0
+        ),
     ),
 }

@@ -8,6 +8,7 @@ import torch
 from jaxtyping import Float, Int
 from torch import Generator, Tensor, nn
 
+from tacit.errors import require
 from tacit.graph import BernoulliGraph
 from tacit.predictors import initial_parameters
 from tacit.shapes import Inputs
@@ -63,6 +64,7 @@ def flip_edges(predictor: nn.Module, graph: BernoulliGraph, in_channels: int, *,
 
     shape, slots = graph.fixed.shape, graph.slots
     used = torch.ones(shape, dtype=torch.bool, device=device) if slots is None else slots.used
+    require(bool(used.any()), "candidates needs at least one edge, got none; name some")
     each = max(1, min(FLIPS, MOST_ENTRIES // shape.numel()) // len(DEGREES))
     degrees = torch.tensor(DEGREES, device=device).repeat_interleave(each)
     density = (degrees * graph.num_nodes / used.sum()).clamp(max=0.9)[:, None, None]

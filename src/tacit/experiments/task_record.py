@@ -3,6 +3,7 @@
 import time
 import traceback
 
+from tacit.errors import InputError, TrainingError
 from tacit.experiments.registry import STUDIES
 from tacit.experiments.study import Listener, Options, Values
 from tacit.records import describe_device, versions
@@ -31,6 +32,9 @@ def try_task(study: str, task: str, options: Options) -> tuple[str, Values | Exc
     """Return the task with its record, or with the error it raised: an error is news too, and waits for its turn."""
     try:
         return task, do_task(study, task, options)
+    except (InputError, TrainingError, OSError) as error:  # what their one line says is enough
+        error.add_note(f"in task {task} of {study}")
+        return task, error
     except Exception as error:
         error.add_note(f"in task {task} of {study}, elsewhere:\n{traceback.format_exc()}")
         return task, error

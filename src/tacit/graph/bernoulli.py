@@ -111,6 +111,10 @@ class BernoulliGraph(nn.Module):
         """Return a graph whose probabilities are drawn uniformly from (``low``, ``high``)."""
         require_whole("num_nodes", num_nodes)
         require_range(low, high)
+        require(
+            slots is None or slots.num_nodes == num_nodes,
+            f"num_nodes needs to be that of slots, {getattr(slots, 'num_nodes', 0)}, got {num_nodes}; pass that",
+        )
         shape = (num_nodes, num_nodes) if slots is None else tuple(slots.senders.shape)
         start = torch.full(shape, high, device=generator.device)
         graph = cls(start, initial_range=(low, high), link=link, symmetric=symmetric, slots=slots)
@@ -153,6 +157,14 @@ class BernoulliGraph(nn.Module):
         if self.slots is not None:
             self.slots = self.slots.to(self.raw.device)
         return self
+
+    def require_all_pairs(self, what: str) -> None:
+        """Raise :class:`InputError` if this graph is over a table of candidates."""
+        require(
+            self.slots is None,
+            f"{what} needs a graph over all pairs of nodes, got a table of candidates; use "
+            "tacit.training.expansion.expanded(model) where there are few nodes",
+        )
 
     def for_reading(self, graphs: Graphs) -> AnyGraphs:
         """Return graphs as a predictor reads them: ``graphs @ messages`` adds up what each node reads."""

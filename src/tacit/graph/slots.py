@@ -187,6 +187,7 @@ def _require_nodes(name: str, nodes: Int[Tensor, " edge"], num_nodes: int) -> No
         isinstance(nodes, Tensor) and nodes.ndim == 1 and nodes.dtype in WHOLE,
         f"{name} needs a tensor of whole numbers, one per edge; use torch.as_tensor(nodes)",
     )
+    nodes = nodes.long()  # a small type would wrap the number of nodes
     outside = (nodes < 0) | (nodes >= num_nodes)
     if outside.any():
         edge = int(outside.nonzero()[0])

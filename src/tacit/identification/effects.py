@@ -72,6 +72,7 @@ def edge_effects(
     >>> (edge_effects(model, torch.randn(8, 2, 1, generator=rng), generator=rng) > 1e-4).tolist()
     [[False, True], [True, False]]
     """
+    model.graph.require_all_pairs("edge_effects")
     trials = prepare_trials(model, inputs, targets, generator=generator, observed=observed, contexts=contexts)
     effects = torch.zeros_like(model.graph.fixed_probs)
     for flips in flip_edges(model, trials):

@@ -93,6 +93,7 @@ def check_injectivity(
     >>> check_injectivity(model, torch.tensor([[[0.5], [0.5]]]), generator=rng).holds  # which of the two is read?
     False
     """
+    model.graph.require_all_pairs("check_injectivity")
     graph, places = model.graph, free_edges(model.graph)
     varied = ~graph.fixed if edges is None else ~graph.fixed & edges.to(graph.fixed.device)
     places = places[varied[places[:, 0], places[:, 1]]]

@@ -52,6 +52,7 @@ def compare_replicas(result: FitResult, *, tolerance: float = TOLERANCE) -> list
     Losses are taken as equal up to ``tolerance`` times the size of the best. Nothing is returned where the predictor is
     known, or where there is one replica.
     """
+    result.model.graph.require_all_pairs("compare_replicas")
     require(
         isinstance(result, FitResult), f"result needs what fit returns, got {type(result).__name__}; pass a FitResult"
     )

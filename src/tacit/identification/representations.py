@@ -83,6 +83,7 @@ def find_representations(
     which of :func:`~tacit.identification.transforms.other_graphs` to try, all of them when left out. ``settings``,
     ``lift``, ``compile`` and ``on_progress`` are those of :func:`tacit.training.fit`.
     """
+    model.graph.require_all_pairs("find_representations")
     for name, pairs in (("train", train), ("validation", validation)):
         require(isinstance(pairs, Pairs), f"{name} needs Pairs, got {type(pairs).__name__}; build them")
         require(

@@ -26,6 +26,7 @@ def other_graphs(graph: BernoulliGraph) -> dict[str, EdgeProbs]:
     >>> [probs.tolist() for probs in other_graphs(graph).values()]  # the complement, and without chance
     [[[0.0, 0.75], [0.0, 0.0]], [[0.0, 0.0], [1.0, 0.0]]]
     """
+    graph.require_all_pairs("other_graphs")
     probs = graph.edge_probs.detach()
     itself = torch.eye(graph.num_nodes, dtype=torch.bool, device=probs.device)
     loops, others = ~graph.fixed & itself, ~graph.fixed & ~itself

@@ -49,6 +49,7 @@ def find_twins(
     >>> find_twins(model, inputs, generator=rng)
     [((0, 1), (0, 2))]
     """
+    model.graph.require_all_pairs("find_twins")
     trials = prepare_trials(model, inputs, targets, generator=generator)
     found = [pair for flips in flip_edges(model, trials) for pair in twins_among(flips, trials.spread)]
     return confirmed_twins(model, inputs, targets, found, generator=generator)

@@ -141,6 +141,7 @@ def identify(
     >>> found.flag(0, 1), found.flag(1, 1), found.reasons
     ('yes', 'no', ["2 edges cannot be learned: flipping them changes no prediction (every node's edge to itself)."])
     """
+    model.graph.require_all_pairs("identify")
     graph = model.graph
     if num_pairs is not None:
         require_whole("num_pairs", num_pairs)

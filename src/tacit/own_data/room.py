@@ -16,10 +16,11 @@ from tacit.config import FitConfig
 from tacit.evaluation.forecasts import NUM_GRAPHS
 from tacit.graph import require_memory, step_bytes
 from tacit.own_data.building import sent_lags
+from tacit.own_data.layout import MOST_EXPANDED
 from tacit.own_data.problem import Problem
 
 NUMBER_BYTES = 4
-FEWER = "lower batch_size or replicas in [training] or num_graphs in [model]"
+FEWER = "lower batch_size or replicas in [training], num_graphs in [model] or std_errors in [trust]"
 
 
 def require_room(config: FitConfig, problem: Problem, device: torch.device) -> None:
@@ -27,6 +28,8 @@ def require_room(config: FitConfig, problem: Problem, device: torch.device) -> N
     nodes, table = len(problem.nodes), config.graph.layout == "table"
     rows, slots = problem.rules.slots.senders.shape if table else (nodes, nodes)
     training = training_bytes(config, problem, rows, slots, config.training.replicas or 1)
+    if config.trust.replicas and nodes <= MOST_EXPANDED:  # standard errors come over all pairs, all replicas at once
+        training = max(training, training_bytes(config, problem, nodes, nodes, config.trust.replicas))
     needed = max(training, 9 * NUM_GRAPHS * rows * slots, 0 if table else 800 * nodes**2)
     if table:
         what = f"a fit over {problem.rules.slots.num_edges:,} candidates of {nodes:,} nodes"

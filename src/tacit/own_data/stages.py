@@ -61,7 +61,7 @@ def assess(trust: Trust, question: Question) -> None:
         ("the same model without a graph and with all edges", _controls, bool(wanted.controls)),
     ]
     for name, stage, needed in stages:
-        if over_table and stage is not _goodness:
+        if needed and over_table and stage is not _goodness:
             trust.findings.append(f"Not looked at, {name.split(':')[0]}: {TOO_MANY}.")
         elif needed:
             question.listener.stage(name)

@@ -116,6 +116,11 @@ class GraphFilter(nn.Module):
 
     def forward(self, inputs: Inputs, graphs: AnyGraphs) -> Samples:
         """Return the output of every pair under each of its graphs."""
+        require(
+            tuple(graphs.shape[-2:]) == tuple(self.edge_weights.shape[-4:-2]),
+            f"edge_weights needs a weight for each of {tuple(graphs.shape[-2:])} edges of the graph, got "
+            f"{tuple(self.edge_weights.shape[-4:-2])}; build GraphFilter with slots=graph.slots",
+        )
         sent = self.layout.lags(inputs)[..., : self.sent_features].flatten(2)  # (batch, node, sent)
         own = torch.einsum("bik,ikc->bic", inputs, self.own) + self.bias
         if isinstance(graphs, CandidateGraphs):

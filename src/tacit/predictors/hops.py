@@ -11,7 +11,7 @@ from torch import Generator, Tensor, nn
 
 from tacit.errors import require, require_whole
 from tacit.graph import AnyGraphs, CandidateGraphs, boolean_powers, candidate_powers, read, soft_powers
-from tacit.shapes import Graphs, Inputs, Samples
+from tacit.shapes import Inputs, Samples
 
 HopWeights = Float[Tensor, "hop in_channel channel"]
 # With so few a product of matrices is slower than a compiled sum (H200: its backward pass took 31 us of a step of 160).
@@ -72,8 +72,15 @@ class HopPredictor(nn.Module):
             return self._output(inputs, candidate_powers(graphs, self.num_hops))
         return self._output(inputs, boolean_powers(graphs, self.num_hops))
 
-    def relaxed(self, inputs: Inputs, graphs: Graphs) -> Samples:
+    def relaxed(self, inputs: Inputs, graphs: AnyGraphs) -> Samples:
         """Return the same for graphs of 0 and 1, with derivatives for the graphs and for edges in between."""
+        if isinstance(graphs, CandidateGraphs):
+            require(
+                self.num_hops == 1,
+                f"gradients through the graph need HopPredictor with one hop over a table of candidates, got "
+                f"{self.num_hops}; use ConvolutionStack, ScoreFunction(), or a graph over all pairs of nodes",
+            )
+            return self._output(inputs, iter([graphs]))
         return self._output(inputs, soft_powers(graphs, self.num_hops))
 
     def _output(self, inputs: Inputs, powers: Iterator[AnyGraphs]) -> Samples:

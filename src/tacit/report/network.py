@@ -177,7 +177,8 @@ def _positions(places: Places | None, num_nodes: int, globe: bool) -> tuple[np.n
 
 def _stretch(latitudes: np.ndarray) -> float:
     """Return how much longer a degree of latitude is than one of longitude."""
-    return 1 / max(0.05, math.cos(math.radians(float(latitudes.mean()))))
+    middle = float(latitudes.mean()) if latitudes.size else 0.0
+    return 1 / max(0.05, math.cos(math.radians(middle)))
 
 
 def _reads(node: int, edges: list[ShownEdge], names: Sequence[str]) -> str:

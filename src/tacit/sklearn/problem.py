@@ -201,6 +201,11 @@ class Problem:
         if isinstance(prior, list):
             prior = torch.as_tensor(prior, dtype=torch.float32)
             if slots is not None and prior.ndim == 2:
+                require(
+                    tuple(prior.shape) == (slots.num_nodes, slots.num_nodes),
+                    f"prior needs shape {(slots.num_nodes, slots.num_nodes)}, got {tuple(prior.shape)}; pass one "
+                    "probability per ordered pair of nodes, or one for all",
+                )
                 prior = torch.where(slots.used, prior[slots.row_node[:, None], slots.senders], 0.5)
         return EdgePrior(prior, weight)
 

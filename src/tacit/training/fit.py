@@ -115,6 +115,8 @@ def fit(
     require_shareable(model, train, settings, processes)
     if processes.several:
         start = {**state.parameters, **state.frozen, "resamples": resamples}
+        if model.graph.slots is not None:
+            start |= {"candidates": model.graph.slots.senders, "used": model.graph.slots.used}
         kept = {"checkpoint": "none" if checkpoint is None else "one"}
         require_agreement(processes, facts_of(train, validation, settings, seeds, start) | kept)
     loop = Loop(Stepper(model, train, validation, settings, seeds, state, gradient, processes), seeds, resamples)

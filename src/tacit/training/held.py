@@ -43,6 +43,7 @@ def held_at(model: LatentGraphModel, edge_probs: EdgeProbs) -> LatentGraphModel:
     >>> held.graph.edge_probs.tolist(), bool(held.graph.fixed.all())
     ([[1.0, 0.0], [0.0, 1.0]], True)
     """
+    model.graph.require_all_pairs("held_at")
     graph = BernoulliGraph(
         edge_probs.detach(),
         fixed=torch.ones_like(model.graph.fixed),

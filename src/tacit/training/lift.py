@@ -175,6 +175,8 @@ def _with_uniforms(batch: Batch) -> Batch:
 
 def _spread(values: Sequence[Tensor], running: Sequence[int], num_replicas: int) -> Tensor:
     """Stack the results of the running replicas at their places among all; zero elsewhere."""
+    if len(running) == num_replicas == 1:
+        return values[0][None]
     stacked = torch.stack(list(values))
     if len(running) == num_replicas:
         return stacked

@@ -130,6 +130,8 @@ def compiled_move(
         nonlocal compiled
         try:
             return compiled(outcome, numbers, settings)
+        except torch.OutOfMemoryError:
+            raise
         except Exception:  # whatever the toolchain raises: the eager version is equal, only slower
             compiled = state.move
             return compiled(outcome, numbers, settings)

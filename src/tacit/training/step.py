@@ -1,6 +1,6 @@
 """One training step: batches and uniforms, gradient, Adam, average, for all replicas."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from itertools import repeat
 
 import torch
@@ -55,12 +55,22 @@ class Stepper:
         self._first = 0  # the step of the training with which the order begins
         self._covering = [(index.to(device), new) for index, new in covering_batches(len(validation), self.batch_size)]
         self._take, self._look = Replayed(self._step, fixed=True), Replayed(self._loss_of_batch)
-        self._advance = compiled_move(state) if on_gpu and gradient.compiles else state.move
+        self._advance: Callable[[Outcome, StepNumbers, FitSettings], Tensor] = state.move
+        if on_gpu and gradient.compiles and not processes.several:  # else all must round alike
+            self._advance = compiled_move(state)
 
     @property
     def streams(self) -> list[UniformStream]:
         """The uniforms of each replica."""
         return self._streams
+
+    @property
+    def _replays(self) -> bool:
+        """Is the step one program for all replicas, that a GPU can replay?
+
+        With several processes it is not recorded: whether a record may hold their sum depends on the transport.
+        """
+        return self.gradient.lifted and not self.processes.several
 
     @property
     def fallback(self) -> str | None:
@@ -71,14 +81,13 @@ class Stepper:
     def begin(self, step: int, order: Int[Tensor, "step running batch"], done: int = 0) -> None:
         """Take the rows of the training pairs for an epoch, of which ``step`` comes next and ``done`` are behind."""
         self._first, self._order = step - done, order
-        if self._resident is not None:
+        if self._resident is not None and self._replays:
             self._resident.begin_epoch(step, order, done)
 
     def take(self, step: int, running: Sequence[int]) -> Float[Tensor, " replica"]:
         """Take the next step and return the loss of each replica; see :meth:`begin`."""
         numbers = self._plan[step]
-        # With several processes the step is not recorded: whether a record may hold their sum depends on the transport.
-        if self._resident is not None and self.gradient.lifted and not self.processes.several:
+        if self._resident is not None and self._replays:
             losses = self._take(*self._resident.prepare())[0].clone()
         else:
             if self._order is None:

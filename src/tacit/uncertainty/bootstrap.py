@@ -103,6 +103,7 @@ def bootstrap(
     of neighbouring pairs that are drawn together, above 1 for pairs of a series; see :func:`usual_block`.
     The model stays as it is. Ctrl-C stops it with nothing lost but the standard errors.
     """
+    model.graph.require_all_pairs("bootstrap")
     require_whole("replicas", replicas, FEWEST_REPLICAS)
     require_resamplable(len(train), block)
     same = max(2, round(SAME_SHARE * replicas))

@@ -58,6 +58,7 @@ def sandwich(
 
     ``block``  is the number of neighbouring pairs that may hang together, above 1 for a series.
     """
+    model.graph.require_all_pairs("sandwich")
     require(
         isinstance(model.loss, ComparingLoss),
         "a sandwich needs a loss that compares graphs, such as EnergyScore or MMD, got"

@@ -1,0 +1,128 @@
+"""The page docs/results/SPEED.md, from the figures of the benchmarks alone; run ``python benchmarks/speed_page.py``.
+
+The words around the tables are in ``speed_page.md``.
+"""
+
+import json
+import statistics
+from pathlib import Path
+from typing import Any
+
+HERE = Path(__file__).parent
+RESULTS, WORDS = HERE / "results", HERE / "speed_page.md"
+PAGE = HERE.parent / "docs" / "results" / "SPEED.md"
+PYG = {
+    "PyG, usual": "a `Data` object per graph",
+    "PyG, careful": "careful",
+    "PyG, tuned": "tuned",
+    "PyG, channels": "pairs as channels",
+}
+ACCURACY = {
+    "quick": ("best_cpu", "12 nodes, 4 epochs, two cores", "<= 0.010 in 3 s"),
+    "best": ("best_h200", "12 nodes, 300 epochs, 8 replicas at once, H200", "<= 0.0015 in 20 s"),
+    "larger": ("best_h200", "120 nodes, 30 epochs, H200", "<= 0.0006"),
+}
+Figures = dict[str, Any]
+
+
+def page(directory: Path) -> str:
+    """Return the text of the page, from the files alone."""
+    tables = {"pyg": _pyg, "accuracy": _accuracy, "limit": _limit, "scale": _scale}
+    text = WORDS.read_text(encoding="utf-8")
+    for name, table in tables.items():
+        text = text.replace(f"{{{name}}}", table(directory))
+    return text
+
+
+def read(directory: Path, name: str) -> Figures:
+    """Return the figures of one run."""
+    found: Figures = json.loads((directory / f"{name}.json").read_text(encoding="utf-8"))
+    return found
+
+
+def _table(heads: list[str], rows: list[list[str]]) -> str:
+    return "\n".join(f"| {' | '.join(cells)} |" for cells in [heads, ["---"] * len(heads), *rows])
+
+
+def _pyg(directory: Path) -> str:
+    found = [row for row in read(directory, "step_vs_pyg")["results"] if row["theta"] == "true"]
+    rows = []
+    for graphs, psi in dict.fromkeys((row["graphs"], row["psi"]) for row in found):
+        own = {row["implementation"]: row for row in found if (row["graphs"], row["psi"]) == (graphs, psi)}
+        ratios = [f"{own[name]['ratio']:.1f}" if name in own else "-" for name in PYG]
+        rows.append([graphs, psi, f"{own['tacit']['ms_per_step']:.2f}", *ratios])
+    return _table(["graphs", "psi", "tacit, ms", *PYG.values()], rows)
+
+
+def _accuracy(directory: Path) -> str:
+    rows = []
+    for name, (file, what, target) in ACCURACY.items():
+        found = read(directory, file)[name]
+        errors = found["errors"]
+        rows.append(
+            [
+                what,
+                f"{statistics.mean(errors):.5f} ± {statistics.stdev(errors):.5f}",
+                f"{max(errors):.5f}",
+                str(len(errors)),
+                f"{found['oracle']:.5f}",
+                f"{max(found['largest']):.3f}",
+                f"{max(found['seconds']):.2f} s",
+                target,
+            ]
+        )
+    heads = ["what", "MAE on theta", "worst", "runs", "oracle", "largest error", "slowest training", "target"]
+    return _table(heads, rows)
+
+
+def _limit(directory: Path) -> str:
+    rows = []
+    for name in ("limit_h200", "limit_cpu"):
+        figures = read(directory, name)
+        for psi in ("known", "trained"):
+            found = figures[psi]
+            rows.append(
+                [
+                    figures["device"],
+                    f"{figures['bytes'] / 1e6:.1f} MB",
+                    f"{figures['operations'] / 1e6:.0f} M",
+                    f"{figures['floor_us']:.1f} us",
+                    psi,
+                    f"{found['step_us']:,.0f} us",
+                    f"{found['over_floor']:.0f}",
+                    f"{found['fit_seconds']:.2f} s",
+                ]
+            )
+    heads = ["machine", "bytes", "operations", "floor", "psi", "step", "step / floor", "10 epochs of 8 replicas"]
+    return _table(heads, rows)
+
+
+def _scale(directory: Path) -> str:
+    rows = []
+    for name in ("scale_cpu", "scale_h200"):
+        figures = read(directory, name)
+        rows += [
+            [
+                figures["device"],
+                f"{row['nodes']:,}",
+                f"{row['candidates']:,}",
+                f"{row['auroc']:.4f}",
+                f"{row['edge_prob_mae']:.4f}",
+                f"{row['epoch_seconds']:.2f}",
+                f"{row['of_linear']:.2f}",
+                f"{row['train_seconds']:.0f} s",
+                f"{row['gigabytes']:.1f} GB",
+            ]
+            for row in figures["results"]
+        ]
+    heads = ["machine", "nodes", "candidates", "AUROC", "MAE on theta", "s / epoch", "of linear", "training", "memory"]
+    return _table(heads, rows)
+
+
+def main() -> None:
+    PAGE.write_text(page(RESULTS), encoding="utf-8")
+    print(PAGE)
+
+
+if __name__ == "__main__":
+    main()
