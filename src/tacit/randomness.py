@@ -8,7 +8,7 @@ from jaxtyping import Float, UInt8
 from torch import Generator, Tensor
 
 MOST_STEPS_AHEAD = 64
-MOST_BYTES_AHEAD = {True: 2**25, False: 2**18}  # of one replica, on a GPU and on a CPU, where they should stay in cache
+MOST_BYTES_AHEAD = 2**25  # of one replica
 
 
 def generator_for(seed: int, purpose: str, device: torch.device | str = "cpu") -> Generator:
@@ -44,14 +44,14 @@ def uniforms_from(bytes_: UInt8[Tensor, "..."], fraction: Float[Tensor, "..."]) 
 class UniformStream:
     """The bits of :func:`draw_uniforms` for one step after another.
 
-    Where starting a draw takes longer than its work those of many steps are drawn at once; how many depends on the
-    shape alone, so that a stream is the same whoever else is drawing.
+    On a GPU, where every draw is a launch that takes longer than its work, those of many steps are drawn at once; how
+    many depends on the shape alone, so that a stream is the same whoever else is drawing.
     """
 
     def __init__(self, shape: tuple[int, ...], generator: Generator, dtype: torch.dtype = torch.float32) -> None:
         self.shape, self.generator, self.dtype = torch.Size(shape), generator, dtype
-        most = MOST_BYTES_AHEAD[generator.device.type == "cuda"]
-        self._ahead = min(MOST_STEPS_AHEAD, max(1, most // self.shape.numel()))
+        on_gpu = generator.device.type == "cuda"
+        self._ahead = min(MOST_STEPS_AHEAD, max(1, MOST_BYTES_AHEAD // self.shape.numel())) if on_gpu else 1
         self.drawn: tuple[Tensor, Tensor] | None = None  # bits of several steps, (step, ...)
         self.handed_out = 0  # of them
         self._before = generator.get_state()  # when they were drawn

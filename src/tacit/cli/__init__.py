@@ -85,7 +85,7 @@ def main(arguments: list[str] | None = None) -> None:
         print(f"tacit: {error}", file=sys.stderr)
         sys.exit(2 if isinstance(error, InputError) else 1)
     code = launch.end(*_run(launch, arguments))
-    if is_program and launch.several:  # threads of the transport that are left may abort a process that ends the usual way
+    if is_program and launch.several:  # threads of the transport may abort a process that ends the usual way
         sys.stdout.flush()
         sys.stderr.flush()
         os._exit(code)
@@ -107,16 +107,16 @@ def _run(launch: Launch, arguments: list[str]) -> tuple[int, str | None, bool]:
         return 2, _usage_text(error), True
     except (TrainingError, OSError, CommandError) as error:
         return 1, _with_notes(error, str(error)), True
-    except RuntimeError as error:
-        if type(error).__name__ != "OutOfMemoryError":  # torch's; it need not be imported to say so
-            raise
-        return 1, _with_notes(error, "the device ran out of memory; lower batch_size, num_graphs or replicas"), True
     except ProcessesError as error:
         return 1, None if error.in_step else _with_notes(error, str(error)), error.in_step
     except Terminated as error:
         return 1, _with_notes(error, launch.reason(error)), False
     except (KeyboardInterrupt, typer.Abort):
         return 1, STOPPED, False
+    except RuntimeError as error:
+        if type(error).__name__ != "OutOfMemoryError":  # torch's; it need not be imported to say so
+            raise
+        return 1, _with_notes(error, "the device ran out of memory; lower batch_size, num_graphs or replicas"), True
 
 
 def _with_notes(error: BaseException, text: str) -> str:
