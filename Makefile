@@ -1,7 +1,7 @@
 # make demo   install what is needed and run the main job
 # make test   install what is missing and pass the tests
 # make check  format, lint, types, import contract
-# make bench  measure speed and accuracy (half an hour; leave the machine alone meanwhile)
+# make bench  measure speed and accuracy (three quarters of an hour; leave the machine alone meanwhile)
 # make mutations  change the formulas one at a time and see that a test fails (ten minutes)
 
 PYTHON ?= $(shell command -v python3.11 || command -v python3)
@@ -32,6 +32,9 @@ bench: .venv/installed-dev
 	$(BIN)/python benchmarks/accuracy.py
 	$(BIN)/python benchmarks/losses.py
 	$(BIN)/python benchmarks/gradient_variance.py
+	$(BIN)/python benchmarks/best.py
+	$(BIN)/python benchmarks/limit.py
+	$(BIN)/python benchmarks/scale.py
 
 mutations: .venv/installed-dev
 	$(BIN)/python tests/mutations.py
