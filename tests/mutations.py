@@ -73,7 +73,6 @@ FORMULAS = [
         "graph/correlated.py",
         LISTS,
         [
-            ("values[lag:], values[: len(values) - lag]", "values[: len(values) - lag], values[lag:]"),
             ("- mean_now * mean_then", "- mean_now * mean_now"),
             ("seen_now.mT @ then.square()", "seen_now.mT @ then.abs()"),
             ("square - mean.square()", "square"),
@@ -270,18 +269,6 @@ FORMULAS = [
         [("return target, source", "return source, target"), ("if self.symmetric else found", "if False else found")],
     ),
     (
-        "graph/candidates.py",
-        GRAPH,
-        [
-            ("latitude.cos()[:, None] * latitude.cos() *", "latitude.cos() *"),
-            ("(longitude[:, None] - longitude) / 2", "(longitude[:, None] - longitude)"),
-            ("distance.fill_diagonal_(torch.inf)", "distance"),
-            ("- mean_now * mean_then)", "- 0 * mean_then)"),
-            ("_sums(now.square(), seen_then)", "_sums(now.square(), seen_now)"),
-            ("torch.where(scale > 0, scale, torch.inf)", "scale"),
-        ],
-    ),
-    (
         "graph/export.py",
         GRAPH,
         [
@@ -347,8 +334,8 @@ FORMULAS = [
         TRAINING,
         [
             ("self.state.carry(outcome.carried)", "pass"),
-            ("count += weights[:, :new].sum(1)", "count += new"),
-            ("            self._tell_progress(progress)", "            pass"),
+            ("count += weights[:, :new_here].sum(1)", "count += new_here"),
+            ("            self._tell_progress(float(numbers.progress))", "            pass"),
         ],
     ),
     (
@@ -474,8 +461,8 @@ FORMULAS = [
         "uncertainty/sandwich.py",
         "tests/uncertainty/test_sandwich.py",
         [
-            ("int(edges.sum())] / len(train)", "int(edges.sum())] / len(some)"),
-            ("int(edges.sum())] / len(train)", "int(edges.sum())] / (len(train) - 40)"),
+            ("[:count] / len(train)", "[:count] / len(some)"),
+            ("[:count] / len(train)", "[:count] / (len(train) - 40)"),
             ("[:, self.edges] / self.slope", "[:, self.edges]"),
             ("(1 - lag / block)", "(1 - lag / (block + 1))"),
             ("range(1, block)", "range(1, block - 1)"),
@@ -487,7 +474,6 @@ FORMULAS = [
             ("torch.cat([right[:count].mT, ", "torch.cat([0 * right[:count].mT, "),
             ("(means[0] - means[1]) / (2 * step)", "(means[0] - means[1]) / step"),
             ("FLATTEST = 1e-3", "FLATTEST = 2e-3"),
-            ("LARGEST = 0.5", "LARGEST = 0.6"),
             ("values.clamp_min(floor)", "values"),
             ("return train[len(train) - num_pairs :]", "return train[:num_pairs]"),
             ("Sandwich(graph.mirrored(errors), interior", "Sandwich(errors, interior"),
@@ -506,7 +492,7 @@ FORMULAS = [
             ("probs.round()", "0 * probs"),
             ("seen.median()", "seen.mean()"),
             ("(INTERIOR * (1 - INTERIOR) / num_pairs)", "(INTERIOR / num_pairs)"),
-            ("std_errors[inside & learned]", "std_errors[inside]"),
+            ("std_errors[inside & learned & ", "std_errors[inside & "),
             ("torch.where(learned & ~inside,", "torch.where(~inside,"),
             ("std_errors.clamp_min(usual)", "usual"),
         ],
@@ -515,8 +501,6 @@ FORMULAS = [
         "uncertainty/comparison.py",
         "tests/uncertainty/test_boundary.py",
         [
-            ("[1][0][:new]", "[1][0]"),
-            ("deviation / len(differences) ** 0.5", "deviation"),
             ("for state in (one, other)", "for state in (other, one)"),
         ],
     ),
@@ -538,7 +522,6 @@ FORMULAS = [
             ("rounded_at_boundary(model, validation),", "model,"),
             ("_summary(result, same, model.graph, len", "_summary(result, same, result.model.graph, len"),
             ("if result.interrupted:", "if False:"),
-            ("{**means, raw_name: graph.link.raw(bagged)}", "means"),
             ("fitted.mirrored((of_both * factor).sqrt())", "fitted.mirrored(of_both * factor)"),
             ("SETTLED = 3.0", "SETTLED = 3.5"),
             (".square().mean().sqrt()", ".abs().mean()"),
