@@ -52,12 +52,12 @@ def compare_replicas(result: FitResult, *, tolerance: float = TOLERANCE) -> list
     Losses are taken as equal up to ``tolerance`` times the size of the best. Nothing is returned where the predictor is
     known, or where there is one replica.
     """
-    result.model.graph.require_all_pairs("compare_replicas")
     require(
         isinstance(result, FitResult), f"result needs what fit returns, got {type(result).__name__}; pass a FitResult"
     )
     require(0 <= tolerance < 1, f"tolerance needs to be in [0, 1), got {tolerance}; pass for example {TOLERANCE}")
     graph = result.model.graph
+    graph.require_all_pairs("compare_replicas")
     raw = result.parameters.get(f"graph.{graph.link.parameter}")
     if raw is None or not any(name.startswith("predictor.") for name in result.parameters):
         return []
