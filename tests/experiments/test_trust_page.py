@@ -1,20 +1,15 @@
 """The committed page about trust is what the committed figures give, and they meet their targets."""
 
-import importlib.util
 import statistics
-from pathlib import Path
 
 import pytest
 
-ROOT = Path(__file__).parents[2]
+from benchmark_pages import drawing_of
 
 
 @pytest.fixture(scope="module")
 def drawing():
-    spec = importlib.util.spec_from_file_location("trust_page", ROOT / "benchmarks" / "trust_page.py")
-    module = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
-    return module
+    return drawing_of("trust_page")
 
 
 def test_the_page_is_drawn_from_the_figures(drawing):
