@@ -1,4 +1,4 @@
-"""The committed page about speed is what the figures give; they meet their targets, but one that the page says is missed."""
+"""The page about speed is what the figures give; they meet their targets, but one that the page says is missed."""
 
 import statistics
 
