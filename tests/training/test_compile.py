@@ -92,16 +92,16 @@ def test_cuda_agrees_with_cpu(rng):
         (pairs.inputs, pairs.targets, draw_uniforms(64, 16, 12, 12, generator=rng, dtype=torch.float64))
         for _ in range(2)
     ]
-    expected, losses = LiftedGradient(model, compile=False)(state.parameters, state.frozen, batches, (0, 1))
+    expected = LiftedGradient(model, compile=False)(state.parameters, state.frozen, batches, (0, 1))
     gpu = model.to("cuda")
     on_gpu = lambda stack: {name: value.cuda() for name, value in stack.items()}  # noqa: E731
-    gradient, gpu_losses = LiftedGradient(gpu)(
+    found = LiftedGradient(gpu)(
         on_gpu(state.parameters),
         on_gpu(state.frozen),
         [tuple(part.cuda() for part in batch) for batch in batches],
         (0, 1),
     )
-    assert torch.allclose(gpu_losses.cpu(), losses, atol=1e-10)
-    for name, value in gradient.items():
-        assert torch.allclose(value.cpu(), expected[name], atol=1e-10)
+    assert torch.allclose(found.losses.cpu(), expected.losses, atol=1e-10)
+    for name, value in found.gradients.items():
+        assert torch.allclose(value.cpu(), expected.gradients[name], atol=1e-10)
     assert "triton" in sys.modules

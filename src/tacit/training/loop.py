@@ -74,7 +74,7 @@ class Loop:
         trace: Trace | None = None,
     ) -> None:
         """Train one epoch, validate, and drop the worse half where the settings say so."""
-        self._clock = time.perf_counter() - self.gradient.compile_seconds - self.epoch_seconds
+        self._clock = time.perf_counter() - self.stepper.compile_seconds - self.epoch_seconds
         try:
             train_loss = self._train(epoch, on_progress, trace)
             self.validation_loss[self.active] = self.validate(self.state.parameters)[self.active]
@@ -101,7 +101,7 @@ class Loop:
 
     def seconds_of_epoch(self) -> float:
         """How long the epoch under way took up to now, without compiling."""
-        return time.perf_counter() - self.gradient.compile_seconds - self._clock
+        return time.perf_counter() - self.stepper.compile_seconds - self._clock
 
     def _train(
         self, epoch: int, on_progress: Callable[[Progress], None] | None, trace: Trace | None
@@ -161,7 +161,7 @@ class Loop:
             parameters,
             self.steps_done,
             self.seconds,
-            self.gradient.compile_seconds,
+            self.stepper.compile_seconds,
             interrupted,
             notes,
             self.traced,

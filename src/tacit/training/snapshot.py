@@ -30,7 +30,7 @@ def snapshot(loop: Loop) -> tuple[dict[str, Any], Stack]:
         "traced": loop.traced,
         "seconds": loop.seconds,
         "epoch_seconds": loop.seconds_of_epoch() if inside else 0.0,
-        "compile_seconds": loop.gradient.compile_seconds,
+        "compile_seconds": loop.stepper.compile_seconds,
         "lifted": loop.gradient.lifted,
         "fallback": loop.gradient.fallback,
         "has_average": state.has_average,

@@ -1,6 +1,6 @@
 """The parameters of all replicas, how a gradient moves them, and their running average."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
 
@@ -118,22 +118,3 @@ class ReplicaState:
 
     def _stored(self, name: str, value: Tensor) -> Tensor:
         return self.graph.link.raw(value) if name == self._raw_name else value
-
-
-def compiled_move(
-    state: ReplicaState,
-) -> Callable[[Outcome, StepNumbers, FitSettings], Float[Tensor, " replica"]]:
-    """Return :meth:`ReplicaState.move` as one program: a kernel or two instead of a dozen, of a microsecond each."""
-    compiled = torch.compile(state.move, dynamic=False)
-
-    def move(outcome: Outcome, numbers: StepNumbers, settings: FitSettings) -> Float[Tensor, " replica"]:
-        nonlocal compiled
-        try:
-            return compiled(outcome, numbers, settings)
-        except torch.OutOfMemoryError:
-            raise
-        except Exception:  # whatever the toolchain raises: the eager version is equal, only slower
-            compiled = state.move
-            return compiled(outcome, numbers, settings)
-
-    return move

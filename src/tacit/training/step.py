@@ -1,6 +1,6 @@
 """One training step: batches and uniforms, gradient, Adam, average, for all replicas."""
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Iterable, Sequence
 from itertools import repeat
 
 import torch
@@ -10,6 +10,7 @@ from torch import Tensor
 from tacit.data import Pairs
 from tacit.data.pairs import covering_batches
 from tacit.randomness import JoinedStreams, UniformStream, generator_for
+from tacit.training.compiled_move import CompiledMove
 from tacit.training.floor import edge_floor
 from tacit.training.lift import Batch, LiftedGradient, Outcome, Stack, Together
 from tacit.training.model import LatentGraphModel
@@ -17,7 +18,7 @@ from tacit.training.processes import Processes
 from tacit.training.replay import Replayed
 from tacit.training.resident import Resident, at
 from tacit.training.settings import FitSettings
-from tacit.training.state import TINY, ReplicaState, StepNumbers, compiled_move
+from tacit.training.state import TINY, ReplicaState, StepNumbers
 
 
 class Stepper:
@@ -55,14 +56,18 @@ class Stepper:
         self._first = 0  # the step of the training with which the order begins
         self._covering = [(index.to(device), new) for index, new in covering_batches(len(validation), self.batch_size)]
         self._take, self._look = Replayed(self._step, fixed=True), Replayed(self._loss_of_batch)
-        self._advance: Callable[[Outcome, StepNumbers, FitSettings], Tensor] = state.move
-        if on_gpu and gradient.compiles and not processes.several:  # else all must round alike
-            self._advance = compiled_move(state)
+        compiles = on_gpu and gradient.compiles and not processes.several  # several must all round alike
+        self._compiled = CompiledMove(state, settings) if compiles else None
 
     @property
     def streams(self) -> list[UniformStream]:
         """The uniforms of each replica."""
         return self._streams
+
+    @property
+    def compile_seconds(self) -> float:
+        """How long compiling took, up to now."""
+        return self.gradient.compile_seconds + (self._compiled.compile_seconds if self._compiled is not None else 0.0)
 
     @property
     def _replays(self) -> bool:
@@ -145,9 +150,14 @@ class Stepper:
     ) -> Float[Tensor, " replica"]:
         own: Outcome = self.gradient(self.state.parameters, self.state.frozen, batches, running)
         outcome = self.processes.combined(own)
-        losses = self._advance(outcome, numbers, self.settings)
+        losses = self._advance(outcome, numbers)
         self.state.carry(outcome.carried)
         return losses
+
+    def _advance(self, outcome: Outcome, numbers: StepNumbers) -> Float[Tensor, " replica"]:
+        if self._compiled is None:
+            return self.state.move(outcome, numbers, self.settings)
+        return self._compiled(outcome, numbers)
 
     def _batches(self, rows: Tensor, running: Sequence[int]) -> Iterable[Batch] | Together:
         """Return what the replicas train on: one after another where they are looped over, else all at once."""
