@@ -16,7 +16,7 @@ def test_the_page_is_drawn_from_the_figures(drawing):
     text = drawing.page(drawing.RESULTS)
     assert drawing.PAGE.read_text(encoding="utf-8") == text
     assert "{" not in text
-    assert (drawing.PAGE.parent / "h200" / "sample-size.md").is_file()
+    assert (drawing.PAGE.parent / "RESULTS.md").is_file()
 
 
 @pytest.mark.parametrize(("name", "most", "seconds"), [("best", 0.0015, 20.0), ("larger", 0.0006, None)])
