@@ -17,7 +17,7 @@ there, and a training that starts at a trained model has no floor, which would l
 # graphs 16 of 16 and none, but 2 if the floor was gone after 0.3 of the training. One of 0.05 that falls over all of
 # the training keeps edges alive as well, but nearly doubles the error of the runs that were good. With 48 nodes (16,000
 # pairs, 5 epochs, 3 runs) and 32 shared graphs: no edge dead and an error of 0.0049, without the floor 2 to 7 edges and
-# 0.0070, with one of 0.005 none and 0.0045; with 8 shared graphs 1 to 6 edges dead, without 23 to 37, with 0.005 11 to 20.
+# 0.0070, with one of 0.005 none and 0.0045; with 8 graphs 1 to 6 edges dead, without 23 to 37, with 0.005 11 to 20.
 HIGHEST = 0.02
 PART = 0.4
 
