@@ -48,9 +48,7 @@ def test_the_run_directory_follows_the_contract(finished):
         "distribution_loss",
     }  # fmt: skip
     assert {path.name for path in (finished / "figures").iterdir()} == {
-        f"{name}.{suffix}"
-        for name in ("edge_probs", "losses", "network", "ranks")
-        for suffix in ("png", "pdf", "svg")
+        f"{name}.{suffix}" for name in ("edge_probs", "losses", "network", "ranks") for suffix in ("png", "pdf", "svg")
     }
     lines = (finished / "history.jsonl").read_text().splitlines()
     assert [json.loads(line)["epoch"] for line in lines] == [1, 2]

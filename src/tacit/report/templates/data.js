@@ -7,9 +7,12 @@ function unpacked(text, kind) {
   return new ARRAYS[kind](bytes.buffer);
 }
 
+// Six digits, as in edges.csv: 0.7 as stored in 32 bits is a little less than 0.7.
+const sixDigits = (value) => (value >= 0.1 && value <= 1 ? Math.round(value * 1e6) / 1e6 : Number(value.toPrecision(6)));
+
 function readRun(stored) {
   const { edges, nodes, places } = stored, run = { ...stored, names: nodes, numNodes: nodes.length };
-  for (const name of ["probability", "std_error", "low", "high", "truth"]) run[name] = edges[name] ? unpacked(edges[name], "<f4") : null;
+  for (const name of ["probability", "std_error", "low", "high", "truth"]) run[name] = edges[name] ? Float64Array.from(unpacked(edges[name], "<f4"), sixDigits) : null;
   run.identifiable = edges.identifiable ? unpacked(edges.identifiable, "<u1") : null;
   run.count = run.probability.length;
   if (edges.source) {
@@ -19,7 +22,7 @@ function readRun(stored) {
     run.source = Uint32Array.from(run.probability, (_, edge) => edge % run.numNodes);
     run.target = Uint32Array.from(run.probability, (_, edge) => Math.floor(edge / run.numNodes));
   }
-  run.error = run.truth && Float32Array.from(run.truth, (truth, edge) => Math.abs(truth - run.probability[edge]));
+  run.error = run.truth && Float64Array.from(run.truth, (truth, edge) => Math.abs(truth - run.probability[edge]));
   run.between = run.source.map((source, edge) => source !== run.target[edge]);
   run.order = Uint32Array.from(run.probability.keys()).sort((a, b) => run.probability[b] - run.probability[a] || a - b);
   const drawn = places.node || nodes.map((_, node) => node);
