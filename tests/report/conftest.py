@@ -5,8 +5,8 @@ from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
-from browser_waits import until
 
+from browser_waits import until
 from tacit.report import write_page
 
 FINDER = Path(__file__).parents[2] / "tools" / "chromium.sh"

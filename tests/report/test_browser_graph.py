@@ -2,6 +2,7 @@
 
 import numpy as np
 import pytest
+
 from browser_waits import until
 from made_runs import make_run
 

@@ -13,8 +13,8 @@ function colours() {
 const MAGMA = ["#000004", "#180f3d", "#440f76", "#721f81", "#9e2f7f", "#cd4071", "#f1605d", "#fd9668", "#feca8d", "#fcfdbf"]
   .map((colour, place, all) => [place / (all.length - 1), colour]);
 
-// A name as text: plotly takes some marks for formatting.
-const plain = (text) => text.replaceAll("&", "&amp;").replaceAll("<", "&lt;").replaceAll(">", "&gt;");
+// A name as text: plotly takes some marks for formatting, and dollars for formulas.
+const plain = (text) => text.replaceAll("&", "&amp;").replaceAll("<", "&lt;").replaceAll(">", "&gt;").replaceAll("$", "&#36;");
 const shortened = (text, most) => (text.length > most ? text.slice(0, most - 1) + "…" : text);
 const grouped = (number) => number.toLocaleString("en-US");
 const plural = (number, word) => `${grouped(number)} ${word}${number === 1 ? "" : "s"}`;
