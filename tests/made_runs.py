@@ -83,7 +83,8 @@ def make_run(
 def write_directory(run: Run, directory: Path) -> Path:
     """Write a run directory, with all that ``tacit report`` reads."""
     directory.mkdir(parents=True, exist_ok=True)
-    (directory / "record.json").write_text(run.record.model_dump_json())
+    record = run.record.model_dump(mode="json", exclude={"files", "sha256"}) | {"format": 1}
+    (directory / "record.json").write_text(json.dumps(record))
     (directory / "history.jsonl").write_text("".join(json.dumps(line) + "\n" for line in run.history))
     names = run.record.node_names
     if run.listed is None:

@@ -31,18 +31,19 @@ function readRun(stored) {
   run.drawn = drawn; // nodes that have a place
   run.placeOf = new Int32Array(run.numNodes).fill(-1);
   drawn.forEach((node, place) => { run.placeOf[node] = place; });
+  run.shown = nodes.map((name) => plain(shortened(name, 60))); // names for plotly, made plain once
   return run;
 }
 
 const number = (value) => String(Number(value.toPrecision(6)));
 
-// What is known of an edge, in lines of plain text.
+// What is known of an edge, for the pointer.
 function edgeWords(run, edge) {
-  const lines = [`${run.names[run.source[edge]]} → ${run.names[run.target[edge]]}`, `probability ${run.probability[edge].toFixed(3)}`];
+  const lines = [`${run.shown[run.source[edge]]} → ${run.shown[run.target[edge]]}`, `probability ${run.probability[edge].toFixed(3)}`];
   if (run.std_error) lines.push(`standard error ${run.std_error[edge].toFixed(3)}, 95% interval ${run.low[edge].toFixed(3)} to ${run.high[edge].toFixed(3)}`);
   if (run.truth) lines.push(`truth ${run.truth[edge].toFixed(3)}, error ${run.error[edge].toFixed(3)}`);
   lines.push(identifiableWords(run, edge));
-  return lines;
+  return lines.join("<br>");
 }
 
 function identifiableWords(run, edge) {
@@ -51,4 +52,3 @@ function identifiableWords(run, edge) {
   return code === FIXED ? "not learned: held fixed" : code === UNTOLD ? "cannot be told from the data" : "can be told from the data";
 }
 
-const hoverText = (lines) => lines.map((line) => plain(shortened(line, 90))).join("<br>");

@@ -14,7 +14,7 @@ function drawing(element, make) {
 
 function themed(layout, element) {
   const { ink, line, paper } = colours();
-  const axis = { gridcolor: line, linecolor: line, zeroline: false, automargin: true };
+  const axis = { gridcolor: line, linecolor: line, zeroline: false };
   const wide = element.classList.contains("network");
   const size = printing ? { width: wide ? PAPER_WIDTH : PAPER_WIDTH / 2 - 10, height: wide ? 520 : element.classList.contains("matrix") ? 330 : 260 } : { autosize: true };
   return {

@@ -33,16 +33,18 @@ function showMatrices(section, run) {
   const largest = (values) => (values ? values.reduce((top, value, edge) => (run.between[edge] && value > top ? value : top), 0) : 0);
   const strongest = Math.max(largest(run.probability), largest(run.truth)), bright = strongest >= 0.5 || !strongest ? 1 : Math.ceil(10 * strongest) / 10;
   const top = run.error ? Math.max(1e-3, run.error.reduce((a, b) => Math.max(a, b), 0)) : 1;
+  const words = new Array(run.count); // of an edge are made once, for all panels
+  const wordsOf = (edge) => (words[edge] ??= edgeWords(run, edge));
   const draws = elements.map((element) => drawing(element, () => {
     const shows = element.dataset.shows, { z, best, block } = cellsOf(run, view, run[shows]);
-    const text = best.map((row) => row.map((edge) => (edge < 0 ? "" : hoverText(block === 1 ? edgeWords(run, edge) : ["largest in this block:", ...edgeWords(run, edge)]))));
+    const text = best.map((row) => row.map((edge) => (edge < 0 ? "" : block === 1 ? wordsOf(edge) : `largest in this block:<br>${wordsOf(edge)}`)));
     const room = element.clientWidth - 110, turned = run.names.some((name) => name.length > 3);
     return {
       data: [{ type: "heatmap", z, x0: view.x[0] + (block - 1) / 2, dx: block, y0: view.y[0] + (block - 1) / 2, dy: block, zmin: 0, zmax: shows === "error" ? top : bright, colorscale: shows === "error" ? MAGMA : "Viridis", text, hoverinfo: "text", hoverongaps: false, colorbar: { thickness: 10, outlinewidth: 0, tickfont: { size: 10 } } }],
       layout: {
         title: titles[shows], margin: { l: 44, r: 6, t: 34, b: 44 },
-        xaxis: { title: { text: "source (sends)", standoff: 6 }, range: [view.x[0] - 0.5, view.x[1] - 0.5], showgrid: false, tickangle: turned ? -90 : 0, ...axisTicks(run, view.x, room) },
-        yaxis: { title: { text: "target (reads)", standoff: 6 }, range: [view.y[1] - 0.5, view.y[0] - 0.5], showgrid: false, ...axisTicks(run, view.y, 290) },
+        xaxis: { title: { text: "source (sends)", standoff: 6 }, range: [view.x[0] - 0.5, view.x[1] - 0.5], showgrid: false, automargin: true, tickangle: turned ? -90 : 0, ...axisTicks(run, view.x, room) },
+        yaxis: { title: { text: "target (reads)", standoff: 6 }, range: [view.y[1] - 0.5, view.y[0] - 0.5], showgrid: false, automargin: true, ...axisTicks(run, view.y, 290) },
       },
     };
   }));

@@ -60,7 +60,7 @@ function networkTraces(run, state, found) {
     arrows.angle.push(at.angle);
     arrows.size.push(role === "faint" ? 5 : thin * (5 + 1.8 * level.width));
     arrows.color.push(shade);
-    arrows.text.push(hoverText(edgeWords(run, edge)));
+    arrows.text.push(edgeWords(run, edge));
   });
   const marks = { type: "scatter", mode: "markers", name: "arrows", x: arrows.x, y: arrows.y, hovertext: arrows.text, hoverinfo: "text", marker: { symbol: "triangle-up", angle: arrows.angle, size: arrows.size, color: arrows.color, line: { width: 0 } } };
   return [...lines.values(), marks, nodeTrace(run, state, found, colour)];
@@ -71,7 +71,7 @@ function nodeTrace(run, { chosen }, found, colour) {
   found.edges.forEach((edge, place) => {
     const list = reads.get(run.target[edge]) || [];
     reads.set(run.target[edge], list);
-    if (list.length < 8) list.push(`${run.names[run.source[edge]]} ${run.probability[edge].toFixed(2)}`);
+    if (list.length < 6) list.push(`${run.shown[run.source[edge]]} ${run.probability[edge].toFixed(2)}`);
     if (place < found.own && near.size < MOST_LABELS) near.add(run.source[edge]).add(run.target[edge]);
   });
   const all = run.drawn.length <= LABELLED_UP_TO, size = run.drawn.length <= 60 ? 11 : run.drawn.length <= 300 ? 8 : 5.5;
@@ -81,7 +81,7 @@ function nodeTrace(run, { chosen }, found, colour) {
     mode: all || near.size ? "markers+text" : "markers",
     text: run.drawn.map((node) => (all || near.has(node) ? plain(shortened(run.names[node], 22)) : "")),
     textposition: all ? run.places.sides.map(side) : "top center",
-    hovertext: run.drawn.map((node) => hoverText([run.names[node], reads.has(node) ? `reads ${reads.get(node).join(", ")}` : "reads no other here"])),
+    hovertext: run.drawn.map((node) => `${run.shown[node]}<br>reads ${reads.has(node) ? reads.get(node).join("<br>") : "no other here"}`),
     marker: { size: run.drawn.map((node) => (node === chosen ? size + 7 : size)), color: run.drawn.map((node) => (node === chosen ? colour.chosen : colour.node)), symbol: run.drawn.map((node) => (node === chosen ? "diamond" : "circle")), line: { width: 1, color: colour.paper }, opacity: 1 },
   };
 }
