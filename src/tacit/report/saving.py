@@ -23,7 +23,7 @@ def save_figure(figure: Figure, directory: Path, name: str) -> list[Path]:
     """Write ``name`` in every format under a directory and return the paths."""
     with mpl.rc_context(STEADY):
         figure.draw_without_rendering()  # room for labels and titles is found once, for all formats
-        figure.set_layout_engine("none")
+        figure.set_layout_engine(None)
         paths = []
         for suffix, metadata in METADATA.items():
             drawn = BytesIO()

@@ -16,7 +16,7 @@ function themed(layout, element) {
   const { ink, line, paper } = colours();
   const axis = { gridcolor: line, linecolor: line, zeroline: false };
   const wide = element.classList.contains("network");
-  const size = printing ? { width: wide ? PAPER_WIDTH : PAPER_WIDTH / 2 - 10, height: wide ? 520 : element.classList.contains("matrix") ? 330 : 260 } : { autosize: true };
+  const size = printing ? { width: wide ? PAPER_WIDTH : PAPER_WIDTH / 2 - 10, height: wide ? 430 : element.classList.contains("matrix") ? 330 : 260 } : { autosize: true };
   return {
     margin: { l: 50, r: 10, t: 36, b: 44 }, hovermode: "closest", showlegend: false, dragmode: coarse.matches ? false : "zoom",
     paper_bgcolor: "rgba(0,0,0,0)", plot_bgcolor: "rgba(0,0,0,0)", font: { color: ink, size: 12, family: "system-ui, sans-serif" },

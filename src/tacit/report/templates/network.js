@@ -2,7 +2,7 @@
 // More edges could not be told apart; where nodes are many there is room for more.
 const mostDrawn = (run) => Math.min(500, Math.max(200, Math.round(2.5 * run.drawn.length)));
 const LEVELS = [{ from: 0.9, width: 3.4, opacity: 0.95 }, { from: 0.75, width: 2.8, opacity: 0.85 }, { from: 0.5, width: 2.1, opacity: 0.7 }, { from: 0.25, width: 1.7, opacity: 0.62 }, { from: 0.1, width: 1.2, opacity: 0.5 }, { from: 0, width: 0.8, opacity: 0.36 }];
-const BEND = 0.12, LINE_POINTS = 8, ARROW_AT = 0.62, LABELLED_UP_TO = 40, MOST_LABELS = 25;
+const BEND = 0.12, LINE_POINTS = 12, ARROW_AT = 0.62, LABELLED_UP_TO = 40, MOST_LABELS = 25;
 
 const levelOf = (probability) => LEVELS.find((level) => probability >= level.from) || LEVELS.at(-1);
 

@@ -1,5 +1,5 @@
 // The table of edges: sorted by any column, filtered, a page at a time, so that many thousand rows stay quick.
-const ROWS = 25, PAPER_ROWS = 100;
+const ROWS = 25, PAPER_ROWS = 40;
 const FLAG_WORDS = ["held fixed", "yes", "no"], FLAG_ORDER = [1, 0, 2];
 
 // For each edge a number to sort by; names by their order in words, with numbers inside them as numbers.
