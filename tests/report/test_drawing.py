@@ -118,6 +118,8 @@ def test_the_answer_in_words():
     assert said[1].startswith("The most probable: node 0 → node 1 (0.60), node 2 → node 1 (0.20)")
     assert said[2] == "1 edge cannot be told from the data, and is left out of the drawing."
     assert "--std-errors" in said[3]
+    known = run.model_copy(update={"record": run.record.model_copy(update={"metrics": {"edge_prob_mae": 0.0123}})})
+    assert answer(known, edge_columns(run))[3] == "Against the truth the probabilities are off by 0.0123 on average."
     assert verdict(run) == (
         "misfit",
         "The model does not fit",

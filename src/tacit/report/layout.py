@@ -48,6 +48,7 @@ def spring_layout(
         moves = _forces(places, pulls, distance) - MIDDLE * distance * places
         lengths = np.linalg.norm(moves, axis=1, keepdims=True)
         places += moves / np.maximum(lengths, 1e-9) * np.minimum(lengths, temperature)
+    places = _lying(places)
     places -= (places.max(0) + places.min(0)) / 2
     return (places / max(float(np.abs(places).max()), 1e-9)).astype(float)
 
@@ -64,6 +65,16 @@ def _forces(
     np.divide(distance**2, squares, out=squares)
     along -= squares
     return np.asarray(along @ places - along.sum(1, keepdims=True) * places)
+
+
+def _lying(places: Float[np.ndarray, "node 2"]) -> Float[np.ndarray, "node 2"]:
+    """Return the places turned so that the longer side of the graph lies: screens are wider than high."""
+    centred = places - places.mean(0)
+    _, _, axes = np.linalg.svd(centred, full_matrices=False)
+    axes *= np.where(
+        axes[:, :1] + axes[:, 1:] < 0, -1, 1
+    )  # which of two opposite directions is no accident of rounding
+    return np.asarray(centred @ axes.T)
 
 
 def _start(num_nodes: int) -> Float[np.ndarray, "node 2"]:

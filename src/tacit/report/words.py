@@ -45,6 +45,9 @@ def answer(run: Run, columns: EdgeColumns) -> list[str]:
     if untold:
         edges, are = ("edge", "is") if untold == 1 else ("edges", "are")
         said.append(f"{untold:,} {edges} cannot be told from the data, and {are} left out of the drawing.")
+    error = edge_error(run)
+    if error is not None:
+        said.append(f"Against the truth the probabilities are off by {error:.4f} on average.")
     if columns.std_error is None:
         remedy = "; tacit fit --std-errors 32 adds them" if run.record.preparation and run.listed is None else ""
         said.append(f"Standard errors of the probabilities were not computed{remedy}.")

@@ -107,6 +107,8 @@ function showNetwork(section, run) {
   const state = { threshold: run.threshold, chosen: null, untold: false }, axis = { showgrid: run.places.kind !== "layout", visible: run.places.kind !== "layout" };
   const names = run.places.kind === "map" ? ["longitude", "latitude"] : ["", ""];
   const whole = { x: wholeRange(run, run.x, run.drawn.length <= LABELLED_UP_TO ? 0.16 : 0.04), y: wholeRange(run, run.y, 0.07) };
+  const slim = ((whole.y[1] - whole.y[0]) * run.places.stretch) / (whole.x[1] - whole.x[0]);
+  element.style.height = `${Math.round(Math.min(640, 0.8 * Math.max(innerHeight, 600), Math.max(320, slim * element.clientWidth + 54)))}px`;
   let found = drawnEdges(run, state), waiting = false;
   const draw = drawing(element, () => ({
     data: networkTraces(run, state, found),
