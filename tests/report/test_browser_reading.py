@@ -194,6 +194,18 @@ def test_the_command_can_be_copied(opened, whole):
     assert page.evaluate("navigator.clipboard.readText()") == "tacit fit made.csv --seed 0"
 
 
+@pytest.mark.parametrize("nodes", [1, 2])
+def test_the_smallest_runs_have_a_page(opened, page_file, nodes):
+    """No history, no tests, hardly an edge: what there is is shown."""
+    names = ["lone \ud800"] if nodes == 1 else None
+    run = make_run(nodes, names=names, goodness={}, findings=[], references={}, choices=[])
+    page = opened(page_file(f"small {nodes}", lambda: run.model_copy(update={"history": []})))
+    assert f"{nodes * (nodes - 1)} edges of {nodes * (nodes - 1)}" in page.locator(".count").inner_text()
+    page.get_by_role("button", name="Zoom in").first.click()
+    page.get_by_role("group", name="Zoom of the matrix").get_by_role("button", name="Zoom out").click()
+    assert "Whether the model fits was not found out." in page.locator(".verdict").inner_text()
+
+
 def test_without_scripts_the_strongest_edges_are_there(opened, whole):
     page = opened(whole, java_script_enabled=False, ready=None)
     assert "JavaScript is off" in page.locator("noscript").inner_text()

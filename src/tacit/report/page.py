@@ -36,7 +36,7 @@ def write_page(runs: list[Run], path: Path, title: str, places: Places | None = 
         style=Markup("".join(_text(f"{name}.css") for name in STYLES)),
         data=as_json([content["data"] for content in contents]),
     )
-    write_whole(path, page.encode())
+    write_whole(path, page.encode(errors="replace"))  # of a name that is half a letter
 
 
 @cache

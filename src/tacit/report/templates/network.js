@@ -104,7 +104,7 @@ function countWords(run, { threshold, untold }, found) {
 function showNetwork(section, run) {
   const element = section.querySelector(".network"), count = section.querySelector(".graph .count");
   const slider = section.querySelector(".threshold"), field = section.querySelector(".threshold-number"), check = section.querySelector(".untold");
-  const state = { threshold: run.threshold, chosen: null, untold: false }, axis = { showgrid: run.places.kind !== "layout", visible: run.places.kind !== "layout" };
+  const state = { threshold: run.threshold, chosen: null, untold: false }, axis = { visible: run.places.kind === "map" };
   const names = run.places.kind === "map" ? ["longitude", "latitude"] : ["", ""];
   const whole = { x: wholeRange(run, run.x, run.drawn.length <= LABELLED_UP_TO ? 0.16 : 0.04), y: wholeRange(run, run.y, 0.07) };
   const slim = ((whole.y[1] - whole.y[0]) * run.places.stretch) / (whole.x[1] - whole.x[0]);
@@ -112,7 +112,7 @@ function showNetwork(section, run) {
   let found = drawnEdges(run, state), waiting = false;
   const draw = drawing(element, () => ({
     data: networkTraces(run, state, found),
-    layout: { uirevision: "stays", margin: { l: 50, r: 16, t: 10, b: 44 }, xaxis: { ...axis, range: whole.x, title: { text: names[0] } }, yaxis: { ...axis, range: whole.y, title: { text: names[1] }, scaleanchor: "x", scaleratio: run.places.stretch } },
+    layout: { uirevision: "stays", margin: run.places.kind === "map" ? { l: 50, r: 16, t: 10, b: 44 } : { l: 10, r: 10, t: 10, b: 10 }, xaxis: { ...axis, range: whole.x, title: { text: names[0] } }, yaxis: { ...axis, range: whole.y, title: { text: names[1] }, scaleanchor: "x", scaleratio: run.places.stretch } },
   }));
   const say = () => {
     count.textContent = countWords(run, state, found);
