@@ -19,6 +19,7 @@ SHOWN_FROM = 0.1  # edges below are not drawn
 MOST_EDGES = 300  # more could not be told apart; the most probable are drawn
 NODE, EDGE = "#d55e00", "#0072b2"
 NAMES_UP_TO = 40
+WIDTH, LOWEST, HIGHEST = 6.4, 2.4, 5.6  # of the figure, in inches
 FEW_NODES = 60  # up to here nodes and arrows have their full size
 
 
@@ -58,7 +59,7 @@ def shown_edges(columns: EdgeColumns, places: Places, threshold: float = SHOWN_F
 
 def _drawn(columns: EdgeColumns, names: Sequence[str], places: Places, threshold: float, title: str) -> Figure:
     edges = shown_edges(columns, places, threshold)
-    figure = Figure(figsize=(6.4, 5.6), layout="constrained")
+    figure = Figure(figsize=(WIDTH, _height(places)), layout="constrained")
     axes = figure.subplots()
     size = min(1.0, (FEW_NODES / max(1, len(places.node))) ** 0.5)
     _draw_edges(axes, edges, places, size)
@@ -85,11 +86,17 @@ def _drawn(columns: EdgeColumns, names: Sequence[str], places: Places, threshold
     return figure
 
 
+def _height(places: Places) -> float:
+    """Return the height of a figure without empty room above and below the graph."""
+    right, up = (float(np.ptp(values)) if len(values) else 1.0 for values in (places.x, places.y * places.stretch))
+    return min(HIGHEST, max(LOWEST, (WIDTH - 0.6) * up / max(right, 1e-9) + 0.9))
+
+
 def _draw_edges(axes: Axes, edges: EdgeColumns, places: Places, size: float) -> None:
     if not len(edges):
         return
     lines = edge_curves(places, edges)
-    colours = to_rgba_array([EDGE] * len(edges), alpha=np.minimum(1.0, 0.15 + 0.75 * edges.probability))
+    colours = to_rgba_array([EDGE] * len(edges), alpha=np.minimum(1.0, 0.3 + 0.65 * edges.probability))
     widths = (0.3 + 2.2 * edges.probability) * (0.4 + 0.6 * size)
     axes.add_collection(LineCollection(list(lines), colors=colours, linewidths=widths, capstyle="round"))
     heads = arrow_heads(lines, places, 0.3 * size + 0.7 * size * edges.probability)
