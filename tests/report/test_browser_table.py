@@ -15,7 +15,9 @@ NAMES = [f"site {node}" for node in range(NODES - 3)] + ["=HYPERLINK(1)", 'a "b"
 
 
 def table_run():
-    return make_run(NODES, names=NAMES, errors=True, flags=True, truth=True)
+    run = make_run(NODES, names=NAMES, errors=True, flags=True, truth=True)
+    run.edge_probs[2][5] = 0.7  # as stored in 32 bits it is less than 0.7
+    return run
 
 
 def edges_of(run, loops=False):
@@ -108,6 +110,9 @@ def test_it_filters_by_name_and_probability(table):
     table.locator(".filter").fill("site 10 -> site 4")
     table.locator(".least").fill("0")
     assert [row[:2] for row in rows(table)] == [["site 10", "site 4"]]
+    table.locator(".filter").fill("")
+    table.locator(".least").fill("0.7")
+    assert ["site 5", "site 2", "0.700"] in [row[:3] for row in rows(table)]
     table.locator(".filter").fill("nobody")
     assert rows(table) == []
     assert "0 edges of" in table.locator(".rows").inner_text()
