@@ -14,6 +14,7 @@ demo: .venv/installed
 	$(BIN)/tacit demo
 
 test: .venv/installed-dev
+	@tools/chromium.sh --install >/dev/null
 	$(BIN)/pytest
 
 check: .venv/installed-dev

@@ -66,7 +66,7 @@ def test_run_directories_follow_the_contract(finished):
             "energy_score", "distribution_loss",
         }  # fmt: skip
         assert record["timings"]["steps"] == 2 * (240 // 32)
-        assert {path.suffix for path in (run / "figures").iterdir()} == {".png", ".pdf"}
+        assert {path.suffix for path in (run / "figures").iterdir()} == {".png", ".pdf", ".svg"}
 
 
 def test_edges_follow_the_model(finished):
@@ -93,7 +93,7 @@ def test_page_holds_everything_itself(finished):
     page = (finished / "report.html").read_text()
     assert "psi known" in page
     assert "psi learned" in page
-    assert page.count("figures.push(") == 2 * (3 + 3 + 2)  # of each run: three matrices, three curves, two of trust
+    assert page.count('<div class="plot ') == 2 * (1 + 3 + 3 + 3)  # of each run: graph, matrices, curves, trust
     for tag in ("<script src", "<link", '<img src="http', "@import"):
         assert tag not in page
 

@@ -48,7 +48,7 @@ def test_the_run_directory_follows_the_contract(finished):
         "distribution_loss",
     }  # fmt: skip
     assert {path.name for path in (finished / "figures").iterdir()} == {
-        f"{name}.{suffix}" for name in ("edge_probs", "losses", "network", "ranks") for suffix in ("png", "pdf")
+        f"{name}.{suffix}" for name in ("edge_probs", "losses", "network", "ranks") for suffix in ("png", "pdf", "svg")
     }
     lines = (finished / "history.jsonl").read_text().splitlines()
     assert [json.loads(line)["epoch"] for line in lines] == [1, 2]
@@ -68,7 +68,7 @@ def test_edges(finished):
 
 def test_the_page(finished):
     page = (finished / "report.html").read_text()
-    assert page.count("figures.push(") == 5  # network, matrix, two losses, ranks
+    assert page.count('<div class="plot ') == 6  # graph, matrix, two losses, ranks, coverage
     for words in (
         "wide.csv, value, 1 step ahead",
         "the last value",

@@ -273,8 +273,8 @@ def test_fifteen_hundred_nodes_from_the_command(tmp_path, capsys, monkeypatch):
     )
     page = (run / "report.html").read_text()
     assert len(page) < 8_000_000
-    assert "learned probability of the candidates" in page
-    assert page.count("figures.push(") == 5
+    assert page.count('<div class="plot ') == 7  # graph, matrix, histogram, two losses, ranks, coverage
+    assert '<div class="plot histogram"' in page
     (run / "report.html").unlink()
     assert call("report", run) == 0
     assert (run / "report.html").stat().st_size == pytest.approx(len(page), rel=0.01)

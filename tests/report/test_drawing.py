@@ -1,24 +1,46 @@
-import math
+"""The page: words, tables and data, from a record alone; nothing in it can be taken for markup or for a script."""
 
+import base64
+import hashlib
+import json
+import math
+import re
+
+import numpy as np
+import pytest
 import torch
 
+from made_runs import make_run
 from tacit.evaluation import oracle_edge_prob_mae
 from tacit.records import EdgeFindings, Record, Run
+from tacit.report import content
+from tacit.report.content import run_content, shortened, start_threshold
+from tacit.report.edge_columns import EdgeColumns, edge_columns
 from tacit.report.page import strongest_edges, write_page
+from tacit.report.words import answer, verdict
 
 
-def make_run(names, history=()):
-    record = Record(
-        title="<b>run</b>", command="tacit demo", config={"name": "</script>"}, seed=0, versions={}, device="cpu",
-        timings={"train_seconds": 1.0, "steps": 2}, replicas=[], best_replica=0, node_names=names,
-        metrics={"point_mae": 0.1, "point_mse": 0.2, "distribution_loss": 0.3},
-    )  # fmt: skip
+def two_nodes(names, history=(), **changes):
+    record = Record(**{
+        "title": "<b>run</b>", "command": "tacit demo", "config": {"name": "</script>"}, "seed": 0, "versions": {},
+        "device": "cpu", "timings": {"train_seconds": 1.0, "steps": 2}, "replicas": [], "best_replica": 0,
+        "node_names": names, "metrics": {"point_mae": 0.1, "point_mse": 0.2, "distribution_loss": 0.3},
+    } | changes)  # fmt: skip
     return Run(record=record, edge_probs=[[0.9, 0.2], [0.7, 0.8]], edges=EdgeFindings(), history=list(history))
+
+
+def page_of(run, tmp_path, title="t<i>"):
+    write_page([run], tmp_path / "page.html", title)
+    return (tmp_path / "page.html").read_text()
+
+
+def data_of(page):
+    return json.loads(re.search(r'<script type="application/json" id="data">(.*?)</script>', page, re.S)[1])
 
 
 def test_strongest_edges_name_source_and_target():
     """Row receives: entry [1, 0] = 0.7 is the edge from the first node to the second. Self-loops are left out."""
-    edges = strongest_edges(make_run(["a", "b"]))
+    edges = strongest_edges(two_nodes(["a", "b"]), 10)
     assert [(edge["source"], edge["target"], edge["probability"]) for edge in edges] == [
         ("a", "b", 0.7),
         ("b", "a", 0.2),
@@ -26,11 +48,122 @@ def test_strongest_edges_name_source_and_target():
 
 
 def test_names_with_markup_are_shown_as_text(tmp_path):
-    write_page([make_run(["<script>alert(1)</script>", "b"])], tmp_path / "page.html", "t<i>")
-    page = (tmp_path / "page.html").read_text()
+    page = page_of(two_nodes(["<script>alert(1)</script>", "b"]), tmp_path)
     assert "<script>alert" not in page
     assert "<b>run</b>" not in page
     assert "t&lt;i&gt;" in page
+    assert data_of(page)[0]["nodes"] == ["<script>alert(1)</script>", "b"]
+
+
+def test_the_policy_names_every_script_and_nothing_from_elsewhere(tmp_path):
+    page = page_of(two_nodes(["a", "b"]), tmp_path)
+    policy = re.search(r'Content-Security-Policy" content="([^"]*)"', page)[1].replace("&#39;", "'")
+    scripts = re.findall(r"<script>(.*?)</script>", page, re.S)
+    hashes = [f"'sha256-{base64.b64encode(hashlib.sha256(text.encode()).digest()).decode()}'" for text in scripts]
+    assert f"script-src {' '.join(hashes)};" in policy
+    assert "default-src 'none'" in policy
+    assert "unsafe-inline" not in policy.split("script-src")[1]
+
+
+def test_the_data_are_the_edges():
+    """As 32-bit floats, in the order of edges.csv; of listed candidates with their nodes."""
+    run = make_run(5, errors=True, truth=True, flags=True)
+    edges = run_content(run)["data"]["edges"]
+    probs = np.frombuffer(base64.b64decode(edges["probability"]), "<f4")
+    assert probs == pytest.approx(np.ravel(run.edge_probs), rel=1e-6)
+    assert set(edges) == {"probability", "std_error", "low", "high", "truth", "identifiable"}
+    codes = np.frombuffer(base64.b64decode(edges["identifiable"]), "u1")
+    assert [["", "yes", "no"][code] for code in codes] == [flag for row in run.edges.identifiable for flag in row]
+    listed = make_run(500, candidates=4)
+    edges = run_content(listed)["data"]["edges"]
+    assert np.frombuffer(base64.b64decode(edges["source"]), edges["kind"]).tolist() == listed.listed.source
+    assert np.frombuffer(base64.b64decode(edges["target"]), edges["kind"]).tolist() == listed.listed.target
+
+
+def test_of_too_many_edges_the_most_probable_are_in_the_page(monkeypatch, tmp_path):
+    monkeypatch.setattr(content, "MOST_EMBEDDED", 100)
+    run = make_run(450, candidates=4)
+    found = run_content(run)
+    probs = np.frombuffer(base64.b64decode(found["data"]["edges"]["probability"]), "<f4")
+    assert probs.min() == pytest.approx(sorted(run.listed.probability)[-100])
+    assert "The 100 most probable of 1,800 edges; the 1,700 others are in edges.csv only" in page_of(run, tmp_path)
+
+
+def test_numbers_that_json_does_not_have_are_left_out(tmp_path):
+    run = make_run(3, replicas=1)
+    run.history[0]["train_loss"][0] = math.inf
+    assert data_of(page_of(run, tmp_path))[0]["curves"][0]["lines"][0][0] is None
+
+
+def test_the_slider_begins_where_something_is_drawn():
+    def columns(*probs):
+        return EdgeColumns(np.zeros(len(probs), int), np.ones(len(probs), int), np.array(probs))
+
+    assert start_threshold(columns(0.5, 0.01)) == 0.1
+    assert start_threshold(columns(0.059, 0.041)) == 0.04
+    assert start_threshold(columns()) == 0.1
+
+
+def test_the_answer_in_words():
+    run = make_run(3, flags=True)
+    run.edges.identifiable[0][1] = "no"
+    run = run.model_copy(update={"edge_probs": [[1, 0.9, 0.05], [0.6, 1, 0.2], [0.0, 0.0, 1]]})
+    flags = [["", "no", "yes"], ["yes", "", "yes"], ["yes", "yes", ""]]
+    run = run.model_copy(update={"edges": EdgeFindings(identifiable=flags)})
+    said = answer(run, edge_columns(run))
+    assert said[0] == (
+        "3 nodes and 5 edges between different nodes that were learned: 2 have a probability of 0.10 or more and "
+        "1 has a probability of 0.50 or more."
+    )
+    assert said[1].startswith("The most probable: node 0 → node 1 (0.60), node 2 → node 1 (0.20)")
+    assert said[2] == "1 edge cannot be told from the data, and is left out of the drawing."
+    assert "--std-errors" in said[3]
+    known = run.model_copy(update={"record": run.record.model_copy(update={"metrics": {"edge_prob_mae": 0.0123}})})
+    assert answer(known, edge_columns(run))[3] == "Against the truth the probabilities are off by 0.0123 on average."
+    assert verdict(run) == (
+        "misfit",
+        "The model does not fit",
+        "at the 5% level (kernel test p = 0.004, ranks p = 0.010, 500 pairs).",
+    )
+    assert verdict(make_run(3, goodness={}))[0] == "untested"
+    fits = make_run(3, goodness={"fits": True, "sentences": ["fits: nothing speaks against it"]})
+    assert verdict(fits) == ("fits", "The model fits:", "nothing speaks against it.")
+
+
+def test_without_a_script_the_most_probable_edges_are_a_table(tmp_path):
+    run = make_run(12, errors=True)
+    page = page_of(run, tmp_path)
+    assert "<noscript>" in page
+    rows = re.findall(r"<tr><td>(.*?)</td></tr>", page)
+    assert len(rows) == 25
+    first = strongest_edges(run, 1)[0]
+    assert rows[0].split("</td><td>") == [
+        first["source"],
+        first["target"],
+        *(f"{first[name]:.3f}" for name in ("probability", "std_error", "low", "high")),
+    ]
+
+
+def test_what_the_reader_needs_is_there_in_order(tmp_path):
+    page = page_of(make_run(4, truth=True, errors=True, flags=True), tmp_path)
+    words = [
+        "The answer",
+        "Learned graph",
+        "Edges",
+        "Matrix of probabilities",
+        "How far to trust it",
+        "How it was made",
+    ]
+    places = [page.index(f">{word}</h2>") for word in words]
+    assert places == sorted(places)
+    for word in ("tacit fit made.csv --seed 0", "a made run means nothing", "window = 12: usual", "the last value"):
+        assert word in page
+
+
+def test_long_lists_of_a_config_are_cut():
+    cut = shortened({"graph": {"candidates": [[1, 2]] * 60}})["graph"]["candidates"]
+    assert len(cut) == 51
+    assert cut[-1] == "and 10 more, see record.json"
 
 
 def test_oracle_error_against_simulation():

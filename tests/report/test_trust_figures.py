@@ -4,9 +4,10 @@ import numpy as np
 import pytest
 
 from tacit.records import EdgeFindings, Record, Run
+from tacit.report.content import run_content
 from tacit.report.network import draw_run_network
 from tacit.report.page import strongest_edges, write_page
-from tacit.report.trust import draw_ranks, draw_reliability, interactive_trust, rank_shares, reliability_points
+from tacit.report.trust import coverage_points, draw_ranks, draw_reliability, rank_shares, reliability_points
 
 PROBS = [[0.1, 0.72, 0.05], [0.78, 0.1, 0.6], [0.0, 0.3, 0.1]]
 TRUTH = [[0.0, 0.75, 0.0], [0.75, 0.0, 1.0], [0.0, 0.0, 0.0]]
@@ -43,7 +44,7 @@ def test_without_truth_or_ranks_nothing_is_drawn():
     assert reliability_points(run) is None
     assert draw_reliability(run) is None
     assert draw_ranks(run) is None
-    assert interactive_trust(run) == []
+    assert not any(run_content(run)["has"].values())
 
 
 def test_ranks_are_shares_over_what_is_expected():
@@ -51,14 +52,13 @@ def test_ranks_are_shares_over_what_is_expected():
     assert rank_shares(run) == {"a": [0.5, 1.5]}  # b was not tested
     (line,) = draw_ranks(run).axes[0].lines[1:]
     assert np.array(line.get_ydata()).tolist() == [0.5, 1.5, 1.5]
-    (figure,) = interactive_trust(run)
-    assert list(figure.data[0].y) == [0.5, 1.5]
+    assert run_content(run)["data"]["ranks"] == [{"name": "a", "shares": [0.5, 1.5]}]
 
 
 def test_flagged_edges_are_in_no_list_and_in_no_drawing():
-    edges = [(edge["source"], edge["target"]) for edge in strongest_edges(make_run(flags=FLAGS))]
+    edges = [(edge["source"], edge["target"]) for edge in strongest_edges(make_run(flags=FLAGS), 10)]
     assert ("c", "b") not in edges
-    assert ("c", "b") in [(edge["source"], edge["target"]) for edge in strongest_edges(make_run())]
+    assert ("c", "b") in [(edge["source"], edge["target"]) for edge in strongest_edges(make_run(), 10)]
     assert "3 drawn" in draw_run_network(make_run(flags=FLAGS)).axes[0].get_title()
     assert "4 drawn" in draw_run_network(make_run()).axes[0].get_title()
 
@@ -67,5 +67,15 @@ def test_the_page_shows_findings_as_text_and_errors_beside_probabilities(tmp_pat
     write_page([make_run(TRUTH, FLAGS, RANKS, errors=True)], tmp_path / "page.html", "t")
     page = (tmp_path / "page.html").read_text()
     assert "fits: &lt;b&gt;well&lt;/b&gt;" in page
-    assert "<th>standard error</th><th>95% interval</th>" in page
-    assert "0.010 to 0.010" in page
+    for column in ("standard error", "95% from", "95% to", "can be told", "truth"):
+        assert f'<button type="button">{column}</button>' in page
+    assert "<td>0.780</td><td>0.010</td><td>0.010</td><td>0.010</td><td>yes</td><td>0.750</td><td>0.030</td>" in page
+
+
+def test_coverage_has_its_range_over_the_nodes():
+    levels = [
+        {"nominal": 0.5, "overall": 0.48, "by_number": [0.4, None, 0.55]},
+        {"nominal": 0.8, "overall": None, "by_number": [None]},
+    ]
+    points = coverage_points(make_run(goodness={"coverage": levels}))
+    assert points == [{"nominal": 0.5, "held": 0.48, "low": 0.4, "high": 0.55}]

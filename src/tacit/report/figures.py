@@ -1,6 +1,5 @@
-"""Figures for papers: heatmaps of the edge probabilities and losses during training (PNG and PDF)."""
+"""Figures for papers: heatmaps of the edge probabilities, the graph, losses during training, trust."""
 
-from io import BytesIO
 from pathlib import Path
 from typing import Any
 
@@ -11,32 +10,28 @@ from matplotlib.figure import Figure
 from tacit.records import Run
 from tacit.report.listed import draw_histogram
 from tacit.report.network import draw_run_network
+from tacit.report.places import Places
+from tacit.report.saving import save_figure
 from tacit.report.trust import draw_ranks, draw_reliability
-from tacit.whole_files import write_whole
 
 # Readable for colour-blind people and in grey: probability from light to dark, error likewise in another hue.
 PROBABILITY_COLOURS, ERROR_COLOURS = "viridis", "magma"
 STYLE: Any = {"font.size": 9, "axes.spines.top": False, "axes.spines.right": False}
 
 
-def draw_figures(run: Run, directory: Path) -> list[Path]:
-    """Draw the figures of a run into ``directory`` and return their paths."""
+def draw_figures(run: Run, directory: Path, places: Places | None = None) -> list[Path]:
+    """Draw the figures of a run into ``directory`` as PNG, PDF and SVG, and return their paths."""
     directory.mkdir(parents=True, exist_ok=True)
     with mpl.rc_context(STYLE):
         probs = _matrices(run) if run.listed is None else draw_histogram(run.listed)
-        figures = {"edge_probs": probs, "losses": _losses(run)}
-        if run.record.preparation:  # of a person's own data, whose nodes have names and perhaps places
-            figures["network"] = draw_run_network(run)
-        found = {"reliability": draw_reliability(run), "ranks": draw_ranks(run)}
-        figures |= {name: figure for name, figure in found.items() if figure is not None}
-    paths = []
-    for name, figure in figures.items():
-        for suffix in ("png", "pdf"):
-            paths.append(directory / f"{name}.{suffix}")
-            drawn = BytesIO()
-            figure.savefig(drawn, format=suffix, dpi=150, bbox_inches="tight")
-            write_whole(paths[-1], drawn.getvalue())
-    return paths
+        figures: dict[str, Figure | None] = {"edge_probs": probs, "network": draw_run_network(run, places)}
+        figures |= {"losses": _losses(run), "reliability": draw_reliability(run), "ranks": draw_ranks(run)}
+        return [
+            path
+            for name, figure in figures.items()
+            if figure is not None
+            for path in save_figure(figure, directory, name)
+        ]
 
 
 def panels(run: Run) -> list[tuple[str, np.ndarray, str, float]]:

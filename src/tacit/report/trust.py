@@ -1,31 +1,31 @@
 """Figures of trust: are edge probabilities reliable where the truth is known, and are the targets' ranks uniform?"""
 
-from typing import Any
-
 import numpy as np
-import plotly.graph_objects as go
 import torch
 from matplotlib.figure import Figure
 
 from tacit.records import Run
-from tacit.report.network import plain_text
+from tacit.report.edge_columns import TOLD, edge_columns
 from tacit.uncertainty import reliability
 
 BINS = 10
 MOST_NODES = 60  # ranks of more could not be told apart
 LEARNED, EXPECTED = "#0072b2", "#d55e00"
-MARGINS = {"l": 50, "r": 10, "t": 36, "b": 44}
 
 
 def reliability_points(run: Run) -> tuple[list[float], list[float], list[int]] | None:
     """Return mean learned and mean true probability, and number of edges, of each bin; None without a truth."""
-    if run.record.true_edge_probs is None:
+    columns = edge_columns(run)
+    if columns.truth is None:
         return None
-    flags = run.edges.identifiable
-    learned = None if flags is None else torch.tensor([[flag == "yes" for flag in row] for row in flags])
-    if learned is not None and not learned.any():
+    counts = np.ones(len(columns), dtype=bool) if columns.identifiable is None else columns.identifiable == TOLD
+    if not counts.any():
         return None
-    probs, truth = torch.tensor(run.edge_probs), torch.tensor(run.record.true_edge_probs)
+    probs, truth = torch.zeros(2, len(run.record.node_names), len(run.record.node_names))
+    learned = torch.zeros_like(probs, dtype=torch.bool)
+    places = columns.target, columns.source
+    probs[places], truth[places] = torch.tensor(columns.probability).float(), torch.tensor(columns.truth).float()
+    learned[places] = torch.tensor(counts)
     found = reliability(probs, truth, num_bins=BINS, learned=learned)
     return found.predicted.tolist(), found.true.tolist(), found.count.tolist()
 
@@ -70,38 +70,11 @@ def draw_ranks(run: Run) -> Figure | None:
     return figure
 
 
-def interactive_trust(run: Run) -> list[go.Figure]:
-    """Return both for a page, those that there are."""
-    figures = []
-    points = reliability_points(run)
-    if points is not None:
-        predicted, true, count = points
-        figure = go.Figure(
-            go.Scatter(
-                x=predicted,
-                y=true,
-                mode="markers",
-                marker={"size": [8 + 2 * number**0.5 for number in count], "color": LEARNED},
-                customdata=count,
-                hovertemplate="learned %{x:.3f}, true %{y:.3f}, %{customdata} edges<extra></extra>",
-                showlegend=False,
-            )
-        )
-        figure.add_shape(type="line", x0=0, y0=0, x1=1, y1=1, line={"color": EXPECTED, "dash": "dash"})
-        figures.append(_laid_out(figure, "reliability of edge probabilities", "learned", "true"))
-    shares = rank_shares(run)
-    if shares:
-        figure = go.Figure()
-        for name, values in shares.items():
-            middles = [(place + 0.5) / len(values) for place in range(len(values))]
-            line: dict[str, Any] = {"shape": "hvh", "color": LEARNED, "width": 1}
-            figure.add_scatter(x=middles, y=values, mode="lines", line=line, name=plain_text(name), showlegend=False)
-        figure.add_hline(y=1, line={"color": EXPECTED, "dash": "dash"})
-        figures.append(_laid_out(figure, "ranks of targets, a line per node", "rank", "share over expected"))
-    return figures
-
-
-def _laid_out(figure: go.Figure, title: str, x: str, y: str) -> go.Figure:
-    figure.update_xaxes(title=x)
-    figure.update_yaxes(title=y)
-    return figure.update_layout(title=title, margin=MARGINS, height=300)
+def coverage_points(run: Run) -> list[dict[str, float]]:
+    """Return for each level of interval the share of targets it should hold and holds, and its range over the nodes."""
+    found = []
+    for one in run.record.goodness.get("coverage", []):
+        shares = [share for share in one["by_number"] if share is not None]
+        if one["overall"] is not None and shares:
+            found.append({"nominal": one["nominal"], "held": one["overall"], "low": min(shares), "high": max(shares)})
+    return found

@@ -1,0 +1,106 @@
+"""How large is a page, how long does it take to open and to draw, and how soon is the help there?
+
+Runs are made without a training (``tests/made_runs.py``): 120 nodes with truth, standard errors and flags, all 14,400
+edges; 450 and 1,000 nodes with 32 candidates each. A page is opened in a headless Chromium, a new profile each time,
+and is open when the page's own mark says that all is drawn and painted. Commands are timed as a user calls them, a new
+process each. Medians of repeated runs.
+
+Targets: 8 MB and 2 s for 120 nodes, 5 s for 1,000; ``tacit report`` 5 s, ``tacit --help`` 0.5 s,
+``tacit fit --help`` 0.7 s.
+
+Run ``python benchmarks/page.py [--rounds 5] [--json FILE]`` on a machine that does nothing else.
+"""
+
+import argparse
+import json
+import os
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Callable
+from pathlib import Path
+from statistics import median
+from typing import Any
+
+ROOT = Path(__file__).parents[1]
+sys.path.insert(0, str(ROOT / "tests"))
+
+from playwright.sync_api import Browser, sync_playwright  # noqa: E402
+
+from browser_waits import until  # noqa: E402
+from made_runs import make_run, write_directory  # noqa: E402
+
+RUNS: dict[str, dict[str, Any]] = {
+    "120 nodes": {"nodes": 120, "truth": True, "errors": True, "flags": True},
+    "450 nodes": {"nodes": 450, "candidates": 32},
+    "1,000 nodes": {"nodes": 1000, "candidates": 32},
+}
+MARK = "performance.getEntriesByName('interactive')"
+TARGETS = {
+    "120 nodes: megabytes": 8.0,
+    "120 nodes: opens": 2.0,
+    "1,000 nodes: opens": 5.0,
+    "120 nodes: tacit report": 5.0,
+    "1,000 nodes: tacit report": 5.0,
+    "tacit --help": 0.5,
+    "tacit fit --help": 0.7,
+}
+
+
+def command_seconds(*arguments: str) -> float:
+    start = time.perf_counter()
+    subprocess.run([sys.executable, "-m", "tacit", *arguments], capture_output=True, check=True)
+    return time.perf_counter() - start
+
+
+def opening_seconds(browser: Browser, path: Path) -> float:
+    context = browser.new_context(viewport={"width": 1200, "height": 900})
+    page = context.new_page()
+    page.goto(path.as_uri())
+    until(page, f"{MARK}.length")
+    seconds = page.evaluate(f"{MARK}[0].startTime") / 1000
+    context.close()
+    return float(seconds)
+
+
+def measure(rounds: int) -> dict[str, list[float]]:
+    found: dict[str, list[float]] = {}
+
+    def note(name: str, call: Callable[[], float]) -> None:
+        found[name] = [round(call(), 3) for _ in range(rounds)]
+
+    note("tacit --help", lambda: command_seconds("--help"))
+    note("tacit fit --help", lambda: command_seconds("fit", "--help"))
+    chromium = subprocess.run([ROOT / "tools" / "chromium.sh"], capture_output=True, text=True, check=True)
+    with tempfile.TemporaryDirectory() as folder, sync_playwright() as playwright:
+        browser = playwright.chromium.launch(executable_path=chromium.stdout.strip())
+        for name, size in RUNS.items():
+            run = write_directory(make_run(**size), Path(folder) / name.split()[0])
+            note(f"{name}: tacit report", lambda run=run: command_seconds("report", str(run), "--quiet"))
+            page = run / "report.html"
+            found[f"{name}: megabytes"] = [round(page.stat().st_size / 1e6, 2)]
+            note(f"{name}: opens", lambda page=page: opening_seconds(browser, page))
+        browser.close()
+    return found
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser()
+    parser.add_argument("--rounds", type=int, default=5)
+    parser.add_argument("--json", type=Path)
+    arguments = parser.parse_args()
+    load = os.getloadavg()[0]
+    found = measure(arguments.rounds)
+    print(f"load before: {load:.2f} on {os.cpu_count()} cores")
+    for name, values in found.items():
+        target = TARGETS.get(name)
+        verdict = "" if target is None else f"   target {target:g}: {'met' if median(values) <= target else 'MISSED'}"
+        print(f"{name:26} {median(values):6.2f}   from {min(values):.2f} to {max(values):.2f}{verdict}")
+    if arguments.json:
+        written = {"load_before": round(load, 2), "cores": os.cpu_count(), "rounds": arguments.rounds, "found": found}
+        arguments.json.write_text(json.dumps(written, indent=2) + "\n")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,112 @@
+"""What the page of a run is made of: words and tables for the template, numbers for the script that draws."""
+
+import json
+from typing import Any
+
+import numpy as np
+
+from tacit.records import Run
+from tacit.report.edge_columns import EdgeColumns, edge_columns
+from tacit.report.embedding import FLOATS, packed, packed_edges
+from tacit.report.figures import curves
+from tacit.report.listed import histogram
+from tacit.report.places import Places, label_sides, run_places
+from tacit.report.strongest import strongest_edges
+from tacit.report.trust import coverage_points, rank_shares, reliability_points
+from tacit.report.words import answer, edge_error, verdict
+
+MOST_EMBEDDED = 200_000  # edges in the page; of more the most probable, and all are in edges.csv
+SHOWN_ROWS = 25  # of the table before the script takes over, and without it
+LONGEST_LIST = 50
+SHOWN_FROM, FEWEST_SHOWN = 0.10, 20  # where the slider begins; lower where nothing would be drawn
+LABELLED_UP_TO = 40
+
+
+def run_content(run: Run, places: Places | None = None) -> dict[str, Any]:
+    """Return all that the template says of a run, and under ``data`` what the script draws from."""
+    columns = edge_columns(run)
+    places = run_places(run, columns) if places is None else places
+    embedded = _embedded(columns)
+    return {
+        "record": run.record,
+        "verdict": verdict(run),
+        "answer": answer(run, columns),
+        "edge_error": edge_error(run),
+        "edges": strongest_edges(run, SHOWN_ROWS, columns),
+        "columns": shown_columns(columns),
+        "num_edges": len(columns),
+        "num_embedded": len(embedded),
+        "listed": run.listed is not None,
+        "num_placed": len(places.node),
+        "kind": places.kind,
+        "threshold": start_threshold(columns),
+        "untold": columns.identifiable is not None and not bool((columns.between == columns.drawable).all()),
+        "loops": not bool(embedded.between.all()),
+        "curves": [title for title, *_ in curves(run)],
+        "has": {
+            "reliability": reliability_points(run) is not None,
+            "ranks": bool(rank_shares(run)),
+            "coverage": bool(coverage_points(run)),
+            "truth": columns.truth is not None,
+        },
+        "scores": {"learned graph": run.record.metrics, **run.record.references},
+        "config": json.dumps(shortened(run.record.config), indent=2, ensure_ascii=False),
+        "data": _data(run, embedded, places, start_threshold(columns), len(columns)),
+    }
+
+
+def shown_columns(columns: EdgeColumns) -> list[str]:
+    """Return the names of the columns of the table that are known."""
+    optional = ("std_error", "low", "high", "identifiable", "truth")
+    known = [name for name in optional if getattr(columns, name) is not None]
+    return ["source", "target", "probability", *known, *(["error"] if columns.truth is not None else [])]
+
+
+def start_threshold(columns: EdgeColumns) -> float:
+    """Return where the slider begins: at 0.1, or so low that some edges are drawn."""
+    probs = np.sort(columns.probability[columns.drawable])[::-1]
+    if not len(probs) or probs[0] >= SHOWN_FROM:
+        return SHOWN_FROM
+    return float(np.floor(100 * probs[:FEWEST_SHOWN][-1]) / 100)
+
+
+def shortened(config: Any) -> Any:
+    """Return a config with long lists cut: thousands of candidates by name would fill the page."""
+    if isinstance(config, dict):
+        return {key: shortened(value) for key, value in config.items()}
+    if isinstance(config, list | tuple) and len(config) > LONGEST_LIST:
+        return [*config[:LONGEST_LIST], f"and {len(config) - LONGEST_LIST:,} more, see record.json"]
+    return config
+
+
+def _embedded(columns: EdgeColumns) -> EdgeColumns:
+    """Return all edges in their order, or of too many the most probable."""
+    return columns if len(columns) <= MOST_EMBEDDED else columns[np.sort(columns.strongest(MOST_EMBEDDED))]
+
+
+def _data(run: Run, columns: EdgeColumns, places: Places, threshold: float, num_edges: int) -> dict[str, Any]:
+    names = run.record.node_names
+    dense = len(columns) == len(names) ** 2 and run.listed is None
+    points, shares = reliability_points(run), rank_shares(run)
+    return {
+        "nodes": names,
+        "edges": packed_edges(columns, dense=dense),
+        "numEdges": num_edges,
+        "threshold": threshold,
+        "places": {
+            "node": None if len(places.node) == len(names) else places.node.tolist(),
+            "x": packed(places.x, FLOATS),
+            "y": packed(places.y, FLOATS),
+            "kind": places.kind,
+            "stretch": places.stretch,
+            "sides": label_sides(places).tolist() if len(places.node) <= LABELLED_UP_TO else [],
+        },
+        "curves": [
+            {"title": title, "epochs": epochs, "lines": lines, "optimal": optimal, "best": run.record.best_replica}
+            for title, epochs, lines, optimal in curves(run)
+        ],
+        "reliability": None if points is None else dict(zip(("learned", "true", "count"), points, strict=True)),
+        "ranks": [{"name": name, "shares": values} for name, values in shares.items()],
+        "coverage": coverage_points(run),
+        "histogram": None if run.listed is None else histogram(run.listed)[0].tolist(),
+    }

@@ -1,0 +1,59 @@
+"""Data and scripts inside a page: small, and unable to end the element they stand in or to run anything else."""
+
+import base64
+import hashlib
+import json
+import math
+from typing import Any
+
+import numpy as np
+from markupsafe import Markup
+
+from tacit.report.edge_columns import EdgeColumns
+
+FLOATS, SMALL, WHOLE, CODE = "<f4", "<u2", "<u4", "<u1"  # little-endian, as browsers read them
+
+
+def packed(values: Any, kind: str) -> str:
+    """Return numbers as base64 of their bytes.
+
+    >>> packed([1, 2], SMALL)
+    'AQACAA=='
+    """
+    return base64.b64encode(np.ascontiguousarray(values, dtype=kind).tobytes()).decode()
+
+
+def packed_edges(columns: EdgeColumns, *, dense: bool) -> dict[str, str]:
+    """Return the columns that there are; of all ordered pairs in order the nodes need not be said."""
+    numbers = ("probability", "std_error", "low", "high", "truth")
+    found = {name: packed(getattr(columns, name), FLOATS) for name in numbers if getattr(columns, name) is not None}
+    if columns.identifiable is not None:
+        found["identifiable"] = packed(columns.identifiable, CODE)
+    if not dense:
+        largest = max(columns.source.max(initial=0), columns.target.max(initial=0))
+        kind = SMALL if largest < 2**16 else WHOLE
+        found |= {"source": packed(columns.source, kind), "target": packed(columns.target, kind), "kind": kind}
+    return found
+
+
+def as_json(value: Any) -> Markup:
+    """Return data as JSON that cannot end the script element that it stands in.
+
+    >>> as_json({"name": "</script>"})
+    Markup('{"name":"\\\\u003c/script>"}')
+    """
+    return Markup(json.dumps(_finite(value), separators=(",", ":"), allow_nan=False).replace("<", "\\u003c"))
+
+
+def script_hash(script: str) -> str:
+    """Return what a page's policy calls this script; a script that it does not name is not run."""
+    return "'sha256-" + base64.b64encode(hashlib.sha256(script.encode()).digest()).decode() + "'"
+
+
+def _finite(value: Any) -> Any:
+    """Return null for numbers that JSON does not have, at any depth."""
+    if isinstance(value, dict):
+        return {key: _finite(one) for key, one in value.items()}
+    if isinstance(value, list):
+        return [_finite(one) for one in value]
+    return None if isinstance(value, float) and not math.isfinite(value) else value

@@ -1,0 +1,30 @@
+"""The most probable edges as rows of a table."""
+
+from typing import Any
+
+from tacit.records import Run
+from tacit.report.edge_columns import CODES, EdgeColumns, edge_columns
+
+NUMBERS = ("std_error", "low", "high", "truth")
+FLAGS = {code: flag for flag, code in CODES.items()}
+
+
+def strongest_edges(run: Run, count: int, columns: EdgeColumns | None = None) -> list[dict[str, Any]]:
+    """Return the most probable edges between different nodes that can be told from the data, the first the highest."""
+    columns = edge_columns(run) if columns is None else columns
+    names = run.record.node_names
+    chosen = columns[columns.strongest(count, columns.drawable)]
+    return [
+        {
+            "source": names[chosen.source[row]],
+            "target": names[chosen.target[row]],
+            "probability": float(chosen.probability[row]),
+            **{name: _number(getattr(chosen, name), row) for name in NUMBERS},
+            "identifiable": None if chosen.identifiable is None else FLAGS[int(chosen.identifiable[row])],
+        }
+        for row in range(len(chosen))
+    ]
+
+
+def _number(values: Any, row: int) -> float | None:
+    return None if values is None else float(values[row])

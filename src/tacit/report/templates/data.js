@@ -1,0 +1,54 @@
+// The runs of the page: edges as columns of numbers, the most probable first in `order`.
+const FIXED = 0, UNTOLD = 2;
+const ARRAYS = { "<f4": Float32Array, "<u2": Uint16Array, "<u4": Uint32Array, "<u1": Uint8Array };
+
+function unpacked(text, kind) {
+  const bytes = Uint8Array.from(atob(text), (letter) => letter.charCodeAt(0));
+  return new ARRAYS[kind](bytes.buffer);
+}
+
+// Six digits, as in edges.csv: 0.7 as stored in 32 bits is a little less than 0.7.
+const sixDigits = (value) => (value >= 0.1 && value <= 1 ? Math.round(value * 1e6) / 1e6 : Number(value.toPrecision(6)));
+
+function readRun(stored) {
+  const { edges, nodes, places } = stored, run = { ...stored, names: nodes, numNodes: nodes.length };
+  for (const name of ["probability", "std_error", "low", "high", "truth"]) run[name] = edges[name] ? Float64Array.from(unpacked(edges[name], "<f4"), sixDigits) : null;
+  run.identifiable = edges.identifiable ? unpacked(edges.identifiable, "<u1") : null;
+  run.count = run.probability.length;
+  if (edges.source) {
+    run.source = unpacked(edges.source, edges.kind);
+    run.target = unpacked(edges.target, edges.kind);
+  } else { // all ordered pairs: row receives, column sends
+    run.source = Uint32Array.from(run.probability, (_, edge) => edge % run.numNodes);
+    run.target = Uint32Array.from(run.probability, (_, edge) => Math.floor(edge / run.numNodes));
+  }
+  run.error = run.truth && Float64Array.from(run.truth, (truth, edge) => Math.abs(truth - run.probability[edge]));
+  run.between = run.source.map((source, edge) => source !== run.target[edge]);
+  run.order = Uint32Array.from(run.probability.keys()).sort((a, b) => run.probability[b] - run.probability[a] || a - b);
+  const drawn = places.node || nodes.map((_, node) => node);
+  run.x = unpacked(places.x, "<f4");
+  run.y = unpacked(places.y, "<f4");
+  run.drawn = drawn; // nodes that have a place
+  run.placeOf = new Int32Array(run.numNodes).fill(-1);
+  drawn.forEach((node, place) => { run.placeOf[node] = place; });
+  run.shown = nodes.map((name) => plain(shortened(name, 60))); // names for plotly, made plain once
+  return run;
+}
+
+const number = (value) => String(Number(value.toPrecision(6)));
+
+// What is known of an edge, for the pointer.
+function edgeWords(run, edge) {
+  const lines = [`${run.shown[run.source[edge]]} → ${run.shown[run.target[edge]]}`, `probability ${run.probability[edge].toFixed(3)}`];
+  if (run.std_error) lines.push(`standard error ${run.std_error[edge].toFixed(3)}, 95% interval ${run.low[edge].toFixed(3)} to ${run.high[edge].toFixed(3)}`);
+  if (run.truth) lines.push(`truth ${run.truth[edge].toFixed(3)}, error ${run.error[edge].toFixed(3)}`);
+  lines.push(identifiableWords(run, edge));
+  return lines.join("<br>");
+}
+
+function identifiableWords(run, edge) {
+  if (!run.identifiable) return "whether it can be told from the data was not looked at";
+  const code = run.identifiable[edge];
+  return code === FIXED ? "not learned: held fixed" : code === UNTOLD ? "cannot be told from the data" : "can be told from the data";
+}
+

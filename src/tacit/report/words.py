@@ -1,0 +1,64 @@
+"""The answer of a run in words: what was found, before anything is drawn."""
+
+from tacit.records import Run
+from tacit.report.edge_columns import FIXED, UNTOLD, EdgeColumns
+from tacit.report.strongest import strongest_edges
+
+LEVELS = (0.1, 0.5)
+NAMED = 3
+VERDICTS: dict[bool | None, tuple[str, str]] = {
+    True: ("fits", "The model fits:"),
+    False: ("misfit", "The model does not fit"),
+}
+UNTESTED = ("untested", "Whether the model fits was not found out.")
+SAID_ALREADY = ("fits: ", "does not fit ")  # how the fit test's own sentence begins
+
+
+def verdict(run: Run) -> tuple[str, str, str]:
+    """Return the verdict of the fit test: a word for its look, how the sentence begins, and how it goes on."""
+    tested = run.record.goodness
+    kind, beginning = VERDICTS.get(tested.get("fits"), UNTESTED)
+    rest = (tested.get("sentences") or [""])[0]
+    for said in SAID_ALREADY:
+        rest = rest.removeprefix(said)
+    return kind, beginning, f"{rest}." if rest else ""
+
+
+def answer(run: Run, columns: EdgeColumns) -> list[str]:
+    """Return sentences on how many edges there are, which stand out, and which cannot be told."""
+    nodes, possible = len(run.record.node_names), columns.drawable
+    if columns.identifiable is not None:
+        possible = possible & (columns.identifiable != FIXED)
+    probs = columns.probability[possible]
+    what = "candidates" if run.listed is not None else "edges between different nodes"
+    counts = " and ".join(
+        f"{_are(int((probs >= level).sum()))} a probability of {level:.2f} or more" for level in LEVELS
+    )
+    said = [f"{nodes:,} nodes and {len(probs):,} {what} that were learned: {counts}."]
+    named = [
+        f"{edge['source']} → {edge['target']} ({edge['probability']:.2f})"
+        for edge in strongest_edges(run, NAMED, columns)
+    ]
+    if named:
+        said.append(f"The most probable: {', '.join(named)}.")
+    untold = 0 if columns.identifiable is None else int((columns.between & (columns.identifiable == UNTOLD)).sum())
+    if untold:
+        edges, are = ("edge", "is") if untold == 1 else ("edges", "are")
+        said.append(f"{untold:,} {edges} cannot be told from the data, and {are} left out of the drawing.")
+    error = edge_error(run)
+    if error is not None:
+        said.append(f"Against the truth the probabilities are off by {error:.4f} on average.")
+    if columns.std_error is None:
+        remedy = "; tacit fit --std-errors 32 adds them" if run.record.preparation and run.listed is None else ""
+        said.append(f"Standard errors of the probabilities were not computed{remedy}.")
+    return said
+
+
+def edge_error(run: Run) -> float | None:
+    """Return the mean error of the edge probabilities over those that can be learned, where the truth is known."""
+    metrics = run.record.metrics
+    return metrics.get("edge_prob_mae_identifiable", metrics.get("edge_prob_mae"))
+
+
+def _are(count: int) -> str:
+    return f"{count:,} {'has' if count == 1 else 'have'}"

@@ -1,0 +1,24 @@
+"""Waiting in a browser for what a page shows, without sleeping and without evaluating text, which the page forbids."""
+
+
+def until(page, expression, seconds=20):
+    """Look at every frame whether an expression holds; it is an error if it does not in time."""
+    page.evaluate(
+        f"""() => new Promise((done, fail) => {{
+            const end = performance.now() + {1000 * seconds};
+            const look = () => {{
+                if ({expression}) done();
+                else if (performance.now() > end) fail(new Error({expression!r} + " did not come true"));
+                else requestAnimationFrame(look);
+            }};
+            look();
+        }})"""
+    )
+
+
+def middle_of(page, selector):
+    """Bring an element into view at once, and return the middle of it."""
+    locator = page.locator(selector)
+    locator.evaluate("element => element.scrollIntoView({ behavior: 'instant', block: 'center' })")
+    box = locator.bounding_box()
+    return box["x"] + box["width"] / 2, box["y"] + box["height"] / 2

@@ -1,0 +1,125 @@
+"""Runs of any size without a training: records as a fit would leave them, from numbers drawn with a seed."""
+
+import json
+from pathlib import Path
+
+import numpy as np
+import torch
+
+from tacit.records import CandidateCount, EdgeFindings, ListedEdges, Record, Run, edges_text
+
+GOODNESS = {
+    "fits": False,
+    "sentences": ["does not fit at the 5% level (kernel test p = 0.004, ranks p = 0.010, 500 pairs)"],
+    "coverage": [
+        {"level": level, "nominal": level, "overall": level - 0.02, "by_number": [level - 0.05, level, None]}
+        for level in (0.5, 0.8, 0.95)
+    ],
+}
+
+
+def make_run(
+    nodes=12,
+    *,
+    names=None,
+    truth=False,
+    errors=False,
+    flags=False,
+    coordinates=False,
+    candidates=None,
+    replicas=3,
+    seed=0,
+    loops=0.9,
+    **changes,
+):
+    """A run whose edges are mostly improbable and some sure, as of a fit; ``candidates`` are listed for each target."""
+    rng = np.random.default_rng(seed)
+    names = [f"node {node}" for node in range(nodes)] if names is None else names
+    record = Record(
+        **{
+            "title": "a made run",
+            "command": "tacit fit made.csv --seed 0",
+            "config": {"graph": {"metric": "great_circle"}, "training": {"epochs": 5}},
+            "seed": seed,
+            "versions": {"tacit": "0.1.0"},
+            "device": "cpu",
+            "timings": {"train_seconds": 1.5, "steps": 20},
+            "replicas": [{"seed": replica} for replica in range(replicas)],
+            "best_replica": 0,
+            "node_names": names,
+            "metrics": {"point_mae": 0.1, "point_mse": 0.2, "distribution_loss": 0.3},
+            "references": {"the last value": {"point_mae": 0.2, "point_mse": 0.3}},
+            "preparation": {"kind": "series"},
+            "choices": ["window = 12: usual"],
+            "findings": ["does not fit", "All edges can be told."],
+            "warnings": ["a made run means nothing"],
+            "goodness": GOODNESS | {"names": names, "ranks": [_ranks(rng) for _ in names]},
+            "coordinates": _coordinates(nodes, rng) if coordinates else None,
+            "true_edge_probs": _sparse(nodes, rng).round(1).tolist() if truth else None,
+            "candidates": None if candidates is None else CandidateCount(count=nodes * candidates),
+        }
+        | changes
+    )
+    history = [
+        {
+            "epoch": epoch,
+            "train_loss": [1 / epoch + k for k in range(replicas)],
+            "validation_loss": [0.9 / epoch if k == 0 or epoch < 3 else None for k in range(replicas)],
+        }
+        for epoch in range(1, 6)
+    ]
+    if candidates is not None:
+        listed = _listed(nodes, candidates, rng)
+        return Run(record=record, edge_probs=[], edges=EdgeFindings(), history=history, listed=listed)
+    probs = _sparse(nodes, rng)
+    np.fill_diagonal(probs, loops)
+    found = {}
+    if errors:
+        found = {"std_error": 0.1 * probs, "low": 0.8 * probs, "high": np.minimum(1, 1.2 * probs)}
+    told = rng.choice(["yes", "yes", "yes", "no"], size=(nodes, nodes)).astype(object)
+    np.fill_diagonal(told, "")
+    edges = EdgeFindings(
+        **{name: matrix.tolist() for name, matrix in found.items()}, identifiable=told.tolist() if flags else None
+    )
+    return Run(record=record, edge_probs=probs.tolist(), edges=edges, history=history)
+
+
+def write_directory(run: Run, directory: Path) -> Path:
+    """Write a run directory, with all that ``tacit report`` reads."""
+    directory.mkdir(parents=True, exist_ok=True)
+    record = run.record.model_dump(mode="json", exclude={"files", "sha256"}) | {"format": 1}
+    (directory / "record.json").write_text(json.dumps(record))
+    (directory / "history.jsonl").write_text("".join(json.dumps(line) + "\n" for line in run.history))
+    names = run.record.node_names
+    if run.listed is None:
+        text = edges_text(torch.tensor(run.edge_probs), names, run.edges)
+    else:
+        columns = zip(run.listed.source, run.listed.target, run.listed.probability, strict=True)
+        text = "source,target,probability\n" + "".join(f"{names[j]},{names[i]},{p:.6g}\n" for j, i, p in columns)
+    (directory / "edges.csv").write_text(text)
+    return directory
+
+
+def _sparse(nodes, rng):
+    """Chains of neighbours with high probabilities among many low ones."""
+    probs = rng.beta(0.5, 12, size=(nodes, nodes))
+    for step in (1, 2):
+        places = np.arange(nodes)
+        probs[places, (places + step) % nodes] = rng.uniform(0.3, 1.0, size=nodes)
+    return probs.round(5)
+
+
+def _listed(nodes, candidates, rng):
+    target = np.repeat(np.arange(nodes), candidates)
+    offsets = np.tile(np.arange(1, candidates + 1), nodes)
+    source = (target + offsets * rng.integers(1, 4, size=nodes).repeat(candidates)) % nodes
+    probs = np.where(offsets <= 2, rng.uniform(0.2, 1.0, size=len(target)), rng.beta(0.5, 12, size=len(target)))
+    return ListedEdges(source=source.tolist(), target=target.tolist(), probability=probs.round(5).tolist())
+
+
+def _coordinates(nodes, rng):
+    return np.stack([rng.uniform(39.5, 40.5, nodes), rng.uniform(115.5, 117.5, nodes)], axis=1).round(4).tolist()
+
+
+def _ranks(rng):
+    return {"counts": rng.integers(80, 120, size=20).tolist(), "expected": [100.0] * 20}

@@ -1,0 +1,185 @@
+"""The drawn graph in a real browser: the slider, the search, the pointer; counts are of what stands in the drawing."""
+
+import numpy as np
+import pytest
+
+from browser_waits import until
+from made_runs import make_run
+
+pytestmark = pytest.mark.browser
+
+NODES = 14
+COUNT = "section:nth-of-type(1) .graph .count"
+# Lines are separated by a gap each; arrows and nodes are elements of their own.
+LINES = """() => document.querySelector('.network').data.filter(trace => trace.mode === 'lines')
+    .reduce((sum, trace) => sum + trace.x.filter(x => x === null).length, 0)"""
+POINTS = "() => document.querySelectorAll('.network path.point').length"
+
+
+def plain_run():
+    return make_run(NODES, errors=True, flags=True)
+
+
+def drawn(run, threshold):
+    """How many edges can be told from the data and are as probable as that."""
+    flags = np.array(run.edges.identifiable)
+    probs = np.where(flags == "yes", np.array(run.edge_probs), -1)
+    return int((probs >= threshold).sum())
+
+
+@pytest.fixture(scope="module")
+def page(shared, page_file):
+    return shared(page_file("graph", plain_run))
+
+
+@pytest.fixture
+def graph(page):
+    """The page as it was when it was opened."""
+    page.locator(".clear-search").click()
+    page.locator(".untold").uncheck()
+    page.locator(".threshold-number").fill("0.10")
+    page.get_by_role("button", name="Whole graph").click()
+    wait_for_lines(page, drawn(plain_run(), 0.10))
+    return page
+
+
+def wait_for_lines(page, count):
+    until(page, f"({LINES})() === {count} && ({POINTS})() === {count + NODES}")
+
+
+def test_the_slider_changes_how_many_edges_are_drawn(graph):
+    run = plain_run()
+    wait_for_lines(graph, drawn(run, 0.10))
+    slider = graph.locator(".threshold")
+    slider.focus()
+    for _ in range(20):
+        graph.keyboard.press("ArrowRight")
+    assert slider.input_value() == "0.3"
+    assert graph.locator(".threshold-number").input_value() == "0.30"
+    wait_for_lines(graph, drawn(run, 0.30))
+    assert 0 < drawn(run, 0.30) < drawn(run, 0.10)
+    told = NODES * NODES - NODES - int((np.array(run.edges.identifiable) == "no").sum())
+    words = f"{drawn(run, 0.3)} edges of {told} at 0.30 or more, {drawn(run, 0.3)} drawn"
+    assert graph.locator(COUNT).inner_text().startswith(words)
+    graph.keyboard.press("End")
+    wait_for_lines(graph, drawn(run, 1.0))
+
+
+def test_the_slider_follows_the_mouse_and_the_number(graph):
+    run = plain_run()
+    box = graph.locator(".threshold").bounding_box()
+    graph.mouse.click(box["x"] + box["width"] / 2, box["y"] + box["height"] / 2)
+    assert float(graph.locator(".threshold").input_value()) == pytest.approx(0.5, abs=0.02)
+    wait_for_lines(graph, drawn(run, float(graph.locator(".threshold").input_value())))
+    graph.locator(".threshold-number").fill("0.05")
+    wait_for_lines(graph, drawn(run, 0.05))
+    assert graph.locator(".threshold").input_value() == "0.05"
+    graph.locator(".threshold-number").fill("7")  # no probability: nothing changes
+    assert graph.locator(".threshold").input_value() == "0.05"
+
+
+def test_edges_that_cannot_be_told_are_left_out_or_dotted(graph):
+    run = plain_run()
+    untold = int(((np.array(run.edges.identifiable) == "no") & (np.array(run.edge_probs) >= 0.1)).sum())
+    assert f"{untold} more cannot be told from the data and are left out" in graph.locator(COUNT).inner_text()
+    graph.locator(".untold").check()
+    wait_for_lines(graph, drawn(run, 0.1) + untold)
+    dotted = graph.evaluate(
+        "document.querySelector('.network').data.filter(t => t.mode === 'lines' && t.line.dash === 'dot')"
+        ".reduce((sum, trace) => sum + trace.x.filter(x => x === null).length, 0)"
+    )
+    assert dotted == untold
+
+
+def test_too_many_edges_are_said_to_be_too_many(opened, page_file):
+    page = opened(page_file("n120", full_run))
+    page.locator(".threshold-number").fill("0")
+    until(page, f"({LINES})() === 300")
+    assert "14,280 edges of 14,280 at 0.00 or more, 300 drawn; more than 300 could not be" in page.inner_text(COUNT)
+
+
+def full_run():
+    return make_run(120, truth=True, errors=True)
+
+
+def test_a_search_marks_the_node_and_its_edges(graph):
+    run = plain_run()
+    flags, probs = np.array(run.edges.identifiable), np.array(run.edge_probs)
+    shown = (flags == "yes") & (probs >= 0.1)
+    search = graph.locator(".search")
+    search.focus()
+    graph.keyboard.type("NODE 3")
+    until(graph, "document.querySelector('.network').data.some(t => t.meta?.role === 'reads')")
+    counts = graph.evaluate(
+        "Object.fromEntries(['reads', 'sends', 'faint'].map(role => [role, document.querySelector('.network').data"
+        ".filter(t => t.meta?.role === role).reduce((sum, t) => sum + t.meta.edges, 0)]))"
+    )
+    reads, sends = int(shown[3].sum()), int(shown[:, 3].sum())
+    assert counts == {"reads": reads, "sends": sends, "faint": int(shown.sum()) - reads - sends}
+    symbols = graph.evaluate("document.querySelector('.network').data.at(-1).marker.symbol")
+    assert [node for node, symbol in enumerate(symbols) if symbol == "diamond"] == [3]
+    words = graph.locator(".graph .found").inner_text()
+    best = max((p, j) for j, p in enumerate(probs[3]) if flags[3][j] == "yes")
+    assert words.startswith(f"node 3 reads most probably node {best[1]} {best[0]:.2f}")
+    graph.keyboard.press("Escape")
+    until(graph, "!document.querySelector('.network').data.some(t => t.meta?.role === 'faint')")
+    assert graph.locator(".graph .found").inner_text() == ""
+
+
+def test_a_search_for_part_of_a_name_or_for_none(graph):
+    search, found = graph.locator(".search"), graph.locator(".graph .found")
+    search.fill("zebra")
+    assert found.inner_text() == "No node has a name that contains “zebra”."
+    search.fill("ode 1")
+    assert found.inner_text() == "5 nodes have names that contain this; press Enter for node 1."
+    search.press("Enter")
+    assert found.inner_text().startswith("node 1 reads")
+    graph.locator(".clear-search").click()
+    assert search.input_value() == ""
+    assert graph.locator("datalist option").count() == NODES
+
+
+def test_the_pointer_on_an_edge_says_what_is_known(graph):
+    run = plain_run()
+    place = graph.evaluate("""() => {
+        const plot = document.querySelector('.network'), arrows = plot.data.find(trace => trace.name === 'arrows');
+        plot.scrollIntoView({ behavior: "instant" });
+        const box = plot.getBoundingClientRect(), { xaxis, yaxis } = plot._fullLayout, last = arrows.x.length - 1;
+        return { x: box.left + xaxis._offset + xaxis.l2p(arrows.x[last]), y: box.top + yaxis._offset
+            + yaxis.l2p(arrows.y[last]), text: arrows.hovertext[last] };
+    }""")
+    graph.mouse.move(place["x"], place["y"])
+    label = graph.locator(".network .hoverlayer text").first
+    label.wait_for()
+    flags, probs = np.array(run.edges.identifiable), np.array(run.edge_probs)
+    i, j = np.unravel_index(np.where(flags == "yes", probs, -1).argmax(), probs.shape)
+    said = graph.evaluate("[...document.querySelectorAll('.network .hoverlayer tspan')].map(t => t.textContent)")
+    assert said == [
+        f"node {j} → node {i}",
+        f"probability {probs[i, j]:.3f}",
+        f"standard error {0.1 * probs[i, j]:.3f}, 95% interval {0.8 * probs[i, j]:.3f} to "
+        f"{min(1, 1.2 * probs[i, j]):.3f}",
+        "can be told from the data",
+    ]
+
+
+def test_the_graph_zooms_by_button_and_key_and_comes_back(graph):
+    width = "(() => { const [a, b] = document.querySelector('.network').layout.xaxis.range; return b - a; })()"
+    before = graph.evaluate(width)
+    graph.get_by_role("group", name="Zoom of the graph").get_by_role("button", name="Zoom in").click()
+    assert graph.evaluate(width) == pytest.approx(0.6 * before, rel=0.01)
+    graph.locator(".network").focus()
+    graph.keyboard.press("+")
+    assert graph.evaluate(width) == pytest.approx(0.36 * before, rel=0.01)
+    graph.keyboard.press("0")
+    assert graph.evaluate(width) == pytest.approx(before, rel=0.01)
+
+
+def test_coordinates_make_a_map(opened, page_file):
+    page = opened(page_file("map", lambda: make_run(8, coordinates=True)))
+    run = make_run(8, coordinates=True)
+    nodes = page.evaluate("(({ x, y }) => ({ x, y }))(document.querySelector('.network').data.at(-1))")
+    places = np.array(run.record.coordinates)
+    assert nodes["x"] == pytest.approx(places[:, 1].tolist(), rel=1e-6)
+    assert nodes["y"] == pytest.approx(places[:, 0].tolist(), rel=1e-6)
+    assert page.evaluate("document.querySelector('.network').layout.xaxis.title.text") == "longitude"
