@@ -7,8 +7,8 @@
 ```` ```text ````     words, output seen elsewhere; nothing to run, and no command
 
 A block with ``title="name"`` is written to a file of that name, where the commands of the page find it. What a command
-prints is compared by :func:`differences`: words exactly, decimal numbers nearly, since training amplifies the rounding of
-another machine. A comment above a block says more: ``<!-- slow -->`` runs it only with ``-m slow``,
+prints is compared by :func:`differences`: words exactly, decimal numbers nearly, since training amplifies the rounding
+of another machine. A comment above a block says more: ``<!-- slow -->`` runs it only with ``-m slow``,
 ``<!-- tested in tests/... -->`` names the test that runs it instead.
 """
 
@@ -31,7 +31,9 @@ FENCE = re.compile(r"^(?P<indent> *)(?P<ticks>```+|~~~+) *(?P<info>.*)$")
 MARK = re.compile(r"^<!-- (slow|tested in (?P<test>tests/\S+\.py)) -->$")
 FLAGS = doctest.ELLIPSIS | doctest.NORMALIZE_WHITESPACE
 COMMANDS = ("tacit", "make", "cat", "head", "ls", "echo")
-COMMAND_LINE = re.compile(r"^\s*(?:\$ )?(?:tacit (?:demo|fit|predict|evaluate|reproduce|report)|make|pip|python|torchrun|dask|git) \S")
+COMMAND_LINE = re.compile(
+    r"^\s*(?:\$ )?(?:tacit (?:demo|fit|predict|evaluate|reproduce|report)|make|pip|python|torchrun|dask|git) \S"
+)
 
 
 @dataclass(frozen=True)
@@ -86,7 +88,12 @@ def indented_commands(page):
     for number, line in enumerate(page.read_text(encoding="utf-8").splitlines(), 1):
         if FENCE.match(line):
             fenced = not fenced
-        elif not fenced and line.startswith("    ") and COMMAND_LINE.match(line) and not before.lstrip().startswith(("-", "*")):
+        elif (
+            not fenced
+            and line.startswith("    ")
+            and COMMAND_LINE.match(line)
+            and not before.lstrip().startswith(("-", "*"))
+        ):
             found.append(f"{page.relative_to(ROOT)}:{number}")
         before = line or before
     return found
@@ -112,7 +119,9 @@ class PageRun:
         if ">>>" not in block.text:
             exec(compile(block.text, str(block), "exec"), self.names)
             return
-        test = doctest.DocTestParser().get_doctest(block.text + "\n", self.names, str(block), str(block.page), block.line)
+        test = doctest.DocTestParser().get_doctest(
+            block.text + "\n", self.names, str(block), str(block.page), block.line
+        )
         said = io.StringIO()
         runner = doctest.DocTestRunner(optionflags=FLAGS, verbose=False)
         runner.run(test, out=said.write, clear_globs=False)
@@ -158,13 +167,15 @@ class PageRun:
 def differences(wanted, said):
     """Say how an output differs from the one shown, or return an empty text.
 
-    ``...`` stands for anything, any white space for any other. A decimal number may be off by a quarter of itself or, if
-    shown with three decimals or fewer, by 0.02; whole numbers and words may not.
+    ``...`` stands for anything, any white space for any other. A decimal number may be off by a quarter of itself or,
+    if shown with three decimals or fewer, by 0.02; whole numbers and words may not.
     """
-    pieces = [re.split(r"(\d+\.\d+)", part) for part in wanted.strip().split("...")]
+    pieces = [re.split(r"(\d+\.\d+)", part.strip()) for part in wanted.split("...")]
     shown = [float(piece) for part in pieces for piece in part[1::2]]
     loose = [len(piece.partition(".")[2]) <= 3 for part in pieces for piece in part[1::2]]
-    pattern = ".*?".join("".join(_spaced(piece) if at % 2 == 0 else r"(\d+\.?\d*)" for at, piece in enumerate(part)) for part in pieces)
+    pattern = r"\s*.*?\s*".join(
+        "".join(_spaced(piece) if at % 2 == 0 else r"(\d+\.?\d*)" for at, piece in enumerate(part)) for part in pieces
+    )
     match = re.fullmatch(pattern, said.strip(), re.DOTALL)
     if match is None:
         return "the words differ"

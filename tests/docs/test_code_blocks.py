@@ -30,7 +30,12 @@ def test_slow_blocks_of_a_page_run(name, tmp_path, monkeypatch):
 
 
 def test_no_block_is_of_another_kind():
-    others = [f"{block}: {block.kind or 'no language'}" for blocks in PAGES.values() for block in blocks if block.kind not in KINDS]
+    others = [
+        f"{block}: {block.kind or 'no language'}"
+        for blocks in PAGES.values()
+        for block in blocks
+        if block.kind not in KINDS
+    ]
     assert not others, "a block is one of " + ", ".join(KINDS) + ": " + "; ".join(others)
 
 
