@@ -2,6 +2,7 @@
 # make test   install what is missing and pass the tests
 # make check  format, lint, types, import contract
 # make docs   build the documentation into site/; a warning is an error
+# make wheel  build the wheel into dist/
 # make bench  measure speed and accuracy (three quarters of an hour; leave the machine alone meanwhile)
 # make mutations  change the formulas one at a time and see that a test fails (ten minutes)
 
@@ -9,7 +10,7 @@ PYTHON ?= $(shell command -v python3.11 || command -v python3)
 BIN := .venv/bin
 PIP := $(BIN)/python -m pip --disable-pip-version-check
 
-.PHONY: demo test check format docs bench mutations clean
+.PHONY: demo test check format docs wheel bench mutations clean
 
 demo: .venv/installed
 	$(BIN)/tacit demo
@@ -29,6 +30,9 @@ format: .venv/installed-dev
 
 docs: .venv/installed-dev
 	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict
+
+wheel: .venv/bin/python
+	$(PIP) wheel --quiet --no-deps --wheel-dir dist .
 
 bench: .venv/installed-dev
 	$(BIN)/python benchmarks/step_vs_pyg.py

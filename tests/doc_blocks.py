@@ -170,19 +170,20 @@ def differences(wanted, said):
     ``...`` stands for anything, any white space for any other. A decimal number may be off by a quarter of itself or,
     if shown with three decimals or fewer, by 0.02; whole numbers and words may not.
     """
-    pieces = [re.split(r"(\d+\.\d+)", part.strip()) for part in wanted.split("...")]
-    shown = [float(piece) for part in pieces for piece in part[1::2]]
-    loose = [len(piece.partition(".")[2]) <= 3 for part in pieces for piece in part[1::2]]
-    pattern = r"\s*.*?\s*".join(
-        "".join(_spaced(piece) if at % 2 == 0 else r"(\d+\.?\d*)" for at, piece in enumerate(part)) for part in pieces
-    )
-    match = re.fullmatch(pattern, said.strip(), re.DOTALL)
-    if match is None:
-        return "the words differ"
-    for number, near, got in zip(shown, loose, map(float, match.groups()), strict=True):
-        if abs(number - got) > max(abs(number) / 4, 0.02 if near else 0):
-            return f"{number} is shown, {got} was printed"
-    return ""
+    parts, at, said = [part.strip() for part in wanted.split("...")], 0, said.strip()
+    for number, part in enumerate(parts):
+        pieces = re.split(r"(\d+\.\d+)", part)
+        pattern = "".join(r"(\d+\.?\d*)" if odd % 2 else _spaced(piece) for odd, piece in enumerate(pieces))
+        last = number == len(parts) - 1 and part
+        match = re.compile(pattern + (r"\Z" if last else "")).search(said, at)
+        if match is None or (number == 0 and part and match.start() > 0) or (last and match.end() < len(said)):
+            return f"the words differ from {part.splitlines()[0] if part else 'the end'!r} on"
+        at = match.end()
+        for shown, got in zip(pieces[1::2], match.groups(), strict=True):
+            near = 0.02 if len(shown.partition(".")[2]) <= 3 else 0
+            if abs(float(shown) - float(got)) > max(float(shown) / 4, near):
+                return f"{shown} is shown, {got} was printed"
+    return "" if parts[-1] == "" or at == len(said) else "more was printed"
 
 
 def _spaced(text):

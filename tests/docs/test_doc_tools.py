@@ -26,6 +26,8 @@ SHOWN = "source  target  probability\ncreek   river  0.608\n...\nreport: ...page
         ("source target probability\ncreek river 0.9\nreport: page.html", False),
         ("source target probability\ncreek lake 0.608\nreport: page.html", False),
         ("source target probability\ncreek river 0.608\nreport: other.html", False),
+        ("source target probability\ncreek river 0.608\nreport: page.html and more", False),
+        ("before source target probability\ncreek river 0.608\nreport: page.html", False),
         ("", False),
     ],
 )
@@ -35,7 +37,7 @@ def test_outputs_are_compared(said, same):
 
 def test_small_numbers_are_compared_by_their_size():
     assert not differences("error 0.0040", "error 0.0042")
-    assert differences("error 0.0040", "error 0.0090") == "0.004 is shown, 0.009 was printed"
+    assert differences("error 0.0040", "error 0.0090") == "0.0040 is shown, 0.0090 was printed"
     assert differences("12 edges", "13 edges")
 
 

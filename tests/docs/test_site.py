@@ -2,9 +2,14 @@
 
 import os
 import re
+import shutil
 import subprocess
 import sys
+import threading
+from functools import partial
 from html.parser import HTMLParser
+from http.server import SimpleHTTPRequestHandler, ThreadingHTTPServer
+from xml.etree import ElementTree
 
 import pytest
 import yaml
@@ -124,6 +129,20 @@ def test_formulas_and_roles_are_drawn_not_spelled(site, pages):
             assert not re.search(r"\\[a-z]{3,}|(?<!\w)\$\$?\\?\w", text), path
 
 
+def test_formulas_are_whole(site):
+    """Every element has as many parts as it needs; with one too many it is drawn wrongly, and nothing says so."""
+    parts = {"msub": 2, "msup": 2, "munder": 2, "mover": 2, "mfrac": 2, "msubsup": 3, "munderover": 3}
+    formulas = {found for path in site.rglob("*.html") for found in re.findall(r"<math.*?</math>", path.read_text())}
+    assert len(formulas) > 300
+    wrong = set()
+    for formula in formulas:
+        for element in ElementTree.fromstring(formula).iter():
+            name = element.tag.rpartition("}")[2]
+            if name == "merror" or len(element) != parts.get(name, len(element)):
+                wrong.add(formula)
+    assert not wrong
+
+
 def test_every_name_of_the_reference_is_shown(site):
     """A name that its page lists has a heading there, with docstring or without."""
     missing = []
@@ -173,3 +192,43 @@ def test_the_reader_without_a_server_finds_the_pages(site):
     """Addresses end in .html, so that a folder of files is enough."""
     assert 'href="theory.html"' in (site / "index.html").read_text(encoding="utf-8")
     assert not (site / "theory").exists()
+
+
+@pytest.mark.browser
+def test_in_a_browser(site):
+    """On a phone and a desk, served from a folder: no error, nothing asked of others, no page wider than the screen."""
+    chromium = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
+    if chromium is None:
+        pytest.skip("there is no Chromium here to look at the site with")
+    playwright = pytest.importorskip("playwright.sync_api", reason="playwright is not installed")
+    server = ThreadingHTTPServer(("127.0.0.1", 0), partial(QuietHandler, directory=str(site)))
+    threading.Thread(target=server.serve_forever, daemon=True).start()
+    here = f"http://127.0.0.1:{server.server_port}"
+    try:
+        with playwright.sync_playwright() as started:
+            browser = started.chromium.launch(executable_path=chromium, args=["--no-sandbox"])
+            page = browser.new_page(viewport={"width": 390, "height": 800})
+            asked, wrong = [], []
+            page.on("request", lambda request: asked.append(request.url))
+            page.on("pageerror", lambda error: wrong.append(str(error)))
+            page.on("console", lambda message: wrong.append(message.text) if message.type == "error" else None)
+            for name in ("index", "theory", "reference/losses", "results/RESULTS"):
+                page.goto(f"{here}/{name}.html")
+                page.wait_for_selector("h1")
+                assert page.evaluate("document.documentElement.scrollWidth") <= 390, name
+            page.set_viewport_size({"width": 1300, "height": 800})
+            page.goto(f"{here}/index.html")
+            page.fill("input[name=query]", "receptive field")
+            page.wait_for_selector(".md-search-result__item")
+            browser.close()
+        assert not wrong
+        assert not [address for address in asked if not address.startswith((here, "data:", "blob:"))]
+    finally:
+        server.shutdown()
+
+
+class QuietHandler(SimpleHTTPRequestHandler):
+    """Serves a folder and says nothing."""
+
+    def log_message(self, *_):
+        pass

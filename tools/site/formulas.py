@@ -23,7 +23,8 @@ DELIMITERS = {r"\|": "‖", r"\Vert": "‖", r"\{": "{", r"\}": "}"}
 UNKNOWN = re.compile(r"<m[io][^>]*>\\[^<]*</m[io]>")
 NAMED = r"(<m[io]>(?:log|exp|tanh|sin|cos|max|min)</m[io]>)"
 BEFORE_NAME = re.compile(r"(</mi>|</mn>|</msub>|</msup>|</msubsup>|</mrow>)" + NAMED)
-AFTER_NAME = re.compile(NAMED + r"(?=<mi>|<mn>|<msub>|<msup>|<mrow>)")
+INSIDE = "".join(f"(?<!<{tag}>)" for tag in ("msup", "msub", "msubsup", "munder", "munderover", "mover", "mfrac"))
+AFTER_NAME = re.compile(INSIDE + NAMED + r"(?=<mi>|<mn>|<msub>|<msup>|<mrow>)")
 THIN = '<mspace width="0.17em"/>'
 
 
