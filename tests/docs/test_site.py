@@ -225,6 +225,7 @@ def test_in_a_browser(site):
         assert not [address for address in asked if not address.startswith((here, "data:", "blob:"))]
     finally:
         server.shutdown()
+        server.server_close()
 
 
 class QuietHandler(SimpleHTTPRequestHandler):
