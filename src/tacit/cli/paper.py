@@ -97,7 +97,7 @@ def reproduce(
 
         if list_:
             for study in STUDIES.values():
-                print(f"{study.name:16}{study.title}" + (f" (--data: {study.needs_data})" if study.needs_data else ""))
+                print(f"{study.name:18}{study.title}" + (f" (--data: {study.needs_data})" if study.needs_data else ""))
             return
         if name is None:
             raise InputError("NAME needs a study; --list names them")
