@@ -132,3 +132,22 @@ def test_figures_of_the_readme_are_those_of_the_results():
             line for line in readme.splitlines() if line.startswith("|") and f"{words} |" in line and "0.0" in line
         )
         assert line.split("|")[3].strip() == ours, name
+
+
+def test_figures_of_the_page_on_choosing_are_those_of_the_results():
+    def cells(line):
+        return [cell.strip() for cell in line.split("|")[1:-1]]
+
+    results = (DOCS / "results" / "losses" / "table.md").read_text(encoding="utf-8").replace("**", "")
+    measured = {}
+    for line in results.split("psi frozen")[0].splitlines():
+        if " ± " in line and line.startswith("|"):
+            name, _, theta, _, mae, _, mse, *_ = cells(line)
+            measured[name] = [value.split(" ")[0] for value in (theta, mae, mse)]
+    names = {"ELBO": "elbo", "point MSE": "point mse", "energy, joint": "energy", "MMD, joint": "mmd"}
+    names["energy, node (default)"] = "ours: energy, node"
+    page = (DOCS / "choosing.md").read_text(encoding="utf-8").replace("**", "")
+    rows = [cells(line) for line in page.splitlines() if re.match(r"\| (literature|ELBO|point MSE|energy|MMD)", line)]
+    assert len(rows) == len(measured) == 9
+    for name, theta, _, mae, mse, _ in rows:
+        assert [theta, mae, mse] == measured[names.get(name, name)], name
