@@ -1,6 +1,8 @@
 # make demo   install what is needed and run the main job
 # make test   install what is missing and pass the tests
 # make check  format, lint, types, import contract
+# make docs   build the documentation into site/; a warning is an error
+# make wheel  build the wheel into dist/
 # make bench  measure speed and accuracy (three quarters of an hour; leave the machine alone meanwhile)
 # make mutations  change the formulas one at a time and see that a test fails (ten minutes)
 
@@ -8,7 +10,7 @@ PYTHON ?= $(shell command -v python3.11 || command -v python3)
 BIN := .venv/bin
 PIP := $(BIN)/python -m pip --disable-pip-version-check
 
-.PHONY: demo test check format bench mutations clean
+.PHONY: demo test check format docs wheel bench mutations clean
 
 demo: .venv/installed
 	$(BIN)/tacit demo
@@ -26,6 +28,12 @@ check: .venv/installed-dev
 format: .venv/installed-dev
 	$(BIN)/ruff format src tests benchmarks
 	$(BIN)/ruff check --fix src tests benchmarks
+
+docs: .venv/installed-dev
+	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict
+
+wheel: .venv/bin/python
+	$(PIP) wheel --quiet --no-deps --wheel-dir dist .
 
 bench: .venv/installed-dev
 	$(BIN)/python benchmarks/step_vs_pyg.py
@@ -54,4 +62,4 @@ mutations: .venv/installed-dev
 	@touch $@ .venv/installed
 
 clean:
-	rm -rf .venv build dist runs .mypy_cache .ruff_cache .pytest_cache .hypothesis src/*.egg-info
+	rm -rf .venv build dist runs site .mypy_cache .ruff_cache .pytest_cache .hypothesis src/*.egg-info
