@@ -56,7 +56,7 @@ def predict_run(stored: StoredRun, source: str, *, seed: int = 0, num_samples: i
 def evaluate_run(stored: StoredRun, source: str | None, *, seed: int = 0) -> dict[str, Any]:
     """Return scores and findings of the run on its own test part, as they were recorded, or on new data."""
     if source is None:
-        record = stored.run.record
+        record = stored.record
         return {
             "data": "the test part",
             "metrics": record.metrics,

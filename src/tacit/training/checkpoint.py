@@ -16,7 +16,7 @@ from tacit.training.fingerprint import Fingerprint, differences, in_words
 from tacit.training.lift import Stack
 from tacit.training.loop import Loop
 from tacit.training.snapshot import restore, snapshot
-from tacit.whole_files import write_whole
+from tacit.whole_files import read_whole, write_whole
 
 KIND = Kind("checkpoint", 1, "delete it to start again")
 MOST_OF_THE_TIME = 0.01  # that is spent on writing
@@ -63,7 +63,7 @@ class Keeper:
 
     def _read(self) -> tuple[dict[str, Any], Stack] | None:
         try:
-            data = self.path.read_bytes()
+            data = read_whole(self.path)
         except FileNotFoundError:
             return None
         except OSError as error:
