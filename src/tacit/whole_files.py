@@ -8,14 +8,16 @@ import errno
 import os
 import secrets
 import stat
-from collections.abc import Mapping
-from contextlib import suppress
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager, suppress
 from pathlib import Path
 
 LONGEST_NAME = 100  # bytes of a name that its aside keeps: with the ending it must stay below 255
 # What file systems say that cannot bring names to the disk, or a directory that may be written but not listed.
 NOT_POSSIBLE = {errno.EINVAL, errno.ENOTSUP, errno.EOPNOTSUPP, errno.ENOSYS, errno.EACCES, errno.EBADF}
 NO_LINKS = {errno.EPERM, errno.EMLINK, errno.ENOTSUP, errno.EOPNOTSUPP, errno.ENOSYS, errno.EACCES, errno.EINVAL}
+
+NO_SPACE = {errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EIO}  # no fault of the name that was given
 
 
 def read_whole(path: Path) -> bytes:
@@ -43,6 +45,20 @@ def write_whole(path: Path, data: bytes) -> None:
     (['a.txt'], b'whole')
     """
     write_together(path.parent, {path.name: data})
+
+
+@contextmanager
+def made(directory: Path) -> Iterator[None]:
+    """Make a directory, and those above it, for the block; if it fails, those that were made and are empty go again."""
+    missing = [path for path in (directory, *directory.parents) if not path.exists()]
+    try:
+        directory.mkdir(parents=True, exist_ok=True)
+        yield
+    except BaseException:
+        for path in missing:
+            with suppress(OSError):  # it holds something, or is not there
+                path.rmdir()
+        raise
 
 
 def write_new(path: Path, data: bytes) -> None:

@@ -6,6 +6,7 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 
 from tacit.errors import InputError
+from tacit.locks import LOCK, Lock, locked
 
 CALL = "call.json"  # an unfinished run has it, a finished one has record.json
 
@@ -31,11 +32,16 @@ def make_directory(directory: Path, *, besides: tuple[str, ...] = ()) -> bool:
 
 
 @contextmanager
-def new_directory(directory: Path) -> Iterator[None]:
-    """Make a directory for results before the work begins; take it away again if the work fails and left it empty."""
-    made = make_directory(directory)
+def new_directory(directory: Path, *, besides: tuple[str, ...] = (LOCK,)) -> Iterator[Lock]:
+    """Make a directory for results before the work begins, and keep other processes out while it lasts.
+
+    Take it away again if the work fails and left it empty.
+    """
+    made = make_directory(directory, besides=besides)
     try:
-        yield
+        with locked(directory) as lock:
+            make_directory(directory, besides=besides)  # nobody was faster
+            yield lock
     except BaseException:
         if made:
             with suppress(OSError):  # it holds something

@@ -23,7 +23,7 @@ def pack_model(model: LatentGraphModel, record: Record) -> bytes:
     tensors, slots = dict(model.state_dict()), model.graph.slots
     if slots is not None:
         tensors |= {f"{SLOTS}.{name}": getattr(slots, name) for name in SLOT_PARTS}
-    return KIND.pack({"title": record.title, "command": record.command, "node_names": record.node_names}, tensors)
+    return KIND.pack({"title": record.title, "node_names": record.node_names}, tensors)
 
 
 def read_model(directory: Path, record: Record) -> dict[str, Tensor]:

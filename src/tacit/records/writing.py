@@ -1,7 +1,6 @@
 """Write the files of a run: all of them or none, the record last."""
 
 import json
-from contextlib import suppress
 from dataclasses import asdict
 from pathlib import Path
 from typing import Any
@@ -12,7 +11,7 @@ from tacit.records.model_file import MODEL, pack_model
 from tacit.records.record import RECORD, Record
 from tacit.records.run import HISTORY
 from tacit.training import Epoch, FitResult
-from tacit.whole_files import write_together
+from tacit.whole_files import made, write_together
 
 
 def write_run(directory: Path, record: Record, result: FitResult, edges: EdgeFindings | None = None) -> None:
@@ -26,15 +25,8 @@ def write_run(directory: Path, record: Record, result: FitResult, edges: EdgeFin
     files = {EDGES: listed.encode(), HISTORY: history.encode(), MODEL: pack_model(result.model, record)}
     whole = record.model_copy(update={"sha256": "", "files": {name: checksum(data) for name, data in files.items()}})
     files[RECORD] = sealed(whole.model_dump_json(indent=2) + "\n")
-    made = not directory.exists()
-    directory.mkdir(parents=True, exist_ok=True)
-    try:
+    with made(directory):
         write_together(directory, files)
-    except BaseException:
-        if made:
-            with suppress(OSError):
-                directory.rmdir()
-        raise
 
 
 def _history_line(epoch: Epoch) -> dict[str, Any]:
