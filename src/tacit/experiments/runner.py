@@ -2,7 +2,7 @@
 
 import json
 import os
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack, closing, contextmanager
 from dataclasses import replace
 from io import BytesIO
@@ -63,28 +63,42 @@ def run_study(
 
 def _run_alone(name: str, directory: Path, options: Options, pool: Workers | None, listener: Listener) -> Path:
     """Run a study while no other process runs the same one there."""
-    with made(directory / name), locked(directory / name):
+    with made(directory / name), locked(directory / name) as lock:
         remove_leftovers(directory / name)
         _require_same_options(directory / name, options)  # of one that was here since
-        return _run_study(name, directory, options, pool, listener)
+
+        def write(record: Values, task: str) -> None:
+            lock.require()
+            _write(record, directory / name, task)
+
+        _do_tasks(name, directory, options, pool, listener, write)
+        listener.stage(f"{name}: drawing")
+        lock.require()
+        return draw_study(name, directory)
 
 
-def _run_study(name: str, directory: Path, options: Options, pool: Workers | None, listener: Listener) -> Path:
+def _do_tasks(
+    name: str,
+    directory: Path,
+    options: Options,
+    pool: Workers | None,
+    listener: Listener,
+    write: Callable[[Values, str], None],
+) -> None:
+    """Do the tasks of a study that have no record yet, and hand each record over as it is made."""
     tasks = [task.name for task in STUDIES[name].tasks()]
     missing = [task for task in tasks if not _record_path(directory / name, task).exists()]
     done = len(tasks) - len(missing)
     if pool is None:
         for number, task in enumerate(missing, done + 1):
             listener.stage(f"{name} {number} of {len(tasks)}, {task}: preparing")
-            _write(do_task(name, task, options, listener), directory / name, task)
+            write(do_task(name, task, options, listener), task)
     elif missing:
         listener.stage(f"{name}: {done} of {len(tasks)} tasks done, {pool.words}")
         with closing(pool.records(name, missing, options)) as records:  # Ctrl-C here ends the rest there
             for number, (task, record) in enumerate(records, done + 1):
-                _write(record, directory / name, task)
+                write(record, task)
                 listener.stage(f"{name}: {number} of {len(tasks)} tasks done, the last {task}; {pool.words}")
-    listener.stage(f"{name}: drawing")
-    return draw_study(name, directory)
 
 
 def require_startable(names: Sequence[str], directory: Path, options: Options) -> None:

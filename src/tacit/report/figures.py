@@ -34,7 +34,7 @@ def draw_figures(run: Run, directory: Path) -> list[Path]:
             paths.append(directory / f"{name}.{suffix}")
             drawn = BytesIO()
             figure.savefig(drawn, format=suffix, dpi=150, bbox_inches="tight")
-            with made(directory):
+            with made(directory, parents=False):
                 write_whole(paths[-1], drawn.getvalue())
     return paths
 
