@@ -3,6 +3,7 @@
 import errno
 import os
 import threading
+from contextlib import ExitStack
 from pathlib import Path
 
 import pytest
@@ -190,19 +191,20 @@ def test_made_directories_go_again(tmp_path):
 def test_a_lock_notices_that_its_directory_is_another(tmp_path, monkeypatch):
     run = tmp_path / "run"
     run.mkdir()
-    with locked(run) as lock:
+    first, second = ExitStack(), ExitStack()
+    lock = first.enter_context(locked(run))
+    lock.require()
+    with pytest.raises(InputError, match=r"run is being written by another process; wait until"):
+        second.enter_context(locked(run))
+    run.rename(tmp_path / "elsewhere")
+    with pytest.raises(OSError, match=r"run was removed or replaced while the command was running"):
         lock.require()
-        with (
-            pytest.raises(InputError, match=r"run is being written by another process; wait until that ends"),
-            locked(run),
-        ):
-            pass
-        run.rename(tmp_path / "elsewhere")
-        with pytest.raises(OSError, match=r"run was removed or replaced while the command was running"):
-            lock.require()
-        run.mkdir()
-        with locked(run) as other:
-            assert (lock.held, other.held) == (False, True)
+    run.mkdir()
+    other = second.enter_context(locked(run))
+    assert (lock.held, other.held) == (False, True)
+    first.close()
+    assert other.held  # what the first let go of was not this
+    second.close()
     assert content(run) == {}
     run.joinpath(LOCK).touch()  # of a process that is gone
     monkeypatch.chdir(tmp_path)
