@@ -5,7 +5,6 @@ import os
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack, closing, contextmanager
 from dataclasses import replace
-from io import BytesIO
 from pathlib import Path
 
 import matplotlib as mpl
@@ -16,7 +15,7 @@ from tacit.experiments.study import Listener, Options, Records, Study, Values
 from tacit.experiments.task_record import do_task
 from tacit.experiments.workers import Workers, workers
 from tacit.locks import locked
-from tacit.report.figures import STYLE
+from tacit.report.figures import STYLE, figure_file
 from tacit.whole_files import made, remove_leftovers, write_together, write_whole
 
 PAGE, TABLE = "RESULTS.md", "table.md"
@@ -127,9 +126,7 @@ def draw_study(name: str, directory: Path) -> Path:
     with mpl.rc_context(STYLE):
         for figure_name, figure in study.figures(records).items():
             for suffix in ("png", "pdf"):
-                drawn = BytesIO()
-                figure.savefig(drawn, format=suffix, dpi=110, bbox_inches="tight")
-                files[f"{figure_name}.{suffix}"] = drawn.getvalue()
+                files[f"{figure_name}.{suffix}"] = figure_file(figure, suffix, dpi=110)
     with made(directory / name):
         write_together(directory / name, {**files, TABLE: section(study, records, "").encode()})
     return directory / name / TABLE
