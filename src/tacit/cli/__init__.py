@@ -17,6 +17,7 @@ from tacit.cli.options import Json, Quiet
 from tacit.console import Display
 from tacit.errors import InputError, ProcessesError, TrainingError, did_you_mean
 from tacit.interrupts import Terminated, heeded_termination
+from tacit.locks import locked
 
 app = typer.Typer(
     add_completion=False,
@@ -68,7 +69,8 @@ def report(
         whole = (run / "known").is_dir() or (run / "joint").is_dir()
         if whole:  # it takes half a second to import, which the page of one run can do without
             from tacit.experiments.demo import draw_demo
-        page = draw_demo(run) if whole else draw_run(run)
+        with locked(run):
+            page = draw_demo(run) if whole else draw_run(run)
     print(json.dumps({"report": str(page)}) if as_json else page)
 
 
@@ -86,6 +88,8 @@ def main(arguments: list[str] | None = None) -> None:
         print(f"tacit: {error}", file=sys.stderr)
         sys.exit(2 if isinstance(error, InputError) else 1)
     code = launch.end(*_run(launch, arguments))
+    if is_program:
+        _let_go_of_output()
     if is_program and launch.several:  # threads of the transport may abort a process that ends the usual way
         sys.stdout.flush()
         sys.stderr.flush()
@@ -100,12 +104,15 @@ def _run(launch: Launch, arguments: list[str]) -> tuple[int, str | None, bool]:
             launch.require_alone(" ".join(["tacit", *arguments[:1]]))
         with heeded_termination(ctrl_c=launch.several):
             code = app(arguments or ["--help"], standalone_mode=False)
+            sys.stdout.flush()  # a full disk shows here, and not when Python has ended
         code = code if arguments else 2  # no command: the help, but nothing was done
         if code == 130:  # what newer typers make of Ctrl-C
             return 1, STOPPED, False
         return code if isinstance(code, int) else 0, None, True
     except (InputError, UsageError) as error:
         return 2, _usage_text(error), True
+    except BrokenPipeError:  # whoever read has had enough
+        return 1, None, True
     except (TrainingError, OSError, CommandError) as error:
         return 1, _with_notes(error, str(error)), True
     except ProcessesError as error:
@@ -118,6 +125,14 @@ def _run(launch: Launch, arguments: list[str]) -> tuple[int, str | None, bool]:
         if type(error).__name__ != "OutOfMemoryError":  # torch's; it need not be imported to say so
             raise
         return 1, _with_notes(error, "the device ran out of memory; lower batch_size, num_graphs or replicas"), True
+
+
+def _let_go_of_output() -> None:
+    """Drop what could not be printed: Python would try once more when it ends, and say so in many lines."""
+    try:
+        sys.stdout.flush()
+    except OSError:
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
 
 def _with_notes(error: BaseException, text: str) -> str:

@@ -2,8 +2,8 @@
 
 import json
 import os
-from collections.abc import Sequence
-from contextlib import closing
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import ExitStack, closing, contextmanager
 from dataclasses import replace
 from pathlib import Path
 
@@ -14,10 +14,13 @@ from tacit.experiments.registry import STUDIES
 from tacit.experiments.study import Listener, Options, Records, Study, Values
 from tacit.experiments.task_record import do_task
 from tacit.experiments.workers import Workers, workers
+from tacit.locks import locked
 from tacit.report.figures import STYLE
-from tacit.whole_files import write_whole
+from tacit.report.saving import figure_files
+from tacit.whole_files import made, remove_leftovers, write_together, write_whole
 
-PAGE = "RESULTS.md"
+PAGE, TABLE = "RESULTS.md", "table.md"
+DOTS_PER_INCH = 110  # of the PNG files: dozens of them are kept
 
 
 def run_studies(
@@ -42,7 +45,8 @@ def run_studies(
             options = replace(options, data=str(Path(options.data).resolve()))  # a worker starts in another folder
     with workers(options, jobs, scheduler) as pool:
         require_startable(names, directory, options)
-        return [_run_study(name, directory, options, pool, listener) for name in names]
+        with _usable(directory):
+            return [_run_alone(name, directory, options, pool, listener) for name in names]
 
 
 def run_study(
@@ -58,55 +62,82 @@ def run_study(
     return run_studies([name], directory, options, jobs=jobs, scheduler=scheduler, listener=listener)[0]
 
 
-def _run_study(name: str, directory: Path, options: Options, pool: Workers | None, listener: Listener) -> Path:
+def _run_alone(name: str, directory: Path, options: Options, pool: Workers | None, listener: Listener) -> Path:
+    """Run a study while no other process runs the same one there."""
+    with made(directory / name), locked(directory / name) as lock:
+        remove_leftovers(directory / name)
+        _require_same_options(directory / name, options)  # of one that was here since
+
+        def write(record: Values, task: str) -> None:
+            lock.require()
+            _write(record, directory / name, task)
+
+        _do_tasks(name, directory, options, pool, listener, write)
+        listener.stage(f"{name}: drawing")
+        lock.require()
+        return draw_study(name, directory)
+
+
+def _do_tasks(
+    name: str,
+    directory: Path,
+    options: Options,
+    pool: Workers | None,
+    listener: Listener,
+    write: Callable[[Values, str], None],
+) -> None:
+    """Do the tasks of a study that have no record yet, and hand each record over as it is made."""
     tasks = [task.name for task in STUDIES[name].tasks()]
     missing = [task for task in tasks if not _record_path(directory / name, task).exists()]
     done = len(tasks) - len(missing)
     if pool is None:
         for number, task in enumerate(missing, done + 1):
             listener.stage(f"{name} {number} of {len(tasks)}, {task}: preparing")
-            _write(do_task(name, task, options, listener), directory / name, task)
+            write(do_task(name, task, options, listener), task)
     elif missing:
         listener.stage(f"{name}: {done} of {len(tasks)} tasks done, {pool.words}")
         with closing(pool.records(name, missing, options)) as records:  # Ctrl-C here ends the rest there
             for number, (task, record) in enumerate(records, done + 1):
-                _write(record, directory / name, task)
+                write(record, task)
                 listener.stage(f"{name}: {number} of {len(tasks)} tasks done, the last {task}; {pool.words}")
-    listener.stage(f"{name}: drawing")
-    return draw_study(name, directory)
 
 
 def require_startable(names: Sequence[str], directory: Path, options: Options) -> None:
-    """Raise :class:`InputError` before any work if a record could not be written or would not fit those there."""
-    try:
-        directory.mkdir(parents=True, exist_ok=True)
-    except OSError as error:
-        raise InputError(f"out needs a directory that can be made, got {directory} ({error.strerror})") from None
-    if not os.access(directory, os.W_OK):
-        raise InputError(f"out needs a directory that can be written to, got {directory}; choose another --out")
+    """Raise :class:`InputError` before any work if a study lacks its data or would not fit the records there."""
     for name in names:
         _require_data(STUDIES[name], options)
-        _require_same_options(directory / name, [task.name for task in STUDIES[name].tasks()], options)
+        _require_same_options(directory / name, options)
+
+
+@contextmanager
+def _usable(directory: Path) -> Iterator[None]:
+    """Make the directory of the studies; one that cannot be made or written is refused before any work."""
+    with ExitStack() as stack:
+        try:
+            stack.enter_context(made(directory))
+        except OSError as error:
+            raise InputError(f"out needs a directory that can be made, got {directory} ({error.strerror})") from None
+        if not os.access(directory, os.W_OK):
+            raise InputError(f"out needs a directory that can be written to, got {directory}; choose another --out")
+        yield
 
 
 def draw_study(name: str, directory: Path) -> Path:
     """Draw the tables and figures of one study from its records alone."""
     study, records = STUDIES[name], read_records(directory / name)
-    (directory / name).mkdir(parents=True, exist_ok=True)
+    files: dict[str, bytes] = {}
     with mpl.rc_context(STYLE):
         for figure_name, figure in study.figures(records).items():
-            for suffix in ("png", "pdf"):
-                figure.savefig(directory / name / f"{figure_name}.{suffix}", dpi=110, bbox_inches="tight")
-    page = directory / name / "table.md"
-    page.write_text(section(study, records, ""), encoding="utf-8")
-    return page
+            files |= figure_files(figure, figure_name, dots_per_inch=DOTS_PER_INCH)
+    with made(directory / name):
+        write_together(directory / name, {**files, TABLE: section(study, records, "").encode()})
+    return directory / name / TABLE
 
 
 def draw_all(directory: Path) -> Path:
     """Write the page of all studies that have records."""
-    page = directory / PAGE
-    page.write_text(results_page(directory), encoding="utf-8")
-    return page
+    write_whole(directory / PAGE, results_page(directory).encode())
+    return directory / PAGE
 
 
 def results_page(directory: Path) -> str:
@@ -182,16 +213,17 @@ def read_records(directory: Path) -> dict[str, Values]:
 def _write(record: Values, directory: Path, task: str) -> None:
     """Write the record of a task, whole or not at all."""
     path = _record_path(directory, task)
-    path.parent.mkdir(parents=True, exist_ok=True)
-    write_whole(path, f"{json.dumps(record)}\n".encode())
+    with made(path.parent):
+        write_whole(path, f"{json.dumps(record)}\n".encode())
 
 
 def _record_path(directory: Path, task: str) -> Path:
     return directory / "records" / f"{task}.json"
 
 
-def _require_same_options(directory: Path, tasks: list[str], options: Options) -> None:
-    """Records of another size are not mixed with new ones."""
+def _require_same_options(directory: Path, options: Options) -> None:
+    """Records of another size are not mixed with new ones; ``directory`` is that of the study."""
+    tasks = [task.name for task in STUDIES[directory.name].tasks()]
     for name, values in read_records(directory).items():
         there = values.get("options", {})
         if name in tasks and (there.get("seeds"), there.get("quick")) != (options.seeds, options.quick):

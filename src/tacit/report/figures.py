@@ -21,7 +21,6 @@ STYLE: Any = {"font.size": 9, "axes.spines.top": False, "axes.spines.right": Fal
 
 def draw_figures(run: Run, directory: Path, places: Places | None = None) -> list[Path]:
     """Draw the figures of a run into ``directory`` as PNG, PDF and SVG, and return their paths."""
-    directory.mkdir(parents=True, exist_ok=True)
     with mpl.rc_context(STYLE):
         probs = _matrices(run) if run.listed is None else draw_histogram(run.listed)
         figures: dict[str, Figure | None] = {"edge_probs": probs, "network": draw_run_network(run, places)}

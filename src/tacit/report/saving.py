@@ -7,7 +7,7 @@ from typing import Any
 import matplotlib as mpl
 from matplotlib.figure import Figure
 
-from tacit.whole_files import write_whole
+from tacit.whole_files import made, write_whole
 
 # No date in any file, and names inside an SVG that do not change from one drawing to the next.
 METADATA: dict[str, dict[str, Any]] = {
@@ -19,15 +19,23 @@ STEADY: Any = {"svg.hashsalt": "tacit"}
 DOTS_PER_INCH = 150
 
 
-def save_figure(figure: Figure, directory: Path, name: str) -> list[Path]:
-    """Write ``name`` in every format under a directory and return the paths."""
+def figure_files(figure: Figure, name: str, *, dots_per_inch: int = DOTS_PER_INCH) -> dict[str, bytes]:
+    """Return the file of each format by its name."""
+    files = {}
     with mpl.rc_context(STEADY):
         figure.draw_without_rendering()  # room for labels and titles is found once, for all formats
         figure.set_layout_engine(None)
-        paths = []
         for suffix, metadata in METADATA.items():
             drawn = BytesIO()
-            figure.savefig(drawn, format=suffix, dpi=DOTS_PER_INCH, metadata=metadata)
-            paths.append(directory / f"{name}.{suffix}")
-            write_whole(paths[-1], drawn.getvalue())
-    return paths
+            figure.savefig(drawn, format=suffix, dpi=dots_per_inch, metadata=metadata)
+            files[f"{name}.{suffix}"] = drawn.getvalue()
+    return files
+
+
+def save_figure(figure: Figure, directory: Path, name: str) -> list[Path]:
+    """Write ``name`` in every format under a directory and return the paths."""
+    files = figure_files(figure, name)
+    with made(directory, parents=False):
+        for file, data in files.items():
+            write_whole(directory / file, data)
+    return [directory / file for file in files]
