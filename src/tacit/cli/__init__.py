@@ -3,6 +3,7 @@
 Exit codes: 0 the job was done; 2 bad usage or bad input, one line says what; 1 anything else.
 """
 
+import errno
 import json
 import os
 import sys
@@ -15,7 +16,7 @@ from tacit.cli import own_data, paper
 from tacit.cli.launch import Launch
 from tacit.cli.options import Json, Quiet
 from tacit.console import Display
-from tacit.errors import InputError, ProcessesError, TrainingError, did_you_mean
+from tacit.errors import InputError, ProcessesError, TrainingError, did_you_mean, one_line, require
 from tacit.interrupts import Terminated, heeded_termination
 
 app = typer.Typer(
@@ -30,6 +31,7 @@ UsageError: type[Exception] = typer.BadParameter.__bases__[0]
 CommandError: type[Exception] = UsageError.__bases__[0]
 
 STOPPED = "stopped by the user"
+BAD_NAMES = {errno.ENAMETOOLONG, errno.ELOOP, errno.ENOTDIR, errno.EINVAL}  # what only a path that was given can cause
 
 
 @app.callback(invoke_without_command=True)
@@ -82,7 +84,7 @@ def main(arguments: list[str] | None = None) -> None:
         launch = Launch.from_environment()
         launch.join()
     except (InputError, ProcessesError, Terminated) as error:
-        print(f"tacit: {error}", file=sys.stderr)
+        print(f"tacit: {one_line(str(error))}", file=sys.stderr)
         sys.exit(2 if isinstance(error, InputError) else 1)
     code = launch.end(*_run(launch, arguments))
     if is_program and launch.several:  # threads of the transport may abort a process that ends the usual way
@@ -95,6 +97,7 @@ def main(arguments: list[str] | None = None) -> None:
 def _run(launch: Launch, arguments: list[str]) -> tuple[int, str | None, bool]:
     """Run the command; return the exit code, what to say if it failed, and whether other processes are in step."""
     try:
+        _require_text(arguments)
         if arguments[:1] != ["fit"]:
             launch.require_alone(" ".join(["tacit", *arguments[:1]]))
         with heeded_termination(ctrl_c=launch.several):
@@ -105,7 +108,11 @@ def _run(launch: Launch, arguments: list[str]) -> tuple[int, str | None, bool]:
         return code if isinstance(code, int) else 0, None, True
     except (InputError, UsageError) as error:
         return 2, _usage_text(error), True
-    except (TrainingError, OSError, CommandError) as error:
+    except OSError as error:
+        if error.errno in BAD_NAMES:
+            return 2, f"{error.filename} cannot be a path here ({error.strerror}); choose another", True
+        return 1, _with_notes(error, str(error)), True
+    except (TrainingError, CommandError) as error:
         return 1, _with_notes(error, str(error)), True
     except ProcessesError as error:
         return 1, None if error.in_step else _with_notes(error, str(error)), error.in_step
@@ -117,6 +124,15 @@ def _run(launch: Launch, arguments: list[str]) -> tuple[int, str | None, bool]:
         if type(error).__name__ != "OutOfMemoryError":  # torch's; it need not be imported to say so
             raise
         return 1, _with_notes(error, "the device ran out of memory; lower batch_size, num_graphs or replicas"), True
+
+
+def _require_text(arguments: list[str]) -> None:
+    """Refuse bytes that are no text: they could be neither printed nor recorded."""
+    for argument in arguments:
+        require(
+            not any("\ud800" <= letter <= "\udfff" for letter in argument),
+            f"arguments need to be text in UTF-8, got {argument!r}; rename the file, or set a UTF-8 locale",
+        )
 
 
 def _with_notes(error: BaseException, text: str) -> str:

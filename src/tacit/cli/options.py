@@ -13,11 +13,17 @@ if TYPE_CHECKING:
     import torch
 
 
+LARGEST_SEED = 10**15  # a thousand others are made of one, and 64 bits hold them
+
+
 def whole_number(text: str | int) -> int:
     """Return a number that was typed."""
-    if not str(text).isdecimal():
+    digits = str(text)
+    if not digits.isdecimal():
         raise typer.BadParameter(f"needs a whole number of at least 0, got '{text}'; pass for example 0")
-    return int(text)
+    if len(digits) > len(str(LARGEST_SEED)) or int(digits) > LARGEST_SEED:
+        raise typer.BadParameter(f"needs a whole number of at most {LARGEST_SEED:,}, got '{text}'; pass for example 0")
+    return int(digits)
 
 
 Seed = Annotated[int, typer.Option(parser=whole_number, metavar="N", help="Same seed, same machine, same result.")]
