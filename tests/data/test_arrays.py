@@ -39,7 +39,7 @@ REFUSALS = {
         "x": with_cell(X, np.nan),
         "y": Y,
     },
-    "x needs finite numbers, got inf at pair 0": {"x": with_cell(X, 1e300), "y": Y},
+    "array 'x' needs numbers of at most 1e.15, got one of size 1e.300": {"x": with_cell(X, 1e300), "y": Y},
     "y needs finite numbers, got -inf": {"x": X, "y": with_cell(Y, -np.inf)},
     "array 'x' needs numbers, got type <U1": {"x": np.array([["a"]]), "y": Y},
     r"array 'y' needs shape \(pair, node, channel\) or \(pair, node\), got \(4,\)": {"x": X, "y": Y[:, 0]},

@@ -10,7 +10,7 @@ import torch
 
 from tacit.data.cells import require_file
 from tacit.data.pairs import Pairs
-from tacit.data.series import require_unique
+from tacit.data.series import LARGEST, RESCALE, require_unique
 from tacit.errors import InputError, require
 
 
@@ -85,8 +85,12 @@ def _numbers(path: Path, name: str, values: np.ndarray) -> np.ndarray:
         values.ndim in (2, 3),
         f"{path}: array '{name}' needs shape (pair, node, channel) or (pair, node), got {values.shape}; reshape it",
     )
-    with np.errstate(over="ignore"):  # what is too large becomes infinite, and Pairs refuses it
-        return (values if values.ndim == 3 else values[:, :, None]).astype(np.float32)
+    large = float(np.abs(values[np.isfinite(values)].astype(np.longdouble)).max(initial=0))
+    require(
+        large <= LARGEST,
+        f"{path}: array '{name}' needs numbers of at most {LARGEST:g}, got one of size {large:.3g}; {RESCALE}",
+    )
+    return (values if values.ndim == 3 else values[:, :, None]).astype(np.float32)
 
 
 def _require_present(path: Path, x: np.ndarray) -> None:
