@@ -168,8 +168,13 @@ def open_table(path: str | Path) -> Table:
 
 
 def require_file(path: Path) -> None:
-    """Raise :class:`InputError` unless ``path`` is a file."""
-    require(path.is_file(), f"{path}: there is no such file; check the name")
+    """Raise :class:`InputError` unless ``path`` is a file that can be read."""
+    try:
+        require(path.exists(), f"{path}: there is no such file; check the name")
+        require(path.is_file(), f"{path}: is a directory or a device; pass a file")
+        path.open("rb").close()
+    except OSError as error:
+        raise InputError(f"{path}: cannot be read ({error.strerror}); pass another file") from None
 
 
 def _read_text(path: Path) -> tuple[tuple[str, ...], Any]:
@@ -204,12 +209,21 @@ def _read_text(path: Path) -> tuple[tuple[str, ...], Any]:
 
 def _read_parquet(path: Path) -> tuple[tuple[str, ...], Any]:
     import pandas as pd
-    from pyarrow import ArrowException
+    from pyarrow.parquet import ParquetFile
 
     try:
+        with ParquetFile(path) as file:
+            names = file.schema_arrow.names
+            for name in names:
+                require(names.count(name) == 1, f"{path}: the file has column '{name}' twice; rename one")
         frame = pd.read_parquet(path)
-    except (ArrowException, OSError, ValueError) as error:
-        raise InputError(f"{path}: cannot be read as parquet: {str(error).splitlines()[0]}; write it again") from None
+    except MemoryError:
+        raise InputError(f"{path}: needs more memory than there is; pass fewer rows") from None
+    except InputError:
+        raise
+    except Exception as error:  # broken bytes can make the reader raise anything
+        reason = (str(error) or type(error).__name__).splitlines()[0].rstrip(".")
+        raise InputError(f"{path}: cannot be read as parquet: {reason}; write it again") from None
     if frame.index.name is not None or isinstance(frame.index, pd.DatetimeIndex | pd.MultiIndex):
         frame = frame.reset_index()  # times are often the index
     columns = tuple(str(column) for column in frame.columns)
