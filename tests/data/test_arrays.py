@@ -90,7 +90,7 @@ def test_bad_files(tmp_path):
             r"shape \(1000000000, 1000, 1000\)",
         ),
         ("{'descr': '<f8', 'fortran_order': False, 'shape': (-4, 3)}", r"shape \(-4, 3\), which the file cannot hold"),
-        ("{'descr': '<U1000000000', 'fortran_order': False, 'shape': (3,)}", "which the file cannot hold"),
+        ("{'descr': '<U1000000', 'fortran_order': False, 'shape': (3,)}", "which the file cannot hold"),
         ("{" * 50, "cannot be read as arrays of numbers"),
         ("", "cannot be read as arrays of numbers"),
     ],

@@ -25,13 +25,13 @@ def test_a_cell_that_is_too_large(tmp_path, value):
 @pytest.mark.parametrize("small", [1e-310, 1e-20])
 def test_numbers_without_a_spread(tmp_path, small):
     series = read_series(write(tmp_path / "t.csv", lambda row: row % 5 * small))
-    with pytest.raises(InputError, match="node 'a' .* hardly moves in the training part: by .* around"):
+    with pytest.raises(InputError, match=r"node 'a' .* hardly moves in the training part: by .* around"):
         Windows(2).prepare(series)
 
 
 def test_a_constant_but_for_rounding(tmp_path):
     series = read_series(write(tmp_path / "t.csv", lambda row: 1.0 + (row == 9) * 1e-15))
-    with pytest.raises(InputError, match="node 'a' .* hardly moves in the training part"):
+    with pytest.raises(InputError, match=r"node 'a' .* hardly moves in the training part"):
         Windows(2).prepare(series)
 
 
@@ -40,7 +40,7 @@ def test_new_numbers_far_from_those_of_training():
     made = Windows(2).prepare(Series(values, ("a", "b")))
     values[3, 0] = 9e14
     with pytest.raises(
-        InputError, match="node 'a' .* needs numbers like those of the training part.*deviations away at 3"
+        InputError, match=r"node 'a' .* needs numbers like those of the training part.*deviations away at 3"
     ):
         Windows(2).apply(Series(values, ("a", "b")), made.scaling)
 

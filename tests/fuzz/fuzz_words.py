@@ -90,9 +90,9 @@ def toml_value(value: Any) -> str:
     if isinstance(value, float):
         return {"inf": "inf", "-inf": "-inf", "nan": "nan"}.get(repr(value), repr(value))
     if isinstance(value, str):
-        return json.dumps(value).replace("\x7f", "\\u007F")
+        return json.dumps(value, ensure_ascii=False).replace("\x7f", "\\u007F")
     if isinstance(value, list | tuple):
         return "[" + ", ".join(toml_value(entry) for entry in value) + "]"
     if isinstance(value, dict):
-        return "{" + ", ".join(f"{json.dumps(key)} = {toml_value(entry)}" for key, entry in value.items()) + "}"
+        return "{" + ", ".join(f"{toml_value(key)} = {toml_value(entry)}" for key, entry in value.items()) + "}"
     return repr(value)
