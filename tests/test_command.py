@@ -12,8 +12,10 @@ import pytest
 import torch
 from safetensors.torch import load_file
 
+from run_files import write_fields
 from tacit.cli import main
 from tacit.records import EDGE_COLUMNS
+from tacit.records.checksums import sealed
 
 TINY = """
 [system]
@@ -197,28 +199,43 @@ def test_reading_foreign_or_damaged_runs(finished, tmp_path, capsys):
         ("history.jsonl", '{"epoch": 1, "train_loss": [1, 2]}\n', "history.jsonl line 1 is not"),
         ("record.json", '{"title": 3}', "holds a damaged run"),
         ("record.json", "not json", "holds a damaged run"),
-        ("record.json", json.dumps(record | {"format": 2, "new": 1}), "has format 2, this tacit reads format 1"),
-        ("record.json", json.dumps(record | {"metrics": {}}), "metrics lacks distribution_loss, point_mae, point_mse"),
-        ("record.json", json.dumps(record | {"timings": {}}), "timings lacks steps, train_seconds"),
-        ("record.json", json.dumps(record | {"true_edge_probs": [[1.0]]}), "true_edge_probs is not 12 x 12"),
+        ("record.json", json.dumps(record | {"format": 3, "new": 1}), "has format 3, this tacit reads up to format 2"),
+        (
+            "record.json",
+            sealed(json.dumps(record | {"sha256": "", "metrics": {}})).decode(),
+            "metrics lacks distribution_loss, point_mae, point_mse",
+        ),
+        (
+            "record.json",
+            sealed(json.dumps(record | {"sha256": "", "timings": {}})).decode(),
+            "timings lacks steps, train_seconds",
+        ),
+        (
+            "record.json",
+            sealed(json.dumps(record | {"sha256": "", "true_edge_probs": [[1.0]]})).decode(),
+            "true_edge_probs is not 12 x 12",
+        ),
     ):
-        whole = (damaged / name).read_text()
+        whole = {part: (damaged / part).read_bytes() for part in ("record.json", "edges.csv", "history.jsonl")}
         (damaged / name).write_text(text)
+        if name != "record.json":
+            write_fields(damaged, record | {"files": {"edges.csv": "", "history.jsonl": ""}})
         assert call("report", damaged) == 2
         printed = [line for line in capsys.readouterr().err.splitlines() if line.startswith("tacit: ")]
         assert len(printed) == 1
         assert message in printed[0]
-        (damaged / name).write_text(whole)
+        for part, data in whole.items():
+            (damaged / part).write_bytes(data)
     assert call("report", damaged, "--quiet") == 0
 
 
 def test_a_failed_write_leaves_nothing_behind(tiny, tmp_path, monkeypatch, capsys):
-    import tacit.records
+    import tacit.records.writing
 
     def full(*args, **kwargs):
         raise OSError(28, "No space left on device")
 
-    monkeypatch.setattr(tacit.records, "save", full)
+    monkeypatch.setattr(tacit.records.writing, "pack_model", full)
     assert call("demo", "--config", tiny, "--out", tmp_path / "out") == 1
     assert "No space left on device" in capsys.readouterr().err
     assert not (tmp_path / "out").exists()

@@ -10,6 +10,8 @@ from torch import nn
 
 from tacit import LatentGraphRegressor
 from tacit.errors import InputError
+from tacit.sklearn.saved import KIND
+from tacit.tensor_files import Kind
 
 TINY = {"noise": "none", "replicas": 1, "epochs": 1, "batch_size": 16, "num_graphs": 4, "point_graphs": 8}
 
@@ -66,16 +68,21 @@ def test_save_and_load(fitted, pairs, tmp_path):
         fitted.save(tmp_path / "no" / "such" / "place")
     data = path.read_bytes()
     for number, bad in enumerate(
-        (b"", data[:100], pickle.dumps(3), data.replace(b"tacit.regressor", b"xxxxx.regressor"))
+        (b"", data[:100], pickle.dumps(3), data.replace(b'"kind"', b'"king"'), data.replace(b'"2"', b'"1"'))
     ):
         (tmp_path / f"bad{number}").write_bytes(bad)
-        with pytest.raises(InputError, match=f"bad{number} needs to be what LatentGraphRegressor.save wrote"):
+        with pytest.raises(InputError, match=f"bad{number} needs to be a saved LatentGraphRegressor of tacit, but is"):
             LatentGraphRegressor.load(tmp_path / f"bad{number}")
-    path.write_bytes(data.replace(b'\\"format\\": 1', b'\\"format\\": 9'))
-    with pytest.raises(InputError, match="has format 9, this tacit reads format 1; fit and save it again"):
+    path.write_bytes(Kind(KIND.name, 9, "").pack({}, {}))
+    with pytest.raises(InputError, match=r"is format 9 of tacit .*, this tacit reads a saved .* up to format 2; use"):
         LatentGraphRegressor.load(path)
     path.write_bytes(data.replace(b'\\"symmetric\\"', b'\\"symmmtric\\"'))
-    with pytest.raises(InputError, match="holds a damaged estimator"):
+    with pytest.raises(InputError, match=r"is a damaged saved LatentGraphRegressor \(the checksum does not fit\); fit"):
+        LatentGraphRegressor.load(path)
+    text, tensors = KIND.unpack(data, "it")
+    del text["fitted"]["symmetric"]
+    path.write_bytes(KIND.pack(text, tensors))
+    with pytest.raises(InputError, match=r"holds a damaged estimator \('symmetric'\); fit and save it again"):
         LatentGraphRegressor.load(path)
 
 

@@ -35,6 +35,18 @@ class Terminated(BaseException):
 
 
 @contextmanager
+def noted_interrupts() -> Iterator[None]:
+    """Turn Ctrl-C that nothing was made of into :class:`Terminated`, with its notes, which typer would drop."""
+    try:
+        yield
+    except KeyboardInterrupt as error:
+        stopped = Terminated(signal.SIGINT)
+        for note in getattr(error, "__notes__", ()):
+            stopped.add_note(note)
+        raise stopped from None
+
+
+@contextmanager
 def heeded_termination(*, ctrl_c: bool = False) -> Iterator[None]:
     """Turn SIGTERM into :class:`Terminated` while the block runs, and Ctrl-C too where nothing else is made of it.
 

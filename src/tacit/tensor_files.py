@@ -6,7 +6,7 @@ that was cut off, changed or written by something else is refused and never half
 
 import hashlib
 import json
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass
 from importlib.metadata import version
 from typing import Any
@@ -21,11 +21,12 @@ from tacit.errors import InputError
 
 @dataclass(frozen=True)
 class Kind:
-    """What a file is: its name in messages, the format that is written and read, and what to do with a bad one."""
+    """What a file is: its name in messages, the format that is written, what to do with a bad one, the first format."""
 
     name: str
     format: int
     remedy: str
+    first: int = 1
 
     def pack(self, text: Mapping[str, Any], tensors: Mapping[str, Tensor]) -> bytes:
         """Return the file.
@@ -45,23 +46,46 @@ class Kind:
         try:
             metadata = header_of(data)
             is_one, found = metadata["kind"] == self.name, int(metadata["format"])
+            if found < self.first:
+                raise ValueError("there was no such format")
         except (ValueError, KeyError):
             raise InputError(
                 f"{where} needs to be a {self.name} of tacit, but is damaged or not one; {self.remedy}"
             ) from None
-        if not is_one or found > self.format:
-            what = f"format {found} of tacit {metadata.get('tacit')}" if is_one else f"a {metadata['kind']}"
+        if not is_one:
+            raise InputError(f"{where} is a {_short(metadata['kind'])} of tacit, not a {self.name}; {self.remedy}")
+        if found > self.format:
             raise InputError(
-                f"{where} is {what}, this tacit reads a {self.name} up to format {self.format}; use the version that "
-                f"wrote it, or {self.remedy}"
+                f"{where} is format {found} of tacit {_short(metadata.get('tacit', ''))}, this tacit reads a "
+                f"{self.name} up to format {self.format}; use the version that wrote it, or {self.remedy}"
             )
         try:
-            tensors, text = safetensors.torch.load(data), metadata["text"]
-            if _checksum(text, tensors) != metadata["sha256"]:
+            tensors, written = load(data), metadata["text"]
+            if _checksum(written, tensors) != metadata["sha256"]:
                 raise ValueError("the checksum does not fit")
-            return json.loads(text), tensors
-        except (SafetensorError, ValueError, KeyError) as error:
+            text = json.loads(written)
+            if not isinstance(text, dict):
+                raise ValueError("its text is not that of an object")
+            return text, tensors
+        except (ValueError, KeyError, TypeError, RuntimeError) as error:
             raise InputError(f"{where} is a damaged {self.name} ({_line(error)}); {self.remedy}") from None
+
+    def require_finite(self, tensors: Mapping[str, Tensor], where: str, infinite: Collection[str] = ()) -> None:
+        """Refuse numbers that are none; infinity only where a name in ``infinite`` allows it."""
+        for name, value in tensors.items():
+            bad = value.isnan() if name in infinite else ~value.isfinite()
+            if value.is_floating_point() and bool(bad.any()):
+                what = "not a number" if bool(value.isnan().any()) else "infinite"
+                raise InputError(f"{where} needs finite numbers, got one that is {what} in {name}; {self.remedy}")
+
+
+def load(data: bytes) -> dict[str, Tensor]:
+    """Return the tensors of a safetensors file; ValueError if it is none."""
+    try:
+        tensors: dict[str, Tensor] = safetensors.torch.load(data)
+        return tensors
+    except (SafetensorError, KeyError, AssertionError, RuntimeError, TypeError) as error:  # as the types are odd
+        raise ValueError(_line(error)) from None
 
 
 def save(tensors: Mapping[str, Tensor], metadata: Mapping[str, str]) -> bytes:
@@ -78,9 +102,12 @@ def save(tensors: Mapping[str, Tensor], metadata: Mapping[str, str]) -> bytes:
 def header_of(data: bytes) -> dict[str, str]:
     """Return the text entries in the header of a safetensors file; ValueError if there are none."""
     size = int.from_bytes(data[:8], "little")  # safetensors: length of the header, then JSON
-    header = json.loads(data[8 : 8 + size])
+    try:
+        header = json.loads(data[8 : 8 + size])
+    except RecursionError:
+        raise ValueError("the header is nested too deep") from None
     entries = header.get("__metadata__") if isinstance(header, dict) else None
-    if not isinstance(entries, dict):
+    if not isinstance(entries, dict) or not all(isinstance(entry, str) for entry in entries.values()):
         raise ValueError("the header has no text")
     return entries
 
@@ -107,4 +134,9 @@ def _checksum(text: str, tensors: Mapping[str, Tensor]) -> str:
 
 
 def _line(error: Exception) -> str:
-    return (str(error).strip() or type(error).__name__).splitlines()[0][:120]
+    lacking = "lacks " if isinstance(error, KeyError) else ""
+    return lacking + _short((str(error).strip() or type(error).__name__).splitlines()[0])
+
+
+def _short(text: str) -> str:
+    return "".join(letter if letter.isprintable() else "?" for letter in text[:120])

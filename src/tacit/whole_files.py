@@ -4,10 +4,35 @@ What had the name before keeps it until then: a full disk, a directory that is g
 was.
 """
 
+import errno
 import os
-from collections.abc import Mapping
-from contextlib import suppress
+import secrets
+import stat
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager, suppress
 from pathlib import Path
+
+LONGEST_NAME = 100  # bytes of a name that its aside keeps: with the ending it must stay below 255
+# What file systems say that cannot bring names to the disk, or a directory that may be written but not listed.
+NOT_POSSIBLE = {errno.EINVAL, errno.ENOTSUP, errno.EOPNOTSUPP, errno.ENOSYS, errno.EACCES, errno.EBADF}
+NO_LINKS = {errno.EPERM, errno.EMLINK, errno.ENOTSUP, errno.EOPNOTSUPP, errno.ENOSYS, errno.EACCES, errno.EINVAL}
+
+NO_SPACE = {errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EIO}  # no fault of the name that was given
+
+
+def read_whole(path: Path) -> bytes:
+    """Return what is in a file; a pipe or device, which could be waited for without end, is an :class:`OSError`."""
+    descriptor = os.open(path, os.O_RDONLY | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_BINARY", 0))
+    try:
+        mode = os.fstat(descriptor).st_mode
+        if stat.S_ISDIR(mode):
+            raise IsADirectoryError(errno.EISDIR, os.strerror(errno.EISDIR), str(path))
+        if not stat.S_ISREG(mode):
+            raise OSError(errno.EINVAL, "Not a regular file", str(path))
+        with open(descriptor, "rb", closefd=False) as file:
+            return file.read()
+    finally:
+        os.close(descriptor)
 
 
 def write_whole(path: Path, data: bytes) -> None:
@@ -22,37 +47,98 @@ def write_whole(path: Path, data: bytes) -> None:
     write_together(path.parent, {path.name: data})
 
 
+@contextmanager
+def made(directory: Path) -> Iterator[None]:
+    """Make a directory, and those above it, for the block; if it fails, those that were made and are empty go again."""
+    missing = [path for path in (directory, *directory.parents) if not path.exists()]
+    try:
+        directory.mkdir(parents=True, exist_ok=True)
+        yield
+    except BaseException:
+        for path in missing:
+            with suppress(OSError):  # it holds something, or is not there
+                path.rmdir()
+        raise
+
+
+def write_new(path: Path, data: bytes) -> None:
+    """Write one file that must not be there yet: of two that write it at once one gets :class:`FileExistsError`."""
+    aside = _aside(path)
+    try:
+        _write_to_disk(aside, data)
+        try:
+            os.link(aside, path)
+        except OSError as error:
+            if error.errno not in NO_LINKS:
+                raise
+            if path.exists():
+                raise FileExistsError(errno.EEXIST, os.strerror(errno.EEXIST)) from None
+            aside.replace(path)
+        _sync(path.parent)
+    except OSError as error:
+        raise OSError(error.errno, error.strerror, str(path)) from error
+    finally:
+        with suppress(OSError):
+            aside.unlink(missing_ok=True)
+
+
 def write_together(directory: Path, files: Mapping[str, bytes]) -> None:
     """Write files that belong together; the last one gets its name last, and says that the others are there.
 
-    All are on the disk before the first gets its name. An error names the file, not where it was put aside.
+    All are on the disk before the first gets its name. If one cannot get it, those that had the names before have
+    them again. An error names the file, not where it was put aside.
     """
-    asides = {name: directory / f".{name}.partial-{os.getpid()}" for name in files}
-    name = ""
+    asides = {name: _aside(directory / name) for name in files}
+    before: dict[str, Path | None] = {}  # of the names that are taken: where the file is that had it, if one did
+    name, done = "", False
     try:
         for name, data in files.items():
             _write_to_disk(asides[name], data)
         *first, last = files
         for name in first:
+            old = _aside(directory / name) if (directory / name).exists() else None
+            if old is not None:
+                (directory / name).replace(old)
+            before[name] = old
             asides[name].replace(directory / name)
         if first:
             _sync(directory)
         name = last
         asides[name].replace(directory / name)
+        done = True
         _sync(directory)
-    except BaseException as error:
+    except OSError as error:
+        raise OSError(error.errno, error.strerror, str(directory / name)) from error
+    finally:
+        for name, old in before.items():
+            with suppress(OSError):
+                _settle(directory / name, old, done)
         for aside in asides.values():
             with suppress(OSError):
                 aside.unlink(missing_ok=True)
-        if isinstance(error, OSError):
-            raise OSError(error.errno, error.strerror, str(directory / name)) from error
-        raise
+
+
+def _settle(path: Path, old: Path | None, done: bool) -> None:
+    """Let go of what had the name, or give it back."""
+    if old is None:
+        if not done:
+            path.unlink(missing_ok=True)
+    elif done:
+        old.unlink()
+    else:
+        old.replace(path)
 
 
 def remove_leftovers(directory: Path) -> None:
     """Remove what a killed process had put aside; only for whoever knows that no other one is writing."""
     for aside in directory.rglob(".*.partial-*"):
         aside.unlink(missing_ok=True)
+
+
+def _aside(path: Path) -> Path:
+    """Return a name beside the path that no other writer has, in this process or elsewhere."""
+    name = os.fsdecode(os.fsencode(path.name)[:LONGEST_NAME])
+    return path.with_name(f".{name}.partial-{os.getpid()}-{secrets.token_hex(3)}")
 
 
 def _write_to_disk(path: Path, data: bytes) -> None:
@@ -63,11 +149,15 @@ def _write_to_disk(path: Path, data: bytes) -> None:
 
 
 def _sync(directory: Path) -> None:
-    """Bring the names in a directory to the disk, where the system can."""
+    """Bring the names in a directory to the disk, where the file system can."""
     if os.name != "posix":
         return
-    descriptor = os.open(directory, os.O_RDONLY)
     try:
-        os.fsync(descriptor)
-    finally:
-        os.close(descriptor)
+        descriptor = os.open(directory, os.O_RDONLY)
+        try:
+            os.fsync(descriptor)
+        finally:
+            os.close(descriptor)
+    except OSError as error:
+        if error.errno not in NOT_POSSIBLE:
+            raise

@@ -12,8 +12,9 @@ import pytest
 from stopped_runs import QUICK, begin, content, end, signal_at_step
 from tacit.cli import main
 from tacit.console import Display
+from tacit.locks import LOCK, locked
 from tacit.own_data import job
-from tacit.own_data.unfinished import CHECKPOINT, LOCK
+from tacit.own_data.unfinished import CHECKPOINT
 from tacit.records import CALL, RECORD, read_run
 from tacit.training.checkpoint import KIND, Checkpoints
 
@@ -224,11 +225,9 @@ def test_only_one_process_writes_a_run(stopped, data, whole, capsys):
 
 def test_two_that_begin_at_once(data, tmp_path, capsys):
     """The lock is taken before anything is written, and that of a process that is gone counts for nothing."""
-    from tacit.own_data.unfinished import _locked
-
     run = tmp_path / "run"
     run.mkdir()
-    with _locked(run):
+    with locked(run):
         assert call("fit", data, "--out", run, *QUICK) == 2
         assert "is being written by another process" in capsys.readouterr().err
     assert list(run.iterdir()) == []
@@ -349,14 +348,14 @@ def test_another_version_is_noted(stopped, whole):
 
 
 def test_a_full_disk_at_the_end_costs_nothing(data, whole, tmp_path, monkeypatch, capsys):
-    import tacit.records
+    import tacit.records.writing
 
     def full(*args, **kwargs):
         raise OSError(28, "No space left on device")
 
     run = tmp_path / "run"
     with monkeypatch.context() as patched:
-        patched.setattr(tacit.records, "write_together", full)
+        patched.setattr(tacit.records.writing, "write_together", full)
         assert call("fit", data, "--out", run, *QUICK) == 1
     said = only_line(capsys)
     assert "No space left on device" in said
@@ -376,5 +375,5 @@ def test_a_directory_that_vanishes_is_an_error(data, tmp_path, monkeypatch, caps
         Display, "step", lambda _self, progress: shutil.rmtree(tmp_path / "run") if progress.step == 5 else None
     )
     assert call("fit", data, "--out", tmp_path / "run", *QUICK) == 1
-    assert "No such file or directory" in only_line(capsys)
+    assert only_line(capsys) == f"tacit: {tmp_path / 'run'} was removed or replaced while the command was running"
     assert list(tmp_path.iterdir()) == []

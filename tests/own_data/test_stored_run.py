@@ -1,15 +1,15 @@
 """A finished run as a model again; what is damaged or foreign is named in one line."""
 
-import json
 import shutil
 
 import pytest
 import torch
-from safetensors.torch import load_file, save_file
 
 from own_files import learn
+from run_files import read_fields, reseal, write_fields
 from tacit.errors import InputError
 from tacit.own_data.stored import StoredRun
+from tacit.records.model_file import KIND
 
 CPU = torch.device("cpu")
 
@@ -36,30 +36,38 @@ def test_what_is_read_back_is_what_was_learned(plain):
 
 
 def test_a_damaged_model(copy):
+    """What lies behind the checksum is looked at too."""
     model = copy / "model.safetensors"
-    whole, tensors = model.read_bytes(), load_file(model)
-    end = "); run tacit fit again"
-    for damage, message in (
-        (whole[: len(whole) // 2], f"{copy} holds a damaged run (model.safetensors: "),
-        (whole[:3], "(model.safetensors: "),
-        (b"", "(model.safetensors: "),
-        (b"not tensors" * 100, "(model.safetensors: "),
-    ):
-        model.write_bytes(damage)
-        text = refused(copy)
-        assert message in text
-        assert text.endswith(end)
-    model.unlink()
-    assert "(model.safetensors: No such file or directory)" in refused(copy)
-    save_file({name: value for name, value in tensors.items() if "own" not in name}, model)
-    assert "model.safetensors needs predictor.predictor.own of shape (4, 2, 1), got none" in refused(copy)
-    save_file({**tensors, "graph.fixed": tensors["graph.fixed"][:2].contiguous()}, model)
-    assert "model.safetensors needs graph.fixed of shape (4, 4), got (2, 4)" in refused(copy)
+    text, tensors = KIND.unpack(model.read_bytes(), "it")
+
+    def changed(tensors):
+        model.write_bytes(KIND.pack(text, tensors))
+        reseal(copy)
+        message = refused(copy)
+        assert message.startswith(f"{copy} holds a damaged run (model.safetensors needs ")
+        assert message.endswith("; run tacit fit again")
+        return message
+
+    own = tensors["predictor.predictor.own"]
+    assert "own of shape (4, 2, 1) and type float32, got none" in changed(
+        {name: value for name, value in tensors.items() if "own" not in name}
+    )
+    assert "graph.fixed of shape (4, 4) and type bool, got shape (2, 4)" in changed(
+        tensors | {"graph.fixed": tensors["graph.fixed"][:2]}
+    )
+    assert "own of shape (4, 2, 1) and type float32, got shape (4, 2, 1) and type complex64" in changed(
+        tensors | {"predictor.predictor.own": own.to(torch.complex64)}
+    )
+    model.write_bytes(KIND.pack(text, tensors | {"graph.slots.used": tensors["graph.fixed"]}))
+    reseal(copy)
+    assert "holds a damaged run (model.safetensors: lacks 'graph.slots.row_node')" in refused(copy)
 
 
 def test_a_model_of_another_run(copy, folder, tmp_path):
     other, _ = learn(folder / "wide.csv", tmp_path / "other", predictor={"kind": "recurrent", "hidden": 3})
     shutil.copy(other.directory / "model.safetensors", copy / "model.safetensors")
+    assert "model.safetensors is a whole model, but not that of this run: its checksum is not the one" in refused(copy)
+    reseal(copy)
     assert "model.safetensors needs predictor." in refused(copy)
 
 
@@ -75,14 +83,14 @@ def test_a_model_of_another_run(copy, folder, tmp_path):
         (lambda record: record["config"].update(extra=1), "(record.json: extra: Extra inputs are not permitted)"),
         (lambda record: record["config"]["predictor"].update(kind="tree"), "(record.json: predictor.kind: "),
         (lambda record: record.update(preparation={}), "is a run of tacit demo or another job"),
-        (lambda record: record.update(format=9), "has format 9, this tacit reads format 1"),
+        (lambda record: record.update(format=9), "has format 9, this tacit reads up to format 2"),
         (lambda record: record.pop("seed"), "holds a damaged run (seed: Field required)"),
     ],
 )
 def test_a_damaged_record(change, message, copy):
-    record = json.loads((copy / "record.json").read_text())
+    record = read_fields(copy)
     change(record)
-    (copy / "record.json").write_text(json.dumps(record))
+    write_fields(copy, record)
     assert message in refused(copy)
 
 

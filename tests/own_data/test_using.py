@@ -125,7 +125,7 @@ def test_scores_are_those_of_the_predictions(stored, predicted, folder):
 
 def test_without_data_the_scores_of_the_record(stored):
     found = evaluate_run(stored, None)
-    assert found["metrics"] == stored.run.record.metrics
+    assert found["metrics"] == stored.record.metrics
     assert set(found["references"]) == {"the last value", "ridge regression"}
 
 

@@ -301,7 +301,7 @@ def test_a_newer_format_and_another_kind(tmp_path):
     with pytest.raises(InputError, match=message):
         learn(Checkpoints(path))
     path.write_bytes(Kind("letter", 1, "").pack({}, {}))
-    with pytest.raises(InputError, match="is a letter, this tacit reads a checkpoint"):
+    with pytest.raises(InputError, match="is a letter of tacit, not a checkpoint; delete it to start again"):
         learn(Checkpoints(path))
     path.unlink()
     path.mkdir()

@@ -18,6 +18,7 @@ from tacit.cli.options import Json, Quiet
 from tacit.console import Display
 from tacit.errors import InputError, ProcessesError, TrainingError, did_you_mean, one_line, require
 from tacit.interrupts import Terminated, heeded_termination
+from tacit.locks import locked
 
 app = typer.Typer(
     add_completion=False,
@@ -69,7 +70,8 @@ def report(
             raise InputError(f"RUN needs to be a directory, got {run}, which is not; pass what a tacit command wrote")
         display.stage("drawing")
         whole = (run / "known").is_dir() or (run / "joint").is_dir()
-        page = draw_demo(run) if whole else draw_run(run)
+        with locked(run):
+            page = draw_demo(run) if whole else draw_run(run)
     print(json.dumps({"report": str(page)}) if as_json else page)
 
 
@@ -87,6 +89,8 @@ def main(arguments: list[str] | None = None) -> None:
         print(f"tacit: {one_line(str(error))}", file=sys.stderr)
         sys.exit(2 if isinstance(error, InputError) else 1)
     code = launch.end(*_run(launch, arguments))
+    if is_program:
+        _let_go_of_output()
     if is_program and launch.several:  # threads of the transport may abort a process that ends the usual way
         sys.stdout.flush()
         sys.stderr.flush()
@@ -102,12 +106,15 @@ def _run(launch: Launch, arguments: list[str]) -> tuple[int, str | None, bool]:
             launch.require_alone(" ".join(["tacit", *arguments[:1]]))
         with heeded_termination(ctrl_c=launch.several):
             code = app(arguments or ["--help"], standalone_mode=False)
+            sys.stdout.flush()  # a full disk shows here, and not when Python has ended
         code = code if arguments else 2  # no command: the help, but nothing was done
         if code == 130:  # what newer typers make of Ctrl-C
             return 1, STOPPED, False
         return code if isinstance(code, int) else 0, None, True
     except (InputError, UsageError) as error:
         return 2, _usage_text(error), True
+    except BrokenPipeError:  # whoever read has had enough
+        return 1, None, True
     except OSError as error:
         if error.errno in BAD_NAMES:
             return 2, f"{error.filename} cannot be a path here ({error.strerror}); choose another", True
@@ -133,6 +140,14 @@ def _require_text(arguments: list[str]) -> None:
             not any("\ud800" <= letter <= "\udfff" for letter in argument),
             f"arguments need to be text in UTF-8, got {argument!r}; rename the file, or set a UTF-8 locale",
         )
+
+
+def _let_go_of_output() -> None:
+    """Drop what could not be printed: Python would try once more when it ends, and say so in many lines."""
+    try:
+        sys.stdout.flush()
+    except OSError:
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
 
 def _with_notes(error: BaseException, text: str) -> str:

@@ -11,6 +11,7 @@ from tacit.cli.launch import Launch
 from tacit.cli.options import Device, Json, Quiet, Seed, chosen_device, command_line, next_free, require_complete
 from tacit.console import Display
 from tacit.errors import InputError, require
+from tacit.interrupts import noted_interrupts
 
 if TYPE_CHECKING:
     import torch
@@ -44,7 +45,7 @@ def fit(
 ) -> None:
     """Learn the graph behind a table of series or pairs: edges with probabilities, forecasts, a report."""
     launch = Launch.from_environment()
-    with Display(quiet=quiet or as_json or not launch.first) as display:
+    with noted_interrupts(), Display(quiet=quiet or as_json or not launch.first) as display:
         display.stage("starting")
         from tacit.config import FitConfig, load_config, override
         from tacit.own_data.job import resume_fit, run_fit
@@ -123,8 +124,10 @@ def predict(
     with Display(quiet=quiet or as_json or out is None) as display:
         display.stage("starting")
         from tacit.own_data.stored import StoredRun
-        from tacit.own_data.using import predict_run, write_table
+        from tacit.own_data.using import predict_run, require_new_table, write_table
 
+        if out is not None:
+            require_new_table(out)
         stored = StoredRun.read(run, chosen_device(device))
         display.stage("predicting")
         frame = predict_run(stored, data, seed=seed, num_samples=samples)

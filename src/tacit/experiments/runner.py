@@ -2,9 +2,10 @@
 
 import json
 import os
-from collections.abc import Sequence
-from contextlib import closing
+from collections.abc import Iterator, Sequence
+from contextlib import ExitStack, closing, contextmanager
 from dataclasses import replace
+from io import BytesIO
 from pathlib import Path
 
 import matplotlib as mpl
@@ -14,10 +15,11 @@ from tacit.experiments.registry import STUDIES
 from tacit.experiments.study import Listener, Options, Records, Study, Values
 from tacit.experiments.task_record import do_task
 from tacit.experiments.workers import Workers, workers
+from tacit.locks import locked
 from tacit.report.figures import STYLE
-from tacit.whole_files import write_whole
+from tacit.whole_files import made, remove_leftovers, write_together, write_whole
 
-PAGE = "RESULTS.md"
+PAGE, TABLE = "RESULTS.md", "table.md"
 
 
 def run_studies(
@@ -42,7 +44,8 @@ def run_studies(
             options = replace(options, data=str(Path(options.data).resolve()))  # a worker starts in another folder
     with workers(options, jobs, scheduler) as pool:
         require_startable(names, directory, options)
-        return [_run_study(name, directory, options, pool, listener) for name in names]
+        with _usable(directory):
+            return [_run_alone(name, directory, options, pool, listener) for name in names]
 
 
 def run_study(
@@ -56,6 +59,14 @@ def run_study(
 ) -> Path:
     """Do what is not done yet of one study, draw it, and return the page; see :func:`run_studies`."""
     return run_studies([name], directory, options, jobs=jobs, scheduler=scheduler, listener=listener)[0]
+
+
+def _run_alone(name: str, directory: Path, options: Options, pool: Workers | None, listener: Listener) -> Path:
+    """Run a study while no other process runs the same one there."""
+    with made(directory / name), locked(directory / name):
+        remove_leftovers(directory / name)
+        _require_same_options(directory / name, options)  # of one that was here since
+        return _run_study(name, directory, options, pool, listener)
 
 
 def _run_study(name: str, directory: Path, options: Options, pool: Workers | None, listener: Listener) -> Path:
@@ -77,36 +88,43 @@ def _run_study(name: str, directory: Path, options: Options, pool: Workers | Non
 
 
 def require_startable(names: Sequence[str], directory: Path, options: Options) -> None:
-    """Raise :class:`InputError` before any work if a record could not be written or would not fit those there."""
-    try:
-        directory.mkdir(parents=True, exist_ok=True)
-    except OSError as error:
-        raise InputError(f"out needs a directory that can be made, got {directory} ({error.strerror})") from None
-    if not os.access(directory, os.W_OK):
-        raise InputError(f"out needs a directory that can be written to, got {directory}; choose another --out")
+    """Raise :class:`InputError` before any work if a study lacks its data or would not fit the records there."""
     for name in names:
         _require_data(STUDIES[name], options)
-        _require_same_options(directory / name, [task.name for task in STUDIES[name].tasks()], options)
+        _require_same_options(directory / name, options)
+
+
+@contextmanager
+def _usable(directory: Path) -> Iterator[None]:
+    """Make the directory of the studies; one that cannot be made or written is refused before any work."""
+    with ExitStack() as stack:
+        try:
+            stack.enter_context(made(directory))
+        except OSError as error:
+            raise InputError(f"out needs a directory that can be made, got {directory} ({error.strerror})") from None
+        if not os.access(directory, os.W_OK):
+            raise InputError(f"out needs a directory that can be written to, got {directory}; choose another --out")
+        yield
 
 
 def draw_study(name: str, directory: Path) -> Path:
     """Draw the tables and figures of one study from its records alone."""
-    study, records = STUDIES[name], read_records(directory / name)
-    (directory / name).mkdir(parents=True, exist_ok=True)
+    study, records, files = STUDIES[name], read_records(directory / name), {}
     with mpl.rc_context(STYLE):
         for figure_name, figure in study.figures(records).items():
             for suffix in ("png", "pdf"):
-                figure.savefig(directory / name / f"{figure_name}.{suffix}", dpi=110, bbox_inches="tight")
-    page = directory / name / "table.md"
-    page.write_text(section(study, records, ""), encoding="utf-8")
-    return page
+                drawn = BytesIO()
+                figure.savefig(drawn, format=suffix, dpi=110, bbox_inches="tight")
+                files[f"{figure_name}.{suffix}"] = drawn.getvalue()
+    with made(directory / name):
+        write_together(directory / name, {**files, TABLE: section(study, records, "").encode()})
+    return directory / name / TABLE
 
 
 def draw_all(directory: Path) -> Path:
     """Write the page of all studies that have records."""
-    page = directory / PAGE
-    page.write_text(results_page(directory), encoding="utf-8")
-    return page
+    write_whole(directory / PAGE, results_page(directory).encode())
+    return directory / PAGE
 
 
 def results_page(directory: Path) -> str:
@@ -182,16 +200,17 @@ def read_records(directory: Path) -> dict[str, Values]:
 def _write(record: Values, directory: Path, task: str) -> None:
     """Write the record of a task, whole or not at all."""
     path = _record_path(directory, task)
-    path.parent.mkdir(parents=True, exist_ok=True)
-    write_whole(path, f"{json.dumps(record)}\n".encode())
+    with made(path.parent):
+        write_whole(path, f"{json.dumps(record)}\n".encode())
 
 
 def _record_path(directory: Path, task: str) -> Path:
     return directory / "records" / f"{task}.json"
 
 
-def _require_same_options(directory: Path, tasks: list[str], options: Options) -> None:
-    """Records of another size are not mixed with new ones."""
+def _require_same_options(directory: Path, options: Options) -> None:
+    """Records of another size are not mixed with new ones; ``directory`` is that of the study."""
+    tasks = [task.name for task in STUDIES[directory.name].tasks()]
     for name, values in read_records(directory).items():
         there = values.get("options", {})
         if name in tasks and (there.get("seeds"), there.get("quick")) != (options.seeds, options.quick):

@@ -23,6 +23,7 @@ from tacit.evaluation import (
 )
 from tacit.evaluation.forecasts import LEVELS
 from tacit.interrupts import deferred_interrupts
+from tacit.locks import Lock
 from tacit.own_data.call import Call, files_read
 from tacit.own_data.layout import MOST_EXPANDED
 from tacit.own_data.plan import Plan
@@ -85,8 +86,8 @@ def run_fit(
         versions=versions(),
     )
     plan = Plan.read(call, device, listener or Listener())
-    with begun(directory, call, processes) as directory:
-        return _work(plan, directory, processes)
+    with begun(directory, call, processes) as lock:
+        return _work(plan, directory, processes, lock)
 
 
 def resume_fit(
@@ -98,16 +99,16 @@ def resume_fit(
     one began, and the other way round.
     """
     processes = Processes.current()
-    with taken_up(directory, processes) as call:
+    with taken_up(directory, processes) as (call, lock):
         whole = directory.resolve()
         with chdir(call.folder if Path(call.folder).is_dir() else "."):
             call.require_same_files()
             plan = Plan.read(call, find_device(_named(call.device, processes)), listener or Listener())
-            job = _work(plan, whole, processes)
+            job = _work(plan, whole, processes, lock)
     return None if job is None else replace(job, directory=directory, report=directory / job.report.name)
 
 
-def _work(plan: Plan, directory: Path, processes: Processes) -> FitJob | None:
+def _work(plan: Plan, directory: Path, processes: Processes, lock: Lock) -> FitJob | None:
     """Train, look at the fit, write the run; until it is complete the directory keeps what it takes to go on."""
     problem, config, seed, listener = plan.problem, plan.config, plan.call.seed, plan.listener
     split = problem.split.to(plan.device)
@@ -121,7 +122,7 @@ def _work(plan: Plan, directory: Path, processes: Processes) -> FitJob | None:
         seeds=[seed * 1000 + replica for replica in range(training.replicas or 1)],
         compile=bool(training.compile),
         on_progress=listener.step,
-        checkpoint=Checkpoints(directory / CHECKPOINT),
+        checkpoint=Checkpoints(directory / CHECKPOINT, before=lock.require),
     )
     if len(problem.nodes) <= MOST_EXPANDED:
         result, untrained = expanded_result(result), expanded(untrained)
@@ -134,6 +135,7 @@ def _work(plan: Plan, directory: Path, processes: Processes) -> FitJob | None:
         if processes.several:
             raise
         complete = False
+    lock.require()
     job = _write(plan, split, result, trust, directory, complete=complete) if processes.first else None
     meet_in_step(processes, None)  # if the first dies in its last moments, the others say how to go on
     return job

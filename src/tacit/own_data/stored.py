@@ -5,8 +5,6 @@ from pathlib import Path
 
 import torch
 from pydantic import ValidationError
-from safetensors import SafetensorError
-from safetensors.torch import load
 from torch import Tensor
 
 from tacit.config import FitConfig, ModelConfig
@@ -14,10 +12,8 @@ from tacit.errors import InputError, require
 from tacit.graph import BernoulliGraph, Slots
 from tacit.own_data.building import assemble, build_predictor
 from tacit.own_data.preparation import Preparation, stored_preparation
-from tacit.records import SLOT_PARTS, SLOTS, Run, read_run
+from tacit.records import MODEL, RECORD, SLOT_PARTS, SLOTS, Record, read_model, read_record
 from tacit.training import LatentGraphModel
-
-MODEL = "model.safetensors"
 
 
 @dataclass(frozen=True, eq=False)
@@ -25,7 +21,7 @@ class StoredRun:
     """The record of a run of ``tacit fit`` and the model that it made."""
 
     directory: Path
-    run: Run
+    record: Record
     config: FitConfig
     preparation: Preparation
     model: LatentGraphModel
@@ -33,28 +29,31 @@ class StoredRun:
     @classmethod
     def read(cls, directory: Path, device: torch.device) -> "StoredRun":
         """Read a run directory; loading runs no code, and a damaged file is an :class:`InputError`."""
-        run = read_run(directory)
+        record = read_record(directory)
         require(
-            bool(run.record.preparation),
+            bool(record.preparation),
             f"{directory} is a run of tacit demo or another job, which has no data of its own; pass one of tacit fit",
         )
         try:
-            config = FitConfig.model_validate(run.record.config)
-            preparation = stored_preparation(run.record.preparation)
+            config = FitConfig.model_validate(record.config)
+            preparation = stored_preparation(record.preparation)
         except (ValueError, KeyError, TypeError, AttributeError) as error:
-            raise _damaged(directory, f"record.json: {_line(error)}") from None
+            raise _damaged(directory, f"{RECORD}: {_line(error)}") from None
+        tensors = read_model(directory, record)
         try:
-            tensors = load((directory / MODEL).read_bytes())
-            slots = _table(tensors, len(preparation.nodes))
-        except (OSError, SafetensorError, KeyError, InputError) as error:
+            model = _empty_model(config, preparation, _table(tensors, len(preparation.nodes)))
+        except (ValueError, KeyError, TypeError, RuntimeError) as error:
             raise _damaged(directory, f"{MODEL}: {_line(error)}") from None
-        model = _empty_model(config, preparation, slots)
         for name, value in model.state_dict().items():
-            found = tuple(tensors[name].shape) if name in tensors else "none"
-            if found != tuple(value.shape):
-                raise _damaged(directory, f"{MODEL} needs {name} of shape {tuple(value.shape)}, got {found}")
+            found = _kind(tensors[name]) if name in tensors else "none"
+            if found != _kind(value):
+                raise _damaged(directory, f"{MODEL} needs {name} of {_kind(value)}, got {found}")
         model.load_state_dict({name: tensors[name] for name in model.state_dict()})
-        return cls(directory, run, config, preparation, model.to(device).eval())
+        return cls(directory, record, config, preparation, model.to(device).eval())
+
+
+def _kind(tensor: Tensor) -> str:
+    return f"shape {tuple(tensor.shape)} and type {str(tensor.dtype).removeprefix('torch.')}"
 
 
 def _table(tensors: dict[str, Tensor], num_nodes: int) -> Slots | None:
@@ -88,7 +87,5 @@ def _line(error: Exception) -> str:
     if isinstance(error, ValidationError):
         first = error.errors()[0]
         return f"{'.'.join(str(part) for part in first['loc'])}: {first['msg']}"
-    if isinstance(error, OSError) and error.strerror:
-        return error.strerror
     lacking = "lacks " if isinstance(error, KeyError) else ""
     return lacking + (str(error).strip() or type(error).__name__).splitlines()[0][:150]

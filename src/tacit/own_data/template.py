@@ -5,6 +5,7 @@ from typing import Any, Literal, get_args, get_origin
 
 from tacit.config import FitConfig
 from tacit.errors import InputError, require
+from tacit.whole_files import NO_SPACE, write_new
 
 HEAD = """# Choices of `tacit fit DATA --config THIS-FILE`. A line with # in front shows what holds without it; take
 # it away to change that. What is chosen from the data is said with its reason when tacit runs. Files are looked for
@@ -23,9 +24,12 @@ def write_template(path: Path) -> None:
     """Write the file; one that exists is not touched."""
     require(not path.exists(), f"--init needs a new file, got {path}, which exists; choose another name")
     try:
-        with path.open("x", encoding="utf-8") as file:
-            file.write(template())
+        write_new(path, template().encode())
+    except FileExistsError:
+        raise InputError(f"--init needs a new file, got {path}, which exists; choose another name") from None
     except OSError as error:
+        if error.errno in NO_SPACE:
+            raise
         raise InputError(f"--init needs a file that can be written, got {path} ({error.strerror})") from None
 
 

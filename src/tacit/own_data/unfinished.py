@@ -5,78 +5,81 @@ training has become) and ``.lock``. A finished run holds none of them, and ``rec
 the first holds the run and writes it; the others hear from it what they work on.
 """
 
-import os
-import sys
 from collections.abc import Iterator
-from contextlib import ExitStack, contextmanager, suppress
+from contextlib import ExitStack, contextmanager
 from pathlib import Path
 
 from tacit.errors import InputError, TrainingError
+from tacit.locks import LOCK, Lock, locked
 from tacit.own_data.call import Call
-from tacit.records import CALL, RECORD, make_directory, resuming
+from tacit.records import CALL, RECORD, new_directory, resuming
 from tacit.training.agreement import from_the_first
 from tacit.training.processes import Processes
 from tacit.whole_files import remove_leftovers, write_whole
 
-if sys.platform != "win32":
-    import fcntl
-
-CHECKPOINT, LOCK = "checkpoint.safetensors", ".lock"
+CHECKPOINT = "checkpoint.safetensors"
 NOTHING = (LOCK, f".{CALL}.")  # how the names begin of what is there before there is a run
 
 
 @contextmanager
-def begun(directory: Path, call: Call, processes: Processes) -> Iterator[Path]:
-    """Make the directory of a run, which the block gets, and keep other runs out until it ends.
+def begun(directory: Path, call: Call, processes: Processes) -> Iterator[Lock]:
+    """Make the directory of a run, and keep other runs out until the block, which gets the lock, ends.
 
     When it fails, what can be gone on with stays, and the error says how; else nothing is left behind.
     """
-    with ExitStack() as held:
-        directory = from_the_first(processes, lambda: held.enter_context(_begun(directory, call)))
+    with ExitStack() as entered:
+        locks: list[Lock] = []
+
+        def begin() -> Path:
+            locks.append(entered.enter_context(_begun(directory, call)))
+            return directory
+
+        first = from_the_first(processes, begin)
+        lock = locks[0] if locks else Lock(first)
         try:
-            yield directory
+            yield lock
         except BaseException as error:
-            if _can_go_on(directory, error):
-                error.add_note(_way_on(directory, processes))
+            if _can_go_on(lock, error):
+                error.add_note(_way_on(first, processes))
             raise
 
 
 @contextmanager
-def taken_up(directory: Path, processes: Processes) -> Iterator[Call]:
+def taken_up(directory: Path, processes: Processes) -> Iterator[tuple[Call, Lock]]:
     """Go on with a run that was stopped, and keep other runs out; whatever fails, it can be taken up once more."""
-    with ExitStack() as held:
-        call = from_the_first(processes, lambda: held.enter_context(_taken_up(directory)))
+    with ExitStack() as entered:
+        locks: list[Lock] = []
+
+        def take_up() -> Call:
+            call, lock = entered.enter_context(_taken_up(directory))
+            locks.append(lock)
+            return call
+
+        call = from_the_first(processes, take_up)
+        lock = locks[0] if locks else Lock(directory)
         try:
-            yield call
+            yield call, lock
         except BaseException as error:
-            if not isinstance(error, InputError):
+            if not isinstance(error, InputError) and lock.held:
                 error.add_note(_way_on(directory, processes))
             raise
 
 
 @contextmanager
-def _begun(directory: Path, call: Call) -> Iterator[Path]:
-    made = make_directory(directory, besides=NOTHING)
-    try:
-        with _locked(directory):
-            make_directory(directory, besides=NOTHING)  # nobody was faster
-            remove_leftovers(directory)
-            try:
-                write_whole(directory / CALL, call.to_bytes())
-                yield directory
-            except BaseException as error:
-                if not _can_go_on(directory, error):
-                    finish(directory)
-                raise
-    except BaseException:
-        if made:
-            with suppress(OSError):  # it holds something
-                directory.rmdir()
-        raise
+def _begun(directory: Path, call: Call) -> Iterator[Lock]:
+    with new_directory(directory, besides=NOTHING) as lock:
+        remove_leftovers(directory)
+        try:
+            write_whole(directory / CALL, call.to_bytes())
+            yield lock
+        except BaseException as error:
+            if lock.held and not _can_go_on(lock, error):
+                finish(directory)
+            raise
 
 
 @contextmanager
-def _taken_up(directory: Path) -> Iterator[Call]:
+def _taken_up(directory: Path) -> Iterator[tuple[Call, Lock]]:
     if not (directory / CALL).is_file():
         finished = (directory / RECORD).is_file()
         if finished:  # it may have been stopped while it was tidying up
@@ -87,14 +90,14 @@ def _taken_up(directory: Path) -> Iterator[Call]:
             if finished
             else f"--resume needs a run that tacit fit began and did not finish, got {directory}, which holds none"
         )
-    with _locked(directory):
+    with locked(directory) as lock:
         remove_leftovers(directory)
-        yield Call.read(directory)
+        yield Call.read(directory), lock
 
 
-def _can_go_on(directory: Path, error: BaseException) -> bool:
+def _can_go_on(lock: Lock, error: BaseException) -> bool:
     """Is something done that would not fail again? A process that does not write may not see it, and is silent."""
-    return not isinstance(error, InputError | TrainingError) and (directory / CHECKPOINT).exists()
+    return not isinstance(error, InputError | TrainingError) and lock.held and (lock.directory / CHECKPOINT).exists()
 
 
 def _way_on(directory: Path, processes: Processes) -> str:
@@ -105,35 +108,3 @@ def finish(directory: Path) -> None:
     """Remove what only an unfinished run needs."""
     for name in (CALL, CHECKPOINT):  # in this order: without the first the other means nothing
         (directory / name).unlink(missing_ok=True)
-
-
-@contextmanager
-def _locked(directory: Path) -> Iterator[None]:
-    """Hold the lock of a directory; the system frees it however the process ends. There is none on Windows."""
-    path = directory / LOCK
-    try:
-        descriptor = _lock(path, directory)
-    except OSError as error:
-        raise InputError(f"{directory} needs to be writable, but is not ({error.strerror}); choose another") from None
-    try:
-        yield
-    finally:
-        with suppress(OSError):
-            path.unlink(missing_ok=True)
-        os.close(descriptor)
-
-
-def _lock(path: Path, directory: Path) -> int:
-    while True:
-        descriptor = os.open(path, os.O_RDWR | os.O_CREAT, 0o666)
-        try:
-            if sys.platform != "win32":
-                fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except BlockingIOError:
-            os.close(descriptor)
-            raise InputError(f"{directory} is being written by another process; wait until that ends") from None
-        except OSError:  # a file system without locks
-            return descriptor
-        if os.fstat(descriptor).st_nlink:  # else the last holder has removed it meanwhile
-            return descriptor
-        os.close(descriptor)

@@ -1,8 +1,6 @@
 """``tacit predict`` and ``tacit evaluate``: a finished run on new data."""
 
 import json
-import os
-from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -14,11 +12,13 @@ from tacit.evaluation import forecast_scores, predict
 from tacit.own_data.stages import TOO_FEW, fit_test
 from tacit.own_data.stored import StoredRun
 from tacit.randomness import generator_for
+from tacit.whole_files import NO_SPACE, made, write_new
 
 if TYPE_CHECKING:
     import pandas as pd
 
 LEVELS = (0.025, 0.1, 0.5, 0.9, 0.975)
+KINDS = (".csv", ".parquet")
 CHUNK = 64  # pairs whose predictions are put into units together
 NOT_TESTED = "This run has no fit test of its own, as it was stopped before or is older; pass DATA to test it."
 
@@ -56,7 +56,7 @@ def predict_run(stored: StoredRun, source: str, *, seed: int = 0, num_samples: i
 def evaluate_run(stored: StoredRun, source: str | None, *, seed: int = 0) -> dict[str, Any]:
     """Return scores and findings of the run on its own test part, as they were recorded, or on new data."""
     if source is None:
-        record = stored.run.record
+        record = stored.record
         return {
             "data": "the test part",
             "metrics": record.metrics,
@@ -87,25 +87,28 @@ def evaluate_run(stored: StoredRun, source: str | None, *, seed: int = 0) -> dic
     }
 
 
-def write_table(frame: "pd.DataFrame", path: Path) -> None:
-    """Write a table as CSV or parquet, by the name of the file; aside first, so that it is whole or not there."""
-    kinds = {".csv": "csv", ".parquet": "parquet"}
-    require(path.suffix in kinds, f"out needs a .csv or .parquet file, got {path}; choose another --out")
+def require_new_table(path: Path) -> None:
+    """Refuse a place for a table before the work begins."""
+    require(path.suffix in KINDS, f"out needs a .csv or .parquet file, got {path}; choose another --out")
     require(not path.exists(), f"out needs a new file, got {path}, which exists; choose another --out")
-    partial = path.with_name(f".{path.name}.partial-{os.getpid()}")
+
+
+def write_table(frame: "pd.DataFrame", path: Path) -> None:
+    """Write a table as CSV or parquet, by the name of the file: whole, or not at all, and never over another."""
+    require_new_table(path)
+    if path.suffix == ".csv":
+        data = frame.to_csv(index=False, float_format="%.6g").encode()
+    else:
+        data = frame.to_parquet(index=False)
     try:
-        path.parent.mkdir(parents=True, exist_ok=True)
-        if path.suffix == ".csv":
-            frame.to_csv(partial, index=False, float_format="%.6g")
-        else:
-            frame.to_parquet(partial, index=False)
-        partial.replace(path)
-    except BaseException as error:
-        with suppress(OSError):
-            partial.unlink()
-        if isinstance(error, OSError):
-            raise InputError(f"out needs a file that can be written, got {path} ({error.strerror})") from None
-        raise
+        with made(path.parent):
+            write_new(path, data)
+    except FileExistsError:
+        raise InputError(f"out needs a new file, got {path}, which exists; choose another --out") from None
+    except OSError as error:
+        if error.errno in NO_SPACE:
+            raise
+        raise InputError(f"out needs a file that can be written, got {path} ({error.strerror})") from None
 
 
 def as_json(values: dict[str, Any]) -> str:

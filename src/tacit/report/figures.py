@@ -12,7 +12,7 @@ from tacit.records import Run
 from tacit.report.listed import draw_histogram
 from tacit.report.network import draw_run_network
 from tacit.report.trust import draw_ranks, draw_reliability
-from tacit.whole_files import write_whole
+from tacit.whole_files import made, write_whole
 
 # Readable for colour-blind people and in grey: probability from light to dark, error likewise in another hue.
 PROBABILITY_COLOURS, ERROR_COLOURS = "viridis", "magma"
@@ -21,7 +21,6 @@ STYLE: Any = {"font.size": 9, "axes.spines.top": False, "axes.spines.right": Fal
 
 def draw_figures(run: Run, directory: Path) -> list[Path]:
     """Draw the figures of a run into ``directory`` and return their paths."""
-    directory.mkdir(parents=True, exist_ok=True)
     with mpl.rc_context(STYLE):
         probs = _matrices(run) if run.listed is None else draw_histogram(run.listed)
         figures = {"edge_probs": probs, "losses": _losses(run)}
@@ -35,7 +34,8 @@ def draw_figures(run: Run, directory: Path) -> list[Path]:
             paths.append(directory / f"{name}.{suffix}")
             drawn = BytesIO()
             figure.savefig(drawn, format=suffix, dpi=150, bbox_inches="tight")
-            write_whole(paths[-1], drawn.getvalue())
+            with made(directory):
+                write_whole(paths[-1], drawn.getvalue())
     return paths
 
 

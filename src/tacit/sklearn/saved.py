@@ -10,15 +10,15 @@ from typing import Any
 
 import numpy as np
 import torch
-from safetensors import SafetensorError
-from safetensors.torch import load, save
 from torch import Tensor
 
 from tacit.errors import InputError
-from tacit.tensor_files import header_of
+from tacit.graph import Sigmoid
+from tacit.tensor_files import Kind, header_of, load
 
-FORMAT = 1
-KEY = "tacit.regressor"
+KIND = Kind("saved LatentGraphRegressor", 2, "fit and save it again", first=2)
+OLD_KEY = "tacit.regressor"  # format 1 had its text under this name, and no checksum
+INFINITE = (f"graph.{Sigmoid.parameter}",)  # the logit of an edge that is always or never there
 
 
 @dataclass(frozen=True)
@@ -36,23 +36,32 @@ class Stored:
     tensors: dict[str, Tensor]
 
     def to_bytes(self) -> bytes:
-        """Return one safetensors file with the text in its header."""
-        tensors = {name: value.detach().cpu().contiguous().clone() for name, value in self.tensors.items()}
-        data: bytes = save(tensors, {KEY: json.dumps({"format": FORMAT, **self.text})})
-        return data
+        """Return one safetensors file with the text in its header, under a checksum."""
+        return KIND.pack(self.text, self.tensors)
 
     @classmethod
     def from_bytes(cls, data: bytes, where: str) -> "Stored":
         """Read it back; anything else is an :class:`InputError` that names ``where`` it came from."""
-        try:
-            tensors = load(data)
-            text = json.loads(header_of(data)[KEY])
-            found = text.pop("format")
-        except (SafetensorError, ValueError, KeyError, AttributeError):
-            raise InputError(f"{where} needs to be what LatentGraphRegressor.save wrote, but is not") from None
-        if found != FORMAT:
-            raise InputError(f"{where} has format {found}, this tacit reads format {FORMAT}; fit and save it again")
+        text, tensors = _format_1(data, where) or KIND.unpack(data, where)
+        KIND.require_finite(tensors, where, INFINITE)
         return cls(text, tensors)
+
+
+def _format_1(data: bytes, where: str) -> tuple[dict[str, Any], dict[str, Tensor]] | None:
+    """Return what a file of the first format holds, None if it is another."""
+    try:
+        written = header_of(data).get(OLD_KEY)
+    except ValueError:
+        return None
+    if written is None:
+        return None
+    try:
+        text, tensors = json.loads(written), load(data)
+        if text.pop("format") != 1:
+            raise ValueError("it is not of format 1")
+        return text, tensors
+    except (ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
+        raise InputError(f"{where} is a damaged {KIND.name} ({error}); {KIND.remedy}") from None
 
 
 def encode(value: Any) -> Any:

@@ -13,7 +13,7 @@ from tacit.errors import InputError
 from tacit.sklearn.building import torch_device
 from tacit.sklearn.fitted import Fitted
 from tacit.sklearn.saved import NotStored, Stored, decode, encode
-from tacit.whole_files import write_whole
+from tacit.whole_files import read_whole, write_whole
 
 E = TypeVar("E", bound="StoredEstimator")
 
@@ -36,7 +36,7 @@ class StoredEstimator(BaseEstimator):  # type: ignore[misc]  # scikit-learn has 
     def load(cls: type[E], path: str | os.PathLike[str], **objects: Any) -> E:
         """Read what :meth:`save` wrote; ``objects`` are parameters that have no stored form, such as ``predictor``."""
         try:
-            data = Path(path).read_bytes()
+            data = read_whole(Path(path))
         except OSError as error:
             raise InputError(f"path needs a readable file, got {path} ({error.strerror})") from None
         estimator = cls.__new__(cls)
@@ -101,4 +101,5 @@ class StoredEstimator(BaseEstimator):  # type: ignore[misc]  # scikit-learn has 
                 if stored.text["feature_names"] is not None:
                     self.feature_names_in_ = np.array(stored.text["feature_names"], dtype=object)
         except (KeyError, TypeError, ValueError, AttributeError, RuntimeError) as error:
-            raise InputError(f"{where} holds a damaged estimator ({error}); fit and save it again") from None
+            line = (str(error).strip() or type(error).__name__).splitlines()[0]
+            raise InputError(f"{where} holds a damaged estimator ({line}); fit and save it again") from None

@@ -5,6 +5,7 @@ writes it, and reads it for the others. How many they are is not in it, and may 
 """
 
 import time
+from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -16,7 +17,7 @@ from tacit.training.fingerprint import Fingerprint, differences, in_words
 from tacit.training.lift import Stack
 from tacit.training.loop import Loop
 from tacit.training.snapshot import restore, snapshot
-from tacit.whole_files import write_whole
+from tacit.whole_files import read_whole, write_whole
 
 KIND = Kind("checkpoint", 1, "delete it to start again")
 MOST_OF_THE_TIME = 0.01  # that is spent on writing
@@ -28,6 +29,7 @@ class Checkpoints:
 
     ``every``  seconds from one to the next, at least; longer where writing takes more than a hundredth of the time.
                0 writes after each step.
+    ``before`` is called before each write, if given; what it raises ends the fit.
 
     There is one file, replaced as a whole. It stays when the fit is done: the same call then gives the same result
     without training. Delete it when it is no longer wanted.
@@ -35,6 +37,7 @@ class Checkpoints:
 
     path: Path
     every: float = 5.0
+    before: Callable[[], None] | None = None
 
     def __post_init__(self) -> None:
         require(isinstance(self.path, Path), f"path needs a Path, got {self.path!r}; pass Path('fit.checkpoint')")
@@ -48,7 +51,7 @@ class Keeper:
     """Reads the checkpoint of a loop and writes it when it is time."""
 
     def __init__(self, checkpoints: Checkpoints, loop: Loop, fingerprint: Fingerprint) -> None:
-        self.path, self._every = checkpoints.path, checkpoints.every
+        self.path, self._every, self._before = checkpoints.path, checkpoints.every, checkpoints.before
         self._loop, self._fingerprint, self._processes = loop, fingerprint, loop.stepper.processes
         self._next = time.monotonic() + self._every
         self._written: tuple[int, int] | None = None
@@ -63,7 +66,7 @@ class Keeper:
 
     def _read(self) -> tuple[dict[str, Any], Stack] | None:
         try:
-            data = self.path.read_bytes()
+            data = read_whole(self.path)
         except FileNotFoundError:
             return None
         except OSError as error:
@@ -85,6 +88,8 @@ class Keeper:
         """Write, unless nothing happened since the last time, or another process does."""
         if self._written == self._place or not self._processes.first:
             return
+        if self._before is not None:
+            self._before()
         start = time.monotonic()
         text, tensors = snapshot(self._loop)
         write_whole(self.path, KIND.pack({"fingerprint": self._fingerprint, **text}, tensors))

@@ -1,0 +1,37 @@
+"""Run directories: one JSON record per run, edges, history and model beside it; each file whole, the record last."""
+
+from tacit.records.directories import CALL, make_directory, new_directory, resuming
+from tacit.records.edges import EDGE_COLUMNS, EdgeFindings, Flags, ListedEdges, Matrix, candidates_text, edges_text
+from tacit.records.model_file import MODEL, SLOT_PARTS, SLOTS, read_model
+from tacit.records.reading import read_record, read_run
+from tacit.records.record import FORMAT, RECORD, CandidateCount, Record, describe_device, versions
+from tacit.records.run import Run
+from tacit.records.writing import write_run
+
+__all__ = [
+    "CALL",
+    "EDGE_COLUMNS",
+    "FORMAT",
+    "MODEL",
+    "RECORD",
+    "SLOTS",
+    "SLOT_PARTS",
+    "CandidateCount",
+    "EdgeFindings",
+    "Flags",
+    "ListedEdges",
+    "Matrix",
+    "Record",
+    "Run",
+    "candidates_text",
+    "describe_device",
+    "edges_text",
+    "make_directory",
+    "new_directory",
+    "read_model",
+    "read_record",
+    "read_run",
+    "resuming",
+    "versions",
+    "write_run",
+]

@@ -1,0 +1,66 @@
+"""Checksums: a record that covers itself, and the files that belong to it; what was changed is never half believed.
+
+A sealed text is JSON with ``"sha256": "..."`` near its start: the checksum of the text with nothing between those
+quotes. ``sed 's/"sha256": "[0-9a-f]*"/"sha256": ""/' record.json | sha256sum`` gives the same number.
+"""
+
+import hashlib
+import json
+from typing import Any
+
+from tacit.records.record import RECORD
+
+OPEN = '"sha256": ""'
+
+
+def checksum(data: bytes) -> str:
+    """Return the SHA-256 of a file."""
+    return hashlib.sha256(data).hexdigest()
+
+
+def sealed(text: str) -> bytes:
+    r"""Return a text that has an empty checksum, with its checksum in that place.
+
+    >>> data = sealed('{"sha256": "", "a": 1}')
+    >>> read_sealed(data)["a"]
+    1
+    >>> read_sealed(data.replace(b"1}", b"2}"))
+    Traceback (most recent call last):
+    ...
+    tacit.records.checksums.ChangedError: record.json
+    """
+    if OPEN not in text:
+        raise ValueError("the text needs a place for its checksum")
+    return text.replace(OPEN, _filled(checksum(text.encode())), 1).encode()
+
+
+class ChangedError(ValueError):
+    """A file, which the message names, is not what was written."""
+
+
+def read_sealed(data: bytes) -> dict[str, Any]:
+    """Return what a sealed text holds; :class:`ChangedError` if it does not fit its checksum."""
+    fields = read_object(data)
+    found = fields.get("sha256")
+    if not isinstance(found, str) or checksum(data.replace(_filled(found).encode(), OPEN.encode(), 1)) != found:
+        raise ChangedError(RECORD)
+    return fields
+
+
+def read_object(data: bytes) -> dict[str, Any]:
+    """Return the JSON object that a file holds; :class:`ValueError` if it holds none."""
+    try:
+        fields = json.loads(data, parse_constant=_refuse)
+    except RecursionError:
+        raise ValueError("it is nested too deep") from None
+    if not isinstance(fields, dict):
+        raise ValueError("it is not a JSON object")
+    return fields
+
+
+def _refuse(word: str) -> None:
+    raise ValueError(f"{word} is not a number of JSON")
+
+
+def _filled(checksum: str) -> str:
+    return f'"sha256": "{checksum}"'

@@ -1,0 +1,54 @@
+"""Directories for results: new or empty, never written over."""
+
+import shlex
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from pathlib import Path
+
+from tacit.errors import InputError
+from tacit.locks import LOCK, Lock, locked
+
+CALL = "call.json"  # an unfinished run has it, a finished one has record.json
+
+
+def make_directory(directory: Path, *, besides: tuple[str, ...] = ()) -> bool:
+    """Make a directory for results, and return whether it was not there before.
+
+    One that holds anything, besides names that begin as given, is refused: a run is never written over.
+    """
+    try:
+        made = not directory.exists()
+        if not made and (
+            not directory.is_dir() or any(not path.name.startswith(besides) for path in directory.iterdir())
+        ):
+            remedy = f"go on with {resuming(directory)}, or choose" if (directory / CALL).is_file() else "choose"
+            raise InputError(
+                f"out needs a new or empty directory, got {directory}, which exists; {remedy} another --out"
+            )
+        directory.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise InputError(f"out needs a directory that can be made, got {directory} ({error.strerror})") from None
+    return made
+
+
+@contextmanager
+def new_directory(directory: Path, *, besides: tuple[str, ...] = (LOCK,)) -> Iterator[Lock]:
+    """Make a directory for results before the work begins, and keep other processes out while it lasts.
+
+    Take it away again if the work fails and left it empty.
+    """
+    made = make_directory(directory, besides=besides)
+    try:
+        with locked(directory) as lock:
+            make_directory(directory, besides=besides)  # nobody was faster
+            yield lock
+    except BaseException:
+        if made:
+            with suppress(OSError):  # it holds something
+                directory.rmdir()
+        raise
+
+
+def resuming(directory: Path) -> str:
+    """Return the command that goes on with an unfinished run."""
+    return f"'{shlex.join(['tacit', 'fit', '--resume', str(directory)])}'"

@@ -1,0 +1,97 @@
+"""Read a run directory; whatever is missing, damaged, changed, foreign or newer is one line of an InputError.
+
+Each reader checks the files that it reads: with ``edges.csv`` edited a run still predicts, but is not drawn.
+"""
+
+import json
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+from pydantic import ValidationError
+
+from tacit.errors import InputError
+from tacit.records.checksums import ChangedError, checksum, read_object, read_sealed
+from tacit.records.directories import CALL, resuming
+from tacit.records.edges import EDGES, EdgeFindings, read_candidates, read_edges
+from tacit.records.record import FORMAT, RECORD, Record
+from tacit.records.run import HISTORY, Run
+from tacit.whole_files import read_whole
+
+RUN_AGAIN = "run the command again"
+PUT_BACK = f"put it back as it was and change a copy, or {RUN_AGAIN}"
+
+
+def read_record(directory: Path) -> Record:
+    """Read ``record.json`` alone."""
+    with _said_in_one_line(directory):
+        data = read_whole(directory / RECORD)
+        format = _known_format(directory, read_object(data))
+        fields = read_sealed(data) if format > 1 else read_object(data)
+        if format == 1 and not {"sha256", "files"}.isdisjoint(fields):  # that had neither
+            raise ChangedError(RECORD)
+        return Record.model_validate(fields)
+
+
+def read_run(directory: Path) -> Run:
+    """Read record, edges and history."""
+    record = read_record(directory)
+    with _said_in_one_line(directory):
+        history = [json.loads(line) for line in _belonging(directory, HISTORY, record).splitlines()]
+        edges = _belonging(directory, EDGES, record)
+        if record.candidates is not None:
+            listed = read_candidates(edges, record.node_names, record.candidates.count)
+            return Run(record=record, edge_probs=[], edges=EdgeFindings(), history=history, listed=listed)
+        probs, found = read_edges(edges, record.node_names)
+        return Run(record=record, edge_probs=probs, edges=found, history=history)
+
+
+def _known_format(directory: Path, fields: dict[str, Any]) -> int:
+    """Return the format of a record, if this tacit can read it."""
+    found = fields.get("format")
+    if not isinstance(found, int) or isinstance(found, bool) or found < 1:
+        raise ValueError(f"{RECORD} says no format")
+    if found > FORMAT:
+        raise InputError(
+            f"{directory} has format {found}, this tacit reads up to format {FORMAT}; use the version that wrote it, "
+            f"or {RUN_AGAIN}"
+        )
+    return found
+
+
+def _belonging(directory: Path, name: str, record: Record) -> str:
+    """Return the text of a file of the run, as it was written."""
+    data = read_whole(directory / name)
+    if record.format > 1 and record.files.get(name) != checksum(data):
+        raise ChangedError(name)
+    return data.decode("utf-8")
+
+
+@contextmanager
+def _said_in_one_line(directory: Path) -> Iterator[None]:
+    """Turn what is wrong with a run directory into an :class:`InputError` that says what to do."""
+    try:
+        yield
+    except InputError:
+        raise
+    except (OSError, ValueError, KeyError, AttributeError, TypeError, RecursionError) as error:
+        if (directory / CALL).is_file():
+            raise InputError(f"{directory} is not finished; go on with {resuming(directory)}") from None
+        raise InputError(_words(directory, error)) from None
+
+
+def _words(directory: Path, error: Exception) -> str:
+    if isinstance(error, OSError):
+        return (
+            f"{directory} needs to be a run directory, but {Path(str(error.filename)).name} cannot be read "
+            f"({error.strerror}); pass the directory that a tacit command wrote"
+        )
+    if isinstance(error, ChangedError):
+        return f"{directory / str(error)} is not as the run wrote it (its checksum does not fit); {PUT_BACK}"
+    if isinstance(error, ValidationError):
+        first = error.errors()[0]
+        where = ".".join(str(part) for part in first["loc"])
+        return f"{directory} holds a damaged run ({where}{': ' if where else ''}{first['msg']}); {RUN_AGAIN}"
+    lacking = "lacks " if isinstance(error, KeyError) else ""
+    return f"{directory} holds a damaged run ({lacking}{error}); {RUN_AGAIN}"

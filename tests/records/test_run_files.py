@@ -1,0 +1,301 @@
+"""Files of a run that are cut, changed, foreign, mixed, newer or missing are refused; older ones load."""
+
+import os
+import pickle
+import shutil
+from pathlib import Path
+
+import pandas as pd
+import pytest
+import safetensors.torch
+import torch
+
+from own_files import learn
+from run_files import read_fields, reseal, write_fields
+from tacit import LatentGraphRegressor
+from tacit.cli import main
+from tacit.errors import InputError
+from tacit.own_data.stored import StoredRun
+from tacit.own_data.using import predict_run
+from tacit.records import read_record, read_run
+from tacit.records.checksums import sealed
+from tacit.records.model_file import KIND, read_model
+from tacit.tensor_files import Kind
+
+CPU = torch.device("cpu")
+FORMAT_1 = Path(__file__).parent.parent / "format_1"  # written by the last version without checksums
+FILES = ("record.json", "model.safetensors", "edges.csv", "history.jsonl")
+
+
+class Trap:
+    """Leaves a mark where it is unpickled."""
+
+    def __init__(self, mark):
+        self.mark = str(mark)
+
+    def __reduce__(self):
+        return os.mkdir, (self.mark,)
+
+
+def read_all(directory):
+    read_run(directory)
+    StoredRun.read(directory, CPU)
+
+
+def one_line(error):
+    assert "\n" not in str(error.value)
+    return str(error.value)
+
+
+@pytest.mark.parametrize("name", FILES)
+def test_cut_off_or_with_a_changed_byte_nothing_is_read(name, copy):
+    """Every place of a small file, many of a large one; all but a digit of the format speak of damage."""
+    path = copy / name
+    data = path.read_bytes()
+    read_all(copy)
+    places = range(0, len(data), max(1, len(data) // 250))
+    for damaged in (
+        *(data[:place] for place in places),
+        *(data[:place] + bytes([data[place] ^ 1]) + data[place + 1 :] for place in places),
+        data + b"\n",
+        data.replace(b"\n", b"\r\n") if name != "model.safetensors" else data[::-1],
+    ):
+        path.write_bytes(damaged)
+        with pytest.raises(InputError) as caught:
+            read_all(copy)
+        line = one_line(caught)
+        assert str(copy) in line
+        assert "again" in line
+        assert len(line) < 400
+    path.write_bytes(data)
+    read_all(copy)
+
+
+def test_an_edited_table_of_edges_is_said_and_the_run_still_predicts(copy, written, refused, capsys):
+    edges = copy / "edges.csv"
+    edges.write_text(edges.read_text().replace("north,east,0", "north,east,1"))
+    assert refused("report", copy) == (
+        f"{edges} is not as the run wrote it (its checksum does not fit); put it back as it was and change a copy, or "
+        "run the command again"
+    )
+    assert not (copy / "report.html").exists()
+    with pytest.raises(SystemExit) as caught:
+        main(["predict", str(copy), str(written[1]), "--quiet"])
+    assert caught.value.code == 0
+    assert "mean" in capsys.readouterr().out
+
+
+def test_files_of_two_runs_are_not_mixed(copy, written, tmp_path, refused):
+    other = learn(written[1], tmp_path / "other", training={"epochs": 2})[0].directory
+    for name, message in (
+        ("model.safetensors", "is a whole model, but not that of this run: its checksum is not the one in record.json"),
+        ("edges.csv", "is not as the run wrote it"),
+        ("history.jsonl", "is not as the run wrote it"),
+    ):
+        mixed = shutil.copytree(copy, tmp_path / f"mixed-{name}")
+        shutil.copy(other / name, mixed / name)
+        with pytest.raises(InputError) as caught:
+            read_all(mixed)
+        assert one_line(caught).startswith(f"{mixed / name} {message}")
+    shutil.copy(other / "record.json", copy / "record.json")
+    assert "not that of this run" in refused("predict", copy, written[1])
+    assert "is not as the run wrote it" in refused("report", copy)
+
+
+def foreign(folder):
+    """Files that are none of ours, by what they are."""
+    folder.mkdir()
+    tensors = {"weight": torch.zeros(2)}
+    safetensors.torch.save_file(tensors, folder / "plain", {"format": "pt"})
+    torch.save(tensors, folder / "torch")
+    (folder / "pickle").write_bytes(pickle.dumps(Trap(folder / "sprung")))
+    (folder / "image").write_bytes(b"\x89PNG\r\n\x1a\n" + bytes(range(256)) * 4)
+    (folder / "empty").write_bytes(b"")
+    (folder / "huge").write_bytes((2**63).to_bytes(8, "little") + b"{}")
+    (folder / "deep").write_bytes((10**5).to_bytes(8, "little") + b"[" * 10**5)
+    (folder / "words").write_bytes(_file(b'{"__metadata__": {"kind": ["model"], "format": {}}}'))
+    (folder / "lists").write_bytes(
+        _file(b'{"__metadata__": {"kind": "model", "format": "2", "text": [], "sha256": 1}}')
+    )
+    (folder / "types").write_bytes(
+        _file(b'{"__metadata__": {"kind": "model", "format": "2", "text": "{}", "sha256": ""}, "a": {"dtype": "Q7"}}')
+    )
+    (folder / "checkpoint").write_bytes(Kind("checkpoint", 1, "").pack({}, {}))
+    return sorted(folder.iterdir())
+
+
+def _file(header):
+    return len(header).to_bytes(8, "little") + header
+
+
+def test_a_foreign_model_is_refused_and_no_code_runs(copy, written, tmp_path, refused, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    model = copy / "model.safetensors"
+    for path in foreign(tmp_path / "foreign"):
+        shutil.copy(path, model)
+        line = refused("predict", copy, written[1])
+        assert line.startswith(f"{model} "), path.name
+        assert line.endswith("put back the file that the run wrote, or run the command again")
+        with pytest.raises(InputError, match=r"it (needs to be|is) .*; fit and save it again$"):
+            LatentGraphRegressor.load(shutil.copy(path, "it"))
+    assert not (tmp_path / "foreign" / "sprung").exists()
+    pickle.loads((tmp_path / "foreign" / "pickle").read_bytes())  # it would have
+    assert (tmp_path / "foreign" / "sprung").exists()
+
+
+@pytest.mark.parametrize("name", FILES)
+@pytest.mark.parametrize("what", ["missing", "directory", "pipe", "device"])
+def test_what_is_no_file_is_refused_at_once(what, name, copy, refused, written):
+    path = copy / name
+    path.unlink()
+    if what == "directory":
+        path.mkdir()
+    elif what == "pipe":
+        os.mkfifo(path)
+    elif what == "device":
+        path.symlink_to("/dev/zero")
+    reason = {"missing": "No such file or directory", "directory": "Is a directory"}.get(what, "Not a regular file")
+    line = refused("predict", copy, written[1]) if name == "model.safetensors" else refused("report", copy)
+    assert f"({reason})" in line
+    assert name in line
+
+
+def test_newer_formats(copy, written, refused):
+    fields = read_fields(copy)
+    write_fields(copy, fields | {"format": 3, "more": 1})
+    assert refused("report", copy) == (
+        f"{copy} has format 3, this tacit reads up to format 2; use the version that wrote it, or run the command again"
+    )
+    write_fields(copy, fields)
+    (copy / "model.safetensors").write_bytes(Kind("model", 3, "").pack({}, {}))
+    reseal(copy)
+    line = refused("predict", copy, written[1])
+    assert (
+        "model.safetensors is format 3 of tacit 0.1.0, this tacit reads a model up to format 2; use the version" in line
+    )
+
+
+@pytest.mark.parametrize("format", [0, -1, "2", None, True, 2.5])
+def test_a_record_without_a_format(format, copy):
+    write_fields(copy, read_fields(copy) | {"format": format})
+    with pytest.raises(InputError, match=r"holds a damaged run \(record.json says no format\)"):
+        read_record(copy)
+
+
+def test_a_record_that_says_it_is_old_is_not_spared_its_checksum(copy):
+    data = (copy / "record.json").read_bytes()
+    (copy / "record.json").write_bytes(data.replace(b'"format": 2', b'"format": 1'))
+    with pytest.raises(InputError, match=r"record.json is not as the run wrote it"):
+        read_record(copy)
+
+
+@pytest.mark.parametrize("text", ["NaN", "[" * 10**5, "3", "null", '{"format": 2, "sha256": ""}', '{"format": 2}'])
+def test_what_is_no_record(text, copy):
+    (copy / "record.json").write_text(text)
+    with pytest.raises(InputError) as caught:
+        read_record(copy)
+    assert "record.json" in one_line(caught) or "holds a damaged run" in one_line(caught)
+
+
+def test_numbers_that_are_none_are_refused(copy):
+    model = copy / "model.safetensors"
+    text, tensors = KIND.unpack(model.read_bytes(), "it")
+    own, logits = (tensors[name] for name in ("predictor.predictor.own", "graph.edge_logits"))
+    end = "put back the file that the run wrote, or run the command again"
+    for name, values, value, message in (
+        ("predictor.predictor.own", own, torch.nan, "got one that is not a number in predictor.predictor.own"),
+        ("predictor.predictor.own", own, -torch.inf, "got one that is infinite in predictor.predictor.own"),
+        ("graph.edge_logits", logits, torch.nan, "got one that is not a number in graph.edge_logits"),
+    ):
+        changed = values.clone()
+        changed.flatten()[1] = value
+        model.write_bytes(KIND.pack(text, tensors | {name: changed}))
+        reseal(copy)
+        with pytest.raises(InputError) as caught:
+            StoredRun.read(copy, CPU)
+        assert one_line(caught) == f"{model} needs finite numbers, {message}; {end}"
+    certain = logits.clone()
+    certain[0, 1] = -torch.inf  # an edge that is never there has this logit
+    model.write_bytes(KIND.pack(text, tensors | {"graph.edge_logits": certain}))
+    reseal(copy)
+    assert StoredRun.read(copy, CPU).model.graph.edge_probs[0, 1] == 0
+
+
+@pytest.mark.parametrize("probability", ["nan", "inf", "-0.1", "1.5", "", "high"])
+def test_a_probability_that_is_none(probability, tmp_path):
+    run = shutil.copytree(FORMAT_1 / "fit", tmp_path / "run")  # which has no checksum to notice it
+    lines = (run / "edges.csv").read_text().splitlines()
+    cells = lines[2].split(",")
+    cells[2] = probability
+    (run / "edges.csv").write_text("\n".join([*lines[:2], ",".join(cells), *lines[3:]]) + "\n")
+    with pytest.raises(InputError, match=r"holds a damaged run \(.*\); run the command again"):
+        read_run(run)
+
+
+def test_the_checksum_of_a_record_can_be_made_with_common_tools(copy, tmp_path):
+    """As the documentation says it."""
+    import re
+    import subprocess
+
+    found = re.search(r'"sha256": "([0-9a-f]{64})"', (copy / "record.json").read_text()).group(1)
+    command = """sed 's/"sha256": "[0-9a-f]*"/"sha256": ""/' record.json | sha256sum"""
+    made = subprocess.run(command, shell=True, cwd=copy, capture_output=True, text=True, check=True).stdout
+    assert made.split()[0] == found
+    listed = read_fields(copy)["files"]
+    assert set(listed) == set(FILES) - {"record.json"}
+    made = subprocess.run(["sha256sum", *listed], cwd=copy, capture_output=True, text=True, check=True).stdout
+    assert {line.split()[1]: line.split()[0] for line in made.splitlines()} == listed
+
+
+@pytest.mark.parametrize("name", ["fit", "table", "demo/known", "demo/joint"])
+def test_a_run_of_format_1_loads(name):
+    run = read_run(FORMAT_1 / name)
+    assert run.record.format == 1
+    tensors = read_model(FORMAT_1 / name, run.record)
+    probs = torch.where(tensors["graph.fixed"], tensors["graph.fixed_probs"], tensors["graph.edge_logits"].sigmoid())
+    if run.listed is None:
+        found = torch.tensor(run.edge_probs)
+    else:
+        found = torch.zeros_like(probs)
+        found[run.listed.target, run.listed.source] = torch.tensor(run.listed.probability)
+    torch.testing.assert_close(found, probs, rtol=1e-5, atol=1e-7)
+
+
+def test_a_run_of_format_1_predicts_as_it_did():
+    stored = StoredRun.read(FORMAT_1 / "fit", CPU)
+    found = predict_run(stored, str(FORMAT_1 / "river.csv"), num_samples=1)
+    expected = pd.read_csv(FORMAT_1 / "fit_predicted.csv")
+    assert list(found.columns) == list(expected.columns)
+    for name in expected.columns[3:]:
+        assert found[name].to_numpy() == pytest.approx(expected[name].to_numpy(), abs=2e-5)
+
+
+def test_an_estimator_of_format_1_predicts_as_it_did(tmp_path):
+    model = LatentGraphRegressor.load(FORMAT_1 / "estimator.safetensors")
+    rows = pd.read_csv(FORMAT_1 / "river.csv").drop(columns="time").iloc[:-1]
+    expected = pd.read_csv(FORMAT_1 / "estimator_predicted.csv").to_numpy()
+    assert model.predict(rows) == pytest.approx(expected, abs=1e-5)
+    model.save(tmp_path / "now")  # as format 2
+    assert LatentGraphRegressor.load(tmp_path / "now").predict(rows) == pytest.approx(expected, abs=1e-5)
+
+
+def test_a_damaged_run_of_format_1(tmp_path, copy):
+    run = shutil.copytree(FORMAT_1 / "fit", tmp_path / "run")
+    model = run / "model.safetensors"
+    data = model.read_bytes()
+    for damaged in (data[:-1], data[:40], b"", data.replace(b'"format":"1"', b'"format":"7"')):
+        model.write_bytes(damaged)
+        with pytest.raises(InputError, match=r"model.safetensors is a damaged model \(.*\); put back the file"):
+            StoredRun.read(run, CPU)
+    shutil.copy(copy / "model.safetensors", model)
+    with pytest.raises(InputError, match=r"model.safetensors is newer than record.json beside it, so that they are of"):
+        StoredRun.read(run, CPU)
+    shutil.copy(FORMAT_1 / "fit" / "model.safetensors", copy / "model.safetensors")
+    reseal(copy)
+    with pytest.raises(InputError, match=r"model.safetensors needs to be a model of tacit, but is damaged or not one"):
+        StoredRun.read(copy, CPU)
+
+
+def test_a_text_without_a_place_for_its_checksum():
+    with pytest.raises(ValueError, match="needs a place for its checksum"):
+        sealed("{}")
