@@ -2,6 +2,7 @@
 
 import functools
 import io
+import os
 import shutil
 import tempfile
 from pathlib import Path
@@ -31,8 +32,6 @@ def finished(kind: str) -> dict[str, bytes | None]:
     name, data = sources[kind]
     try:
         (folder / name).write_bytes(data)
-        import os
-
         os.chdir(folder)
         window = [] if kind == "pairs" else ["data"]
         ended = run(("fit", name, "--out", "run", "--quiet", *quick("model", "training", "trust", *window)))
@@ -104,7 +103,7 @@ KINDS = (
 def new_data(draw: Any) -> Case:
     """A finished run and new data for it."""
     kind = draw(st.sampled_from(("series", "series", "gaps", "pairs")))
-    source = draw(st.sampled_from(("fitting", "fitting", "fitting", "table", "archive", "other")))
+    source = draw(st.sampled_from(("fitting",) * 6 + ("table", "archive", "other")))
     files = dict(finished(kind))
     if source == "table":
         name, data = draw(texts())
@@ -123,9 +122,9 @@ def new_data(draw: Any) -> Case:
     command = draw(st.sampled_from(("predict", "evaluate")))
     words = [command, "run", name, "--quiet"]
     if command == "predict":
-        words += draw(st.sampled_from(([], [], ["--samples", "3"], ["--samples", "-1"], ["--json"])))
+        words += draw(st.sampled_from(([],) * 6 + (["--samples", "3"], ["--samples", "-1"], ["--json"])))
         words += draw(
-            st.sampled_from(([], ["--out", "f.csv"], ["--out", "f.parquet"], ["--out", "f.txt"], ["--out", "run"]))
+            st.sampled_from(([],) * 8 + (["--out", "f.csv"], ["--out", "f.parquet"], ["--out", "f.txt"], ["--out", "run"]))
         )
     elif draw(st.booleans()):
         words += ["--json"]

@@ -119,6 +119,7 @@ class PairsPreparation:
     def apply(self, source: str, _config: DataConfig) -> NewPairs:
         """Return the pairs of a file; without y, all targets are missing."""
         _, in_channels, out_channels = self.sizes
+        require(bool(source), "DATA needs an .npz file with x, got ''; check the path")
         require(Path(source).suffix == ".npz", f"{source}: this run learned from pairs; pass an .npz file with x")
         named = read_named_pairs(source, out_channels=out_channels)
         pairs = named.pairs
@@ -171,6 +172,7 @@ def about(source: str) -> Iterator[None]:
 
 def read_source(source: str, config: DataConfig, *, piece: bool = False) -> Any:
     """Return the series of a table or of a data set that ships with the package, or the named pairs of an .npz file."""
+    require(bool(source), "DATA needs a file (.csv, .parquet, .npz), got ''; check the path")
     if source in SHIPPED and not Path(source).exists():
         config.require_unset(TABLE_KEYS, source, "which is no table")
         return SHIPPED[source]()
