@@ -61,5 +61,31 @@ def test_seeds_that_are_none(refused, seed):
 
 def test_sizes_beyond_any_memory(refused):
     line = refused("fit", "t.csv", "--set", f"model.num_graphs={10**400}")
-    assert "needs about 10^39" in line
+    assert "needs about 10^794 GB" in line
     assert "num_graphs" in line
+
+
+def test_more_graphs_than_can_be_compared(refused):
+    assert "num_graphs in [model]" in refused("fit", "t.csv", "--set", "model.num_graphs=400000")
+
+
+@pytest.mark.parametrize("choice", ["training.epochs=1000000000", "predictor.layers=1000000000"])
+def test_numbers_that_nobody_can_wait_for(refused, choice):
+    assert "input should be less than or equal to" in refused("fit", "t.csv", "--set", choice)
+
+
+def test_memory_that_runs_out_after_all(refused, monkeypatch):
+    for error in (MemoryError(), RuntimeError("DefaultCPUAllocator: can't allocate memory: you tried to allocate 9")):
+        monkeypatch.setattr("tacit.own_data.job.Plan.read", raising(error))
+        assert refused("fit", "t.csv", code=1) == "the memory ran out; lower batch_size, num_graphs, replicas or hidden"
+
+
+def raising(error):
+    def read(*_):
+        raise error
+
+    return read
+
+
+def test_data_without_a_name(refused):
+    assert refused("fit", "") == "DATA needs a file (.csv, .parquet, .npz), got ''; check the path"

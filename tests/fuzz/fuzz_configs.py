@@ -182,9 +182,10 @@ def settings_typed(draw: Any) -> Case:
 @st.composite
 def command_lines(draw: Any) -> Case:
     """Words in any order, for any command."""
-    options = ("--quiet", "--json", "--seed", "--out", "--device", "--config", "--set", "--resume", "--list",
-               "--samples",
-               "--window", "--edges", "--init", "--help", "--version", "--seeds", "--jobs", "--data", "--method")  # fmt: skip
+    options = (
+        "--quiet", "--json", "--seed", "--out", "--device", "--config", "--set", "--resume", "--list", "--samples",
+        "--window", "--edges", "--init", "--help", "--version", "--seeds", "--jobs", "--data", "--method",
+    )  # fmt: skip
     commands = ("fit", "predict", "evaluate", "report", "reproduce", "demo", "ft", "")
     command = draw(st.sampled_from(commands))
     known = st.sampled_from((*options, "t.csv", "c.toml", "folder", "missing.csv", "1", "-1", "0"))

@@ -46,4 +46,4 @@ def _origin(error: Exception) -> str:
     """Return the kind of a failure, and the last lines of the package on its way."""
     frames = [frame for frame in traceback.extract_tb(error.__traceback__) if "/tacit/" in frame.filename]
     places = " < ".join(f"{frame.filename.rsplit('/tacit/')[-1]}:{frame.lineno}" for frame in frames[:-3:-1])
-    return f"{type(error).__name__} {str(error)[:40] if not places else places}"
+    return f"{type(error).__name__} {places or str(error)[:40]}"

@@ -1,4 +1,4 @@
-"""``tacit predict`` and ``tacit evaluate`` on data that fits the run, or does not: other nodes, order, length, units."""
+"""``tacit predict`` and ``tacit evaluate`` on data that fits the run, or does not: other nodes, lengths, units."""
 
 import functools
 import io
@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from fuzz_arrays import archives, npy
+from fuzz_arrays import archives
 from fuzz_configs import TABLE
 from fuzz_judge import Case, contents, run
 from fuzz_tables import quick, texts
@@ -124,7 +124,9 @@ def new_data(draw: Any) -> Case:
     if command == "predict":
         words += draw(st.sampled_from(([],) * 6 + (["--samples", "3"], ["--samples", "-1"], ["--json"])))
         words += draw(
-            st.sampled_from(([],) * 8 + (["--out", "f.csv"], ["--out", "f.parquet"], ["--out", "f.txt"], ["--out", "run"]))
+            st.sampled_from(
+                ([],) * 8 + (["--out", "f.csv"], ["--out", "f.parquet"], ["--out", "f.txt"], ["--out", "run"])
+            )
         )
     elif draw(st.booleans()):
         words += ["--json"]

@@ -37,7 +37,7 @@ PROGRESS = re.compile(r"^ +\d+ s  .*\n", re.MULTILINE)
 UNCHANGED = "what was there before has changed"
 
 
-class Failure(AssertionError):
+class Failure(AssertionError):  # noqa: N818 - of a case, and no error of the program
     """A case that ended in neither a result nor a clear error."""
 
 

@@ -1,5 +1,6 @@
 """Run directories and checkpoints: bytes changed, files swapped, fields edited, tensors replaced, seals made anew."""
 
+import contextlib
 import copy
 import functools
 import json
@@ -24,7 +25,12 @@ from tacit.records import model_file
 from tacit.records.checksums import checksum, sealed
 from tacit.training import Checkpoints, checkpoint
 
-RECORD, MODEL, CALL, CHECKPOINT = "run/record.json", "run/model.safetensors", "run/call.json", "run/checkpoint.safetensors"
+RECORD, MODEL, CALL, CHECKPOINT = (
+    "run/record.json",
+    "run/model.safetensors",
+    "run/call.json",
+    "run/checkpoint.safetensors",
+)
 Files = dict[str, bytes | None]
 
 
@@ -46,8 +52,8 @@ def stopped() -> Files:
         (folder / "t.csv").write_bytes(TABLE)
         os.chdir(folder)
         with mock.patch.object(job, "Checkpoints", often), mock.patch.object(Display, "step", kill):
-            run(("fit", "t.csv", "--out", "run", "--quiet", *quick("model", "trust", "data"), "--set", "training.epochs=4",
-                 "--set", "training.replicas=1", "--set", "training.compile=false"))  # fmt: skip
+            words = [*quick("model", "trust", "data"), "--set", "training.epochs=4", "--set", "training.replicas=1"]
+            run(("fit", "t.csv", "--out", "run", "--quiet", *words, "--set", "training.compile=false"))
         raise AssertionError("it was not killed")
     except Killed:
         return contents(folder)
@@ -64,13 +70,17 @@ def edited(draw: Any, value: Any) -> Any:
     inner: Any = "all"
     while isinstance(holder[inner], dict | list) and holder[inner] and draw(st.integers(1, 6)) > 1:
         holder = holder[inner]
-        inner = draw(st.sampled_from(sorted(holder))) if isinstance(holder, dict) else draw(st.integers(0, len(holder) - 1))
+        inner = (
+            draw(st.sampled_from(sorted(holder))) if isinstance(holder, dict) else draw(st.integers(0, len(holder) - 1))
+        )
         place.append(inner)
     match draw(st.sampled_from(("replace", "replace", "number", "remove", "add", "nest"))):
         case "replace":
             holder[inner] = draw(json_values)
         case "number":
-            holder[inner] = draw(st.sampled_from((0, -1, 1, 2, 10**9, 10**18, 1e300, float("nan"), float("inf"), 0.5, True)))
+            holder[inner] = draw(
+                st.sampled_from((0, -1, 1, 2, 10**9, 10**18, 1e300, float("nan"), float("inf"), 0.5, True))
+            )
         case "remove":
             if place:
                 del holder[inner]
@@ -109,9 +119,13 @@ def tensors_changed(draw: Any, data: bytes, kind: Any) -> bytes:
             bad = draw(st.sampled_from((float("nan"), float("inf"), -float("inf"))))
             tensors[name] = torch.full_like(value, bad if value.is_floating_point() else 7)
         case "type":
-            tensors[name] = value.to(draw(st.sampled_from((torch.float64, torch.float16, torch.int64, torch.bool, torch.bfloat16))))
+            tensors[name] = value.to(
+                draw(st.sampled_from((torch.float64, torch.float16, torch.int64, torch.bool, torch.bfloat16)))
+            )
         case "shape":
-            tensors[name] = draw(st.sampled_from((value[None], value.flatten(), value[:0] if value.dim() else value, torch.zeros(0))))
+            tensors[name] = draw(
+                st.sampled_from((value[None], value.flatten(), value[:0] if value.dim() else value, torch.zeros(0)))
+            )
         case "gone":
             del tensors[name]
         case "more":
@@ -141,7 +155,13 @@ def broken(draw: Any, files: Files, names: list[str]) -> None:
     name = draw(st.sampled_from(names))
     data = files[name] or b""
     kinds = ["bytes", "gone", "folder", "empty", "other"]
-    kinds += ["fields"] * 8 if name.endswith(".json") else ["tensors", "tensors", "tensors", "header", "header"] if name.endswith("tensors") else ["lines"] * 3
+    kinds += (
+        ["fields"] * 8
+        if name.endswith(".json")
+        else ["tensors", "tensors", "tensors", "header", "header"]
+        if name.endswith("tensors")
+        else ["lines"] * 3
+    )
     match draw(st.sampled_from(kinds)):
         case "bytes":
             files[name] = draw(damaged(data))
@@ -166,7 +186,20 @@ def broken(draw: Any, files: Files, names: list[str]) -> None:
         case _:
             lines = data.split(b"\n")
             place = draw(st.integers(0, len(lines) - 1))
-            lines[place] = draw(st.sampled_from((b"", b"a,b,nan,,,,,", b"a,b,2,,,,,", b"a,z,0.5,,,,,", lines[0], b"{}", b'{"epoch": NaN}', b"[" * 3000)))
+            lines[place] = draw(
+                st.sampled_from(
+                    (
+                        b"",
+                        b"a,b,nan,,,,,",
+                        b"a,b,2,,,,,",
+                        b"a,z,0.5,,,,,",
+                        lines[0],
+                        b"{}",
+                        b'{"epoch": NaN}',
+                        b"[" * 3000,
+                    )
+                )
+            )
             files[name] = b"\n".join(lines)
 
 
@@ -182,12 +215,14 @@ def finished_runs(draw: Any) -> Case:
     else:
         draw(broken(files, names))
     if files.get(RECORD) and draw(st.integers(1, 4)) > 1:
-        try:
+        with contextlib.suppress(ValueError):
             reseal(files)
-        except ValueError:
-            pass
     files["t.csv"] = TABLE
-    command = draw(st.sampled_from((("predict", "run", "t.csv"), ("evaluate", "run"), ("evaluate", "run", "t.csv"), ("report", "run"))))
+    command = draw(
+        st.sampled_from(
+            (("predict", "run", "t.csv"), ("evaluate", "run"), ("evaluate", "run", "t.csv"), ("report", "run"))
+        )
+    )
     return Case((*command, "--quiet"), files)
 
 

@@ -127,10 +127,10 @@ def _run(launch: Launch, arguments: list[str]) -> tuple[int, str | None, bool]:
         return 1, _with_notes(error, launch.reason(error)), False
     except (KeyboardInterrupt, typer.Abort):
         return 1, STOPPED, False
-    except RuntimeError as error:
-        if type(error).__name__ != "OutOfMemoryError":  # torch's; it need not be imported to say so
+    except (RuntimeError, MemoryError) as error:
+        if not _is_out_of_memory(error):
             raise
-        return 1, _with_notes(error, "the device ran out of memory; lower batch_size, num_graphs or replicas"), True
+        return 1, _with_notes(error, "the memory ran out; lower batch_size, num_graphs, replicas or hidden"), True
 
 
 def _require_text(arguments: list[str]) -> None:
@@ -148,6 +148,12 @@ def _let_go_of_output() -> None:
         sys.stdout.flush()
     except OSError:
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+
+
+def _is_out_of_memory(error: Exception) -> bool:
+    """Say whether a device or the machine had no memory left; torch need not be imported for it."""
+    of_torch = type(error).__name__ == "OutOfMemoryError" or "can't allocate memory" in str(error)
+    return isinstance(error, MemoryError) or of_torch
 
 
 def _with_notes(error: BaseException, text: str) -> str:
