@@ -2,13 +2,14 @@
 # make test   install what is missing and pass the tests
 # make check  format, lint, types, import contract
 # make bench  measure speed and accuracy (three quarters of an hour; leave the machine alone meanwhile)
+# make fuzz   thousands of wrong inputs, others each time; writes docs/results/fuzzing and its page (a quarter of an hour)
 # make mutations  change the formulas one at a time and see that a test fails (ten minutes)
 
 PYTHON ?= $(shell command -v python3.11 || command -v python3)
 BIN := .venv/bin
 PIP := $(BIN)/python -m pip --disable-pip-version-check
 
-.PHONY: demo test check format bench mutations clean
+.PHONY: demo test check format bench fuzz mutations clean
 
 demo: .venv/installed
 	$(BIN)/tacit demo
@@ -35,6 +36,10 @@ bench: .venv/installed-dev
 	$(BIN)/python benchmarks/best.py
 	$(BIN)/python benchmarks/limit.py
 	$(BIN)/python benchmarks/scale.py
+
+fuzz: .venv/installed-dev
+	TACIT_FUZZ_RECORD=docs/results/fuzzing/figures.json $(BIN)/pytest -s -m slow tests/fuzz
+	$(BIN)/python tests/fuzz/fuzz_page.py
 
 mutations: .venv/installed-dev
 	$(BIN)/python tests/mutations.py
