@@ -301,7 +301,7 @@ def test_more_graphs_than_memory_holds():
     model = LatentGraphRegressor(epochs=1, replicas=1, compile=False, point_graphs=2**62).fit(x, x)
     with pytest.raises(InputError, match=r"a prediction under 4,.* graphs needs about 10\^.* GB .*lower point_graphs"):
         model.predict(x)
-    with pytest.raises(InputError, match="num_graphs in|lower .*num_graphs"):
+    with pytest.raises(InputError, match=r"lower .*num_graphs"):
         LatentGraphRegressor(epochs=1, replicas=1, compile=False, num_graphs=400_000).fit(x, x)
     with pytest.raises(InputError, match=r"y needs numbers of at most 1e\+15, got one of size 1e\+300"):
         LatentGraphRegressor(epochs=1, replicas=1, compile=False).fit(x, x * 1e300 / np.abs(x).max())

@@ -89,3 +89,12 @@ def raising(error):
 
 def test_data_without_a_name(refused):
     assert refused("fit", "") == "DATA needs a file (.csv, .parquet, .npz), got ''; check the path"
+
+
+@pytest.mark.parametrize("option", ["--window", "--horizon", "--std-errors"])
+def test_a_word_where_a_number_is_needed(refused, option):
+    assert f"Invalid value for '{option}': needs a whole number of at least" in refused("fit", "t.csv", option, "two")
+
+
+def test_a_command_that_is_misspelt(refused):
+    assert refused("predit") == "there is no command 'predit'; did you mean 'predict'?"

@@ -26,12 +26,12 @@ class Surface:
 
 
 SURFACES = {
-    "configs": Surface("files of choices, --set, command lines", fuzz_configs.cases, 300, 3000),
-    "tables": Surface("CSV tables, wide and long, plain and gzipped", fuzz_tables.cases, 200, 2500),
+    "configs": Surface("files of choices, --set, command lines", fuzz_configs.cases, 300, 4000),
+    "tables": Surface("CSV tables, wide and long, plain and gzipped", fuzz_tables.cases, 100, 800),
     "arrays": Surface(".npz and .parquet files", fuzz_arrays.cases, 150, 1500),
-    "edges": Surface("edge rules and coordinates", fuzz_edges.cases, 200, 2000),
-    "inputs": Surface("new data for predict and evaluate", fuzz_inputs.cases, 120, 1000),
-    "finished runs": Surface("run directories that were changed", fuzz_runs.finished_runs, 60, 600),
-    "stopped runs": Surface("checkpoints and calls that were changed, for --resume", fuzz_runs.stopped_runs, 120, 1200),
-    "python": Surface("LatentGraphRegressor in Python", fuzz_python.cases, 80, 800, fuzz_python.judge),
+    "edges": Surface("edge rules and coordinates", fuzz_edges.cases, 150, 1000),
+    "inputs": Surface("new data for predict and evaluate", fuzz_inputs.cases, 80, 500),
+    "finished runs": Surface("run directories that were changed", fuzz_runs.finished_runs, 40, 250),
+    "stopped runs": Surface("checkpoints and calls that were changed, for --resume", fuzz_runs.stopped_runs, 120, 1500),
+    "python": Surface("LatentGraphRegressor in Python", fuzz_python.cases, 60, 500, fuzz_python.judge),
 }

@@ -160,7 +160,9 @@ def test_several_variables_and_horizons(horizon, folder, tmp_path):
     with pytest.raises(InputError, match=r"no_hour.csv: covariates names the column 'hour', which is not there"):
         predict_run(stored, str(tmp_path / "no_hour.csv"))
     table.rename(columns=lambda name: name.replace(":b", ":c")).to_csv(tmp_path / "c.csv", index=False)
-    with pytest.raises(InputError, match=r"c.csv: channels need to be those of the training data, got none called 'b'"):
+    with pytest.raises(
+        InputError, match=r"c.csv: variables need to be those of the training data, got none called 'b'"
+    ):
         predict_run(stored, str(tmp_path / "c.csv"))
 
 

@@ -6,6 +6,7 @@ Exit codes: 0 the job was done; 2 bad usage or bad input, one line says what; 1 
 import errno
 import json
 import os
+import re
 import sys
 from pathlib import Path
 from typing import Annotated, Any
@@ -31,6 +32,7 @@ app = typer.Typer(
 UsageError: type[Exception] = typer.BadParameter.__bases__[0]
 CommandError: type[Exception] = UsageError.__bases__[0]
 
+NO_COMMAND = re.compile(r"No such command '(.*?)'", re.DOTALL)
 STOPPED = "stopped by the user"
 BAD_NAMES = {errno.ENAMETOOLONG, errno.ELOOP, errno.ENOTDIR, errno.EINVAL}  # what only a path that was given can cause
 
@@ -168,5 +170,8 @@ def _usage_text(error: Any) -> str:
     if hasattr(error, "option_name") and context is not None:
         known = [name for parameter in context.command.params for name in parameter.opts if name.startswith("-")]
         return f"unknown option '{error.option_name}'{did_you_mean(error.option_name, known)}"
+    unknown = NO_COMMAND.match(str(error.format_message()))
+    if unknown is not None and context is not None:
+        return f"there is no command '{unknown[1]}'{did_you_mean(unknown[1], context.command.commands)}"
     text = " ".join(str(error.format_message()).split()).replace("Value error, ", "").rstrip(".")
     return f"{text}; see '{context.command_path} --help'" if context is not None else text

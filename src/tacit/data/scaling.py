@@ -64,7 +64,7 @@ class Scaling:
     def scaled(self, series: Series) -> Values:
         """Return the values of a series without units, nodes and variables in the order of this scaling."""
         nodes = _places("nodes", series.nodes, self.nodes)
-        variables = _places("channels", series.channels, self.variables)
+        variables = _places("variables", series.channels, self.variables)
         values: Values = (series.values[:, nodes][:, :, variables] - self.mean) / self.deviation
         for row, node, variable in np.argwhere(np.abs(values) > LARGEST)[:1]:
             raise InputError(

@@ -12,7 +12,7 @@ from torch import Tensor
 
 from tacit.config import DataConfig
 from tacit.config.own_data import TABLE_KEYS
-from tacit.data import Pairs, Scaling, Series, Windows, load_beijing_air, read_named_pairs, read_series
+from tacit.data import Pairs, Scaling, Windows, load_beijing_air, read_named_pairs, read_series
 from tacit.data.units import ChannelUnits
 from tacit.errors import InputError, require
 
@@ -63,9 +63,10 @@ class SeriesPreparation:
 
     def apply(self, source: str, config: DataConfig) -> NewPairs:
         """Return a pair for every window of new data."""
+        require(
+            Path(source).suffix != ".npz", f"{source}: this run learned from a series; pass a table with the same nodes"
+        )
         series = read_source(source, config, piece=True)
-        if not isinstance(series, Series):
-            raise InputError(f"{source}: this run learned from a series; pass a table with the same nodes")
         with about(source):
             return NewPairs(self.windows.apply(series, self.scaling), self.windows.target_times(series))
 
