@@ -4,13 +4,14 @@
 # make docs   build the documentation into site/; a warning is an error
 # make wheel  build the wheel into dist/
 # make bench  measure speed and accuracy (three quarters of an hour; leave the machine alone meanwhile)
+# make fuzz   thousands of wrong inputs, others each time; writes docs/results/fuzzing and its page (a quarter of an hour)
 # make mutations  change the formulas one at a time and see that a test fails (ten minutes)
 
 PYTHON ?= $(shell command -v python3.11 || command -v python3)
 BIN := .venv/bin
 PIP := $(BIN)/python -m pip --disable-pip-version-check
 
-.PHONY: demo test check format docs wheel bench mutations clean
+.PHONY: demo test check format docs wheel bench fuzz mutations clean
 
 demo: .venv/installed
 	$(BIN)/tacit demo
@@ -44,6 +45,10 @@ bench: .venv/installed-dev
 	$(BIN)/python benchmarks/best.py
 	$(BIN)/python benchmarks/limit.py
 	$(BIN)/python benchmarks/scale.py
+
+fuzz: .venv/installed-dev
+	TACIT_FUZZ_RECORD=docs/results/fuzzing/figures.json $(BIN)/pytest -s -m slow tests/fuzz
+	$(BIN)/python tests/fuzz/fuzz_page.py
 
 mutations: .venv/installed-dev
 	$(BIN)/python tests/mutations.py

@@ -146,7 +146,7 @@ def test_json_and_table(tiny, tmp_path, capsys):
         (["demo", "--device", "meta"], "device needs one of auto, cpu, cuda, cuda:N, got 'meta'"),
         (["demo", "--device", "cuda:99"], "device needs a CUDA device that is there, got 'cuda:99'"),
         (["demo", "--config", "none.toml"], "config needs a readable file, got none.toml"),
-        (["dem"], "No such command 'dem'"),
+        (["dem"], "there is no command 'dem'; did you mean 'demo'?"),
         (["report", "nowhere"], "RUN needs to be a directory, got nowhere"),
         (["report"], "Missing"),
     ],

@@ -294,3 +294,14 @@ def test_importing_tacit_does_not_import_sklearn():
     code = "import sys, tacit; print('sklearn' in sys.modules, 'torch' in sys.modules)"
     ran = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert ran.stdout.split() == ["False", "False"]
+
+
+def test_more_graphs_than_memory_holds():
+    x = np.random.default_rng(0).normal(size=(40, 3))
+    model = LatentGraphRegressor(epochs=1, replicas=1, compile=False, point_graphs=2**62).fit(x, x)
+    with pytest.raises(InputError, match=r"a prediction under 4,.* graphs needs about 10\^.* GB .*lower point_graphs"):
+        model.predict(x)
+    with pytest.raises(InputError, match=r"lower .*num_graphs"):
+        LatentGraphRegressor(epochs=1, replicas=1, compile=False, num_graphs=400_000).fit(x, x)
+    with pytest.raises(InputError, match=r"y needs numbers of at most 1e\+15, got one of size 1e\+300"):
+        LatentGraphRegressor(epochs=1, replicas=1, compile=False).fit(x, x * 1e300 / np.abs(x).max())

@@ -6,6 +6,8 @@ import time
 from types import TracebackType
 from typing import Any
 
+from tacit.errors import one_line
+
 INTERVAL = 0.9  # seconds between lines where there is no terminal: never silent for two
 
 
@@ -81,7 +83,7 @@ class Display:
         if text and not self.quiet:
             stamp = f"{time.monotonic() - self._start:5.0f} s  "
             try:
-                print(stamp + text + (" ..." if text == self._last else ""), file=sys.stderr, flush=True)
+                print(stamp + one_line(text) + (" ..." if text == self._last else ""), file=sys.stderr, flush=True)
             except (OSError, ValueError):  # nobody listens any more: the job goes on
                 self.quiet = True
             self._last = text

@@ -1,3 +1,5 @@
+import zipfile
+
 import numpy as np
 import pytest
 import torch
@@ -39,7 +41,7 @@ REFUSALS = {
         "x": with_cell(X, np.nan),
         "y": Y,
     },
-    "x needs finite numbers, got inf at pair 0": {"x": with_cell(X, 1e300), "y": Y},
+    "array 'x' needs numbers of at most 1e.15, got one of size 1e.300": {"x": with_cell(X, 1e300), "y": Y},
     "y needs finite numbers, got -inf": {"x": X, "y": with_cell(Y, -np.inf)},
     "array 'x' needs numbers, got type <U1": {"x": np.array([["a"]]), "y": Y},
     r"array 'y' needs shape \(pair, node, channel\) or \(pair, node\), got \(4,\)": {"x": X, "y": Y[:, 0]},
@@ -78,3 +80,32 @@ def test_bad_files(tmp_path):
     for name, message in messages.items():
         with pytest.raises(InputError, match=rf"{name}: {message}"):
             read_pairs(tmp_path / name)
+
+
+@pytest.mark.parametrize(
+    ("header", "message"),
+    [
+        (
+            "{'descr': '<f8', 'fortran_order': False, 'shape': (1000000000, 1000, 1000)}",
+            r"shape \(1000000000, 1000, 1000\)",
+        ),
+        ("{'descr': '<f8', 'fortran_order': False, 'shape': (-4, 3)}", r"shape \(-4, 3\), which the file cannot hold"),
+        ("{'descr': '<U1000000', 'fortran_order': False, 'shape': (3,)}", "which the file cannot hold"),
+        ("{" * 50, "cannot be read as arrays of numbers"),
+        ("", "cannot be read as arrays of numbers"),
+    ],
+)
+def test_headers_that_lie(tmp_path, header, message):
+    data = b"\x93NUMPY\x01\x00" + len(header).to_bytes(2, "little") + header.encode() + bytes(96)
+    with zipfile.ZipFile(tmp_path / "p.npz", "w") as archive:
+        archive.writestr("x.npy", data)
+    with pytest.raises(InputError, match=message):
+        read_pairs(tmp_path / "p.npz")
+
+
+def test_members_that_are_no_arrays_are_passed_over(tmp_path):
+    np.savez(tmp_path / "p.npz", y=Y)
+    with zipfile.ZipFile(tmp_path / "p.npz", "a") as archive:
+        archive.writestr("x", b"not an array")
+    with pytest.raises(InputError, match="needs an array 'x', got y; save it as x="):
+        read_pairs(tmp_path / "p.npz")

@@ -1,9 +1,12 @@
 import gzip
 import hashlib
+import os
 
 import numpy as np
 import pandas as pd
+import pyarrow as pa
 import pytest
+from pyarrow import parquet
 
 from tacit.data import Series, read_coordinates, read_series
 from tacit.data.grid import Grid
@@ -226,13 +229,17 @@ def test_files_that_are_none(tmp_path):
     (tmp_path / "text.parquet").write_text(WIDE)
     messages = {
         "none.csv": "there is no such file; check the name",
-        "folder.csv": "there is no such file",
+        "folder.csv": "is a directory or a device; pass a file",
         "image.png": "a table needs to end in .parquet or .csv",
         "latin.csv": "needs to be text in UTF-8, got byte 9 that is not",
         "cut.csv.gz": "cannot be read as a table",
         "plain.csv.gz": "cannot be read as a table: Not a gzipped file",
         "text.parquet": "cannot be read as parquet",
+        "pipe.csv": "is a directory or a device; pass a file",
+        "twice.parquet": "the file has column 'a' twice; rename one",
     }
+    os.mkfifo(tmp_path / "pipe.csv")
+    parquet.write_table(pa.table([[1], [2]], names=["a", "a"]), tmp_path / "twice.parquet")
     for name, message in messages.items():
         with pytest.raises(InputError, match=rf"{name}: {message}"):
             read_series(tmp_path / name)

@@ -197,9 +197,9 @@ def test_apply_sorts_nodes_by_name():
     made = Windows(4).prepare(series)
     turned = replace(series, values=series.values[:, ::-1], nodes=series.nodes[::-1])
     assert torch.equal(Windows(4).apply(turned, made.scaling).inputs, Windows(4).apply(series, made.scaling).inputs)
-    with pytest.raises(InputError, match=r"nodes need .*got 'b' in the scaling but not in the series"):
+    with pytest.raises(InputError, match=r"nodes need .*got none called 'b'; add it"):
         Windows(4).apply(replace(series, nodes=("a", "x", "c")), made.scaling)
-    with pytest.raises(InputError, match=r"covariates need .*got 'g' in the series but not in the scaling"):
+    with pytest.raises(InputError, match=r"covariates need .*got 'g', which is none of them; leave it out"):
         Windows(4).apply(make_series(covariates=1), made.scaling)
 
 

@@ -280,7 +280,7 @@ def test_wrong_calls_are_one_line_and_exit_2(arguments, message, broken, monkeyp
     ("arguments", "message"),
     [
         (["predict", "nowhere", "ok.csv"], "nowhere needs to be a run directory, but record.json cannot be read"),
-        (["predict", "RUN", "ok.csv"], "ok.csv: nodes need to be those of the training data, got 'north'"),
+        (["predict", "RUN", "ok.csv"], "ok.csv: nodes need to be those of the training data, got none called 'north'"),
         (["predict", "RUN", "pairs.npz"], "pairs.npz: this run learned from a series"),
         (["predict", "RUN", "WIDE", "--out", "a.xlsx"], "out needs a .csv or .parquet file, got a.xlsx"),
         (["predict", "RUN", "WIDE", "--samples", "-1"], "Invalid value for '--samples'"),

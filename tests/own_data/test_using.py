@@ -160,7 +160,9 @@ def test_several_variables_and_horizons(horizon, folder, tmp_path):
     with pytest.raises(InputError, match=r"no_hour.csv: covariates names the column 'hour', which is not there"):
         predict_run(stored, str(tmp_path / "no_hour.csv"))
     table.rename(columns=lambda name: name.replace(":b", ":c")).to_csv(tmp_path / "c.csv", index=False)
-    with pytest.raises(InputError, match=r"c.csv: channels need to be those of the training data, got 'b'"):
+    with pytest.raises(
+        InputError, match=r"c.csv: variables need to be those of the training data, got none called 'b'"
+    ):
         predict_run(stored, str(tmp_path / "c.csv"))
 
 
@@ -189,7 +191,10 @@ def test_pairs_are_predicted_with_and_without_y(folder, tmp_path):
 @pytest.mark.parametrize(
     ("change", "message"),
     [
-        (lambda table: table.rename(columns={"west": "up"}), "nodes need to be those of the training data, got 'west'"),
+        (
+            lambda table: table.rename(columns={"west": "up"}),
+            "nodes need to be those of the training data, got none called 'west'",
+        ),
         (lambda table: table.assign(up=1.0), "nodes need to be those of the training data, got 'up'"),
         (lambda table: table.iloc[:1], "the series needs at least 2 rows for a window of 2, got 1"),
         (lambda table: table.assign(west="x"), "column 'west' needs numbers, got 'x' in row 1"),

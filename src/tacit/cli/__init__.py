@@ -3,8 +3,10 @@
 Exit codes: 0 the job was done; 2 bad usage or bad input, one line says what; 1 anything else.
 """
 
+import errno
 import json
 import os
+import re
 import sys
 from pathlib import Path
 from typing import Annotated, Any
@@ -15,7 +17,7 @@ from tacit.cli import own_data, paper
 from tacit.cli.launch import Launch
 from tacit.cli.options import Json, Quiet
 from tacit.console import Display
-from tacit.errors import InputError, ProcessesError, TrainingError, did_you_mean
+from tacit.errors import InputError, ProcessesError, TrainingError, did_you_mean, one_line, require
 from tacit.interrupts import Terminated, heeded_termination
 from tacit.locks import locked
 
@@ -30,7 +32,9 @@ app = typer.Typer(
 UsageError: type[Exception] = typer.BadParameter.__bases__[0]
 CommandError: type[Exception] = UsageError.__bases__[0]
 
+NO_COMMAND = re.compile(r"No such command '(.*?)'", re.DOTALL)
 STOPPED = "stopped by the user"
+BAD_NAMES = {errno.ENAMETOOLONG, errno.ELOOP, errno.ENOTDIR, errno.EINVAL}  # what only a path that was given can cause
 
 
 @app.callback(invoke_without_command=True)
@@ -85,7 +89,7 @@ def main(arguments: list[str] | None = None) -> None:
         launch = Launch.from_environment()
         launch.join()
     except (InputError, ProcessesError, Terminated) as error:
-        print(f"tacit: {error}", file=sys.stderr)
+        print(f"tacit: {one_line(str(error))}", file=sys.stderr)
         sys.exit(2 if isinstance(error, InputError) else 1)
     code = launch.end(*_run(launch, arguments))
     if is_program:
@@ -100,6 +104,7 @@ def main(arguments: list[str] | None = None) -> None:
 def _run(launch: Launch, arguments: list[str]) -> tuple[int, str | None, bool]:
     """Run the command; return the exit code, what to say if it failed, and whether other processes are in step."""
     try:
+        _require_text(arguments)
         if arguments[:1] != ["fit"]:
             launch.require_alone(" ".join(["tacit", *arguments[:1]]))
         with heeded_termination(ctrl_c=launch.several):
@@ -113,7 +118,11 @@ def _run(launch: Launch, arguments: list[str]) -> tuple[int, str | None, bool]:
         return 2, _usage_text(error), True
     except BrokenPipeError:  # whoever read has had enough
         return 1, None, True
-    except (TrainingError, OSError, CommandError) as error:
+    except OSError as error:
+        if error.errno in BAD_NAMES:
+            return 2, f"{error.filename} cannot be a path here ({error.strerror}); choose another", True
+        return 1, _with_notes(error, str(error)), True
+    except (TrainingError, CommandError) as error:
         return 1, _with_notes(error, str(error)), True
     except ProcessesError as error:
         return 1, None if error.in_step else _with_notes(error, str(error)), error.in_step
@@ -121,10 +130,19 @@ def _run(launch: Launch, arguments: list[str]) -> tuple[int, str | None, bool]:
         return 1, _with_notes(error, launch.reason(error)), False
     except (KeyboardInterrupt, typer.Abort):
         return 1, STOPPED, False
-    except RuntimeError as error:
-        if type(error).__name__ != "OutOfMemoryError":  # torch's; it need not be imported to say so
+    except (RuntimeError, MemoryError) as error:
+        if not _is_out_of_memory(error):
             raise
-        return 1, _with_notes(error, "the device ran out of memory; lower batch_size, num_graphs or replicas"), True
+        return 1, _with_notes(error, "the memory ran out; lower batch_size, num_graphs, replicas or hidden"), True
+
+
+def _require_text(arguments: list[str]) -> None:
+    """Refuse bytes that are no text: they could be neither printed nor recorded."""
+    for argument in arguments:
+        require(
+            not any("\ud800" <= letter <= "\udfff" for letter in argument),
+            f"arguments need to be text in UTF-8, got {argument!r}; rename the file, or set a UTF-8 locale",
+        )
 
 
 def _let_go_of_output() -> None:
@@ -133,6 +151,12 @@ def _let_go_of_output() -> None:
         sys.stdout.flush()
     except OSError:
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+
+
+def _is_out_of_memory(error: Exception) -> bool:
+    """Say whether a device or the machine had no memory left; torch need not be imported for it."""
+    of_torch = type(error).__name__ == "OutOfMemoryError" or "can't allocate memory" in str(error)
+    return isinstance(error, MemoryError) or of_torch
 
 
 def _with_notes(error: BaseException, text: str) -> str:
@@ -147,5 +171,8 @@ def _usage_text(error: Any) -> str:
     if hasattr(error, "option_name") and context is not None:
         known = [name for parameter in context.command.params for name in parameter.opts if name.startswith("-")]
         return f"unknown option '{error.option_name}'{did_you_mean(error.option_name, known)}"
+    unknown = NO_COMMAND.match(str(error.format_message()))
+    if unknown is not None and context is not None:
+        return f"there is no command '{unknown[1]}'{did_you_mean(unknown[1], context.command.commands)}"
     text = " ".join(str(error.format_message()).split()).replace("Value error, ", "").rstrip(".")
     return f"{text}; see '{context.command_path} --help'" if context is not None else text

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from datetime import timedelta
 from typing import TYPE_CHECKING, Any
 
-from tacit.errors import ProcessesError, require
+from tacit.errors import ProcessesError, one_line, require
 from tacit.interrupts import Terminated, heeded_termination
 
 if TYPE_CHECKING:
@@ -157,4 +157,4 @@ class Launch:
 
 def _say(message: str | None) -> None:
     if message is not None:
-        print(f"tacit: {message}", file=sys.stderr, flush=True)
+        print(f"tacit: {one_line(message)}", file=sys.stderr, flush=True)

@@ -2,6 +2,7 @@
 
 import shlex
 import sys
+from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -13,11 +14,33 @@ if TYPE_CHECKING:
     import torch
 
 
+MOST_DIGITS = 15  # of a number of steps, samples or jobs
+LARGEST_SEED = 10**15  # a thousand others are made of one, and 64 bits hold them
+
+
 def whole_number(text: str | int) -> int:
     """Return a number that was typed."""
-    if not str(text).isdecimal():
+    digits = str(text)
+    if not digits.isdecimal():
         raise typer.BadParameter(f"needs a whole number of at least 0, got '{text}'; pass for example 0")
-    return int(text)
+    if len(digits) > len(str(LARGEST_SEED)) or int(digits) > LARGEST_SEED:
+        raise typer.BadParameter(f"needs a whole number of at most {LARGEST_SEED:,}, got '{text}'; pass for example 0")
+    return int(digits)
+
+
+def at_least(low: int) -> Callable[[str | int], int]:
+    """Return what reads a whole number that was typed, which needs to be no smaller."""
+
+    def read(text: str | int) -> int:
+        digits = str(text)
+        sign, rest = (-1, digits[1:]) if digits.startswith("-") else (1, digits)
+        if not rest.isdecimal() or len(rest) > MOST_DIGITS or sign * int(rest) < low:
+            raise typer.BadParameter(
+                f"needs a whole number of at least {low}, got '{text}'; pass for example {low + 1}"
+            )
+        return sign * int(rest)
+
+    return read
 
 
 Seed = Annotated[int, typer.Option(parser=whole_number, metavar="N", help="Same seed, same machine, same result.")]

@@ -8,7 +8,17 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from tacit.cli.launch import Launch
-from tacit.cli.options import Device, Json, Quiet, Seed, chosen_device, command_line, next_free, require_complete
+from tacit.cli.options import (
+    Device,
+    Json,
+    Quiet,
+    Seed,
+    at_least,
+    chosen_device,
+    command_line,
+    next_free,
+    require_complete,
+)
 from tacit.console import Display
 from tacit.errors import InputError, require
 from tacit.interrupts import noted_interrupts
@@ -31,11 +41,15 @@ def fit(
     config: Annotated[Path | None, typer.Option(help="TOML file of choices; --init writes one.")] = None,
     init: Annotated[Path | None, typer.Option(help="Write a commented file of choices and exit.")] = None,
     set_: Annotated[list[str] | None, typer.Option("--set", metavar="SECTION.KEY=VALUE", help=SETTING)] = None,
-    window: Annotated[int | None, typer.Option(help="Steps of the past that a prediction sees.")] = None,
-    horizon: Annotated[int | None, typer.Option(help="Steps ahead that are predicted.")] = None,
+    window: Annotated[
+        int | None, typer.Option(parser=at_least(1), metavar="N", help="Steps of the past that a prediction sees.")
+    ] = None,
+    horizon: Annotated[
+        int | None, typer.Option(parser=at_least(1), metavar="N", help="Steps ahead that are predicted.")
+    ] = None,
     edges: Annotated[Path | None, typer.Option(help="CSV of rules: source,target,kind,probability.")] = None,
     symmetric: Annotated[bool, typer.Option("--symmetric", help="Edges have no direction.")] = False,
-    std_errors: Annotated[int | None, typer.Option(min=0, help=ERRORS)] = None,
+    std_errors: Annotated[int | None, typer.Option(parser=at_least(0), metavar="N", help=ERRORS)] = None,
     out: Annotated[Path | None, typer.Option(help="New directory for the run. [default: runs/NAME-N]")] = None,
     resume: Annotated[Path | None, typer.Option(metavar="RUN", help=RESUME)] = None,
     seed: Seed = 0,
@@ -114,7 +128,7 @@ def predict(
     run: Annotated[Path, typer.Argument(help="A directory that tacit fit wrote.")],
     data: Annotated[str, typer.Argument(help="Data of the same kind as it was trained on.")],
     out: Annotated[Path | None, typer.Option(help="New .csv or .parquet file. [default: print CSV]")] = None,
-    samples: Annotated[int, typer.Option(min=0, help="Samples to add, each a column.")] = 0,
+    samples: Annotated[int, typer.Option(parser=at_least(0), metavar="N", help="Samples to add, each a column.")] = 0,
     seed: Seed = 0,
     device: Device = "auto",
     quiet: Quiet = False,

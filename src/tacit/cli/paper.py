@@ -12,6 +12,7 @@ from tacit.cli.options import (
     Json,
     Quiet,
     Seed,
+    at_least,
     chosen_device,
     command_line,
     named_device,
@@ -75,10 +76,14 @@ def demo(
 def reproduce(
     name: Annotated[str | None, typer.Argument(help="A study, or 'all'; --list names them.")] = None,
     list_: Annotated[bool, typer.Option("--list", help="Name the studies and exit.")] = False,
-    seeds: Annotated[int, typer.Option(min=1, help="Initialisations of each row; the paper has 8.")] = 8,
+    seeds: Annotated[
+        int, typer.Option(parser=at_least(1), metavar="N", help="Initialisations of each row; the paper has 8.")
+    ] = 8,
     quick: Annotated[bool, typer.Option("--quick", help="Fewer pairs and epochs, to try it out.")] = False,
     data: Annotated[Path | None, typer.Option(help="Folder or file of the data, for studies that need some.")] = None,
-    jobs: Annotated[int, typer.Option(min=1, help="Tasks at a time, each in a process of its own.")] = 1,
+    jobs: Annotated[
+        int, typer.Option(parser=at_least(1), metavar="N", help="Tasks at a time, each in a process of its own.")
+    ] = 1,
     scheduler: Annotated[
         str | None,
         typer.Option(metavar="ADDRESS", help="Dask scheduler, as tcp://host:8786: its workers do the tasks."),

@@ -7,7 +7,7 @@ from typing import Any, TypeVar
 
 from pydantic import BaseModel, ConfigDict, ValidationError
 
-from tacit.errors import InputError, did_you_mean
+from tacit.errors import InputError, did_you_mean, require
 
 C = TypeVar("C", bound="Closed")
 
@@ -21,10 +21,18 @@ class Closed(BaseModel):
 def load_config(path: Path, base: C) -> C:
     """Return ``base`` with the values of a TOML file in place of its own."""
     try:
-        values = tomllib.loads(path.read_text(encoding="utf-8"))
+        require(
+            path.is_file() or not path.exists(),
+            f"config needs a readable file, got {path}, which is none; check the path",
+        )
+        values = tomllib.loads(path.read_text(encoding="utf-8-sig"))
     except OSError as error:
         raise InputError(f"config needs a readable file, got {path} ({error.strerror}); check the path") from None
-    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
+    except RecursionError:
+        raise InputError(f"config needs TOML, but {path} is nested too deeply; correct the file") from None
+    except InputError:
+        raise
+    except ValueError as error:  # also a number with thousands of digits, or a day that is none
         raise InputError(f"config needs TOML, but {path} is not: {error}; correct the file") from None
     return override(base, values)
 

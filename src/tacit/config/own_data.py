@@ -97,7 +97,7 @@ class PredictorConfig(Closed):
 
     kind: PredictorName = Field("auto", description="filter, recurrent, convolution, gcn, gin, gat, sage")
     hidden: int = Field(32, ge=1, description="width of hidden layers")
-    layers: int = Field(1, ge=1, description="hidden graph layers; each lets a node read one edge further")
+    layers: int = Field(1, ge=1, le=100, description="hidden graph layers; each lets a node read one edge further")
     activation: Literal["linear", "tanh"] = Field("linear", description="of the filter")
     residual: bool | None = Field(None, description="predict the change from the last value; yes for series")
     noise: NoiseName = Field("auto", description="none, node (a sigma per node) or input (sigma from the input)")
@@ -118,7 +118,7 @@ class PredictorConfig(Closed):
 class OwnTrainingConfig(Closed):
     """How long, how fast, how many at once."""
 
-    epochs: int | None = Field(None, ge=1, description="passes over the training pairs")
+    epochs: int | None = Field(None, ge=1, le=1_000_000, description="passes over the training pairs")
     batch_size: int | None = Field(None, ge=1, description="pairs in a step")
     learning_rate: float = Field(0.05, gt=0, description="of the edges; decays to 0 along a cosine")
     predictor_learning_rate: float | None = Field(None, gt=0, description="of the predictor")

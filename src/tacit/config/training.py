@@ -12,7 +12,7 @@ from tacit.training import CosineDecay, FitSettings, StepDecay
 class TrainingConfig(Closed):
     """How long, how fast, how many at once."""
 
-    epochs: int = Field(10, ge=1)
+    epochs: int = Field(10, ge=1, le=1_000_000)
     batch_size: int = Field(128, ge=1)
     schedule: Literal["cosine", "step"] = "cosine"
     learning_rate: float = Field(0.1, gt=0)

@@ -1,7 +1,8 @@
 """Arrays of a user: pairs (x, y) from an .npz file."""
 
+import math
+import warnings
 import zipfile
-import zlib
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -10,8 +11,10 @@ import torch
 
 from tacit.data.cells import require_file
 from tacit.data.pairs import Pairs
-from tacit.data.series import require_unique
+from tacit.data.series import LARGEST, RESCALE, require_unique
 from tacit.errors import InputError, require
+
+DENSEST = 1100  # bytes that one compressed byte can stand for, a little more than can be
 
 
 @dataclass(frozen=True)
@@ -62,17 +65,34 @@ def read_named_pairs(path: str | Path, *, out_channels: int | None = None) -> Na
 
 
 def load_arrays(path: Path) -> dict[str, np.ndarray]:
-    """Return the arrays of an .npz file by name; pickled objects are never opened."""
+    """Return the arrays of an .npz file by name; pickled objects are never opened, and no header is believed."""
     require_file(path)
     require(
         zipfile.is_zipfile(path), f"{path}: is no .npz file, which holds arrays by name; write it with np.savez(x=, y=)"
     )
     try:
-        with np.load(path, allow_pickle=False) as stored:
-            return {name: stored[name] for name in stored.files}
-    except (ValueError, OSError, EOFError, zipfile.BadZipFile, zlib.error) as error:
-        reason = "it holds Python objects" if "allow_pickle" in str(error) else str(error)
+        with zipfile.ZipFile(path) as archive, warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # about headers of old versions
+            members = [member for member in archive.infolist() if member.filename.endswith(".npy")]
+            return {member.filename.removesuffix(".npy"): _array(archive, member) for member in members}
+    except MemoryError:
+        raise InputError(f"{path}: needs more memory than there is; pass fewer pairs") from None
+    except Exception as error:  # a broken archive or header can make the readers raise anything
+        reason = "it holds Python objects" if "allow_pickle" in str(error) else str(error) or type(error).__name__
         raise InputError(f"{path}: cannot be read as arrays of numbers: {reason}; write it with np.savez") from None
+
+
+def _array(archive: zipfile.ZipFile, member: zipfile.ZipInfo) -> np.ndarray:
+    """Read one array, after a look at whether the archive can hold as much as its header says."""
+    with archive.open(member) as stream:
+        old = np.lib.format.read_magic(stream) == (1, 0)
+        read = np.lib.format.read_array_header_1_0 if old else np.lib.format.read_array_header_2_0
+        shape, _, dtype = read(stream)
+    declared, room = math.prod(shape) * dtype.itemsize, min(member.file_size, DENSEST * member.compress_size + 10**6)
+    if min(shape, default=0) < 0 or declared > room:
+        raise ValueError(f"array '{member.filename}' is said to have shape {shape}, which the file cannot hold")
+    with archive.open(member) as stream:
+        return np.lib.format.read_array(stream, allow_pickle=False)
 
 
 def _numbers(path: Path, name: str, values: np.ndarray) -> np.ndarray:
@@ -85,8 +105,12 @@ def _numbers(path: Path, name: str, values: np.ndarray) -> np.ndarray:
         values.ndim in (2, 3),
         f"{path}: array '{name}' needs shape (pair, node, channel) or (pair, node), got {values.shape}; reshape it",
     )
-    with np.errstate(over="ignore"):  # what is too large becomes infinite, and Pairs refuses it
-        return (values if values.ndim == 3 else values[:, :, None]).astype(np.float32)
+    large = float(np.abs(values[np.isfinite(values)].astype(np.longdouble)).max(initial=0))
+    require(
+        large <= LARGEST,
+        f"{path}: array '{name}' needs numbers of at most {LARGEST:g}, got one of size {large:.3g}; {RESCALE}",
+    )
+    return (values if values.ndim == 3 else values[:, :, None]).astype(np.float32)
 
 
 def _require_present(path: Path, x: np.ndarray) -> None:

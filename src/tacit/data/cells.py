@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 from jaxtyping import Float, Int
 
-from tacit.data.series import Times
+from tacit.data.series import LARGEST, RESCALE, Times
 from tacit.errors import InputError, did_you_mean, require
 
 TEXT_ENDINGS = (".csv", ".csv.gz", ".tsv", ".tsv.gz", ".txt")
@@ -39,7 +39,9 @@ class Table:
         if column not in self.columns:
             raise self.refuse(f"{argument} names the column '{column}', which is not there{self._near(column)}")
 
-    def numbers(self, column: str, remedy: str = "correct the cell, or leave the column out") -> Numbers:
+    def numbers(
+        self, column: str, remedy: str = "correct the cell, or leave the column out", largest: float = LARGEST
+    ) -> Numbers:
         """Return a column as float64, NaN for empty cells."""
         import pandas as pd
 
@@ -52,6 +54,7 @@ class Table:
             self._refuse_first(column, text, parsed.isna() & cells.notna(), "numbers", remedy)
             values = parsed.to_numpy(dtype=np.float64, na_value=np.nan)
         self._refuse_first(column, cells, np.isinf(values), "finite numbers", remedy)
+        self._refuse_first(column, cells, np.abs(values) > largest, f"numbers of at most {largest:g}", RESCALE)
         return values
 
     def many_numbers(self, columns: Sequence[str], remedy: str) -> Float[np.ndarray, "row column"]:
@@ -64,14 +67,14 @@ class Table:
             cells = pd.Series(self.frame[places].to_numpy().ravel(), dtype=kinds.pop())
             parsed = pd.to_numeric(cells.astype("str").where(cells.notna()), errors="coerce")
             values: np.ndarray = parsed.to_numpy(dtype=np.float64, na_value=np.nan)
-            if not (np.isnan(values) & cells.notna().to_numpy()).any() and not np.isinf(values).any():
+            if not (np.isnan(values) & cells.notna().to_numpy()).any() and not (np.abs(values) > LARGEST).any():
                 return values.reshape(len(self.frame), len(columns))
         return np.stack([self.numbers(column, remedy) for column in columns], axis=-1)  # says which cell is wrong
 
     def is_numeric(self, column: str) -> bool:
         """Say whether every cell of a column is a number or empty, and at least one is a number."""
         try:
-            return bool(np.isfinite(self.numbers(column)).any())
+            return bool(np.isfinite(self.numbers(column, largest=np.inf)).any())
         except InputError:
             return False
 
@@ -100,7 +103,7 @@ class Table:
             zoned = cells.dt.tz is not None
             parsed = pd.to_datetime(cells, utc=True)
         elif self._is_number_type(cells) or self.is_numeric(column):
-            numbers = self.numbers(column)
+            numbers = self.numbers(column, largest=np.inf)
             whole = bool((numbers == np.rint(numbers)).all() and np.abs(numbers).max() < 2**53)
             return (numbers.astype(np.int64) if whole else numbers), ()
         else:
@@ -165,8 +168,13 @@ def open_table(path: str | Path) -> Table:
 
 
 def require_file(path: Path) -> None:
-    """Raise :class:`InputError` unless ``path`` is a file."""
-    require(path.is_file(), f"{path}: there is no such file; check the name")
+    """Raise :class:`InputError` unless ``path`` is a file that can be read."""
+    try:
+        require(path.exists(), f"{path}: there is no such file; check the name")
+        require(path.is_file(), f"{path}: is a directory or a device; pass a file")
+        path.open("rb").close()
+    except OSError as error:
+        raise InputError(f"{path}: cannot be read ({error.strerror}); pass another file") from None
 
 
 def _read_text(path: Path) -> tuple[tuple[str, ...], Any]:
@@ -201,12 +209,21 @@ def _read_text(path: Path) -> tuple[tuple[str, ...], Any]:
 
 def _read_parquet(path: Path) -> tuple[tuple[str, ...], Any]:
     import pandas as pd
-    from pyarrow import ArrowException
+    from pyarrow.parquet import ParquetFile
 
     try:
+        with ParquetFile(path) as file:
+            names = file.schema_arrow.names
+            for name in names:
+                require(names.count(name) == 1, f"{path}: the file has column '{name}' twice; rename one")
         frame = pd.read_parquet(path)
-    except (ArrowException, OSError, ValueError) as error:
-        raise InputError(f"{path}: cannot be read as parquet: {str(error).splitlines()[0]}; write it again") from None
+    except MemoryError:
+        raise InputError(f"{path}: needs more memory than there is; pass fewer rows") from None
+    except InputError:
+        raise
+    except Exception as error:  # broken bytes can make the reader raise anything
+        reason = (str(error) or type(error).__name__).splitlines()[0].rstrip(".")
+        raise InputError(f"{path}: cannot be read as parquet: {reason}; write it again") from None
     if frame.index.name is not None or isinstance(frame.index, pd.DatetimeIndex | pd.MultiIndex):
         frame = frame.reset_index()  # times are often the index
     columns = tuple(str(column) for column in frame.columns)

@@ -9,7 +9,7 @@ import torch
 from jaxtyping import Float
 from torch import Tensor
 
-from tacit.data.series import Series, Values
+from tacit.data.series import LARGEST, Series, Values
 from tacit.errors import InputError, require
 
 Features = Float[np.ndarray, "time node feature"]
@@ -64,8 +64,15 @@ class Scaling:
     def scaled(self, series: Series) -> Values:
         """Return the values of a series without units, nodes and variables in the order of this scaling."""
         nodes = _places("nodes", series.nodes, self.nodes)
-        variables = _places("channels", series.channels, self.variables)
+        variables = _places("variables", series.channels, self.variables)
         values: Values = (series.values[:, nodes][:, :, variables] - self.mean) / self.deviation
+        for row, node, variable in np.argwhere(np.abs(values) > LARGEST)[:1]:
+            raise InputError(
+                f"node '{self.nodes[node]}' (variable '{self.variables[variable]}') needs numbers like those of the "
+                f"training part, {self.mean[node, variable]:.3g} with a deviation of "
+                f"{self.deviation[node, variable]:.3g}, got one {abs(values[row, node, variable]):.1g} deviations away "
+                f"at {series.row_times[row]}; correct it"
+            )
         return values
 
     def features(self, series: Series) -> Features:
@@ -77,6 +84,11 @@ class Scaling:
         covariates = _places("covariates", series.covariate_names, self.covariate_names)
         if series.covariates is not None:
             known = (series.covariates[:, covariates] - self.covariate_mean) / self.covariate_deviation
+            for row, column in np.argwhere(np.abs(known) > LARGEST)[:1]:
+                raise InputError(
+                    f"covariate '{self.covariate_names[column]}' needs numbers like those of the training part, got "
+                    f"one {abs(known[row, column]):.1g} deviations away at {series.row_times[row]}; correct it"
+                )
             parts.append(np.broadcast_to(known[:, None], (*values.shape[:2], known.shape[1])))
         return np.concatenate(parts, axis=-1)
 
@@ -129,6 +141,6 @@ def _places(what: str, have: tuple[str, ...], need: tuple[str, ...]) -> list[int
     """Return where each needed name is; the two need to be the same names in any order."""
     place, wanted = {word: number for number, word in enumerate(have)}, set(need)
     for word in (*(word for word in need if word not in place), *(word for word in have if word not in wanted)):
-        there, gone = ("the scaling", "the series") if word in need else ("the series", "the scaling")
-        raise InputError(f"{what} need to be those of the training data, got '{word}' in {there} but not in {gone}")
+        got = f"none called '{word}'; add it" if word in wanted else f"'{word}', which is none of them; leave it out"
+        raise InputError(f"{what} need to be those of the training data, got {got}")
     return [place[word] for word in need]

@@ -9,6 +9,8 @@ from tacit.errors import InputError, require
 
 Values = Float[np.ndarray, "time node channel"]
 Times = Shaped[np.ndarray, " time"]
+LARGEST = 1e15  # of a number, and of the inverse of a spread: training is in single precision, and squares must fit
+RESCALE = "write the numbers in another unit"
 
 
 @dataclass(frozen=True, eq=False)
@@ -37,6 +39,7 @@ class Series:
 
     def __post_init__(self) -> None:
         self._require_shapes()
+        require(all(self.nodes), "a node has no name; name every column of the table, and every node")
         require_unique("nodes", self.nodes)
         require_unique("channels", self.channels)
         self._require_numbers()
@@ -92,18 +95,27 @@ class Series:
             )
 
     def _require_numbers(self) -> None:
-        infinite = np.argwhere(np.isinf(self.values))
-        if len(infinite):
-            row, node, channel = (int(i) for i in infinite[0])
-            raise InputError(
-                f"values needs finite numbers, or NaN for missing, got {self.values[row, node, channel]} for "
-                f"{self._name(node, channel)} in row {row} ({len(infinite)} such values); correct or remove it"
-            )
-        if self.covariates is not None:
-            for row, column in np.argwhere(~np.isfinite(self.covariates))[:1]:
+        for bad, need, remedy in (
+            (np.isinf(self.values), "finite numbers, or NaN for missing", "correct or remove it"),
+            (np.abs(self.values) > LARGEST, f"numbers of at most {LARGEST:g}", f"correct it, or {RESCALE}"),
+        ):
+            places = np.argwhere(bad)
+            if len(places):
+                row, node, channel = (int(i) for i in places[0])
                 raise InputError(
-                    f"covariates needs finite numbers, got {self.covariates[row, column]} for "
-                    f"'{self.covariate_names[column]}' in row {row}; fill it in"
+                    f"values needs {need}, got {self.values[row, node, channel]} for {self._name(node, channel)} in "
+                    f"row {row} ({len(places)} such values); {remedy}"
+                )
+        if self.covariates is not None:
+            for row, column in np.argwhere(~(np.abs(self.covariates) <= LARGEST))[:1]:
+                number = self.covariates[row, column]
+                need, remedy = (
+                    (f"numbers of at most {LARGEST:g}", RESCALE)
+                    if np.isfinite(number)
+                    else ("finite numbers", "fill it in")
+                )
+                raise InputError(
+                    f"covariates needs {need}, got {number} for '{self.covariate_names[column]}' in row {row}; {remedy}"
                 )
         if self.coordinates is not None:
             for node in np.flatnonzero(~np.isfinite(self.coordinates).all(axis=1))[:1]:

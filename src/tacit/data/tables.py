@@ -89,7 +89,7 @@ def _time_column(table: Table, time: str | None) -> tuple[str, tuple[str, ...]]:
     if called:
         return called[0], ()
     first = table.columns[0]
-    steps = np.diff(table.numbers(first)) if table.is_numeric(first) else np.ones(1)
+    steps = np.diff(table.numbers(first, largest=np.inf)) if table.is_numeric(first) else np.ones(1)
     if len(steps) and (steps > 0).all() and (steps == steps[0]).all():
         return first, (f"column '{first}' was taken for the times; name another by time",)
     raise table.refuse(

@@ -9,9 +9,10 @@ from jaxtyping import Bool, Int, Shaped
 
 from tacit.data.pairs import Pairs, Split
 from tacit.data.scaling import Scaling
-from tacit.data.series import Series, Values
+from tacit.data.series import LARGEST, RESCALE, Series, Values
 from tacit.errors import InputError, did_you_mean, require, require_whole
 
+ROUNDING = 1e-12  # a spread below this part of the mean is what rounding leaves of a constant
 Rows = Int[np.ndarray, " pair"]
 
 
@@ -211,6 +212,12 @@ def _measured(
                 f"node '{nodes[node]}' (variable '{variables[variable]}') is {what} throughout the training part, the "
                 f"first {num_rows} rows, so it has no scale; leave it out, or train on a larger fraction"
             )
+    mean, deviation = np.nanmean(rows, axis=0), np.nanstd(rows, axis=0)
+    for node, variable in np.argwhere(deviation < np.maximum(ROUNDING * np.abs(mean), 1 / LARGEST)):
+        raise InputError(
+            f"node '{nodes[node]}' (variable '{variables[variable]}') hardly moves in the training part: by "
+            f"{deviation[node, variable]:.3g} around {mean[node, variable]:.6g}; leave it out, or {RESCALE}"
+        )
     known = [piece.covariates for piece in pieces if piece.covariates is not None]
     covariates = np.concatenate(known)[:num_rows] if known else np.zeros((num_rows, 0))
     spread = covariates.std(axis=0)
@@ -218,10 +225,10 @@ def _measured(
         nodes,
         variables,
         out_channels,
-        np.nanmean(rows, axis=0),
-        np.nanstd(rows, axis=0),
+        mean,
+        deviation,
         flagged=bool(np.isnan(values).any()),
         covariate_names=pieces[0].covariate_names,
         covariate_mean=covariates.mean(axis=0),
-        covariate_deviation=np.where(np.ptp(covariates, axis=0) > 0, spread, 1.0),  # a constant one becomes 0
+        covariate_deviation=np.where(spread > 1 / LARGEST, spread, 1.0),  # a constant one becomes 0
     )

@@ -18,6 +18,7 @@ It is an estimate for one layer that reads neighbours: over seven steps of such 
 was 0.8 to 1.4 times this. Its use is to tell 5 GB from 500.
 """
 
+import math
 import os
 from pathlib import Path
 
@@ -89,7 +90,11 @@ def size_in_words(size: int) -> str:
 
     >>> size_in_words(520_400_000_000), size_in_words(2_340_000_000), size_in_words(1_200_000)
     ('520 GB', '2.3 GB', '2 MB')
+    >>> size_in_words(10**400)
+    '10^391 GB'
     """
+    if size >= 10**18:
+        return f"10^{math.floor(math.log10(size)) - 9} GB"
     if size >= 10**10:
         return f"{size / 1e9:,.0f} GB"
     return f"{size / 1e9:.1f} GB" if size >= 10**9 else f"{-(-size // 10**6)} MB"

@@ -63,6 +63,9 @@ def read_edge_rules(
 
 def _rows(path: Path, named: NamedNodes) -> Iterator[_Row]:
     try:
+        require(
+            path.is_file() or not path.exists(), f"{path} is a directory or a device; pass a CSV file of edge rules"
+        )
         with path.open(newline="", encoding="utf-8-sig") as file:
             reader = csv.reader(file)
             header = [cell.strip() for cell in next(reader, [])]
@@ -72,7 +75,9 @@ def _rows(path: Path, named: NamedNodes) -> Iterator[_Row]:
                     yield _row(f"{path}, row {reader.line_num}", header, [cell.strip() for cell in cells], named)
     except OSError as error:
         raise InputError(f"{path} cannot be read ({error.strerror}); pass a CSV file of edge rules") from None
-    except (UnicodeDecodeError, csv.Error) as error:
+    except InputError:
+        raise
+    except (ValueError, csv.Error) as error:  # bytes that are no text, a name that no file can have
         raise InputError(f"{path} is not a CSV file in UTF-8 ({error}); save it as one") from None
 
 

@@ -72,8 +72,10 @@ def files_read(source: str, config: FitConfig) -> dict[str, str]:
 
 
 def file_checksum(name: str) -> str | None:
-    """Return a checksum of a file, or None where there is none."""
+    """Return a checksum of a file, or None where there is none; a pipe would be empty after it."""
     try:
+        if not Path(name).is_file():
+            return None
         with Path(name).open("rb") as file:
             return hashlib.file_digest(file, "sha256").hexdigest()
     except OSError:

@@ -12,7 +12,7 @@ from torch import Tensor
 
 from tacit.config import DataConfig
 from tacit.config.own_data import TABLE_KEYS
-from tacit.data import Pairs, Scaling, Series, Windows, load_beijing_air, read_named_pairs, read_series
+from tacit.data import Pairs, Scaling, Windows, load_beijing_air, read_named_pairs, read_series
 from tacit.data.units import ChannelUnits
 from tacit.errors import InputError, require
 
@@ -63,9 +63,10 @@ class SeriesPreparation:
 
     def apply(self, source: str, config: DataConfig) -> NewPairs:
         """Return a pair for every window of new data."""
+        require(
+            Path(source).suffix != ".npz", f"{source}: this run learned from a series; pass a table with the same nodes"
+        )
         series = read_source(source, config, piece=True)
-        if not isinstance(series, Series):
-            raise InputError(f"{source}: this run learned from a series; pass a table with the same nodes")
         with about(source):
             return NewPairs(self.windows.apply(series, self.scaling), self.windows.target_times(series))
 
@@ -119,6 +120,7 @@ class PairsPreparation:
     def apply(self, source: str, _config: DataConfig) -> NewPairs:
         """Return the pairs of a file; without y, all targets are missing."""
         _, in_channels, out_channels = self.sizes
+        require(bool(source), "DATA needs an .npz file with x, got ''; check the path")
         require(Path(source).suffix == ".npz", f"{source}: this run learned from pairs; pass an .npz file with x")
         named = read_named_pairs(source, out_channels=out_channels)
         pairs = named.pairs
@@ -171,6 +173,7 @@ def about(source: str) -> Iterator[None]:
 
 def read_source(source: str, config: DataConfig, *, piece: bool = False) -> Any:
     """Return the series of a table or of a data set that ships with the package, or the named pairs of an .npz file."""
+    require(bool(source), "DATA needs a file (.csv, .parquet, .npz), got ''; check the path")
     if source in SHIPPED and not Path(source).exists():
         config.require_unset(TABLE_KEYS, source, "which is no table")
         return SHIPPED[source]()

@@ -2,7 +2,8 @@ r"""Is there memory for a fit? Asked before any of it is taken.
 
 ====================  ==================================================================================================
 a step of training    :func:`~tacit.graph.step_bytes`, for every replica; with a filter $16$ bytes more for each weight
-                      of each entry, and with two layers or more what senders hold under each graph
+                      of each entry, and with two layers or more what senders hold under each graph; where every two
+                      graphs are compared at each node, a number for each
 a score               $S' = 200$ graphs that the pairs share, with their uniforms: $9 S'$ bytes an entry
 a record, all pairs   a row of ``edges.csv`` is about 800 bytes while it is read
 ====================  ==================================================================================================
@@ -55,6 +56,8 @@ def training_bytes(config: FitConfig, problem: Problem, rows: int, slots: int, r
         channels=channels,
         number_bytes=NUMBER_BYTES,
     )
+    if config.model.loss in ("energy", "mmd") and config.model.scope == "node":
+        step += NUMBER_BYTES * batch * graphs**2 * len(problem.nodes)  # every two graphs are compared
     entries = rows * slots * channels
     if linear:
         step += 4 * NUMBER_BYTES * entries * problem.preparation.sizes[2]

@@ -9,6 +9,7 @@ import torch
 
 from tacit.errors import InputError, require
 from tacit.evaluation import forecast_scores, predict
+from tacit.graph import require_memory
 from tacit.own_data.stages import TOO_FEW, fit_test
 from tacit.own_data.stored import StoredRun
 from tacit.randomness import generator_for
@@ -19,6 +20,7 @@ if TYPE_CHECKING:
 
 LEVELS = (0.025, 0.1, 0.5, 0.9, 0.975)
 KINDS = (".csv", ".parquet")
+BYTES_OF_A_CELL = 30  # while the table is made and written as text
 CHUNK = 64  # pairs whose predictions are put into units together
 NOT_TESTED = "This run has no fit test of its own, as it was stopped before or is older; pass DATA to test it."
 
@@ -32,6 +34,9 @@ def predict_run(stored: StoredRun, source: str, *, seed: int = 0, num_samples: i
 
     new, preparation = stored.preparation.apply(source, stored.config.data), stored.preparation
     device = next(stored.model.parameters()).device
+    cells = new.pairs.targets.numel() * (num_samples + len(LEVELS) + 1)
+    what = f"a table with {num_samples:,} samples in each of {new.pairs.targets.numel():,} rows"
+    require_memory(BYTES_OF_A_CELL * cells, "cpu", what, "lower --samples, or pass fewer rows")
     generator, parts = generator_for(seed, "predict", device), []
     for start in range(0, len(new.pairs), CHUNK):
         inputs = new.pairs.inputs[start : start + CHUNK].to(device)

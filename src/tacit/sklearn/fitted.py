@@ -11,8 +11,8 @@ from torch import Tensor, nn
 
 from tacit.data import Pairs
 from tacit.data.units import ChannelUnits
-from tacit.errors import InputError, require
-from tacit.graph import BernoulliGraph, Slots
+from tacit.errors import InputError, require, require_whole
+from tacit.graph import BernoulliGraph, Slots, require_memory
 from tacit.losses import EnergyScore
 from tacit.own_data.layout import MOST_EXPANDED
 from tacit.predictors import noisy_channels
@@ -96,6 +96,9 @@ class Fitted:
         """
         predictor, device = self.built_predictor, self.graph.raw.device
         generator = generator_for(seed, "graphs of a prediction", device)
+        require_whole("num_graphs", num_graphs)
+        what, remedy = f"a prediction under {num_graphs:,} graphs", "lower point_graphs, or num_graphs"
+        require_memory(9 * num_graphs * self.graph.fixed.numel(), device, what, remedy)
         graphs = self.graph.sample(num_graphs, generator=generator)
         rows = max(1, MOST_NUMBERS // (num_graphs * self.sizes.num_nodes))
         errors: Tensor | None = None

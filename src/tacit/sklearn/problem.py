@@ -13,6 +13,7 @@ from torch import Tensor, nn
 from tacit.config import DemoConfig
 from tacit.data import Pairs
 from tacit.data.resampling import usual_block
+from tacit.data.series import LARGEST, RESCALE
 from tacit.data.units import ChannelUnits
 from tacit.errors import InputError, require, require_whole
 from tacit.graph import (
@@ -101,6 +102,11 @@ class Problem:
         if not scale:
             return ChannelUnits.unchanged(self.sizes.in_channels), ChannelUnits.unchanged(self.sizes.channels)
         train = self.rows[0].numpy()
+        for name, table in (("X", self.inputs), ("y", self.targets)):
+            large = float(np.abs(table.values[~np.isnan(table.values)]).max(initial=0))
+            require(
+                large <= LARGEST, f"{name} needs numbers of at most {LARGEST:g}, got one of size {large:.3g}; {RESCALE}"
+            )
         return ChannelUnits.of(self.inputs.values[train]), ChannelUnits.of(self.targets.values[train])
 
     @cached_property
@@ -182,6 +188,9 @@ class Problem:
         what = "the candidates" if self.over_table else "all pairs"
         remedy = "name fewer candidates (candidates, correlated), or lower batch_size, num_graphs or replicas"
         device = torch_device(self.parameters["device"])
+        loss = self.parameters["loss"]
+        if isinstance(loss, str) and loss in ("energy", "mmd"):
+            step += 4 * batch * self.config.model.num_graphs**2 * nodes  # every two graphs are compared
         require_memory(training.replicas * step, device, f"a fit over {what} of {nodes:,} nodes", remedy)
 
     def _model(self, graph: BernoulliGraph, predictor: nn.Module) -> LatentGraphModel:

@@ -61,7 +61,10 @@ class Keeper:
         require_agreement(self._processes, in_words(self._fingerprint))
         found = from_the_first(self._processes, self._read)
         if found is not None:
-            restore(self._loop, *found)
+            try:
+                restore(self._loop, *found)
+            except (ValueError, KeyError, TypeError, RuntimeError) as error:
+                raise InputError(f"{self.path} is a damaged checkpoint ({error}); {KIND.remedy}") from None
             self._written = self._place
 
     def _read(self) -> tuple[dict[str, Any], Stack] | None:
@@ -72,7 +75,10 @@ class Keeper:
         except OSError as error:
             raise InputError(f"checkpoint needs a readable file, got {self.path} ({error.strerror})") from None
         text, tensors = KIND.unpack(data, str(self.path))
-        others = differences(self._fingerprint, text["fingerprint"])
+        try:
+            others = differences(self._fingerprint, text["fingerprint"])
+        except (KeyError, TypeError, ValueError, AttributeError, IndexError):
+            raise InputError(f"{self.path} is a damaged checkpoint (fingerprint); {KIND.remedy}") from None
         require(
             not others,
             f"checkpoint {self.path} is of another training: {', '.join(others)}; fit as it was begun, or delete it",

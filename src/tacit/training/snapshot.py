@@ -10,7 +10,7 @@ import torch
 
 from tacit.training.lift import Stack
 from tacit.training.loop import Loop
-from tacit.training.result import Epoch
+from tacit.training.standing import read_standing
 
 
 def snapshot(loop: Loop) -> tuple[dict[str, Any], Stack]:
@@ -58,7 +58,9 @@ def restore(loop: Loop, text: dict[str, Any], tensors: Stack) -> None:
     """Bring a loop that has not taken a step to where another one stood.
 
     Values go into the tensors that are there, or take the place of others: nothing has been recorded or compiled yet.
+    What cannot have been written by such a loop is refused (ValueError, or another where a part is missing).
     """
+    stood = read_standing(loop, text, tensors, snapshot(loop)[1])
     state, device = loop.state, loop.train.inputs.device
     parts: dict[str, Stack] = {}
     for full_name, value in tensors.items():
@@ -69,25 +71,25 @@ def restore(loop: Loop, text: dict[str, Any], tensors: Stack) -> None:
         state.parameters[name].copy_(value)
     for name, value in parts["averages"].items():
         state.averages[name].copy_(value)
-    state.has_average = text["has_average"]
+    state.has_average = stood.has_average
     state.frozen |= _there(parts.get("changing", {}), device)
     for name, (first, second) in state.moments.items():
         first.copy_(parts[f"adam:{name}"]["first"])
         second.copy_(parts[f"adam:{name}"]["second"])
     if loop.best_epochs is not None:
-        loop.best_epochs.take_over(text["waited"], own.get("best_losses"), _there(parts.get("best", {}), device))
+        loop.best_epochs.take_over(stood.waited, own.get("best_losses"), _there(parts.get("best", {}), device))
     for order, bytes_ in zip(loop.orders, own["orders"], strict=True):
         order.set_state(bytes_.clone())
-    for stream, bytes_, steps in zip(loop.stepper.streams, own["streams"], text["steps_of_streams"], strict=True):
+    for stream, bytes_, steps in zip(loop.stepper.streams, own["streams"], stood.steps_of_streams, strict=True):
         stream.go_to(bytes_.clone(), steps)
-    loop.gradient.go_on_as(text["lifted"], text["fallback"])
-    loop.gradient.compile_seconds = text["compile_seconds"]
+    loop.gradient.go_on_as(stood.lifted, stood.fallback)
+    loop.gradient.compile_seconds = stood.compile_seconds
     loop.validation_loss = own["validation_loss"].clone()
     loop.epoch_losses = [row.to(device, copy=True) for row in own.get("epoch_losses", ())]
-    loop.steps_done, loop.active, loop.traced = text["steps_done"], text["active"], text["traced"]
-    loop.dropped = dict(text["dropped"])
-    loop.history = [Epoch(**line) for line in text["history"]]
-    loop.seconds, loop.epoch_seconds = text["seconds"], text["epoch_seconds"]
+    loop.steps_done, loop.active, loop.traced = stood.steps_done, stood.active, stood.traced
+    loop.dropped = dict(stood.dropped)
+    loop.history = stood.epochs
+    loop.seconds, loop.epoch_seconds = stood.seconds, stood.epoch_seconds
 
 
 def _changing(loop: Loop) -> list[str]:

@@ -1,0 +1,50 @@
+"""Wrong calls in processes of their own: bytes that are no text, pipes nobody writes to, readers that have gone."""
+
+import os
+import subprocess
+import sys
+
+import pytest
+
+TABLE = "time,a,b,c\n" + "".join(f"{t},{t * 7 % 5},{t * t % 7},{(t * 3 + t // 4) % 6}\n" for t in range(40))
+
+
+@pytest.fixture
+def tacit(tmp_path):
+    """Run the command in a folder with a table."""
+    (tmp_path / "t.csv").write_text(TABLE)
+
+    def run(*arguments, **keywords):
+        command = [sys.executable, "-m", "tacit", *arguments]
+        return subprocess.run(command, cwd=tmp_path, capture_output=True, timeout=120, check=False, **keywords)
+
+    return run
+
+
+def test_bytes_that_are_no_text(tacit, tmp_path):
+    ended = tacit(b"fit", b"t.csv", b"--out", b"run\xff\xfe", b"--quiet")
+    assert ended.returncode == 2
+    assert ended.stderr.startswith(b"tacit: arguments need to be text in UTF-8, got 'run\\udcff\\udcfe'; rename")
+    assert os.listdir(tmp_path) == ["t.csv"]
+
+
+def test_names_of_the_world_on_a_terminal_of_letters(tacit, tmp_path):
+    """A terminal that knows ASCII alone gets a line too."""
+    (tmp_path / "größe.csv").write_text("time,é\n0,1\n")
+    ended = tacit("fit", "größe.csv", "--quiet", env={**os.environ, "PYTHONIOENCODING": "ascii"})
+    assert ended.returncode == 2
+    assert ended.stderr == b"tacit: gr\\xf6\\xdfe.csv: node '\\xe9' is constant (1.0 wherever it is observed), so nothing can be learned about it; leave it out\n"  # noqa: E501 # fmt: skip
+
+
+def test_a_pipe_that_nobody_writes_to(tacit, tmp_path):
+    os.mkfifo(tmp_path / "e.csv")
+    ended = tacit("fit", "t.csv", "--edges", "e.csv", "--quiet")
+    assert ended.returncode == 2
+    assert ended.stderr == b"tacit: e.csv is a directory or a device; pass a CSV file of edge rules\n"
+
+
+def test_a_reader_that_has_gone(tmp_path):
+    """``tacit fit --help | true`` ends quietly."""
+    shell = f"{sys.executable} -m tacit fit --help | true"
+    ended = subprocess.run(["bash", "-c", shell], cwd=tmp_path, capture_output=True, timeout=120, check=False)
+    assert ended.stderr == b""
