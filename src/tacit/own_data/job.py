@@ -2,7 +2,7 @@
 
 import copy
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from contextlib import chdir
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -226,6 +226,7 @@ def _record(plan: Plan, split: Split, result: FitResult, trust: Trust) -> Record
     metrics = {**scores.numbers(), "energy_score": scaled["energy_score"]}
     metrics["distribution_loss"] = scaled["distribution_loss"]
     places, slots = problem.coordinates, model.graph.slots
+    compared = {**references(problem.preparation, split, ridge=slots is None), **trust.references}
     return Record(
         title=f"{plan.name}, {_ahead(problem.preparation)}",
         command=plan.call.command,
@@ -238,13 +239,13 @@ def _record(plan: Plan, split: Split, result: FitResult, trust: Trust) -> Record
             "compile_seconds": result.compile_seconds,
             "steps": result.steps,
         },
-        metrics={name: value for name, value in metrics.items() if math.isfinite(value)},
+        metrics=_finite(metrics),
         replicas=[vars(replica) for replica in result.replicas],
         best_replica=result.best,
         node_names=list(problem.nodes),
         warnings=[*plan.notes, *result.warnings, CAVEAT],
         choices=plan.choices,
-        references={**references(problem.preparation, split, ridge=slots is None), **trust.references},
+        references={name: _finite(numbers) for name, numbers in compared.items()},
         preparation=problem.preparation.to_dict(),
         coordinates=None if places is None else places.tolist(),
         findings=trust.findings,
@@ -252,6 +253,11 @@ def _record(plan: Plan, split: Split, result: FitResult, trust: Trust) -> Record
         uncertainty=trust.uncertainty,
         candidates=None if slots is None else CandidateCount(count=slots.num_edges),
     )
+
+
+def _finite(numbers: Mapping[str, float]) -> dict[str, float]:
+    """Return the numbers that could be computed: others are absent from a record."""
+    return {name: value for name, value in numbers.items() if math.isfinite(value)}
 
 
 def _ahead(preparation: Preparation) -> str:
