@@ -39,7 +39,7 @@ class LatentGraphRegressor(RegressorMixin, Trust):  # type: ignore[misc]  # scik
     ``loss``          "energy", "mmd", "point_mse" or another name of ``tacit.config.ModelConfig``, or a loss of tacit;
                       with its ``scope`` ("node" or "joint") and ``num_graphs`` per pair
     ``forbidden``, ``required``, ``candidates``  edges (source, target) by name or place, as in ``EdgeRules``; with
-                      ``symmetric`` they have no direction, with ``self_loops`` a node may read itself through the graph.
+                      ``symmetric`` they have no direction, with ``self_loops`` a node may read itself as well.
                       For many nodes ``candidates`` may be a table, from ``tacit.graph.nearest_slots`` or others
     ``correlated``    instead of ``candidates``: so many others for each node, those whose inputs go most with its
                       targets in the training pairs
