@@ -3,12 +3,17 @@ const FIXED = 0, UNTOLD = 2;
 const ARRAYS = { "<f4": Float32Array, "<u2": Uint16Array, "<u4": Uint32Array, "<u1": Uint8Array };
 
 function unpacked(text, kind) {
-  const bytes = Uint8Array.from(atob(text), (letter) => letter.charCodeAt(0));
+  const letters = atob(text), bytes = new Uint8Array(letters.length);
+  for (let place = 0; place < bytes.length; place += 1) bytes[place] = letters.charCodeAt(place);
   return new ARRAYS[kind](bytes.buffer);
 }
 
 // Six digits, as in edges.csv: 0.7 as stored in 32 bits is a little less than 0.7.
-const sixDigits = (value) => (value >= 0.1 && value <= 1 ? Math.round(value * 1e6) / 1e6 : Number(value.toPrecision(6)));
+function sixDigits(value) {
+  if (value > 1 || value < 0.001) return Number(value.toPrecision(6));
+  const scale = value >= 0.1 ? 1e6 : value >= 0.01 ? 1e7 : 1e8;
+  return Math.round(value * scale) / scale;
+}
 
 function readRun(stored) {
   const { edges, nodes, places } = stored, run = { ...stored, names: nodes, numNodes: nodes.length };

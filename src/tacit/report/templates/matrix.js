@@ -15,7 +15,7 @@ function cellsOf(run, view, values) {
 }
 
 function axisTicks(run, [low, high], room) {
-  const step = Math.max(1, Math.ceil((high - low) / Math.max(2, Math.floor(room / 15)))), values = [];
+  const step = Math.max(1, Math.ceil((high - low) / Math.max(2, Math.floor(room / 18)))), values = [];
   for (let node = low; node < high; node += step) values.push(node);
   return { tickmode: "array", tickvals: values, ticktext: values.map((node) => plain(shortened(run.names[node], 14))), tickfont: { size: 10.5 } };
 }
@@ -33,18 +33,23 @@ function showMatrices(section, run) {
   const largest = (values) => (values ? values.reduce((top, value, edge) => (run.between[edge] && value > top ? value : top), 0) : 0);
   const strongest = Math.max(largest(run.probability), largest(run.truth)), bright = strongest >= 0.5 || !strongest ? 1 : Math.ceil(10 * strongest) / 10;
   const top = run.error ? Math.max(1e-3, run.error.reduce((a, b) => Math.max(a, b), 0)) : 1;
+  const longest = run.names.reduce((most, name) => Math.max(most, Math.min(14, name.length)), 1), turned = longest > 3;
   const words = new Array(run.count); // of an edge are made once, for all panels
   const wordsOf = (edge) => (words[edge] ??= edgeWords(run, edge));
   const draws = elements.map((element) => drawing(element, () => {
     const shows = element.dataset.shows, { z, best, block } = cellsOf(run, view, run[shows]);
-    const text = best.map((row) => row.map((edge) => (edge < 0 ? "" : block === 1 ? wordsOf(edge) : `largest in this block:<br>${wordsOf(edge)}`)));
-    const room = element.clientWidth - 110, turned = run.names.some((name) => name.length > 3);
+    const text = best.map(() => []); // filled when the pointer comes: most of the words are never read
+    element.fillWords = () => {
+      best.forEach((row, y) => text[y].push(...row.map((edge) => (edge < 0 ? "" : block === 1 ? wordsOf(edge) : `largest in this block:<br>${wordsOf(edge)}`))));
+      element.fillWords = null;
+    };
+    const room = element.clientWidth - 110;
     return {
       data: [{ type: "heatmap", z, x0: view.x[0] + (block - 1) / 2, dx: block, y0: view.y[0] + (block - 1) / 2, dy: block, zmin: 0, zmax: shows === "error" ? top : bright, colorscale: shows === "error" ? MAGMA : "Viridis", text, hoverinfo: "text", hoverongaps: false, colorbar: { thickness: 10, outlinewidth: 0, tickfont: { size: 10 } } }],
       layout: {
-        title: titles[shows], margin: { l: 44, r: 6, t: 34, b: 44 },
-        xaxis: { title: { text: "source (sends)", standoff: 6 }, range: [view.x[0] - 0.5, view.x[1] - 0.5], showgrid: false, automargin: true, tickangle: turned ? -90 : 0, ...axisTicks(run, view.x, room) },
-        yaxis: { title: { text: "target (reads)", standoff: 6 }, range: [view.y[1] - 0.5, view.y[0] - 0.5], showgrid: false, automargin: true, ...axisTicks(run, view.y, 290) },
+        title: titles[shows], margin: { l: 36 + 6.5 * longest, r: 6, t: 34, b: turned ? 40 + 6.5 * longest : 48 },
+        xaxis: { title: { text: "source (sends)", standoff: 4 }, range: [view.x[0] - 0.5, view.x[1] - 0.5], showgrid: false, tickangle: turned ? -90 : 0, ...axisTicks(run, view.x, room) },
+        yaxis: { title: { text: "target (reads)", standoff: 4 }, range: [view.y[1] - 0.5, view.y[0] - 0.5], showgrid: false, ...axisTicks(run, view.y, 290) },
       },
     };
   }));
@@ -58,6 +63,7 @@ function showMatrices(section, run) {
     draws.forEach((draw) => draw());
   };
   for (const element of elements) {
+    element.addEventListener("pointermove", () => element.fillWords?.(), { capture: true });
     element.on("plotly_relayout", (change) => {
       if (!("xaxis.range[0]" in change) && !("yaxis.range[0]" in change)) return;
       const between = (axis, old) => (`${axis}.range[0]` in change ? [change[`${axis}.range[0]`], change[`${axis}.range[1]`]].sort((a, b) => a - b).map((end) => end + 0.5) : old);
