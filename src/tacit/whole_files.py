@@ -48,11 +48,14 @@ def write_whole(path: Path, data: bytes) -> None:
 
 
 @contextmanager
-def made(directory: Path) -> Iterator[None]:
+def made(directory: Path, *, parents: bool = True) -> Iterator[None]:
     """Make a directory, and those above it, for the block; if it fails, those that were made and are empty go again."""
-    missing = [path for path in (directory, *directory.parents) if not path.exists()]
+    missing = [path for path in (directory, *(directory.parents if parents else ())) if not path.exists()]
     try:
-        directory.mkdir(parents=True, exist_ok=True)
+        try:
+            directory.mkdir(parents=parents, exist_ok=True)
+        except FileExistsError:  # and is no directory
+            raise NotADirectoryError(errno.ENOTDIR, os.strerror(errno.ENOTDIR), str(directory)) from None
         yield
     except BaseException:
         for path in missing:
@@ -97,9 +100,9 @@ def write_together(directory: Path, files: Mapping[str, bytes]) -> None:
         *first, last = files
         for name in first:
             old = _aside(directory / name) if (directory / name).exists() else None
+            before[name] = old
             if old is not None:
                 (directory / name).replace(old)
-            before[name] = old
             asides[name].replace(directory / name)
         if first:
             _sync(directory)

@@ -3,9 +3,11 @@
 import json
 import os
 import random
+import shutil
 import signal
 import time
 from functools import partial
+from pathlib import Path
 
 import pytest
 
@@ -369,11 +371,64 @@ def test_a_full_disk_at_the_end_costs_nothing(data, whole, tmp_path, monkeypatch
 
 
 def test_a_directory_that_vanishes_is_an_error(data, tmp_path, monkeypatch, capsys):
-    import shutil
-
     monkeypatch.setattr(
         Display, "step", lambda _self, progress: shutil.rmtree(tmp_path / "run") if progress.step == 5 else None
     )
     assert call("fit", data, "--out", tmp_path / "run", *QUICK) == 1
     assert only_line(capsys) == f"tacit: {tmp_path / 'run'} was removed or replaced while the command was running"
     assert list(tmp_path.iterdir()) == []
+
+
+def test_over_a_table_of_candidates(data, tmp_path):
+    """Its slots are made anew from the data, and what was learned goes back into them."""
+    candidates = '[["north", "east"], ["east", "south"], ["west", "south"], ["south", "west"]]'
+    table = ("--set", "graph.layout=table", "--set", f"graph.candidates={candidates}")
+    whole, killed = tmp_path / "whole", tmp_path / "killed"
+    assert end(begin("fit", data, "--out", whole, *QUICK, *table)) == 0
+    for step in (1, 7):
+        shutil.rmtree(killed, ignore_errors=True)
+        arguments = ("fit", data, "--out", killed, *QUICK, *table)
+        assert end(begin(*arguments, prepare=partial(kill_at_step, step))) == -signal.SIGKILL
+        assert end(begin("fit", "--resume", killed)) == 0
+        assert content(killed) == content(whole)
+    assert content(whole)["record"]["config"]["graph"]["layout"] == "table"
+
+
+def test_ctrl_c_before_a_resumed_training_names_the_way_to_go_on(stopped, monkeypatch, capsys):
+    before = everything(stopped)
+    with monkeypatch.context() as patched:
+        patched.setattr(Display, "stage", lambda _self, text: "reading" in text and signal.raise_signal(signal.SIGINT))
+        assert call("fit", "--resume", stopped) == 1
+    assert only_line(capsys) == f"tacit: stopped by the user; go on with 'tacit fit --resume {stopped}'"
+    del before[LOCK]
+    assert everything(stopped) == before
+
+
+def test_a_run_kept_by_ctrl_c_stays_whole_when_its_rewriting_fails(data, whole, tmp_path, monkeypatch, capsys):
+    """Each name that is given in turn fails: what the first part of the training left can be used until the end."""
+    run = tmp_path / "run"
+    with monkeypatch.context() as patched:
+        patched.setattr(Display, "step", None)
+        signal_at_step(7, signal.SIGINT)
+        assert call("fit", data, "--out", run, *QUICK) == 1
+    kept = {name: (run / name).read_bytes() for name in ("record.json", "edges.csv", "model.safetensors")}
+    capsys.readouterr()
+    original = os.replace
+    for failing in (*kept, "history.jsonl"):
+        to_fail = [failing]
+
+        def replace(source, target, to_fail=to_fail):
+            if Path(target).name in to_fail:
+                to_fail.clear()  # once
+                raise OSError(28, "No space left on device")
+            original(source, target)
+
+        with monkeypatch.context() as patched:
+            patched.setattr(os, "replace", replace)
+            assert call("fit", "--resume", run) == 1
+        assert f"No space left on device: '{run / failing}'; go on with" in only_line(capsys)
+        assert {name: (run / name).read_bytes() for name in kept} == kept
+        assert not list(run.glob(".*.partial-*"))
+        assert read_run(run).record.timings["steps"] == 7
+    assert call("fit", "--resume", run) == 0
+    assert content(run) == whole[0]

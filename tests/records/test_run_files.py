@@ -53,7 +53,7 @@ def test_cut_off_or_with_a_changed_byte_nothing_is_read(name, copy):
     path = copy / name
     data = path.read_bytes()
     read_all(copy)
-    places = range(0, len(data), max(1, len(data) // 250))
+    places = range(0, len(data), max(1, len(data) // 150))
     for damaged in (
         *(data[:place] for place in places),
         *(data[:place] + bytes([data[place] ^ 1]) + data[place + 1 :] for place in places),

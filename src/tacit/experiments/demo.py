@@ -14,6 +14,7 @@ from tacit.goodness import goodness_of_fit
 from tacit.graph import BernoulliGraph
 from tacit.identification import Identifiability, identify
 from tacit.interrupts import deferred_interrupts
+from tacit.locks import Lock
 from tacit.predictors import HopPredictor
 from tacit.randomness import generator_for
 from tacit.records import EdgeFindings, Record, Run, describe_device, new_directory, read_run, versions, write_run
@@ -53,13 +54,14 @@ def run_demo(
         config.training.build(),
         config.model.build(system.true_graph(), system.true_predictor(), some),
     )  # refuse before work
-    with new_directory(directory):
-        return _run(system, config, directory, seed, device, command, listener)
+    with new_directory(directory) as lock:
+        return _run(system, config, lock, directory, seed, device, command, listener)
 
 
 def _run(
     system: CommunitySystem,
     config: DemoConfig,
+    lock: Lock,
     directory: Path,
     seed: int,
     device: torch.device,
@@ -82,6 +84,7 @@ def _run(
                 listener.stage(f"{TITLES[name]}: scoring on the test pairs")
                 identified = _identify(result, pairs, seed)
                 record = _record(name, system, config, pairs, seed, command, result, optimal, identified)
+                lock.require()
                 write_run(directory / name, record, result, EdgeFindings(identifiable=identified.flags()))
                 runs[name] = read_run(directory / name)
             interrupted = result.interrupted or bool(held)
@@ -91,6 +94,7 @@ def _run(
         interrupted = True
     with deferred_interrupts():
         listener.stage("drawing the report")
+        lock.require()
         report = draw_demo(directory, runs)
     return Demo(runs, directory, report, complete=len(runs) == len(TITLES) and not result.interrupted)
 

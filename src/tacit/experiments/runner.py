@@ -2,10 +2,9 @@
 
 import json
 import os
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack, closing, contextmanager
 from dataclasses import replace
-from io import BytesIO
 from pathlib import Path
 
 import matplotlib as mpl
@@ -16,7 +15,7 @@ from tacit.experiments.study import Listener, Options, Records, Study, Values
 from tacit.experiments.task_record import do_task
 from tacit.experiments.workers import Workers, workers
 from tacit.locks import locked
-from tacit.report.figures import STYLE
+from tacit.report.figures import STYLE, figure_file
 from tacit.whole_files import made, remove_leftovers, write_together, write_whole
 
 PAGE, TABLE = "RESULTS.md", "table.md"
@@ -63,28 +62,42 @@ def run_study(
 
 def _run_alone(name: str, directory: Path, options: Options, pool: Workers | None, listener: Listener) -> Path:
     """Run a study while no other process runs the same one there."""
-    with made(directory / name), locked(directory / name):
+    with made(directory / name), locked(directory / name) as lock:
         remove_leftovers(directory / name)
         _require_same_options(directory / name, options)  # of one that was here since
-        return _run_study(name, directory, options, pool, listener)
+
+        def write(record: Values, task: str) -> None:
+            lock.require()
+            _write(record, directory / name, task)
+
+        _do_tasks(name, directory, options, pool, listener, write)
+        listener.stage(f"{name}: drawing")
+        lock.require()
+        return draw_study(name, directory)
 
 
-def _run_study(name: str, directory: Path, options: Options, pool: Workers | None, listener: Listener) -> Path:
+def _do_tasks(
+    name: str,
+    directory: Path,
+    options: Options,
+    pool: Workers | None,
+    listener: Listener,
+    write: Callable[[Values, str], None],
+) -> None:
+    """Do the tasks of a study that have no record yet, and hand each record over as it is made."""
     tasks = [task.name for task in STUDIES[name].tasks()]
     missing = [task for task in tasks if not _record_path(directory / name, task).exists()]
     done = len(tasks) - len(missing)
     if pool is None:
         for number, task in enumerate(missing, done + 1):
             listener.stage(f"{name} {number} of {len(tasks)}, {task}: preparing")
-            _write(do_task(name, task, options, listener), directory / name, task)
+            write(do_task(name, task, options, listener), task)
     elif missing:
         listener.stage(f"{name}: {done} of {len(tasks)} tasks done, {pool.words}")
         with closing(pool.records(name, missing, options)) as records:  # Ctrl-C here ends the rest there
             for number, (task, record) in enumerate(records, done + 1):
-                _write(record, directory / name, task)
+                write(record, task)
                 listener.stage(f"{name}: {number} of {len(tasks)} tasks done, the last {task}; {pool.words}")
-    listener.stage(f"{name}: drawing")
-    return draw_study(name, directory)
 
 
 def require_startable(names: Sequence[str], directory: Path, options: Options) -> None:
@@ -113,9 +126,7 @@ def draw_study(name: str, directory: Path) -> Path:
     with mpl.rc_context(STYLE):
         for figure_name, figure in study.figures(records).items():
             for suffix in ("png", "pdf"):
-                drawn = BytesIO()
-                figure.savefig(drawn, format=suffix, dpi=110, bbox_inches="tight")
-                files[f"{figure_name}.{suffix}"] = drawn.getvalue()
+                files[f"{figure_name}.{suffix}"] = figure_file(figure, suffix, dpi=110)
     with made(directory / name):
         write_together(directory / name, {**files, TABLE: section(study, records, "").encode()})
     return directory / name / TABLE

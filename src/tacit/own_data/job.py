@@ -135,18 +135,21 @@ def _work(plan: Plan, directory: Path, processes: Processes, lock: Lock) -> FitJ
         if processes.several:
             raise
         complete = False
-    lock.require()
-    job = _write(plan, split, result, trust, directory, complete=complete) if processes.first else None
+    job = _write(plan, split, result, trust, directory, lock, complete=complete) if processes.first else None
     meet_in_step(processes, None)  # if the first dies in its last moments, the others say how to go on
     return job
 
 
-def _write(plan: Plan, split: Split, result: FitResult, trust: Trust, directory: Path, *, complete: bool) -> FitJob:
+def _write(
+    plan: Plan, split: Split, result: FitResult, trust: Trust, directory: Path, lock: Lock, *, complete: bool
+) -> FitJob:
     """Score the fit, write the run and draw its report."""
     listener = plan.listener
     with deferred_interrupts():
         listener.stage(f"{plan.name}: scoring on the test part")
-        write_run(directory, _record(plan, split, result, trust), result, trust.edges)
+        record = _record(plan, split, result, trust)
+        lock.require()
+        write_run(directory, record, result, trust.edges)
         listener.stage("drawing the report")
         run = read_run(directory)
         report = draw_run(directory, run)

@@ -32,11 +32,17 @@ def draw_figures(run: Run, directory: Path) -> list[Path]:
     for name, figure in figures.items():
         for suffix in ("png", "pdf"):
             paths.append(directory / f"{name}.{suffix}")
-            drawn = BytesIO()
-            figure.savefig(drawn, format=suffix, dpi=150, bbox_inches="tight")
-            with made(directory):
-                write_whole(paths[-1], drawn.getvalue())
+            with made(directory, parents=False):
+                write_whole(paths[-1], figure_file(figure, suffix, dpi=150))
     return paths
+
+
+def figure_file(figure: Figure, suffix: str, dpi: int) -> bytes:
+    """Return a figure as a PNG or PDF file, whose bytes depend on what is drawn and not on when."""
+    drawn = BytesIO()
+    undated: Any = {"CreationDate": None} if suffix == "pdf" else None
+    figure.savefig(drawn, format=suffix, dpi=dpi, bbox_inches="tight", metadata=undated)
+    return drawn.getvalue()
 
 
 def panels(run: Run) -> list[tuple[str, np.ndarray, str, float]]:
