@@ -174,12 +174,13 @@ def within(seconds: float, room: int) -> Iterator[None]:
     signal.setitimer(signal.ITIMER_REAL, max(PATIENCE, seconds))
     signal.setitimer(signal.ITIMER_PROF, seconds)
     resource.setrlimit(resource.RLIMIT_AS, (pages * os.sysconf("SC_PAGE_SIZE") + room, limits[1]))
+    checked = jaxtyping.config.jaxtyping_disable
     jaxtyping.config.update("jaxtyping_disable", True)
     try:
         with mock.patch.object(job, "draw_run", lambda directory, _run: directory / "report.html"):
             yield
     finally:
-        jaxtyping.config.update("jaxtyping_disable", False)
+        jaxtyping.config.update("jaxtyping_disable", checked)
         resource.setrlimit(resource.RLIMIT_AS, limits)
         for timer, number, handler in zip((signal.ITIMER_REAL, signal.ITIMER_PROF), numbers, before, strict=True):
             signal.setitimer(timer, 0)
