@@ -69,7 +69,9 @@ def test_more_graphs_than_can_be_compared(refused):
     assert "num_graphs in [model]" in refused("fit", "t.csv", "--set", "model.num_graphs=400000")
 
 
-@pytest.mark.parametrize("choice", ["training.epochs=1000000000", "predictor.layers=1000000000"])
+@pytest.mark.parametrize(
+    "choice", ["training.epochs=1000000000", "predictor.layers=1000000000", "training.learning_rate=1e300"]
+)
 def test_numbers_that_nobody_can_wait_for(refused, choice):
     assert "input should be less than or equal to" in refused("fit", "t.csv", "--set", choice)
 

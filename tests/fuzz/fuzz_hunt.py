@@ -4,6 +4,7 @@ import traceback
 from collections.abc import Callable
 from typing import Any
 
+import jaxtyping
 from fuzz_judge import Tally, judge
 from hypothesis import HealthCheck, Phase, given, seed, settings
 from hypothesis import strategies as st
@@ -38,7 +39,11 @@ def hunt(
         else:
             tolerant(case)
 
-    (each if number is None else seed(number)(each))()
+    jaxtyping.config.update("jaxtyping_disable", True)  # the checks draw random numbers, which strategies must not
+    try:
+        (each if number is None else seed(number)(each))()
+    finally:
+        jaxtyping.config.update("jaxtyping_disable", False)
     return tally
 
 

@@ -139,6 +139,13 @@ def _zipped(**arrays: np.ndarray) -> bytes:
     return data.getvalue()
 
 
+def make_runs() -> None:
+    """Train what is used again and again: a strategy is no place for it."""
+    for kind in ("series", "gaps", "pairs"):
+        finished(kind)
+
+
 def cases() -> st.SearchStrategy[Case]:
     """All of them."""
+    make_runs()
     return new_data()

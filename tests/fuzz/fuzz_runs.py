@@ -13,7 +13,7 @@ from unittest import mock
 
 import torch
 from fuzz_configs import TABLE
-from fuzz_inputs import finished
+from fuzz_inputs import finished, make_runs
 from fuzz_judge import Case, contents, run
 from fuzz_tables import quick
 from fuzz_words import damaged, json_values, odd_words
@@ -237,6 +237,13 @@ def stopped_runs(draw: Any) -> Case:
     return Case(("fit", "--resume", "run", "--quiet"), files, trains=True)
 
 
-def cases() -> st.SearchStrategy[Case]:
-    """All of them."""
-    return st.one_of(finished_runs(), stopped_runs())
+def changed_runs() -> st.SearchStrategy[Case]:
+    """Finished runs."""
+    make_runs()
+    return finished_runs()
+
+
+def changed_checkpoints() -> st.SearchStrategy[Case]:
+    """Stopped runs."""
+    stopped()
+    return stopped_runs()

@@ -31,7 +31,9 @@ SURFACES = {
     "arrays": Surface(".npz and .parquet files", fuzz_arrays.cases, 150, 1500),
     "edges": Surface("edge rules and coordinates", fuzz_edges.cases, 150, 1000),
     "inputs": Surface("new data for predict and evaluate", fuzz_inputs.cases, 80, 500),
-    "finished runs": Surface("run directories that were changed", fuzz_runs.finished_runs, 40, 250),
-    "stopped runs": Surface("checkpoints and calls that were changed, for --resume", fuzz_runs.stopped_runs, 120, 1500),
+    "finished runs": Surface("run directories that were changed", fuzz_runs.changed_runs, 40, 250),
+    "stopped runs": Surface(
+        "checkpoints and calls that were changed, for --resume", fuzz_runs.changed_checkpoints, 120, 1500
+    ),
     "python": Surface("LatentGraphRegressor in Python", fuzz_python.cases, 60, 500, fuzz_python.judge),
 }

@@ -46,10 +46,12 @@ def test_what_is_right_passes():
         (lambda: open("t.csv", "w").close() or raising(InputError("bad input it was"))(), "has changed"),
         (lambda: print("hello") or raising(InputError("bad input it was"))(), "printed before"),
         (lambda: time.sleep(30), "took more than"),
+        (lambda: [None for _ in iter(int, 1)], "took more than"),
     ],
 )
 def test_what_is_wrong_does_not(behave, monkeypatch, action, reason):
     monkeypatch.setattr("fuzz_judge.LIMIT", 2.0)
+    monkeypatch.setattr("fuzz_judge.PATIENCE", 3.0)
     behave(action)
     with pytest.raises(Failure, match=reason):
         judge(CASE, Tally())

@@ -239,7 +239,7 @@ def broken(tmp_path):
         (["ok.csv", "--config", "none.toml"], "config needs a readable file, got none.toml"),
         (["ok.csv", "--config", "bad.toml"], "config needs TOML, but bad.toml is not"),
         (["ok.csv", "--config", "flat.toml"], "unknown key 'window' in the config; known are data, graph, model"),
-        (["ok.csv", "--window", "0"], "window in [data] is not usable: input should be greater than or equal to 1"),
+        (["ok.csv", "--window", "0"], "Invalid value for '--window': needs a whole number of at least 1, got '0'"),
         (["ok.csv", "--horizon", "x"], "Invalid value for '--horizon'"),
         (["ok.csv", "--set", "epochs=3"], "--set needs SECTION.KEY=VALUE, got 'epochs=3'"),
         (["ok.csv", "--set", "training.epochs"], "--set needs SECTION.KEY=VALUE, got 'training.epochs'"),

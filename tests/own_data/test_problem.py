@@ -154,3 +154,9 @@ def test_two_answers_to_which_edges_can_be(folder, tmp_path):
         InputError, match=r"nearest in .graph. and candidates in .*rules.csv both say which edges can be"
     ):
         read(folder / "wide.csv", graph=graph)
+
+
+def test_pairs_without_any_node(tmp_path):
+    np.savez(tmp_path / "p.npz", x=np.zeros((30, 0, 1)), y=np.zeros((30, 0, 1)))
+    with pytest.raises(InputError, match=r"p.npz: a graph needs two nodes or more, got none; pass some"):
+        Problem.read(str(tmp_path / "p.npz"), quick("p.npz"))

@@ -120,8 +120,8 @@ class OwnTrainingConfig(Closed):
 
     epochs: int | None = Field(None, ge=1, le=1_000_000, description="passes over the training pairs")
     batch_size: int | None = Field(None, ge=1, description="pairs in a step")
-    learning_rate: float = Field(0.05, gt=0, description="of the edges; decays to 0 along a cosine")
-    predictor_learning_rate: float | None = Field(None, gt=0, description="of the predictor")
+    learning_rate: float = Field(0.05, gt=0, le=100, description="of the edges; decays to 0 along a cosine")
+    predictor_learning_rate: float | None = Field(None, gt=0, le=100, description="of the predictor")
     replicas: int | None = Field(None, ge=1, description="random starts; the best by validation loss is kept")
     patience: int | None = Field(None, ge=1, description="epochs without any gain after which training ends")
     compile: bool | None = Field(None, description="compile the step; pays for long trainings")

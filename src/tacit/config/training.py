@@ -15,10 +15,10 @@ class TrainingConfig(Closed):
     epochs: int = Field(10, ge=1, le=1_000_000)
     batch_size: int = Field(128, ge=1)
     schedule: Literal["cosine", "step"] = "cosine"
-    learning_rate: float = Field(0.1, gt=0)
+    learning_rate: float = Field(0.1, gt=0, le=100)
     final_learning_rate: float = Field(0.0, ge=0)
     change_epoch: int = Field(5, ge=1)
-    predictor_rate: float = Field(1.0, gt=0)
+    predictor_rate: float = Field(1.0, gt=0, le=100)
     average_fraction: float = Field(0.25, ge=0, le=1)
     sightings: float = Field(1.0, ge=0)
     replicas: int = Field(8, ge=1)

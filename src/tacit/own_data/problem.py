@@ -77,6 +77,7 @@ def _pairs(pairs: Pairs, nodes: tuple[str, ...], config: DataConfig) -> tuple[Pa
 
 def _require_learnable(split: Split, nodes: tuple[str, ...]) -> None:
     """Refuse what could only fail later: a single node, a node without targets, a part with nothing to score."""
+    require(len(nodes) > 0, "a graph needs two nodes or more, got none; pass some")
     require(len(nodes) > 1, f"a graph needs two nodes or more, got one, '{nodes[0]}'; add others")
     for name, part in vars(split).items():
         require(
