@@ -65,16 +65,13 @@ def report(
     """Draw the page and the figures of a finished run again, from its records alone."""
     with Display(quiet=quiet or as_json) as display:
         display.stage("starting")
-        from tacit.report import draw_run
+        from tacit.report import draw_demo, draw_run, is_demo
 
         if not run.is_dir():
             raise InputError(f"RUN needs to be a directory, got {run}, which is not; pass what a tacit command wrote")
         display.stage("drawing")
-        whole = (run / "known").is_dir() or (run / "joint").is_dir()
-        if whole:  # it takes half a second to import, which the page of one run can do without
-            from tacit.experiments.demo import draw_demo
         with locked(run):
-            page = draw_demo(run) if whole else draw_run(run)
+            page = draw_demo(run) if is_demo(run) else draw_run(run)
     print(json.dumps({"report": str(page)}) if as_json else page)
 
 

@@ -18,13 +18,12 @@ from tacit.locks import Lock
 from tacit.predictors import HopPredictor
 from tacit.randomness import generator_for
 from tacit.records import EdgeFindings, Record, Run, describe_device, new_directory, read_run, versions, write_run
-from tacit.report import draw_run, write_page
+from tacit.report import draw_demo
+from tacit.report.demo import TITLES
 from tacit.systems import CommunitySystem
 from tacit.training import FitResult, fit
 
-TITLES = {"known": "psi known", "joint": "psi learned"}
 MOST_TESTED = 2000  # test pairs that the fit test looks at
-PAGE_TITLE = "tacit demo: the paper's synthetic system"
 
 
 @dataclass(frozen=True)
@@ -97,16 +96,6 @@ def _run(
         lock.require()
         report = draw_demo(directory, runs)
     return Demo(runs, directory, report, complete=len(runs) == len(TITLES) and not result.interrupted)
-
-
-def draw_demo(directory: Path, runs: dict[str, Run] | None = None) -> Path:
-    """Draw figures and pages of a demo directory from its records alone; return the page of the whole."""
-    if runs is None:
-        runs = {name: read_run(directory / name) for name in TITLES if (directory / name).is_dir()}
-    for name, run in runs.items():
-        draw_run(directory / name, run)
-    write_page(list(runs.values()), directory / "report.html", PAGE_TITLE)
-    return directory / "report.html"
 
 
 def _train(

@@ -1,5 +1,6 @@
 """Figures for papers: heatmaps of the edge probabilities, the graph, losses during training, trust."""
 
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -11,11 +12,13 @@ from tacit.records import Run
 from tacit.report.listed import draw_histogram
 from tacit.report.network import draw_run_network
 from tacit.report.places import Places
-from tacit.report.saving import save_figure
+from tacit.report.saving import figure_files
 from tacit.report.trust import draw_ranks, draw_reliability
+from tacit.whole_files import made, write_together
 
 # Readable for colour-blind people and in grey: probability from light to dark, error likewise in another hue.
 PROBABILITY_COLOURS, ERROR_COLOURS = "viridis", "magma"
+HEIGHT = 3.0  # inches
 STYLE: Any = {"font.size": 9, "axes.spines.top": False, "axes.spines.right": False}
 
 
@@ -25,12 +28,11 @@ def draw_figures(run: Run, directory: Path, places: Places | None = None) -> lis
         probs = _matrices(run) if run.listed is None else draw_histogram(run.listed)
         figures: dict[str, Figure | None] = {"edge_probs": probs, "network": draw_run_network(run, places)}
         figures |= {"losses": _losses(run), "reliability": draw_reliability(run), "ranks": draw_ranks(run)}
-        return [
-            path
-            for name, figure in figures.items()
-            if figure is not None
-            for path in save_figure(figure, directory, name)
-        ]
+        drawn = [figure_files(figure, name) for name, figure in figures.items() if figure is not None]
+    files = {name: data for one in drawn for name, data in one.items()}
+    with made(directory, parents=False):
+        write_together(directory, files)
+    return [directory / name for name in files]
 
 
 def panels(run: Run) -> list[tuple[str, np.ndarray, str, float]]:
@@ -63,24 +65,31 @@ def curves(run: Run) -> list[tuple[str, list[int], list[list[float | None]], flo
     return found
 
 
+def _side_by_side(count: int, width: float) -> tuple[Figure, Sequence[Any]]:
+    """Return a figure and its axes in a row, with fixed room for labels: to measure them takes as long as to draw."""
+    figure = Figure(figsize=(width * count, HEIGHT))
+    left, right, between = (inches / (width * count) for inches in (0.7, 0.25, 0.75))
+    wide = (1 - left - right - (count - 1) * between) / count
+    row = figure.subplots(1, count, squeeze=False)[0]
+    figure.subplots_adjust(left, 0.5 / HEIGHT, 1 - right, 1 - 0.35 / HEIGHT, wspace=between / wide)
+    return figure, row
+
+
 def _matrices(run: Run) -> Figure:
     shown = panels(run)
-    figure = Figure(figsize=(3.4 * len(shown), 3.0), layout="constrained")
-    for axes, (title, matrix, colours, top) in zip(
-        figure.subplots(1, len(shown), squeeze=False)[0], shown, strict=True
-    ):
+    figure, row = _side_by_side(len(shown), 3.4)
+    for axes, (title, matrix, colours, top) in zip(row, shown, strict=True):
         image = axes.imshow(matrix, cmap=colours, vmin=0, vmax=top, interpolation="nearest")
         axes.set(title=title, xlabel="source (sends)", ylabel="target (receives)")
+        axes.locator_params(integer=True, nbins=6)
         figure.colorbar(image, ax=axes, shrink=0.8)
     return figure
 
 
 def _losses(run: Run) -> Figure:
     shown = curves(run)
-    figure = Figure(figsize=(4.2 * max(1, len(shown)), 3.0), layout="constrained")
-    for axes, (title, epochs, lines, optimal) in zip(
-        figure.subplots(1, max(1, len(shown)), squeeze=False)[0], shown, strict=False
-    ):
+    figure, row = _side_by_side(max(1, len(shown)), 4.2)
+    for axes, (title, epochs, lines, optimal) in zip(row, shown, strict=False):
         for replica, line in enumerate(lines):
             best = replica == run.record.best_replica
             values = [np.nan if value is None else value for value in line]

@@ -1,13 +1,10 @@
 """A figure in the formats that papers take: PNG, PDF and SVG, the same bytes for the same figure."""
 
 from io import BytesIO
-from pathlib import Path
 from typing import Any
 
 import matplotlib as mpl
 from matplotlib.figure import Figure
-
-from tacit.whole_files import made, write_whole
 
 # No date in any file, and names inside an SVG that do not change from one drawing to the next.
 METADATA: dict[str, dict[str, Any]] = {
@@ -23,19 +20,12 @@ def figure_files(figure: Figure, name: str, *, dots_per_inch: int = DOTS_PER_INC
     """Return the file of each format by its name."""
     files = {}
     with mpl.rc_context(STEADY):
-        figure.draw_without_rendering()  # room for labels and titles is found once, for all formats
-        figure.set_layout_engine(None)
+        engine = figure.get_layout_engine()
+        if engine is not None:  # room for labels and titles is found once, for all formats
+            engine.execute(figure)
+            figure.set_layout_engine(None)
         for suffix, metadata in METADATA.items():
             drawn = BytesIO()
             figure.savefig(drawn, format=suffix, dpi=dots_per_inch, metadata=metadata)
             files[f"{name}.{suffix}"] = drawn.getvalue()
     return files
-
-
-def save_figure(figure: Figure, directory: Path, name: str) -> list[Path]:
-    """Write ``name`` in every format under a directory and return the paths."""
-    files = figure_files(figure, name)
-    with made(directory, parents=False):
-        for file, data in files.items():
-            write_whole(directory / file, data)
-    return [directory / file for file in files]
