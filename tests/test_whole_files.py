@@ -80,6 +80,33 @@ def test_together_all_are_new_or_all_as_they_were(before, tmp_path, monkeypatch)
     assert states.count(True) == 5  # after the last name was given: new, whole, and an error
 
 
+def test_killed_at_any_moment_every_name_has_the_old_or_the_new_file(tmp_path, monkeypatch):
+    for name, data in OLD.items():
+        (tmp_path / name).write_bytes(data)
+    seen = []
+
+    def watched(original):
+        def operation(*args, **kwargs):
+            seen.append({name: (tmp_path / name).read_bytes() for name in NAMES})
+            return original(*args, **kwargs)
+
+        return operation
+
+    with monkeypatch.context() as patched:
+        for name in ("fsync", "replace", "link", "unlink"):
+            patched.setattr(os, name, watched(getattr(os, name)))
+        write_together(tmp_path, NEW)
+    assert len(seen) > 8
+    assert all(found[name] in (OLD[name], NEW[name]) for found in seen for name in NAMES)
+    assert content(tmp_path) == NEW
+
+
+def test_where_links_are_not_possible_files_are_given_back_too(tmp_path, monkeypatch):
+    monkeypatch.setattr(os, "link", lambda *_: (_ for _ in ()).throw(OSError(errno.EPERM, "no links here")))
+    for folder, _ in each_failure(tmp_path, monkeypatch, OLD, lambda folder: write_together(folder, NEW)):
+        assert content(folder) in (OLD, NEW)
+
+
 def test_a_new_file_is_there_or_not(tmp_path, monkeypatch):
     """Where links are not possible a rename does it."""
     for folder, _ in each_failure(tmp_path, monkeypatch, {}, lambda folder: write_new(folder / "a", b"new")):

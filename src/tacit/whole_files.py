@@ -99,10 +99,7 @@ def write_together(directory: Path, files: Mapping[str, bytes]) -> None:
             _write_to_disk(asides[name], data)
         *first, last = files
         for name in first:
-            old = _aside(directory / name) if (directory / name).exists() else None
-            before[name] = old
-            if old is not None:
-                (directory / name).replace(old)
+            before[name] = _kept(directory / name)
             asides[name].replace(directory / name)
         if first:
             _sync(directory)
@@ -121,15 +118,32 @@ def write_together(directory: Path, files: Mapping[str, bytes]) -> None:
                 aside.unlink(missing_ok=True)
 
 
+def _kept(path: Path) -> Path | None:
+    """Give what has a name a second one, so that it can be given back; None if there is nothing.
+
+    The name stays taken meanwhile, whenever the process is killed; without links there is a moment in which it is not.
+    """
+    if not path.exists():
+        return None
+    old = _aside(path)
+    try:
+        os.link(path, old)
+    except OSError as error:
+        if error.errno not in NO_LINKS:
+            raise
+        path.replace(old)
+    return old
+
+
 def _settle(path: Path, old: Path | None, done: bool) -> None:
     """Let go of what had the name, or give it back."""
     if old is None:
         if not done:
             path.unlink(missing_ok=True)
-    elif done:
-        old.unlink()
-    else:
+        return
+    if not done:
         old.replace(path)
+    old.unlink(missing_ok=True)  # two names of one file are not made one by giving it back
 
 
 def remove_leftovers(directory: Path) -> None:
