@@ -105,7 +105,8 @@ def _numbers(path: Path, name: str, values: np.ndarray) -> np.ndarray:
         values.ndim in (2, 3),
         f"{path}: array '{name}' needs shape (pair, node, channel) or (pair, node), got {values.shape}; reshape it",
     )
-    large = float(np.abs(values[np.isfinite(values)].astype(np.longdouble)).max(initial=0))
+    finite = values[np.isfinite(values)]
+    large = max(abs(float(end)) for end in (finite.max(initial=0), finite.min(initial=0)))
     require(
         large <= LARGEST,
         f"{path}: array '{name}' needs numbers of at most {LARGEST:g}, got one of size {large:.3g}; {RESCALE}",
