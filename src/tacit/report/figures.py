@@ -1,6 +1,5 @@
 """Figures for papers: heatmaps of the edge probabilities, the graph, losses during training, trust."""
 
-from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -65,14 +64,14 @@ def curves(run: Run) -> list[tuple[str, list[int], list[list[float | None]], flo
     return found
 
 
-def _side_by_side(count: int, width: float) -> tuple[Figure, Sequence[Any]]:
+def _side_by_side(count: int, width: float) -> tuple[Figure, list[Any]]:
     """Return a figure and its axes in a row, with fixed room for labels: to measure them takes as long as to draw."""
     figure = Figure(figsize=(width * count, HEIGHT))
     left, right, between = (inches / (width * count) for inches in (0.7, 0.25, 0.75))
     wide = (1 - left - right - (count - 1) * between) / count
     row = figure.subplots(1, count, squeeze=False)[0]
     figure.subplots_adjust(left, 0.5 / HEIGHT, 1 - right, 1 - 0.35 / HEIGHT, wspace=between / wide)
-    return figure, row
+    return figure, list(row)
 
 
 def _matrices(run: Run) -> Figure:
