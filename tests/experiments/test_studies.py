@@ -154,7 +154,7 @@ def test_ctrl_c_in_a_training_leaves_no_record(tiny, tmp_path, unchecked):
 
 def test_what_cannot_start_is_refused_before_any_work(tmp_path):
     (tmp_path / "file").write_text("")
-    with pytest.raises(InputError, match=r"out needs a directory that can be made, got .*file \(File exists\)"):
+    with pytest.raises(InputError, match=r"out needs a directory that can be made, got .*file \(Not a directory\)"):
         runner.run_study("injectivity", tmp_path / "file", TINY)
     with pytest.raises(InputError, match="jobs needs to be 1 on a GPU, which one task fills, got 2"):
         runner.run_study("injectivity", tmp_path, Options(device="cuda"), jobs=2)

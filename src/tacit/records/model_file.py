@@ -14,7 +14,8 @@ from tacit.whole_files import read_whole
 
 MODEL = "model.safetensors"
 KIND = Kind("model", 2, "put back the file that the run wrote, or run the command again", first=2)
-SLOTS, SLOT_PARTS = "graph.slots", ("row_node", "senders", "used")  # in model.safetensors, where there is a table
+SLOTS = "graph.slots"  # in front of the names of these, where there is a table
+SLOT_PARTS = ("row_node", "senders", "used")
 INFINITE = (f"graph.{Sigmoid.parameter}",)  # the logit of an edge that is always or never there
 
 
