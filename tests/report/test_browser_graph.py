@@ -74,8 +74,46 @@ def test_the_slider_follows_the_mouse_and_the_number(graph):
     graph.locator(".threshold-number").fill("0.05")
     wait_for_lines(graph, drawn(run, 0.05))
     assert graph.locator(".threshold").input_value() == "0.05"
-    graph.locator(".threshold-number").fill("7")  # no probability: nothing changes
+    graph.locator(".threshold-number").fill("7")  # no probability: nothing changes before it is left
     assert graph.locator(".threshold").input_value() == "0.05"
+    graph.locator(".threshold-number").press("Tab")
+    assert graph.locator(".threshold-number").input_value() == "1.00"
+    wait_for_lines(graph, drawn(run, 1.0))
+
+
+def test_zooming_out_ends(graph):
+    for _ in range(12):
+        graph.get_by_role("button", name="Zoom out").first.click()
+    low, high = graph.evaluate("document.querySelector('.network').layout.xaxis.range")
+    graph.get_by_role("button", name="Whole graph").click()
+    whole = graph.evaluate("document.querySelector('.network').layout.xaxis.range")
+    assert high - low < 6 * (whole[1] - whole[0])
+
+
+def test_edges_without_direction(opened, page_file):
+    probs = np.array([[1, 0.9, 0.2], [0.9, 1, 0.0], [0.2, 0.0, 1]])
+
+    def symmetric():
+        run = make_run(3, config={"graph": {"symmetric": True}})
+        return run.model_copy(update={"edge_probs": probs.tolist()})
+
+    page = opened(page_file("symmetric", symmetric))
+    until(page, f"({LINES})() === 2")
+    assert "2 edges of 3" in page.locator(".graph .count").inner_text()
+    shown = page.evaluate("document.querySelector('.matrix').data[0].z")
+    assert np.allclose(shown, probs)
+    page.locator(".search").fill("node 0")
+    assert page.locator(".graph .found").inner_text() == "node 0 is linked most probably with node 1 0.90, node 2 0.20."
+
+
+def test_a_node_that_is_not_drawn_leaves_the_others_as_they_are(opened, page_file):
+    page = opened(page_file("many", lambda: make_run(1500, candidates=4)))
+    run = page.evaluate("JSON.parse(document.getElementById('data').textContent)[0]")
+    hidden = next(node for node in range(1500) if node not in set(run["places"]["node"]))
+    page.locator(".search").fill(run["nodes"][hidden])
+    assert "not among the drawn nodes" in page.locator(".graph .found").inner_text()
+    faint = "document.querySelector('.network').data.filter(trace => trace.meta && trace.meta.role === 'faint').length"
+    assert page.evaluate(faint) == 0
 
 
 def test_edges_that_cannot_be_told_are_left_out_or_dotted(graph):

@@ -119,7 +119,7 @@ def test_it_filters_by_name_and_probability(table):
 
 
 def test_loops_are_there_when_asked_for(table):
-    assert all(source != target for source, target in zip(_all_pages(table, 0), _all_pages(table, 1), strict=False))
+    assert all(source != target for source, target in _all_pages(table, slice(2)))
     table.locator(".loops").check()
     assert table.locator(".rows").inner_text() == f"{NODES * NODES} edges of {NODES * NODES}."
 

@@ -102,6 +102,8 @@ def test_the_slider_begins_where_something_is_drawn():
     assert start_threshold(columns(0.5, 0.01)) == 0.1
     assert start_threshold(columns(0.059, 0.041)) == 0.04
     assert start_threshold(columns()) == 0.1
+    assert start_threshold(columns(*[0.0] * 30)) == 0.1
+    assert start_threshold(columns(0.09, *[0.002] * 30)) == 0.01
 
 
 def test_the_answer_in_words():
@@ -128,6 +130,34 @@ def test_the_answer_in_words():
     assert verdict(make_run(3, goodness={}))[0] == "untested"
     fits = make_run(3, goodness={"fits": True, "sentences": ["fits: nothing speaks against it"]})
     assert verdict(fits) == ("fits", "The model fits:", "nothing speaks against it.")
+
+
+def test_edges_that_are_held_fixed_or_next_to_nothing_are_no_findings():
+    run = make_run(3)
+    flags = [["", "", "yes"], ["yes", "", "yes"], ["yes", "yes", ""]]
+    probs = [[1, 1.0, 0.001], [0.3, 1, 0.0], [0.0, 0.0, 1]]
+    run = run.model_copy(update={"edge_probs": probs, "edges": EdgeFindings(identifiable=flags)})
+    assert answer(run, edge_columns(run))[1] == "The most probable: node 0 → node 1 (0.30)."
+    none = run.model_copy(update={"edge_probs": [[1, 1.0, 0.001], [0.0, 1, 0.0], [0.0, 0.0, 1]]})
+    assert not any("most probable" in sentence for sentence in answer(none, edge_columns(none)))
+
+
+def test_edges_without_direction_count_once(tmp_path):
+    probs = np.array([[1, 0.9, 0.2], [0.9, 1, 0.0], [0.2, 0.0, 1]])
+    run = make_run(3, config={"graph": {"symmetric": True}}).model_copy(update={"edge_probs": probs.tolist()})
+    said = answer(run, edge_columns(run))
+    assert said[0].startswith(
+        "3 nodes and 3 edges between different nodes, which have no direction, that were learned: 2"
+    )
+    assert said[1] == "The most probable: node 0 — node 1 (0.90), node 0 — node 2 (0.20)."
+    page = page_of(run, tmp_path)
+    assert "Edges have no direction" in page
+    assert data_of(page)[0]["possible"] == {"told": 3, "all": 3}
+
+
+def test_names_from_right_to_left_do_not_turn_the_arrow_round():
+    run = make_run(2, names=["שלום", "العربية"]).model_copy(update={"edge_probs": [[1, 0.9], [0.1, 1]]})
+    assert "\u2068العربية\u2069 → \u2068שלום\u2069 (0.90)" in answer(run, edge_columns(run))[1]
 
 
 def test_without_a_script_the_most_probable_edges_are_a_table(tmp_path):

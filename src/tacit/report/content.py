@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 
 from tacit.records import Run
-from tacit.report.edge_columns import EdgeColumns, edge_columns
+from tacit.report.edge_columns import EdgeColumns, edge_columns, is_symmetric
 from tacit.report.embedding import FLOATS, packed, packed_edges
 from tacit.report.figures import curves
 from tacit.report.listed import histogram
@@ -18,7 +18,8 @@ from tacit.report.words import answer, edge_error, verdict
 MOST_EMBEDDED = 200_000  # edges in the page; of more the most probable, and all are in edges.csv
 SHOWN_ROWS = 25  # of the table before the script takes over, and without it
 LONGEST_LIST = 50
-SHOWN_FROM, FEWEST_SHOWN = 0.10, 20  # where the slider begins; lower where nothing would be drawn
+SHOWN_FROM, FEWEST_SHOWN = 0.10, 20  # where the slider begins; lower where nothing would be drawn,
+SHOWN_AT_LEAST = 0.01  # but not so low that every edge is
 LABELLED_UP_TO = 40
 
 
@@ -51,7 +52,12 @@ def run_content(run: Run, places: Places | None = None) -> dict[str, Any]:
         },
         "scores": {"learned graph": run.record.metrics, **run.record.references},
         "config": json.dumps(shortened(run.record.config), indent=2, ensure_ascii=False),
-        "data": _data(run, embedded, places, start_threshold(columns), len(columns)),
+        "symmetric": is_symmetric(run),
+        "data": {
+            **_data(run, embedded, places, start_threshold(columns)),
+            "symmetric": is_symmetric(run),
+            "possible": {"told": int(columns.drawable.sum()), "all": int(columns.between.sum())},
+        },
     }
 
 
@@ -65,9 +71,9 @@ def shown_columns(columns: EdgeColumns) -> list[str]:
 def start_threshold(columns: EdgeColumns) -> float:
     """Return where the slider begins: at 0.1, or so low that some edges are drawn."""
     probs = np.sort(columns.probability[columns.drawable])[::-1]
-    if not len(probs) or probs[0] >= SHOWN_FROM:
+    if not len(probs) or probs[0] >= SHOWN_FROM or probs[0] < SHOWN_AT_LEAST:
         return SHOWN_FROM
-    return float(np.floor(100 * probs[:FEWEST_SHOWN][-1]) / 100)
+    return max(SHOWN_AT_LEAST, float(np.floor(100 * probs[:FEWEST_SHOWN][-1]) / 100))
 
 
 def shortened(config: Any) -> Any:
@@ -84,14 +90,13 @@ def _embedded(columns: EdgeColumns) -> EdgeColumns:
     return columns if len(columns) <= MOST_EMBEDDED else columns[np.sort(columns.strongest(MOST_EMBEDDED))]
 
 
-def _data(run: Run, columns: EdgeColumns, places: Places, threshold: float, num_edges: int) -> dict[str, Any]:
+def _data(run: Run, columns: EdgeColumns, places: Places, threshold: float) -> dict[str, Any]:
     names = run.record.node_names
     dense = len(columns) == len(names) ** 2 and run.listed is None
     points, shares = reliability_points(run), rank_shares(run)
     return {
         "nodes": names,
         "edges": packed_edges(columns, dense=dense),
-        "numEdges": num_edges,
         "threshold": threshold,
         "places": {
             "node": None if len(places.node) == len(names) else places.node.tolist(),

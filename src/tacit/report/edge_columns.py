@@ -55,8 +55,14 @@ class EdgeColumns:
         return places[np.argsort(-self.probability[places], kind="stable")[:count]]
 
 
+def is_symmetric(run: Run) -> bool:
+    """Have the edges of a run no direction?"""
+    graph = run.record.config.get("graph")
+    return isinstance(graph, dict) and graph.get("symmetric") is True and run.listed is None
+
+
 def edge_columns(run: Run) -> EdgeColumns:
-    """Return the edges of a run in the order of ``edges.csv``."""
+    """Return the edges of a run in the order of ``edges.csv``; of edges without direction each once."""
     truth = run.record.true_edge_probs
     if run.listed is not None:
         source, target = np.array(run.listed.source, dtype=int), np.array(run.listed.target, dtype=int)
@@ -74,9 +80,9 @@ def edge_columns(run: Run) -> EdgeColumns:
         "truth": truth,
     }
     columns = {name: np.array(matrix, dtype=float).ravel() for name, matrix in numbers.items() if matrix is not None}
-    return EdgeColumns(
-        source, target, **columns, identifiable=None if found.identifiable is None else _codes(found.identifiable)
-    )
+    flags = None if found.identifiable is None else _codes(found.identifiable)
+    all_pairs = EdgeColumns(source, target, **columns, identifiable=flags)
+    return all_pairs[source <= target] if is_symmetric(run) else all_pairs
 
 
 def _codes(flags: Sequence[Sequence[str]]) -> Int[np.ndarray, " edge"]:

@@ -11,7 +11,7 @@ from matplotlib.figure import Figure
 
 from tacit.records import Run
 from tacit.report.curves import arrow_heads, edge_curves
-from tacit.report.edge_columns import EdgeColumns, edge_columns
+from tacit.report.edge_columns import EdgeColumns, edge_columns, is_symmetric
 from tacit.report.places import Coordinates, Places, given_places, label_sides, laid_out, run_places
 
 Probs = Float[np.ndarray, "node node"]
@@ -47,7 +47,7 @@ def draw_run_network(run: Run, places: Places | None = None) -> Figure:
     """Return the figure of a run, over the coordinates that its record has or a layout."""
     columns = edge_columns(run)
     places = run_places(run, columns) if places is None else places
-    return _drawn(columns, run.record.node_names, places, SHOWN_FROM, "")
+    return _drawn(columns, run.record.node_names, places, SHOWN_FROM, "", directed=not is_symmetric(run))
 
 
 def shown_edges(columns: EdgeColumns, places: Places, threshold: float = SHOWN_FROM) -> EdgeColumns:
@@ -57,12 +57,20 @@ def shown_edges(columns: EdgeColumns, places: Places, threshold: float = SHOWN_F
     return columns[columns.strongest(MOST_EDGES, among)[::-1]]
 
 
-def _drawn(columns: EdgeColumns, names: Sequence[str], places: Places, threshold: float, title: str) -> Figure:
+def _drawn(
+    columns: EdgeColumns,
+    names: Sequence[str],
+    places: Places,
+    threshold: float,
+    title: str,
+    *,
+    directed: bool = True,
+) -> Figure:
     edges = shown_edges(columns, places, threshold)
     figure = Figure(figsize=(WIDTH, _height(places)), layout="constrained")
     axes = figure.subplots()
     size = min(1.0, (FEW_NODES / max(1, len(places.node))) ** 0.5)
-    _draw_edges(axes, edges, places, size)
+    _draw_edges(axes, edges, places, size, directed=directed)
     axes.scatter(places.x, places.y, s=28 * size**2, color=NODE, zorder=3, linewidths=0)
     if len(places.node) <= NAMES_UP_TO:
         for node, x, y, side in zip(places.node, places.x, places.y, label_sides(places), strict=True):
@@ -92,12 +100,14 @@ def _height(places: Places) -> float:
     return min(HIGHEST, max(LOWEST, (WIDTH - 0.6) * up / max(right, 1e-9) + 0.9))
 
 
-def _draw_edges(axes: Axes, edges: EdgeColumns, places: Places, size: float) -> None:
+def _draw_edges(axes: Axes, edges: EdgeColumns, places: Places, size: float, *, directed: bool) -> None:
     if not len(edges):
         return
     lines = edge_curves(places, edges)
     colours = to_rgba_array([EDGE] * len(edges), alpha=np.minimum(1.0, 0.3 + 0.65 * edges.probability))
     widths = (0.3 + 2.2 * edges.probability) * (0.4 + 0.6 * size)
     axes.add_collection(LineCollection(list(lines), colors=colours, linewidths=widths, capstyle="round"))
+    if not directed:
+        return
     heads = arrow_heads(lines, places, 0.3 * size + 0.7 * size * edges.probability)
     axes.add_collection(PolyCollection(list(heads), facecolors=colours, edgecolors="none", zorder=2.5))

@@ -2,6 +2,9 @@
 
 from typing import Any
 
+import numpy as np
+from jaxtyping import Bool
+
 from tacit.records import Run
 from tacit.report.edge_columns import CODES, EdgeColumns, edge_columns
 
@@ -9,11 +12,16 @@ NUMBERS = ("std_error", "low", "high", "truth")
 FLAGS = {code: flag for flag, code in CODES.items()}
 
 
-def strongest_edges(run: Run, count: int, columns: EdgeColumns | None = None) -> list[dict[str, Any]]:
-    """Return the most probable edges between different nodes that can be told from the data, the first the highest."""
+def strongest_edges(
+    run: Run, count: int, columns: EdgeColumns | None = None, among: Bool[np.ndarray, " edge"] | None = None
+) -> list[dict[str, Any]]:
+    """Return the most probable edges, the first the highest.
+
+    ``among`` which; if not said, all between different nodes that can be told from the data.
+    """
     columns = edge_columns(run) if columns is None else columns
     names = run.record.node_names
-    chosen = columns[columns.strongest(count, columns.drawable)]
+    chosen = columns[columns.strongest(count, columns.drawable if among is None else among)]
     return [
         {
             "source": names[chosen.source[row]],

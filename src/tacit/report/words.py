@@ -1,11 +1,13 @@
 """The answer of a run in words: what was found, before anything is drawn."""
 
+import unicodedata
+
 from tacit.records import Run
-from tacit.report.edge_columns import FIXED, UNTOLD, EdgeColumns
+from tacit.report.edge_columns import FIXED, UNTOLD, EdgeColumns, is_symmetric
 from tacit.report.strongest import strongest_edges
 
 LEVELS = (0.1, 0.5)
-NAMED = 3
+NAMED, NAMED_FROM = 3, 0.005  # edges named, and how probable they need to be: 0.00 would be said of others
 VERDICTS: dict[bool | None, tuple[str, str]] = {
     True: ("fits", "The model fits:"),
     False: ("misfit", "The model does not fit"),
@@ -30,14 +32,17 @@ def answer(run: Run, columns: EdgeColumns) -> list[str]:
     if columns.identifiable is not None:
         possible = possible & (columns.identifiable != FIXED)
     probs = columns.probability[possible]
+    symmetric = is_symmetric(run)
     what = "candidates" if run.listed is not None else "edges between different nodes"
+    what += ", which have no direction," if symmetric else ""
     counts = " and ".join(
         f"{_are(int((probs >= level).sum()))} a probability of {level:.2f} or more" for level in LEVELS
     )
     said = [f"{nodes:,} nodes and {len(probs):,} {what} that were learned: {counts}."]
+    mark = "—" if symmetric else "→"
     named = [
-        f"{edge['source']} → {edge['target']} ({edge['probability']:.2f})"
-        for edge in strongest_edges(run, NAMED, columns)
+        f"{isolated(edge['source'])} {mark} {isolated(edge['target'])} ({edge['probability']:.2f})"
+        for edge in strongest_edges(run, NAMED, columns, possible & (columns.probability >= NAMED_FROM))
     ]
     if named:
         said.append(f"The most probable: {', '.join(named)}.")
@@ -58,6 +63,16 @@ def edge_error(run: Run) -> float | None:
     """Return the mean error of the edge probabilities over those that can be learned, where the truth is known."""
     metrics = run.record.metrics
     return metrics.get("edge_prob_mae_identifiable", metrics.get("edge_prob_mae"))
+
+
+def isolated(name: str) -> str:
+    """Return a name that does not turn the line round: names from right to left are set apart from what is beside them.
+
+    >>> isolated("north"), len(isolated("\u05e9\u05dc\u05d5\u05dd"))
+    ('north', 6)
+    """
+    turns = any(unicodedata.bidirectional(letter) in {"R", "AL", "AN"} for letter in name)
+    return f"\u2068{name}\u2069" if turns else name
 
 
 def _are(count: int) -> str:

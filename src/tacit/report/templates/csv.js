@@ -1,4 +1,4 @@
-// Edges as a CSV file, in the columns of edges.csv.
+// Edges as a CSV file, in the columns of edges.csv but the bagged estimate, and the truth where it is known.
 const FLAGS = ["", "yes", "no"];
 
 // A name that a spreadsheet would take for a formula gets an apostrophe before it; a plain number does not.

@@ -36,15 +36,20 @@ function readRun(stored) {
   run.drawn = drawn; // nodes that have a place
   run.placeOf = new Int32Array(run.numNodes).fill(-1);
   drawn.forEach((node, place) => { run.placeOf[node] = place; });
-  run.shown = nodes.map((name) => plain(shortened(name, 60))); // names for plotly, made plain once
+  run.shown = nodes.map((name) => isolated(plain(shortened(name, 60)))); // names for plotly, made plain once
   return run;
 }
+
+// A name from right to left would turn the line round: it is set apart from what is beside it.
+const TURNS = /[\u0590-\u08ff\ufb1d-\ufdff\ufe70-\ufeff\u{10800}-\u{10fff}\u{1e800}-\u{1efff}]/u;
+const isolated = (name) => (TURNS.test(name) ? `\u2068${name}\u2069` : name);
 
 const number = (value) => String(Number(value.toPrecision(6)));
 
 // What is known of an edge, for the pointer.
 function edgeWords(run, edge) {
-  const lines = [`${run.shown[run.source[edge]]} → ${run.shown[run.target[edge]]}`, `probability ${run.probability[edge].toFixed(3)}`];
+  const arrow = run.symmetric ? "—" : "→";
+  const lines = [`${run.shown[run.source[edge]]} ${arrow} ${run.shown[run.target[edge]]}`, `probability ${run.probability[edge].toFixed(3)}`];
   if (run.std_error) lines.push(`standard error ${run.std_error[edge].toFixed(3)}, 95% interval ${run.low[edge].toFixed(3)} to ${run.high[edge].toFixed(3)}`);
   if (run.truth) lines.push(`truth ${run.truth[edge].toFixed(3)}, error ${run.error[edge].toFixed(3)}`);
   lines.push(identifiableWords(run, edge));

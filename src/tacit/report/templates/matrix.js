@@ -5,11 +5,14 @@ function cellsOf(run, view, values) {
   const block = Math.max(1, Math.ceil(Math.max(view.x[1] - view.x[0], view.y[1] - view.y[0]) / MOST_CELLS));
   const wide = Math.ceil((view.x[1] - view.x[0]) / block), high = Math.ceil((view.y[1] - view.y[0]) / block);
   const z = Array.from({ length: high }, () => new Array(wide).fill(null)), best = Array.from({ length: high }, () => new Array(wide).fill(-1));
-  for (let edge = 0; edge < run.count; edge += 1) {
-    const source = run.source[edge], target = run.target[edge];
-    if (source < view.x[0] || source >= view.x[1] || target < view.y[0] || target >= view.y[1]) continue;
+  const put = (source, target, edge) => {
+    if (source < view.x[0] || source >= view.x[1] || target < view.y[0] || target >= view.y[1]) return;
     const row = Math.floor((target - view.y[0]) / block), column = Math.floor((source - view.x[0]) / block);
     if (z[row][column] === null || values[edge] > z[row][column]) { z[row][column] = values[edge]; best[row][column] = edge; }
+  };
+  for (let edge = 0; edge < run.count; edge += 1) {
+    put(run.source[edge], run.target[edge], edge);
+    if (run.symmetric) put(run.target[edge], run.source[edge], edge);
   }
   return { z, best, block };
 }

@@ -9,11 +9,10 @@ const levelOf = (probability) => LEVELS.find((level) => probability >= level.fro
 // Which edges are drawn, the most probable first; those of the chosen node before all others.
 function drawnEdges(run, { threshold, chosen, untold }) {
   const most = mostDrawn(run), own = [], others = [];
-  let above = 0, possible = 0, left = 0;
+  let above = 0, left = 0;
   for (const edge of run.order) {
     if (!run.between[edge]) continue;
     const hidden = run.identifiable && run.identifiable[edge] === UNTOLD && !untold;
-    if (!hidden) possible += 1;
     if (run.probability[edge] < threshold) continue;
     if (hidden) { left += 1; continue; }
     above += 1;
@@ -22,7 +21,7 @@ function drawnEdges(run, { threshold, chosen, untold }) {
     if (mine) { if (own.length < most) own.push(edge); } else if (others.length < most) others.push(edge);
   }
   const edges = own.concat(others).slice(0, most);
-  return { edges, own: Math.min(own.length, edges.length), above, possible: possible + run.numEdges - run.count, left };
+  return { edges, own: Math.min(own.length, edges.length), above, possible: untold ? run.possible.all : run.possible.told, left };
 }
 
 // A point of the bent line from source to target, and its direction there in degrees from up.
@@ -54,24 +53,28 @@ function networkTraces(run, state, found) {
     }
     line.x.push(null);
     line.y.push(null);
-    const at = bent(run, edge, ARROW_AT);
+    const at = bent(run, edge, run.symmetric ? 0.5 : ARROW_AT);
     arrows.x.push(at.x);
     arrows.y.push(at.y);
     arrows.angle.push(at.angle);
-    arrows.size.push(role === "faint" ? 5 : thin * (5 + 1.8 * level.width));
+    arrows.size.push((run.symmetric ? 0.5 : 1) * (role === "faint" ? 5 : thin * (5 + 1.8 * level.width)));
     arrows.color.push(shade);
     arrows.text.push(edgeWords(run, edge));
   });
-  const marks = { type: "scatter", mode: "markers", name: "arrows", x: arrows.x, y: arrows.y, hovertext: arrows.text, hoverinfo: "text", marker: { symbol: "triangle-up", angle: arrows.angle, size: arrows.size, color: arrows.color, line: { width: 0 } } };
+  const marks = { type: "scatter", mode: "markers", name: "arrows", x: arrows.x, y: arrows.y, hovertext: arrows.text, hoverinfo: "text", marker: { symbol: run.symmetric ? "circle" : "triangle-up", angle: arrows.angle, size: arrows.size, color: arrows.color, line: { width: 0 } } };
   return [...lines.values(), marks, nodeTrace(run, state, found, colour)];
 }
 
 function nodeTrace(run, { chosen }, found, colour) {
   const reads = new Map(), near = new Set(chosen === null ? [] : [chosen]);
   found.edges.forEach((edge, place) => {
-    const list = reads.get(run.target[edge]) || [];
-    reads.set(run.target[edge], list);
-    if (list.length < 6) list.push(`${run.shown[run.source[edge]]} ${run.probability[edge].toFixed(2)}`);
+    const read = (target, source) => {
+      const list = reads.get(target) || [];
+      reads.set(target, list);
+      if (list.length < 6) list.push(`${run.shown[source]} ${run.probability[edge].toFixed(2)}`);
+    };
+    read(run.target[edge], run.source[edge]);
+    if (run.symmetric) read(run.source[edge], run.target[edge]);
     if (place < found.own && near.size < MOST_LABELS) near.add(run.source[edge]).add(run.target[edge]);
   });
   const all = run.drawn.length <= LABELLED_UP_TO, size = run.drawn.length <= 60 ? 11 : run.drawn.length <= 300 ? 8 : 5.5;
@@ -81,7 +84,7 @@ function nodeTrace(run, { chosen }, found, colour) {
     mode: all || near.size ? "markers+text" : "markers",
     text: run.drawn.map((node) => (all || near.has(node) ? plain(shortened(run.names[node], 22)) : "")),
     textposition: all ? run.places.sides.map(side) : "top center",
-    hovertext: run.drawn.map((node) => `${run.shown[node]}<br>reads ${reads.has(node) ? reads.get(node).join("<br>") : "no other here"}`),
+    hovertext: run.drawn.map((node) => `${run.shown[node]}<br>${run.symmetric ? "linked with" : "reads"} ${reads.has(node) ? reads.get(node).join("<br>") : "no other here"}`),
     marker: { size: run.drawn.map((node) => (node === chosen ? size + 7 : size)), color: run.drawn.map((node) => (node === chosen ? colour.chosen : colour.node)), symbol: run.drawn.map((node) => (node === chosen ? "diamond" : "circle")), line: { width: 1, color: colour.paper }, opacity: 1 },
   };
 }
@@ -106,7 +109,7 @@ function showNetwork(section, run) {
   const slider = section.querySelector(".threshold"), field = section.querySelector(".threshold-number"), check = section.querySelector(".untold");
   const state = { threshold: run.threshold, chosen: null, untold: false }, axis = { visible: run.places.kind === "map" };
   const names = run.places.kind === "map" ? ["longitude", "latitude"] : ["", ""];
-  const whole = { x: wholeRange(run, run.x, run.drawn.length <= LABELLED_UP_TO ? 0.16 : 0.04), y: wholeRange(run, run.y, 0.07) };
+  const whole = { x: wholeRange(run, run.x, run.drawn.length <= LABELLED_UP_TO ? 0.16 : 0.04), y: wholeRange(run, run.y, BEND) };
   const slim = ((whole.y[1] - whole.y[0]) * run.places.stretch) / (whole.x[1] - whole.x[0]);
   element.style.height = `${Math.round(Math.min(640, 0.8 * Math.max(innerHeight, 600), Math.max(320, slim * element.clientWidth + 54)))}px`;
   let found = drawnEdges(run, state), waiting = false;
@@ -133,10 +136,17 @@ function showNetwork(section, run) {
     slider.value = field.value;
     update({ threshold: Number(field.value) });
   });
+  field.addEventListener("change", () => { // what is no probability becomes the nearest
+    const value = field.validity.badInput || field.value === "" ? state.threshold : Math.min(1, Math.max(0, Number(field.value)));
+    field.value = value.toFixed(2);
+    slider.value = field.value;
+    update({ threshold: Number(field.value) });
+  });
   if (check) check.addEventListener("change", () => update({ untold: check.checked }));
   zoomControls(section.querySelector(".graph .zoom"), [element], (act) => {
     if (act === "reset") { Plotly.relayout(element, { "xaxis.range": [...whole.x], "yaxis.range": [...whole.y] }); return; }
-    const [right, down] = Array.isArray(act) ? act : [0, 0];
+    const [right, down] = Array.isArray(act) ? act : [0, 0], [low, high] = element.layout.xaxis.range;
+    if (act === "out" && high - low > 3 * (whole.x[1] - whole.x[0])) return; // far enough to see all of it
     Plotly.relayout(element, { "xaxis.range": zoomedRange(element.layout.xaxis.range, act, right), "yaxis.range": zoomedRange(element.layout.yaxis.range, act, -down) });
   });
   return { choose: (node) => update({ chosen: node }), state, element, edges: () => found };

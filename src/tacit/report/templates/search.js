@@ -14,12 +14,17 @@ function nodeWords(run, node) {
   const reads = [], sends = [];
   for (const edge of run.order) {
     if (!run.between[edge] || (run.identifiable && run.identifiable[edge] === UNTOLD)) continue;
-    if (run.target[edge] === node && reads.length < 3) reads.push(`${run.names[run.source[edge]]} ${run.probability[edge].toFixed(2)}`);
-    if (run.source[edge] === node && sends.length < 3) sends.push(`${run.names[run.target[edge]]} ${run.probability[edge].toFixed(2)}`);
+    if (run.target[edge] === node && reads.length < 3) reads.push(`${isolated(run.names[run.source[edge]])} ${run.probability[edge].toFixed(2)}`);
+    if (run.source[edge] === node && sends.length < 3) sends.push(`${isolated(run.names[run.target[edge]])} ${run.probability[edge].toFixed(2)}`);
     if (reads.length + sends.length === 6) break;
   }
   const place = run.placeOf[node] < 0 ? " It is not among the drawn nodes." : "";
-  return `${run.names[node]} reads most probably ${reads.join(", ") || "no other"} (orange); it is read most probably by ${sends.join(", ") || "no other"} (green).${place}`;
+  const name = isolated(run.names[node]);
+  if (run.symmetric) {
+    const linked = reads.concat(sends).sort((a, b) => Number(b.split(" ").at(-1)) - Number(a.split(" ").at(-1)));
+    return `${name} is linked most probably with ${linked.slice(0, 3).join(", ") || "no other"}.${place}`;
+  }
+  return `${name} reads most probably ${reads.join(", ") || "no other"} (orange); it is read most probably by ${sends.join(", ") || "no other"} (green).${place}`;
 }
 
 function showSearch(section, run, graph) {
@@ -27,14 +32,14 @@ function showSearch(section, run, graph) {
   const options = section.querySelector("datalist");
   run.lower = run.names.map((name) => name.toLowerCase());
   options.append(...run.names.slice(0, MOST_NAMES).map((name) => Object.assign(document.createElement("option"), { value: name })));
-  const choose = (node, words) => { found.textContent = words; graph.choose(node); };
+  const choose = (node, words) => { found.textContent = words; graph.choose(node !== null && run.placeOf[node] < 0 ? null : node); };
   const look = (final) => {
     if (!input.value.trim()) { choose(null, ""); return; }
     const { exact, some } = matchesOf(run, input.value);
     const node = exact >= 0 ? exact : final && some.length ? some[0] : null;
     if (node !== null) choose(node, nodeWords(run, node));
     else if (!some.length) choose(null, `No node has a name that contains “${input.value.trim()}”.`);
-    else choose(null, `${plural(some.length, "node")} ${some.length === 1 ? "has a name" : "have names"} that contain${some.length === 1 ? "s" : ""} this; press Enter for ${run.names[some[0]]}.`);
+    else choose(null, `${plural(some.length, "node")} ${some.length === 1 ? "has a name" : "have names"} that contain${some.length === 1 ? "s" : ""} this; press Enter for ${isolated(run.names[some[0]])}.`);
   };
   input.addEventListener("input", () => look(false));
   input.addEventListener("keydown", (event) => {

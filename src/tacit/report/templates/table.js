@@ -26,14 +26,15 @@ function nameFilter(run, text) {
   const left = has(first);
   if (second === undefined) return (edge) => left[run.source[edge]] || left[run.target[edge]];
   const right = has(second);
-  return (edge) => left[run.source[edge]] && right[run.target[edge]];
+  const fits = (edge) => left[run.source[edge]] && right[run.target[edge]];
+  return run.symmetric ? (edge) => fits(edge) || (right[run.source[edge]] && left[run.target[edge]]) : fits;
 }
 
 function showTable(section, run) {
   const find = (name) => section.querySelector(`.edges ${name}`);
   const body = find("tbody"), rows = find(".rows"), filter = find(".filter"), least = find(".least"), loops = find(".loops"), heads = [...section.querySelectorAll(".edge-table th")];
   const columns = heads.map((head) => head.dataset.column), state = { column: "probability", descending: true, page: 0 };
-  let sorted = run.order, chosen = run.order;
+  let sorted = run.order, chosen = run.order, words = "";
 
   const cell = (column, edge) => {
     if (column === "source" || column === "target") return run.names[run[column][edge]];
@@ -44,9 +45,15 @@ function showTable(section, run) {
     state.page = Math.min(Math.max(0, state.page), pages - 1);
     body.replaceChildren(...Array.from(chosen.slice(state.page * size, (state.page + 1) * size), (edge) => {
       const row = document.createElement("tr");
-      for (const column of columns) row.insertCell().textContent = cell(column, edge);
+      for (const column of columns) {
+        const made = row.insertCell();
+        made.textContent = cell(column, edge);
+        if (column === "source" || column === "target") made.dir = "auto";
+      }
       return row;
     }));
+    const from = state.page * size + 1, to = Math.min(chosen.length, from + size - 1);
+    rows.textContent = words + (printing && pages > 1 ? ` Rows ${grouped(from)} to ${grouped(to)} are printed.` : "");
     find(".page-number").textContent = `Page ${grouped(state.page + 1)} of ${grouped(pages)}`;
     for (const name of ["first", "previous"]) find(`[data-page=${name}]`).disabled = state.page === 0;
     for (const name of ["next", "last"]) find(`[data-page=${name}]`).disabled = state.page === pages - 1;
@@ -54,7 +61,7 @@ function showTable(section, run) {
   const choose = () => {
     const named = filter.value.trim() ? nameFilter(run, filter.value) : null, from = least.validity.badInput ? 0 : Number(least.value), all = !loops || loops.checked;
     chosen = sorted.filter((edge) => run.probability[edge] >= from && (all || run.between[edge]) && (!named || named(edge)));
-    rows.textContent = `${plural(chosen.length, "edge")} of ${grouped(run.count)}${all ? "" : ", without loops"}${chosen.length ? "" : "; lower the probability or change the name"}.`;
+    words = `${plural(chosen.length, "edge")} of ${grouped(run.count)}${all ? "" : ", without loops"}${chosen.length ? "" : "; lower the probability or change the name"}.`;
     state.page = 0;
     show();
   };
