@@ -33,11 +33,10 @@ def command(*arguments):
 @contextlib.contextmanager
 def no_pages():
     """Draw no pages and figures in this block: those of one run are enough."""
-    drawn = job.draw_run
-    job.draw_run = demonstration.draw_run = lambda directory, _run: directory / "report.html"
-    demonstration.write_page = lambda *_: None
+    drawn = job.draw_run, demonstration.draw_demo
+    job.draw_run = demonstration.draw_demo = lambda directory, _run: directory / "report.html"
     yield
-    job.draw_run = drawn
+    job.draw_run, demonstration.draw_demo = drawn
 
 
 def fit(data):

@@ -21,6 +21,7 @@ class Lock:
 
     directory: Path
     descriptor: int | None = None
+    alone: bool = False  # did the system promise it? Some file systems have no locks
 
     @property
     def held(self) -> bool:
@@ -48,24 +49,27 @@ def locked(directory: Path) -> Iterator[Lock]:
     (True, ['.lock'])
     """
     try:
-        descriptor = _lock(directory)
+        descriptor, alone = _lock(directory)
     except OSError as error:
         raise InputError(
             f"{directory} needs to be writable, but is not ({error.strerror}); use one that can be written"
         ) from None
-    lock = Lock(directory.absolute(), descriptor)  # the process may go elsewhere
+    lock = Lock(directory.absolute(), descriptor, alone)  # the process may go elsewhere
     try:
         yield lock
     finally:
-        if lock.held:
+        if lock.alone and lock.held:  # without locks others may hold it too
             with suppress(OSError):
                 (lock.directory / LOCK).unlink(missing_ok=True)
         os.close(descriptor)
 
 
-def _lock(directory: Path) -> int:
+def _lock(directory: Path) -> tuple[int, bool]:
     while True:
-        descriptor = os.open(directory / LOCK, os.O_RDWR | os.O_CREAT, 0o666)
+        descriptor = os.open(directory / LOCK, os.O_RDWR | os.O_CREAT | getattr(os, "O_NOFOLLOW", 0), 0o666)
+        if os.fstat(descriptor).st_size:  # tacit's is empty
+            os.close(descriptor)
+            raise InputError(f"{directory / LOCK} is a file of another program; move it away, or use another directory")
         try:
             if sys.platform != "win32":
                 fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
@@ -73,7 +77,7 @@ def _lock(directory: Path) -> int:
             os.close(descriptor)
             raise InputError(f"{directory} is being written by another process; wait until that ends") from None
         except OSError:  # a file system without locks
-            return descriptor
+            return descriptor, False
         if os.fstat(descriptor).st_nlink:  # else the last holder has removed it meanwhile
-            return descriptor
+            return descriptor, True
         os.close(descriptor)

@@ -65,10 +65,13 @@ def report(
     """Draw the page and the figures of a finished run again, from its records alone."""
     with Display(quiet=quiet or as_json) as display:
         display.stage("starting")
+        from tacit.records import read_record
         from tacit.report import draw_demo, draw_run, is_demo
 
         if not run.is_dir():
             raise InputError(f"RUN needs to be a directory, got {run}, which is not; pass what a tacit command wrote")
+        if not is_demo(run):
+            read_record(run)  # so that nothing is written into a directory that is no run
         display.stage("drawing")
         with locked(run):
             page = draw_demo(run) if is_demo(run) else draw_run(run)

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 
 MOST_DIGITS = 15  # of a number of steps, samples or jobs
-LARGEST_SEED = 10**15  # a thousand others are made of one, and 64 bits hold them
+LARGEST_SEED = 10**30  # any number would do, but nobody types a longer one
 
 
 def whole_number(text: str | int) -> int:

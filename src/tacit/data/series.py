@@ -10,7 +10,7 @@ from tacit.errors import InputError, require
 Values = Float[np.ndarray, "time node channel"]
 Times = Shaped[np.ndarray, " time"]
 LARGEST = 1e15  # of a number, and of the inverse of a spread: training is in single precision, and squares must fit
-RESCALE = "write the numbers in another unit"
+RESCALE = "write the numbers in another unit, and leave a cell empty that stands for a missing value"
 
 
 @dataclass(frozen=True, eq=False)

@@ -12,6 +12,9 @@ from dataclasses import dataclass
 import numpy as np
 from jaxtyping import Float64
 
+from tacit.data.series import LARGEST
+from tacit.errors import InputError
+
 Channels = Float64[np.ndarray, " channel"]
 Values = Float64[np.ndarray, "pair node channel"]
 TINY = 1e-12  # a deviation below this part of the mean is what rounding leaves of a constant
@@ -44,8 +47,13 @@ class ChannelUnits:
         return cls(np.zeros(num_channels), np.ones(num_channels))
 
     def scaled(self, values: Values) -> Values:
-        """Return values in these units."""
+        """Return values in these units; one so far away that single precision could not hold its square is refused."""
         scaled: Values = (values - self.mean) / self.deviation
+        for pair, node, channel in np.argwhere(np.abs(scaled) > LARGEST)[:1]:
+            raise InputError(
+                f"pair {pair} needs numbers like those of the training part, {self.mean[channel]:.3g} with a deviation "
+                f"of {self.deviation[channel]:.3g}, got {values[pair, node, channel]:.3g}; correct it"
+            )
         return scaled
 
     def restored(self, values: Float64[np.ndarray, "*any channel"]) -> Float64[np.ndarray, "*any channel"]:

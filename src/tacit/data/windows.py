@@ -220,7 +220,8 @@ def _measured(
         )
     known = [piece.covariates for piece in pieces if piece.covariates is not None]
     covariates = np.concatenate(known)[:num_rows] if known else np.zeros((num_rows, 0))
-    spread = covariates.std(axis=0)
+    centre, spread = covariates.mean(axis=0), covariates.std(axis=0)
+    still = spread <= np.maximum(ROUNDING * np.abs(centre), 1 / LARGEST)
     return Scaling(
         nodes,
         variables,
@@ -229,6 +230,6 @@ def _measured(
         deviation,
         flagged=bool(np.isnan(values).any()),
         covariate_names=pieces[0].covariate_names,
-        covariate_mean=covariates.mean(axis=0),
-        covariate_deviation=np.where(spread > 1 / LARGEST, spread, 1.0),  # a constant one becomes 0
+        covariate_mean=centre,
+        covariate_deviation=np.where(still, 1.0, spread),  # a constant one becomes 0, or what rounding leaves of it
     )

@@ -6,11 +6,11 @@ the first holds the run and writes it; the others hear from it what they work on
 """
 
 from collections.abc import Iterator
-from contextlib import ExitStack, contextmanager
+from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
 
 from tacit.errors import InputError, TrainingError
-from tacit.locks import LOCK, Lock, locked
+from tacit.locks import Lock, locked
 from tacit.own_data.call import Call
 from tacit.records import CALL, RECORD, new_directory, resuming
 from tacit.training.agreement import from_the_first
@@ -18,7 +18,7 @@ from tacit.training.processes import Processes
 from tacit.whole_files import remove_leftovers, write_whole
 
 CHECKPOINT = "checkpoint.safetensors"
-NOTHING = (LOCK, f".{CALL}.")  # how the names begin of what is there before there is a run
+NOTHING = (f".{CALL}.",)  # how the names begin of what is there before there is a run
 
 
 @contextmanager
@@ -83,8 +83,8 @@ def _taken_up(directory: Path) -> Iterator[tuple[Call, Lock]]:
     if not (directory / CALL).is_file():
         finished = (directory / RECORD).is_file()
         if finished:  # it may have been stopped while it was tidying up
-            for name in (CHECKPOINT, LOCK):
-                (directory / name).unlink(missing_ok=True)
+            with suppress(InputError), locked(directory):  # unless another process is at work there
+                (directory / CHECKPOINT).unlink(missing_ok=True)
         raise InputError(
             f"{directory} is finished: nothing is left to do; see {directory / 'report.html'}"
             if finished

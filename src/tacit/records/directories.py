@@ -14,12 +14,13 @@ CALL = "call.json"  # an unfinished run has it, a finished one has record.json
 def make_directory(directory: Path, *, besides: tuple[str, ...] = ()) -> bool:
     """Make a directory for results, and return whether it was not there before.
 
-    One that holds anything, besides names that begin as given, is refused: a run is never written over.
+    One that holds anything, besides a lock and names that begin as given, is refused: a run is never written over.
     """
     try:
         made = not directory.exists()
         if not made and (
-            not directory.is_dir() or any(not path.name.startswith(besides) for path in directory.iterdir())
+            not directory.is_dir()
+            or any(path.name != LOCK and not path.name.startswith(besides) for path in directory.iterdir())
         ):
             remedy = f"go on with {resuming(directory)}, or choose" if (directory / CALL).is_file() else "choose"
             raise InputError(
@@ -32,7 +33,7 @@ def make_directory(directory: Path, *, besides: tuple[str, ...] = ()) -> bool:
 
 
 @contextmanager
-def new_directory(directory: Path, *, besides: tuple[str, ...] = (LOCK,)) -> Iterator[Lock]:
+def new_directory(directory: Path, *, besides: tuple[str, ...] = ()) -> Iterator[Lock]:
     """Make a directory for results before the work begins, and keep other processes out while it lasts.
 
     Take it away again if the work fails and left it empty.
