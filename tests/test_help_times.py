@@ -31,7 +31,7 @@ def test_help_imports_nothing_heavy(arguments):
 
 @pytest.mark.parametrize(("arguments", "limit"), [(["--help"], 0.5), (["fit", "--help"], 0.7)])
 def test_help_is_quick(arguments, limit):
-    """The best of up to eight: 0.12 s and 0.30 s on a quiet machine; other work makes single ones slower."""
+    """The best of up to eight: 0.07 s and 0.15 s on a quiet machine; other work makes single ones slower."""
     taken = []
     for _ in range(8):
         start = time.perf_counter()

@@ -8,13 +8,18 @@
 # TACIT_CHROMIUM names another one. Nothing is fetched but from the package sources that the system has.
 set -u
 
+# A stub that only says what to install does not count.
+usable() {
+  "$1" --version >/dev/null 2>&1 && command -v "$1"
+}
+
 find_chromium() {
   if [ -n "${TACIT_CHROMIUM:-}" ]; then
-    command -v "$TACIT_CHROMIUM"
+    usable "$TACIT_CHROMIUM"
     return
   fi
   for name in chromium chromium-browser google-chrome google-chrome-stable chrome; do
-    command -v "$name" && return
+    usable "$name" && return
   done
   return 1
 }

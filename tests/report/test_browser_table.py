@@ -168,7 +168,7 @@ def test_a_name_in_the_file_is_no_formula(table):
 
 
 def test_many_candidates_are_quick(opened, page_file):
-    """Fifty thousand rows: a sort and a filter take less than a second each, here about 0.1 s."""
+    """Fifty thousand rows: a sort and a filter take a second or two at most, here about 0.1 s each."""
     run = make_run(1000, candidates=50)
     page = opened(page_file("candidates", lambda: run))
     assert page.locator(".rows").inner_text() == "50,000 edges of 50,000."
