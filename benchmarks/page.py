@@ -28,9 +28,9 @@ from typing import Any
 ROOT = Path(__file__).parents[1]
 sys.path.insert(0, str(ROOT / "tests"))
 
-from playwright.sync_api import Browser, sync_playwright  # noqa: E402
+from playwright.sync_api import sync_playwright  # noqa: E402
 
-from browser_waits import until  # noqa: E402
+from browser_waits import opening_seconds  # noqa: E402
 from made_runs import make_run, write_directory  # noqa: E402
 
 RUNS: dict[str, dict[str, Any]] = {
@@ -38,7 +38,6 @@ RUNS: dict[str, dict[str, Any]] = {
     "450 nodes": {"nodes": 450, "candidates": 32},
     "1,000 nodes": {"nodes": 1000, "candidates": 32},
 }
-MARK = "performance.getEntriesByName('interactive')"
 TARGETS = {
     "120 nodes: megabytes": 8.0,
     "120 nodes: opens": 2.0,
@@ -57,20 +56,6 @@ def command_seconds(*arguments: str) -> tuple[float, float]:
     subprocess.run([sys.executable, "-m", "tacit", *arguments], capture_output=True, check=True)
     passed, after = time.perf_counter() - start, resource.getrusage(resource.RUSAGE_CHILDREN)
     return passed, after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime
-
-
-def opening_seconds(browser: Browser, path: Path) -> tuple[float, float]:
-    """Return seconds that passed until the page answered, and that its own thread computed."""
-    context = browser.new_context(viewport={"width": 1200, "height": 900})
-    page = context.new_page()
-    client = context.new_cdp_session(page)
-    client.send("Performance.enable", {"timeDomain": "threadTicks"})
-    page.goto(path.as_uri())
-    until(page, f"{MARK}.length")
-    seconds = page.evaluate(f"{MARK}[0].startTime") / 1000
-    measured = {metric["name"]: metric["value"] for metric in client.send("Performance.getMetrics")["metrics"]}
-    context.close()
-    return float(seconds), float(measured["TaskDuration"])
 
 
 def measure(rounds: int) -> dict[str, list[float]]:

@@ -1,5 +1,7 @@
 """Waiting in a browser for what a page shows, without sleeping and without evaluating text, which the page forbids."""
 
+MARK = "performance.getEntriesByName('interactive')"  # that a page sets when all is drawn and painted
+
 
 def until(page, expression, seconds=20):
     """Look at every frame whether an expression holds; it is an error if it does not in time."""
@@ -22,3 +24,17 @@ def middle_of(page, selector):
     locator.evaluate("element => element.scrollIntoView({ behavior: 'instant', block: 'center' })")
     box = locator.bounding_box()
     return box["x"] + box["width"] / 2, box["y"] + box["height"] / 2
+
+
+def opening_seconds(browser, path):
+    """Seconds that passed until the page answered, and seconds that its own thread computed for it."""
+    context = browser.new_context(viewport={"width": 1200, "height": 900})
+    page = context.new_page()
+    client = context.new_cdp_session(page)
+    client.send("Performance.enable", {"timeDomain": "threadTicks"})
+    page.goto(path.as_uri())
+    until(page, f"{MARK}.length")
+    passed = page.evaluate(f"{MARK}[0].startTime") / 1000
+    measured = {metric["name"]: metric["value"] for metric in client.send("Performance.getMetrics")["metrics"]}
+    context.close()
+    return passed, measured["TaskDuration"]

@@ -11,31 +11,16 @@ import statistics
 
 import pytest
 
-from browser_waits import until
+from browser_waits import opening_seconds
 from made_runs import make_run
 
 pytestmark = pytest.mark.browser
 
-MARK = "performance.getEntriesByName('interactive')"
 ATTEMPTS = 4
 
 
 def full_run():
     return make_run(120, truth=True, errors=True, flags=True)
-
-
-def opening_seconds(chromium, path):
-    """Seconds that passed until the page answered, and seconds that its own thread computed for it."""
-    context = chromium.new_context(viewport={"width": 1200, "height": 900})
-    page = context.new_page()
-    client = context.new_cdp_session(page)
-    client.send("Performance.enable", {"timeDomain": "threadTicks"})
-    page.goto(path.as_uri())
-    until(page, f"{MARK}.length")
-    passed = page.evaluate(f"{MARK}[0].startTime") / 1000
-    measured = {metric["name"]: metric["value"] for metric in client.send("Performance.getMetrics")["metrics"]}
-    context.close()
-    return passed, measured["TaskDuration"]
 
 
 @pytest.mark.parametrize(("name", "limit"), [("120 nodes", 2.0), ("1,000 nodes", 5.0)])
