@@ -4,8 +4,8 @@ from pathlib import Path
 from typing import Any, Literal, get_args, get_origin
 
 from tacit.config import FitConfig
-from tacit.errors import InputError, require
-from tacit.whole_files import NO_SPACE, write_new
+from tacit.errors import require
+from tacit.own_data.new_file import write_asked_for
 
 HEAD = """# Choices of `tacit fit DATA --config THIS-FILE`. A line with # in front shows what holds without it; take
 # it away to change that. What is chosen from the data is said with its reason when tacit runs. Files are looked for
@@ -23,14 +23,7 @@ CHOSEN = (
 def write_template(path: Path) -> None:
     """Write the file; one that exists is not touched."""
     require(not path.exists(), f"--init needs a new file, got {path}, which exists; choose another name")
-    try:
-        write_new(path, template().encode())
-    except FileExistsError:
-        raise InputError(f"--init needs a new file, got {path}, which exists; choose another name") from None
-    except OSError as error:
-        if error.errno in NO_SPACE:
-            raise
-        raise InputError(f"--init needs a file that can be written, got {path} ({error.strerror})") from None
+    write_asked_for(path, template().encode(), option="--init", other="name")
 
 
 def template() -> str:

@@ -7,13 +7,13 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import torch
 
-from tacit.errors import InputError, require
+from tacit.errors import require
 from tacit.evaluation import forecast_scores, predict
 from tacit.graph import require_memory
+from tacit.own_data.new_file import write_asked_for
 from tacit.own_data.stages import TOO_FEW, fit_test
 from tacit.own_data.stored import StoredRun
 from tacit.randomness import generator_for
-from tacit.whole_files import NO_SPACE, made, write_new
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -105,15 +105,7 @@ def write_table(frame: "pd.DataFrame", path: Path) -> None:
         data = frame.to_csv(index=False, float_format="%.6g").encode()
     else:
         data = frame.to_parquet(index=False)
-    try:
-        with made(path.parent):
-            write_new(path, data)
-    except FileExistsError:
-        raise InputError(f"out needs a new file, got {path}, which exists; choose another --out") from None
-    except OSError as error:
-        if error.errno in NO_SPACE:
-            raise
-        raise InputError(f"out needs a file that can be written, got {path} ({error.strerror})") from None
+    write_asked_for(path, data, option="out", other="--out", folder=True)
 
 
 def as_json(values: dict[str, Any]) -> str:
