@@ -36,6 +36,7 @@ if TYPE_CHECKING:
     from tacit.losses import RationalQuadratic as RationalQuadratic
     from tacit.losses import median_distance as median_distance
     from tacit.predictors import HopPredictor as HopPredictor
+    from tacit.registry import register as register
     from tacit.sklearn import LatentGraphRegressor as LatentGraphRegressor
     from tacit.systems import CommunitySystem as CommunitySystem
     from tacit.training import Checkpoints as Checkpoints
@@ -79,6 +80,7 @@ _ROOM_OF = {
     "RationalQuadratic": "losses",
     "median_distance": "losses",
     "HopPredictor": "predictors",
+    "register": "registry",
     "LatentGraphRegressor": "sklearn",
     "CommunitySystem": "systems",
     "Checkpoints": "training",

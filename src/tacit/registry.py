@@ -1,0 +1,106 @@
+"""Kinds by name: which losses, estimators, graph distributions, predictors and observation models a config can name.
+
+A kind is registered in the file that defines it, by one line, and from outside the package in the same way:
+
+>>> import tacit
+>>> tacit.register("loss", "twice", lambda options: None)  # doctest: +SKIP
+
+An installed package may do so in a module that it names under the entry point group ``tacit.kinds``; the module is
+imported when a name is looked up that is not known yet, or when all names are listed.
+"""
+
+import importlib.metadata
+from collections.abc import Callable, Iterator
+from typing import Any, TypeVar
+
+from tacit.errors import InputError, did_you_mean
+
+ENTRY_POINTS = "tacit.kinds"
+T = TypeVar("T")
+
+
+class Registry:
+    """Names and what stands for them.
+
+    >>> fruits = Registry("fruit")
+    >>> fruits.add("apple", "an apple")
+    >>> fruits["apple"], "pear" in fruits
+    ('an apple', False)
+    >>> fruits["aple"]
+    Traceback (most recent call last):
+    ...
+    tacit.errors.InputError: fruit must be a registered name, got 'aple'; did you mean 'apple'? To add one, call \
+tacit.register("fruit", "aple", ...)
+    """
+
+    def __init__(self, what: str) -> None:
+        self.what = what
+        self._kinds: dict[str, Any] = {}
+
+    def add(self, name: str, kind: Any) -> None:
+        """Register a kind under a new name."""
+        if not isinstance(name, str) or not name.isidentifier():
+            raise InputError(f"the name of a {self.what} must be an identifier, got {name!r}; use letters and _")
+        if self._kinds.setdefault(name, kind) is not kind:
+            raise InputError(f"{self.what} '{name}' is registered already; choose another name")
+
+    def remove(self, name: str) -> None:
+        """Forget a name; for tests."""
+        del self._kinds[name]
+
+    def __getitem__(self, name: str) -> Any:
+        if name not in self:
+            hint = did_you_mean(str(name), self._kinds)
+            raise InputError(
+                f"{self.what} must be a registered name, got '{name}'{hint}{'' if hint.endswith('?') else '.'} "
+                f'To add one, call tacit.register("{self.what}", "{name}", ...)'
+            )
+        return self._kinds[name]
+
+    def __contains__(self, name: object) -> bool:
+        if name not in self._kinds:
+            _load_entry_points()
+        return name in self._kinds
+
+    def __iter__(self) -> Iterator[str]:
+        _load_entry_points()
+        return iter(sorted(self._kinds))
+
+
+LOSSES = Registry("loss")
+ESTIMATORS = Registry("estimator")
+GRAPHS = Registry("graph")
+PREDICTORS = Registry("predictor")
+OBSERVATIONS = Registry("observation")
+REGISTRIES = {registry.what: registry for registry in (LOSSES, ESTIMATORS, GRAPHS, PREDICTORS, OBSERVATIONS)}
+
+
+def register(what: str, name: str, kind: T | None = None) -> Callable[[T], T] | T:
+    """Register a ``kind`` of ``what`` ("loss", "estimator", "graph", "predictor" or "observation") under a name.
+
+    Without ``kind`` it returns a decorator. What a kind must be is said in docs/extending.md.
+    """
+    if what not in REGISTRIES:
+        raise InputError(f"what must be one of {', '.join(REGISTRIES)}, got '{what}'{did_you_mean(what, REGISTRIES)}")
+
+    def add(kind: T) -> T:
+        REGISTRIES[what].add(name, kind)
+        return kind
+
+    return add if kind is None else add(kind)
+
+
+_loaded: list[str] = []  # names of the entry points that were imported
+
+
+def _load_entry_points() -> None:
+    """Import what installed packages name under the entry point group, once."""
+    for point in importlib.metadata.entry_points(group=ENTRY_POINTS):
+        if point.name in _loaded:
+            continue
+        _loaded.append(point.name)
+        try:
+            point.load()
+        except Exception as error:
+            line = (str(error).strip() or type(error).__name__).splitlines()[0]
+            raise InputError(f"entry point '{point.name}' of {ENTRY_POINTS} cannot be imported ({line})") from None
