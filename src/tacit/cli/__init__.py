@@ -13,7 +13,7 @@ from typing import Annotated, Any
 
 import typer
 
-from tacit.cli import own_data, paper
+from tacit.cli import paper, runs
 from tacit.cli.launch import Launch
 from tacit.cli.options import Json, Quiet
 from tacit.console import Display
@@ -50,9 +50,9 @@ def tacit(
 
 
 app.command(short_help="Learn the paper's system and draw a report.")(paper.demo)
-app.command(short_help="Learn the graph behind your own data.")(own_data.fit)
-app.command(short_help="Predict with a finished run.")(own_data.predict)
-app.command(short_help="Score a finished run.")(own_data.evaluate)
+app.command(short_help="Learn the graph behind your own data.")(runs.fit)
+app.command(short_help="Predict with a finished run.")(runs.predict)
+app.command(short_help="Score a finished run.")(runs.evaluate)
 app.command(short_help="Run a table or figure of the paper.")(paper.reproduce)
 
 
@@ -170,9 +170,20 @@ def _usage_text(error: Any) -> str:
     context = getattr(error, "ctx", None)
     if hasattr(error, "option_name") and context is not None:
         known = [name for parameter in context.command.params for name in parameter.opts if name.startswith("-")]
-        return f"unknown option '{error.option_name}'{did_you_mean(error.option_name, known)}"
+        setting = _setting_of(error.option_name) if context.command.name == "fit" else None
+        hint = did_you_mean(error.option_name, known) if setting is None else f"; use --set {setting}=VALUE"
+        return f"unknown option '{error.option_name}'{hint}"
     unknown = NO_COMMAND.match(str(error.format_message()))
     if unknown is not None and context is not None:
         return f"there is no command '{unknown[1]}'{did_you_mean(unknown[1], context.command.commands)}"
     text = " ".join(str(error.format_message()).split()).replace("Value error, ", "").rstrip(".")
     return f"{text}; see '{context.command_path} --help'" if context is not None else text
+
+
+def _setting_of(option: str) -> str | None:
+    """Return the key of the config that an option such as ``--epochs`` names, if it names one."""
+    from tacit.config import FitConfig
+
+    key = option.lstrip("-").replace("-", "_")
+    sections = FitConfig.model_fields
+    return next((f"{name}.{key}" for name, field in sections.items() if key in type(field.default).model_fields), None)

@@ -4,15 +4,9 @@ import shlex
 import sys
 from collections.abc import Callable
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import Annotated
 
 import typer
-
-from tacit.errors import InputError
-
-if TYPE_CHECKING:
-    import torch
-
 
 MOST_DIGITS = 15  # of a number of steps, samples or jobs
 LARGEST_SEED = 10**30  # any number would do, but nobody types a longer one
@@ -47,31 +41,6 @@ Seed = Annotated[int, typer.Option(parser=whole_number, metavar="N", help="Same 
 Device = Annotated[str, typer.Option(help="auto, cpu, cuda or cuda:N.")]
 Quiet = Annotated[bool, typer.Option("--quiet", help="Show no progress, and of a job that draws a page only its path.")]
 Json = Annotated[bool, typer.Option("--json", help="Print the result as one JSON object.")]
-
-
-def chosen_device(name: str) -> "torch.device":
-    """Return the device of a name, if it is there."""
-    import torch
-
-    if name == "auto":
-        return torch.device("cuda" if torch.cuda.is_available() else "cpu")
-    device, count = named_device(name), torch.cuda.device_count()
-    if device.type == "cuda" and (device.index or 0) >= count:
-        raise InputError(f"device needs a CUDA device that is there, got '{name}' of {count}; use --device cpu")
-    return device
-
-
-def named_device(name: str) -> "torch.device":
-    """Return the device of a name, wherever that may be."""
-    import torch
-
-    try:
-        device = torch.device(name)
-    except RuntimeError:
-        device = torch.device("meta")
-    if device.type not in ("cpu", "cuda"):
-        raise InputError(f"device needs one of auto, cpu, cuda, cuda:N, got '{name}'; use --device auto")
-    return device
 
 
 def next_free(parent: Path, name: str) -> Path:

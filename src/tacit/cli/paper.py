@@ -13,9 +13,7 @@ from tacit.cli.options import (
     Quiet,
     Seed,
     at_least,
-    chosen_device,
     command_line,
-    named_device,
     next_free,
     require_complete,
 )
@@ -52,6 +50,7 @@ def demo(
     with Display(quiet=quiet or as_json) as display:
         display.stage("starting")
         from tacit.config import METHODS, load_config
+        from tacit.devices import find_device
         from tacit.experiments.demo import run_demo
         from tacit.experiments.study import Listener
 
@@ -60,7 +59,7 @@ def demo(
             settings,
             out,
             seed=seed,
-            device=chosen_device(device),
+            device=find_device(device),
             command=command_line(),
             listener=Listener(display.stage, display.step),
         )
@@ -135,8 +134,10 @@ def _device_of_tasks(device: str, scheduler: str | None) -> str:
     >>> _device_of_tasks("auto", "tcp://host:8786")
     'cpu'
     """
+    from tacit.devices import find_device, named_device
+
     if scheduler is None:
-        return str(chosen_device(device))
+        return str(find_device(device))
     return "cpu" if device == "auto" else str(named_device(device))
 
 

@@ -2,23 +2,32 @@
 
 from tacit.config.closed import Closed, load_config, override
 from tacit.config.demo import METHODS, DemoConfig, SystemConfig
+from tacit.config.fit import (
+    AssessmentOptions,
+    DataOptions,
+    FitConfig,
+    GraphOptions,
+    ObservationOptions,
+    PredictorOptions,
+    TrainingOptions,
+)
 from tacit.config.model import ModelConfig
-from tacit.config.own_data import DataConfig, FitConfig, GraphConfig, OwnTrainingConfig, PredictorConfig, TrustConfig
 from tacit.config.training import TrainingConfig
 
 __all__ = [
     "METHODS",
+    "AssessmentOptions",
     "Closed",
-    "DataConfig",
+    "DataOptions",
     "DemoConfig",
     "FitConfig",
-    "GraphConfig",
+    "GraphOptions",
     "ModelConfig",
-    "OwnTrainingConfig",
-    "PredictorConfig",
+    "ObservationOptions",
+    "PredictorOptions",
     "SystemConfig",
     "TrainingConfig",
-    "TrustConfig",
+    "TrainingOptions",
     "load_config",
     "override",
 ]

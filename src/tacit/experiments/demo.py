@@ -17,7 +17,7 @@ from tacit.interrupts import deferred_interrupts
 from tacit.locks import Lock
 from tacit.predictors import HopPredictor
 from tacit.randomness import generator_for
-from tacit.records import EdgeFindings, Record, Run, describe_device, new_directory, read_run, versions, write_run
+from tacit.records import EdgeFindings, Record, Run, describe_device, history_line, new_directory, read_run, versions, write_run
 from tacit.report import draw_demo
 from tacit.report.demo import TITLES
 from tacit.systems import CommunitySystem
@@ -84,7 +84,13 @@ def _run(
                 identified = _identify(result, pairs, seed)
                 record = _record(name, system, config, pairs, seed, command, result, optimal, identified)
                 lock.require()
-                write_run(directory / name, record, result, EdgeFindings(identifiable=identified.flags()))
+                write_run(
+                    directory / name,
+                    record,
+                    result.model,
+                    [history_line(epoch) for epoch in result.history],
+                    EdgeFindings(identifiable=identified.flags()),
+                )
                 runs[name] = read_run(directory / name)
             interrupted = result.interrupted or bool(held)
     except KeyboardInterrupt:  # between two fits: what is finished is kept

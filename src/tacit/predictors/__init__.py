@@ -3,6 +3,7 @@
 from tacit.predictors.convolution import ConvolutionStack
 from tacit.predictors.filter import GraphFilter
 from tacit.predictors.hops import HopPredictor
+from tacit.predictors.kinds import PredictorKind, Sizes
 from tacit.predictors.noise import WithInputNoise, WithNoise, noisy_channels
 from tacit.predictors.polynomial import PolynomialFilter
 from tacit.predictors.protocol import Predictor, initial_parameters, num_hops_of, relaxed_call
@@ -15,8 +16,10 @@ __all__ = [
     "HopPredictor",
     "PolynomialFilter",
     "Predictor",
+    "PredictorKind",
     "PyGPredictor",
     "RecurrentGNN",
+    "Sizes",
     "WithInputNoise",
     "WithNoise",
     "initial_parameters",

@@ -16,7 +16,10 @@ import torch
 from torch import Generator, Tensor, nn
 
 from tacit.errors import require
-from tacit.graph import AnyGraphs, CandidateGraphs
+from tacit.graph import AnyGraphs, CandidateGraphs, Slots
+from tacit.predictors.kinds import Options, PredictorKind, Sizes
+from tacit.randomness import generator_for
+from tacit.registry import PREDICTORS
 from tacit.shapes import Inputs, Samples
 
 Activation = Literal["relu", "tanh"]
@@ -102,3 +105,22 @@ class ConvolutionStack(nn.Module):
             if layer < self.num_hops - 1:
                 hidden = torch.tanh(hidden) if self.activation == "tanh" else torch.relu(hidden)
         return torch.tanh(hidden) if self.output == "tanh" else hidden
+
+
+def _build(sizes: Sizes, options: Options, _slots: Slots | None, _observation: str) -> ConvolutionStack:
+    hidden = options.hidden if isinstance(options.hidden, tuple) else (options.hidden,) * options.layers
+    widths = [sizes.in_channels, *hidden, sizes.out_channels]
+    return ConvolutionStack.random(widths, output="linear", generator=generator_for(0, "predictor"))
+
+
+PREDICTORS.add(
+    "convolution",
+    PredictorKind(
+        _build,
+        uses=("hidden", "layers"),
+        replicas=4,
+        quick=True,
+        compiles=True,
+        num_layers=lambda options: options.layers + 1,
+    ),
+)

@@ -22,7 +22,9 @@ from torch import Generator, Tensor, nn
 from tacit.errors import require, require_whole
 from tacit.graph import AnyGraphs, CandidateGraphs, Slots
 from tacit.predictors.initial import uniform_within
+from tacit.predictors.kinds import Options, PredictorKind, Sizes
 from tacit.predictors.series import SeriesLayout
+from tacit.registry import PREDICTORS
 from tacit.shapes import Inputs, Samples
 
 FilterActivation = Literal["linear", "tanh"]
@@ -139,3 +141,38 @@ def _moved(values: Tensor, jitter: float, generator: Generator) -> Tensor:
         return values
     normals = torch.randn(values.shape, generator=generator, device=generator.device, dtype=values.dtype)
     return values + jitter * values.square().mean().sqrt() * normals.to(values.device)
+
+
+def _sent(sizes: Sizes) -> int:
+    """Return how many numbers a source sends: its lags; without time all of its features."""
+    return sizes.window * (sizes.num_features if sizes.window == 1 else min(sizes.out_channels, sizes.num_features))
+
+
+def _build(sizes: Sizes, options: Options, slots: Slots | None, _observation: str) -> GraphFilter:
+    return GraphFilter(
+        sizes.num_nodes,
+        sizes.window,
+        sizes.num_features,
+        sizes.out_channels,
+        activation=options.activation,
+        residual=bool(options.residual),
+        sent_features=sizes.num_features if sizes.window == 1 else None,
+        slots=slots,
+    )
+
+
+PREDICTORS.add(
+    "filter",
+    PredictorKind(
+        _build,
+        uses=("activation", "residual", "warm_start"),
+        predicts_change=True,
+        warm_start=True,
+        learning_rate=0.01,
+        replicas=4,
+        quick=True,
+        compiles=True,
+        edge_weights=lambda sizes: _sent(sizes) * sizes.out_channels,
+        edge_channels=lambda sizes, _: _sent(sizes),
+    ),
+)

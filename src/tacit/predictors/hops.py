@@ -10,7 +10,10 @@ from jaxtyping import Float
 from torch import Generator, Tensor, nn
 
 from tacit.errors import require, require_whole
-from tacit.graph import AnyGraphs, CandidateGraphs, boolean_powers, candidate_powers, read, soft_powers
+from tacit.graph import AnyGraphs, CandidateGraphs, Slots, boolean_powers, candidate_powers, read, soft_powers
+from tacit.predictors.kinds import Options, PredictorKind, Sizes
+from tacit.randomness import generator_for
+from tacit.registry import PREDICTORS
 from tacit.shapes import Inputs, Samples
 
 HopWeights = Float[Tensor, "hop in_channel channel"]
@@ -94,3 +97,24 @@ class HopPredictor(nn.Module):
         if inputs.is_cuda and self.hop_weights.numel() <= FEW_WEIGHTS:
             return (inputs[None, ..., None] * self.hop_weights[:, None, None]).sum(-2)
         return torch.einsum("bjc,lco->lbjo", inputs, self.hop_weights)
+
+
+def _build(sizes: Sizes, options: Options, _slots: Slots | None, _observation: str) -> HopPredictor:
+    generator = generator_for(0, "predictor")
+    return HopPredictor.random(options.num_hops, sizes.in_channels, sizes.out_channels, generator=generator)
+
+
+PREDICTORS.add(
+    "hops",
+    PredictorKind(
+        _build,
+        uses=("num_hops",),
+        scaled=False,
+        observation="none",
+        replicas=4,
+        quick=True,
+        compiles=True,
+        edge_channels=lambda sizes, _: sizes.in_channels,
+        num_layers=lambda options: options.num_hops,
+    ),
+)

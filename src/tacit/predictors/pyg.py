@@ -18,10 +18,12 @@ from jaxtyping import Int
 from torch import Generator, Tensor, nn
 
 from tacit.errors import InputError, require
-from tacit.graph import AnyGraphs, CandidateGraphs
+from tacit.graph import AnyGraphs, CandidateGraphs, Slots
 from tacit.predictors.initial import uniform_within
+from tacit.predictors.kinds import Options, PredictorKind, Sizes
 from tacit.predictors.protocol import initial_parameters
 from tacit.predictors.series import SeriesLayout
+from tacit.registry import PREDICTORS
 from tacit.shapes import Inputs, Samples
 
 
@@ -116,3 +118,42 @@ def disjoint_edges(graphs: AnyGraphs, num_pairs: int = 1) -> Int[Tensor, "2 edge
     if slots is None:
         return torch.stack([slot, row]) + copy * flat.shape[-1]
     return torch.stack([slots.senders[row, slot], slots.row_node[row]]) + copy * slots.num_nodes
+
+
+def _kind(name: str) -> PredictorKind:
+    """Return the kind of a model of PyG by the name of its class."""
+
+    def build(sizes: Sizes, options: Options, _slots: Slots | None, _observation: str) -> PyGPredictor:
+        try:
+            from torch_geometric.nn import models
+        except ImportError:
+            raise InputError(
+                f"predictor '{options.kind}' needs torch-geometric, which is not installed; pip install 'tacit[pyg]'"
+            ) from None
+        require(
+            isinstance(options.hidden, int),
+            f"hidden in [predictor] must be one number for '{options.kind}', got {options.hidden}; pass for example 32",
+        )
+        with torch.random.fork_rng(devices=[]):  # it draws its first weights at once; a fit replaces them
+            module: nn.Module = getattr(models, name)(
+                sizes.in_channels, options.hidden, options.layers + 1, sizes.out_channels
+            )
+        return PyGPredictor(
+            module,
+            window=sizes.window,
+            num_features=sizes.num_features,
+            out_channels=sizes.out_channels,
+            residual=bool(options.residual),
+        )
+
+    return PredictorKind(
+        build,
+        uses=("hidden", "layers", "residual"),
+        predicts_change=True,
+        observation="gaussian_input",
+        num_layers=lambda options: options.layers + 1,
+    )
+
+
+for _name, _class in (("gcn", "GCN"), ("gin", "GIN"), ("gat", "GAT"), ("sage", "GraphSAGE")):
+    PREDICTORS.add(_name, _kind(_class))

@@ -19,11 +19,13 @@ import torch
 from torch import Generator, Tensor, nn
 
 from tacit.errors import require, require_whole
-from tacit.graph import AnyGraphs
+from tacit.graph import AnyGraphs, Slots
 from tacit.predictors.gru import GRU
 from tacit.predictors.initial import uniform_within
+from tacit.predictors.kinds import Options, PredictorKind, Sizes
 from tacit.predictors.noise import INITIAL_SIGMA, positive_sigma, raw_sigma
 from tacit.predictors.series import SeriesLayout
+from tacit.registry import PREDICTORS
 from tacit.shapes import Inputs, Outputs
 
 HeadNoise = Literal["none", "input", "graph"]
@@ -114,3 +116,25 @@ class RecurrentGNN(nn.Module):
         bias = torch.zeros(outputs)
         bias[self.out_channels :] = raw_sigma(INITIAL_SIGMA)
         return bias
+
+
+def _build(sizes: Sizes, options: Options, _slots: Slots | None, observation: str) -> RecurrentGNN:
+    require(
+        isinstance(options.hidden, int),
+        f"hidden in [predictor] must be one number for 'recurrent', got {options.hidden}; pass for example 32",
+    )
+    head: HeadNoise = "input" if observation == "gaussian_input" else "none"
+    window, features, out = sizes.window, sizes.num_features, sizes.out_channels
+    return RecurrentGNN(window, features, out, options.hidden, options.layers, bool(options.residual), noise=head)
+
+
+PREDICTORS.add(
+    "recurrent",
+    PredictorKind(
+        _build,
+        uses=("hidden", "layers", "residual"),
+        predicts_change=True,
+        observation="gaussian_input",
+        compiles=True,
+    ),
+)

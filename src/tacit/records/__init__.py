@@ -2,11 +2,11 @@
 
 from tacit.records.directories import CALL, make_directory, new_directory, resuming
 from tacit.records.edges import EDGE_COLUMNS, EdgeFindings, Flags, ListedEdges, Matrix, candidates_text, edges_text
-from tacit.records.model_file import MODEL, SLOT_PARTS, SLOTS, read_model
+from tacit.records.model_file import MODEL, SLOT_PARTS, SLOTS, model_tensors, read_model
 from tacit.records.reading import read_record, read_run
 from tacit.records.record import FORMAT, RECORD, CandidateCount, Record, describe_device, versions
 from tacit.records.run import Run
-from tacit.records.writing import write_run
+from tacit.records.writing import history_line, run_of, write_run
 
 __all__ = [
     "CALL",
@@ -26,12 +26,15 @@ __all__ = [
     "candidates_text",
     "describe_device",
     "edges_text",
+    "history_line",
     "make_directory",
+    "model_tensors",
     "new_directory",
     "read_model",
     "read_record",
     "read_run",
     "resuming",
+    "run_of",
     "versions",
     "write_run",
 ]

@@ -21,10 +21,15 @@ INFINITE = (f"graph.{Sigmoid.parameter}",)  # the logit of an edge that is alway
 
 def pack_model(model: LatentGraphModel, record: Record) -> bytes:
     """Return the file of a model; the text in it is for people who find it alone."""
+    return KIND.pack({"title": record.title, "node_names": record.node_names}, model_tensors(model))
+
+
+def model_tensors(model: LatentGraphModel) -> dict[str, Tensor]:
+    """Return what was learned, and the table of candidates where the graph is over one."""
     tensors, slots = dict(model.state_dict()), model.graph.slots
     if slots is not None:
         tensors |= {f"{SLOTS}.{name}": getattr(slots, name) for name in SLOT_PARTS}
-    return KIND.pack({"title": record.title, "node_names": record.node_names}, tensors)
+    return tensors
 
 
 def read_model(directory: Path, record: Record) -> dict[str, Tensor]:

@@ -14,7 +14,7 @@ from pydantic import ValidationError
 from tacit.errors import InputError
 from tacit.records.checksums import ChangedError, checksum, read_object, read_sealed
 from tacit.records.directories import CALL, resuming
-from tacit.records.edges import EDGES, EdgeFindings, read_candidates, read_edges
+from tacit.records.edges import EDGES
 from tacit.records.record import FORMAT, RECORD, Record
 from tacit.records.run import HISTORY, Run
 from tacit.whole_files import read_whole
@@ -39,12 +39,7 @@ def read_run(directory: Path) -> Run:
     record = read_record(directory)
     with _said_in_one_line(directory):
         history = [json.loads(line) for line in _belonging(directory, HISTORY, record).splitlines()]
-        edges = _belonging(directory, EDGES, record)
-        if record.candidates is not None:
-            listed = read_candidates(edges, record.node_names, record.candidates.count)
-            return Run(record=record, edge_probs=[], edges=EdgeFindings(), history=history, listed=listed)
-        probs, found = read_edges(edges, record.node_names)
-        return Run(record=record, edge_probs=probs, edges=found, history=history)
+        return Run.of(record, _belonging(directory, EDGES, record), history)
 
 
 def _known_format(directory: Path, fields: dict[str, Any]) -> int:

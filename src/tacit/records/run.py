@@ -4,7 +4,7 @@ from typing import Any
 
 from pydantic import BaseModel, model_validator
 
-from tacit.records.edges import EdgeFindings, ListedEdges, Matrix
+from tacit.records.edges import EdgeFindings, ListedEdges, Matrix, read_candidates, read_edges
 from tacit.records.record import Record
 
 HISTORY = "history.jsonl"
@@ -18,6 +18,15 @@ class Run(BaseModel):
     edges: EdgeFindings
     history: list[dict[str, Any]]
     listed: ListedEdges | None = None
+
+    @classmethod
+    def of(cls, record: Record, edges: str, history: list[dict[str, Any]]) -> "Run":
+        """Return the run of a record, the text of ``edges.csv`` and the lines of the history."""
+        if record.candidates is not None:
+            listed = read_candidates(edges, record.node_names, record.candidates.count)
+            return cls(record=record, edge_probs=[], edges=EdgeFindings(), history=history, listed=listed)
+        probs, found = read_edges(edges, record.node_names)
+        return cls(record=record, edge_probs=probs, edges=found, history=history)
 
     @model_validator(mode="after")
     def _regular(self) -> "Run":

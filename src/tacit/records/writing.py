@@ -1,6 +1,7 @@
 """Write the files of a run: all of them or none, the record last."""
 
 import json
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict
 from pathlib import Path
 from typing import Any
@@ -9,26 +10,43 @@ from tacit.records.checksums import checksum, sealed
 from tacit.records.edges import EDGES, EdgeFindings, candidates_text, edges_text
 from tacit.records.model_file import MODEL, pack_model
 from tacit.records.record import RECORD, Record
-from tacit.records.run import HISTORY
-from tacit.training import Epoch, FitResult
+from tacit.records.run import HISTORY, Run
+from tacit.training import Epoch, LatentGraphModel
 from tacit.whole_files import made, write_together
 
 
-def write_run(directory: Path, record: Record, result: FitResult, edges: EdgeFindings | None = None) -> None:
+def write_run(
+    directory: Path,
+    record: Record,
+    model: LatentGraphModel,
+    history: Sequence[Mapping[str, Any]],
+    edges: EdgeFindings | None = None,
+) -> None:
     """Write the files of a run; the record comes last, and a directory without one is no run."""
-    slots, probs = result.model.graph.slots, result.model.graph.edge_probs.detach().cpu()
-    if slots is None:
-        listed = edges_text(probs, record.node_names, edges)
-    else:
-        listed = candidates_text(probs, slots.to("cpu"), record.node_names)
-    history = "".join(json.dumps(_history_line(epoch)) + "\n" for epoch in result.history)
-    files = {EDGES: listed.encode(), HISTORY: history.encode(), MODEL: pack_model(result.model, record)}
+    lines = "".join(json.dumps(line) + "\n" for line in history)
+    listed = _edges_of(model, record, edges)
+    files = {EDGES: listed.encode(), HISTORY: lines.encode(), MODEL: pack_model(model, record)}
     whole = record.model_copy(update={"sha256": "", "files": {name: checksum(data) for name, data in files.items()}})
     files[RECORD] = sealed(whole.model_dump_json(indent=2) + "\n")
     with made(directory):
         write_together(directory, files)
 
 
-def _history_line(epoch: Epoch) -> dict[str, Any]:
+def run_of(
+    record: Record, model: LatentGraphModel, history: Sequence[Mapping[str, Any]], edges: EdgeFindings | None = None
+) -> Run:
+    """Return what reading the run directory would give, without writing one."""
+    return Run.of(record, _edges_of(model, record, edges), [dict(line) for line in history])
+
+
+def _edges_of(model: LatentGraphModel, record: Record, edges: EdgeFindings | None) -> str:
+    slots, probs = model.graph.slots, model.graph.edge_probs.detach().cpu()
+    if slots is None:
+        return edges_text(probs, record.node_names, edges)
+    return candidates_text(probs, slots.to("cpu"), record.node_names)
+
+
+def history_line(epoch: Epoch) -> dict[str, Any]:
+    """Return an epoch as a line of ``history.jsonl``."""
     line = asdict(epoch)
     return {**{key: value for key, value in line.items() if key != "monitored"}, **line["monitored"]}

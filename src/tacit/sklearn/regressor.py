@@ -1,4 +1,4 @@
-r"""The method with the manners of scikit-learn: ``fit``, ``predict``, ``sample``, ``score``.
+r"""Pairs (x, y): ``fit``, ``predict``, ``sample``, ``score``.
 
 $$A \sim P_\theta, \qquad \hat y = f_\psi(x, A)$$
 
@@ -6,165 +6,173 @@ $$A \sim P_\theta, \qquad \hat y = f_\psi(x, A)$$
 many graphs.
 """
 
-import warnings
 from typing import Any
 
 import numpy as np
-import torch
 from sklearn.base import RegressorMixin
-from sklearn.exceptions import ConvergenceWarning
 
-from tacit.evaluation import point_prediction
-from tacit.sklearn.building import plain
+from tacit.config import AssessmentOptions, DataOptions, GraphOptions, ModelConfig, TrainingOptions
+from tacit.data import pairs_from_arrays
+from tacit.errors import require
+from tacit.pipeline import Source, point_predictions, samples
+from tacit.sklearn.estimator import LatentGraphEstimator
+from tacit.sklearn.options import to_python
 from tacit.sklearn.score import r_squared
-from tacit.sklearn.trust import Trust
+from tacit.sklearn.tables import Table, read_inputs, read_targets
 
 
-class LatentGraphRegressor(RegressorMixin, Trust):  # type: ignore[misc]  # scikit-learn has no types
+class LatentGraphRegressor(RegressorMixin, LatentGraphEstimator):  # type: ignore[misc]  # scikit-learn has no types
     """Learn which node reads which from pairs (x, y), with a probability for every edge, and predict y.
 
     ``X`` has shape (pairs, nodes, channels), or (pairs, nodes) for one channel; ``y`` (pairs, nodes) or
     (pairs, nodes, channels), with NaN where a target is missing. Tables have a column per node, or two levels of
-    columns, (node, channel).
+    columns, (node, channel). The same pairs in an .npz file give the same answer through ``tacit fit``.
 
-    ``predictor``     "convolution": layers of graph convolutions of widths ``hidden``, shared by all nodes, with a path
-                      of each node's own that needs no edge. It is the default because it takes targets of any size and
-                      sign, and because what differs between two edges is left to their probabilities alone.
-                      "filter": linear, a weight for every edge, for relations of either sign. "hops": the paper's,
-                      with ``num_hops`` hops and outputs in (-1, 1). Or a ``torch.nn.Module`` (a copy is trained), or a
-                      function of ``num_nodes``, ``in_channels``, ``channels`` that makes one
-    ``noise``         what the graph does not explain: "none", "node" (Gaussian, one deviation per node) or "input" (one
-                      that follows the node's input). Without it edge probabilities are bent to explain noise as well.
-                      "auto": "node" for "convolution" and "filter" with the losses "energy" and "mmd", else "none"
-    ``loss``          "energy", "mmd", "point_mse" or another name of ``tacit.config.ModelConfig``, or a loss of tacit;
-                      with its ``scope`` ("node" or "joint") and ``num_graphs`` per pair
-    ``forbidden``, ``required``, ``candidates``  edges (source, target) by name or place, as in ``EdgeRules``; with
-                      ``symmetric`` they have no direction, with ``self_loops`` a node may read itself as well.
-                      For many nodes ``candidates`` may be a table, from ``tacit.graph.nearest_slots`` or others
-    ``correlated``    instead of ``candidates``: so many others for each node, those whose inputs go most with its
-                      targets in the training pairs
-    ``layout``        "matrix": a number for every pair of nodes; "table": for the candidates alone. "auto": a table for
-                      more than 200 nodes of which at most a quarter of all pairs are candidates
-    ``prior``         what is believed of all edges, or of some ({(source, target): probability}), or a matrix (target
-                      row, source column); it counts ``prior_weight`` times beside the loss of one pair
-    ``epochs``        None: as many as make 2,000 steps, and ten at least
-    ``predictor_rate``  learning rate of the predictor as a part of ``learning_rate``, which is that of the edges
-    ``replicas``      starts, trained together; the best by loss on ``validation_fraction`` of the pairs is kept
-    ``shuffle``       take validation pairs at random; False takes the last ones, for windows of a series
-    ``scale``         train on inputs and targets of mean 0 and deviation 1. "auto": not with "hops" and not with a
-                      module of your own, which see the numbers as they are
+    ``predictor``     "auto", the name of a registered kind ("convolution", "filter", "hops", ...), ``PredictorOptions``
+                      for more of its choices, a ``torch.nn.Module`` (a copy is trained), or a function of
+                      ``num_nodes``, ``in_channels``, ``channels`` that makes one
+    ``observation``   the noise of the targets: "auto", "none", "gaussian" (one deviation per node), "gaussian_input"
+                      (one that follows the node's input), or another registered name. Without it edge probabilities
+                      are bent to explain noise as well
+    ``loss``          "energy", "mmd", "point_mse" or another registered name, or a loss of tacit; None: that of
+                      ``model``, which has the energy score
+    ``density``       share of edges believed to be there: a soft prior, as strong as the data is noisy and scarce
+    ``candidates``    the only edges that can be: pairs (source, target), a mask true at [target, source], or a table
+                      from ``tacit.graph.nearest_slots`` or others; None: all
+    ``data``, ``graph``, ``model``, ``training``, ``assessment``  rarer choices, as in the sections of a config file:
+                      ``DataOptions``, ``GraphOptions``, ``ModelConfig``, ``TrainingOptions``, ``AssessmentOptions`` of
+                      ``tacit.config``
     ``point``         what ``predict`` returns over ``point_graphs`` graphs: "mean", "median" or the level of a quantile
-    ``compile``       compile the step first: "auto" does so from 1,000 steps on
+    ``random_state``  a whole number: the same number gives the same result; None: another result each time
+    ``device``        "auto", "cpu", "cuda" or "cuda:N"
 
-    Pairs have no weights: ``sample_weight`` is not accepted. The same ``seed`` gives the same result, and every fit
-    starts afresh.
+    Pairs are shuffled and cut into 70% to train on, 10% to choose by and 20% to test on (``DataOptions``). Standard
+    errors, identifiability and the fit test are part of ``fit``; ``AssessmentOptions(enabled=False)`` leaves them out.
+    Pairs have no weights: ``sample_weight`` is not accepted. Every fit starts afresh.
 
     >>> rng = np.random.default_rng(0)
     >>> x = rng.normal(size=(300, 3))
     >>> y = x + 2 * x[:, [1, 1, 1]] * [1, 0, 0]  # node 0 reads node 1
-    >>> model = LatentGraphRegressor(replicas=1, epochs=50, learning_rate=0.1).fit(x, y)
+    >>> quick = TrainingOptions(replicas=1, epochs=50, learning_rate=0.1, compile=False)
+    >>> model = LatentGraphRegressor(training=quick, assessment=AssessmentOptions(enabled=False)).fit(x, y)
     >>> (model.edge_probs_ > 0.5).astype(int)
     array([[0, 1, 0],
            [0, 0, 0],
            [0, 0, 0]])
-    >>> model.predict(x).shape, model.sample(x, num_graphs=50).shape, model.score(x, y) > 0.9
+    >>> model.predict(x).shape, model.sample(x, num_samples=50).shape, model.score(x, y) > 0.9
     ((300, 3), (300, 50, 3), True)
     """
 
     def __init__(
         self,
         *,
-        predictor: Any = "convolution",
-        hidden: Any = (8,),
-        num_hops: int = 2,
-        noise: str = "auto",
-        loss: Any = "energy",
-        scope: str = "node",
-        num_graphs: int = 16,
-        forbidden: Any = (),
-        required: Any = (),
+        predictor: Any = "auto",
+        observation: Any = "auto",
+        loss: Any = None,
+        density: float | None = None,
         candidates: Any = None,
-        correlated: int | None = None,
-        layout: str = "auto",
-        symmetric: bool = False,
-        self_loops: bool = False,
-        prior: Any = None,
-        prior_weight: float = 1.0,
-        epochs: int | None = None,
-        batch_size: int = 128,
-        learning_rate: float = 0.05,
-        predictor_rate: float = 0.2,
-        replicas: int = 8,
-        validation_fraction: float = 0.1,
-        shuffle: bool = True,
-        scale: bool | str = "auto",
+        data: DataOptions | None = None,
+        graph: GraphOptions | None = None,
+        model: ModelConfig | None = None,
+        training: TrainingOptions | None = None,
+        assessment: AssessmentOptions | None = None,
         point: str | float = "mean",
         point_graphs: int = 1000,
-        seed: int = 0,
+        random_state: Any = 0,
         device: str = "auto",
-        compile: bool | str = "auto",
         verbose: bool = False,
     ) -> None:
         self.predictor = predictor
-        self.hidden = hidden
-        self.num_hops = num_hops
-        self.noise = noise
+        self.observation = observation
         self.loss = loss
-        self.scope = scope
-        self.num_graphs = num_graphs
-        self.forbidden = forbidden
-        self.required = required
+        self.density = density
         self.candidates = candidates
-        self.correlated = correlated
-        self.layout = layout
-        self.symmetric = symmetric
-        self.self_loops = self_loops
-        self.prior = prior
-        self.prior_weight = prior_weight
-        self.epochs = epochs
-        self.batch_size = batch_size
-        self.learning_rate = learning_rate
-        self.predictor_rate = predictor_rate
-        self.replicas = replicas
-        self.validation_fraction = validation_fraction
-        self.shuffle = shuffle
-        self.scale = scale
+        self.data = data
+        self.graph = graph
+        self.model = model
+        self.training = training
+        self.assessment = assessment
         self.point = point
         self.point_graphs = point_graphs
-        self.seed = seed
+        self.random_state = random_state
         self.device = device
-        self.compile = compile
         self.verbose = verbose
 
     def fit(self, X: Any, y: Any) -> "LatentGraphRegressor":  # noqa: N803 - scikit-learn's name, which it looks for
-        """Train all replicas from fresh starts and keep the best."""
-        problem = self._problem(X, y)
-        result = problem.train()
-        self._fitted = problem.fitted(result)
-        if result.interrupted:
-            warnings.warn("stopped by the user: the model is half trained", ConvergenceWarning, stacklevel=2)
-        return self
+        """Learn from pairs: train all replicas from fresh starts, keep the best, and assess it."""
+        return self._learn(self._source(X, y, reset=True))
 
     def predict(self, X: Any, point: str | float | None = None) -> np.ndarray:  # noqa: N803
         """Return one number for every target, in the shape that ``y`` had; ``point`` None is that of the estimator."""
-        kind = plain(self.point if point is None else point)
-        noise = "left out" if kind == "mean" else "shared"
-        fitted, inputs, graphs = self._with_predictor(), self._inputs(X), plain(self.point_graphs)
-        parts = fitted.samples(inputs.values, graphs, plain(self.seed), noise=noise)
-        return fitted.in_units_of_targets(torch.cat([point_prediction(part, kind) for part in parts]))
+        fitted, source = self._with_predictor(), self._source(X, reset=False)
+        kind, graphs = to_python(self.point if point is None else point), to_python(self.point_graphs)
+        found = point_predictions(fitted, source, kind, num_graphs=graphs, seed=fitted.record.seed)
+        return self._as_targets(found)
 
-    def sample(self, X: Any, num_graphs: int = 100, seed: int | None = None) -> np.ndarray:  # noqa: N803
-        """Return (pairs, graphs, nodes) or (pairs, graphs, nodes, channels): at each place one graph for all pairs."""
-        fitted, inputs, seed = self._with_predictor(), self._inputs(X), plain(self.seed if seed is None else seed)
-        parts = fitted.samples(inputs.values, plain(num_graphs), seed, noise="own")
-        return fitted.in_units_of_targets(torch.cat(list(parts)))
+    def sample(self, X: Any, num_samples: int = 100, random_state: Any = None) -> np.ndarray:  # noqa: N803
+        """Return (pairs, samples, nodes) or (pairs, samples, nodes, channels): at each place one graph for all pairs."""
+        fitted, source = self._with_predictor(), self._source(X, reset=False)
+        seed = self._seed(random_state)
+        return self._as_targets(samples(fitted, source, num_samples=to_python(num_samples), seed=seed))
 
     def score(self, X: Any, y: Any) -> float:  # noqa: N803
         """Return $R^2$ of :meth:`predict`, the mean over nodes and channels; missing targets are left out."""
         self._ready()
-        targets = self._targets(y, self._inputs(X)).values
+        targets = self._tables(X, y, reset=False)[1]
         predictions = self.predict(X)
-        return r_squared(targets, predictions.reshape(*predictions.shape[:2], -1))
+        assert targets is not None
+        return r_squared(targets.values, predictions.reshape(*predictions.shape[:2], -1))
+
+    @property
+    def channels_(self) -> list[str] | None:
+        """The names of the channels of ``X``, or None without names."""
+        self._ready()
+        return self._channels
+
+    def _source(self, X: Any, y: Any = None, *, reset: bool) -> Source:  # noqa: N803
+        inputs, targets = self._tables(X, y, reset=reset)
+        if reset:
+            assert targets is not None
+            self._channels, self._flat = inputs.channels, targets.flat
+        nodes = inputs.nodes or (None if targets is None else targets.nodes)
+        if not reset and nodes is None:
+            nodes = list(self._ready().nodes)
+        sizes = None if reset else self._ready().preparation.sizes
+        values = None if targets is None else targets.values
+        named = pairs_from_arrays(
+            inputs.values, values, nodes=nodes, out_channels=None if sizes is None else sizes.out_channels
+        )
+        return Source("X and y" if targets is not None else "X", named)
+
+    def _tables(self, X: Any, y: Any, *, reset: bool) -> tuple[Table, Table | None]:  # noqa: N803
+        """Read arrays and tables; after the fit they must be like those of the fit."""
+        inputs = read_inputs(self, X, reset=reset)
+        targets = None if y is None and not reset else read_targets(self, y, inputs)
+        if reset:
+            return inputs, targets
+        sizes = self._ready().preparation.sizes
+        for name, table, expected in (("X", inputs, sizes.in_channels), ("y", targets, sizes.out_channels)):
+            got = expected if table is None else table.values.shape[2]
+            require(
+                expected == got,
+                f"{name} must have {expected} channels per node as in fit, got {got}; pass the same channels",
+            )
+        require(
+            self._channels is None or inputs.channels is None or self._channels == inputs.channels,
+            f"X must have the channels of the fit in their order, {self._channels}, got {inputs.channels}; reorder them",
+        )
+        return inputs, targets
+
+    def _as_targets(self, values: np.ndarray) -> np.ndarray:
+        """Return predictions or samples in the shape that targets had."""
+        return values[..., 0] if self._flat else values
+
+    def _extra(self) -> dict[str, Any]:
+        return {**super()._extra(), "channels": self._channels, "flat": self._flat}
+
+    def _take_extra(self, extra: dict[str, Any]) -> None:
+        super()._take_extra(extra)
+        self._channels, self._flat = extra["channels"], extra["flat"]
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()

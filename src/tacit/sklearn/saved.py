@@ -4,7 +4,6 @@ The text is JSON, the tensors are safetensors. Parameters that are objects (a mo
 in their place stands :class:`NotStored`, which says what has to be set again.
 """
 
-import json
 from dataclasses import dataclass
 from typing import Any
 
@@ -12,12 +11,13 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from tacit.errors import InputError
-from tacit.graph import Sigmoid
-from tacit.tensor_files import Kind, header_of, load
+import tacit.config
+from tacit.config import Closed
+from tacit.graph import Sigmoid, Slots
+from tacit.records import SLOT_PARTS
+from tacit.tensor_files import Kind
 
-KIND = Kind("saved LatentGraphRegressor", 2, "fit and save it again", first=2)
-OLD_KEY = "tacit.regressor"  # format 1 had its text under this name, and no checksum
+KIND = Kind("saved estimator", 3, "fit and save it again", first=3)
 INFINITE = (f"graph.{Sigmoid.parameter}",)  # the logit of an edge that is always or never there
 
 
@@ -42,26 +42,9 @@ class Stored:
     @classmethod
     def from_bytes(cls, data: bytes, where: str) -> "Stored":
         """Read it back; anything else is an :class:`InputError` that names ``where`` it came from."""
-        text, tensors = _format_1(data, where) or KIND.unpack(data, where)
+        text, tensors = KIND.unpack(data, where)
         KIND.require_finite(tensors, where, INFINITE)
         return cls(text, tensors)
-
-
-def _format_1(data: bytes, where: str) -> tuple[dict[str, Any], dict[str, Tensor]] | None:
-    """Return what a file of the first format holds, None if it is another."""
-    try:
-        written = header_of(data).get(OLD_KEY)
-    except ValueError:
-        return None
-    if written is None:
-        return None
-    try:
-        text, tensors = json.loads(written), load(data)
-        if text.pop("format") != 1:
-            raise ValueError("it is not of format 1")
-        return text, tensors
-    except (ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
-        raise InputError(f"{where} is a damaged {KIND.name} ({error}); {KIND.remedy}") from None
 
 
 def encode(value: Any) -> Any:
@@ -69,6 +52,8 @@ def encode(value: Any) -> Any:
 
     >>> decode(encode((1, 0.5, "a", None, np.eye(2)[0]))), encode(print)
     ((1, 0.5, 'a', None, array([1., 0.])), {'not stored': 'builtin_function_or_method'})
+    >>> decode(encode(tacit.config.TrainingOptions(epochs=3))).epochs
+    3
     """
     if value is None or isinstance(value, bool | int | float | str):
         return value
@@ -81,6 +66,10 @@ def encode(value: Any) -> Any:
     if isinstance(value, np.ndarray | Tensor) and str(value.dtype) != "object":
         kind = "array" if isinstance(value, np.ndarray) else "tensor"
         return {kind: value.tolist(), "dtype": str(value.dtype).removeprefix("torch.")}
+    if isinstance(value, Closed) and type(value).__name__ in tacit.config.__all__:
+        return {"options": type(value).__name__, "values": value.model_dump(mode="json")}
+    if isinstance(value, Slots):
+        return {"table": value.num_nodes, **{name: encode(getattr(value, name)) for name in SLOT_PARTS}}
     return {"not stored": value.what if isinstance(value, NotStored) else type(value).__name__}
 
 
@@ -97,5 +86,15 @@ def decode(value: Any) -> Any:
         return torch.tensor(entries, dtype=getattr(torch, value["dtype"]))
     if kind == "dict":
         return {decode(key): decode(entry) for key, entry in entries}
+    if kind == "options" and entries in tacit.config.__all__:
+        return getattr(tacit.config, entries).model_validate(value["values"])
+    if kind == "table":
+        return Slots(entries, *(decode(value[name]) for name in SLOT_PARTS))
     sequence = {"tuple": tuple, "list": list, "set": set, "frozenset": frozenset}[kind]
     return sequence(decode(entry) for entry in entries)
+
+
+def is_stored(value: Any) -> bool:
+    """Say whether a parameter has a form as text."""
+    encoded = encode(value)
+    return not (isinstance(encoded, dict) and "not stored" in encoded)

@@ -11,7 +11,7 @@ from pathlib import Path
 
 from tacit.errors import InputError, TrainingError
 from tacit.locks import Lock, locked
-from tacit.own_data.call import Call
+from tacit.pipeline.request import Request
 from tacit.records import CALL, RECORD, new_directory, resuming
 from tacit.training.agreement import from_the_first
 from tacit.training.processes import Processes
@@ -22,7 +22,7 @@ NOTHING = (f".{CALL}.",)  # how the names begin of what is there before there is
 
 
 @contextmanager
-def begun(directory: Path, call: Call, processes: Processes) -> Iterator[Lock]:
+def start_run(directory: Path, call: Request, processes: Processes) -> Iterator[Lock]:
     """Make the directory of a run, and keep other runs out until the block, which gets the lock, ends.
 
     When it fails, what can be gone on with stays, and the error says how; else nothing is left behind.
@@ -31,7 +31,7 @@ def begun(directory: Path, call: Call, processes: Processes) -> Iterator[Lock]:
         locks: list[Lock] = []
 
         def begin() -> Path:
-            locks.append(entered.enter_context(_begun(directory, call)))
+            locks.append(entered.enter_context(_start_run(directory, call)))
             return directory
 
         first = from_the_first(processes, begin)
@@ -45,13 +45,13 @@ def begun(directory: Path, call: Call, processes: Processes) -> Iterator[Lock]:
 
 
 @contextmanager
-def taken_up(directory: Path, processes: Processes) -> Iterator[tuple[Call, Lock]]:
+def resume_run(directory: Path, processes: Processes) -> Iterator[tuple[Request, Lock]]:
     """Go on with a run that was stopped, and keep other runs out; whatever fails, it can be taken up once more."""
     with ExitStack() as entered:
         locks: list[Lock] = []
 
-        def take_up() -> Call:
-            call, lock = entered.enter_context(_taken_up(directory))
+        def take_up() -> Request:
+            call, lock = entered.enter_context(_resume_run(directory))
             locks.append(lock)
             return call
 
@@ -66,7 +66,7 @@ def taken_up(directory: Path, processes: Processes) -> Iterator[tuple[Call, Lock
 
 
 @contextmanager
-def _begun(directory: Path, call: Call) -> Iterator[Lock]:
+def _start_run(directory: Path, call: Request) -> Iterator[Lock]:
     with new_directory(directory, besides=NOTHING) as lock:
         remove_leftovers(directory)
         try:
@@ -79,7 +79,7 @@ def _begun(directory: Path, call: Call) -> Iterator[Lock]:
 
 
 @contextmanager
-def _taken_up(directory: Path) -> Iterator[tuple[Call, Lock]]:
+def _resume_run(directory: Path) -> Iterator[tuple[Request, Lock]]:
     if not (directory / CALL).is_file():
         finished = (directory / RECORD).is_file()
         if finished:  # it may have been stopped while it was tidying up
@@ -92,7 +92,7 @@ def _taken_up(directory: Path) -> Iterator[tuple[Call, Lock]]:
         )
     with locked(directory) as lock:
         remove_leftovers(directory)
-        yield Call.read(directory), lock
+        yield Request.read(directory), lock
 
 
 def _can_go_on(lock: Lock, error: BaseException) -> bool:

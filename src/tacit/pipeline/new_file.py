@@ -2,9 +2,15 @@
 
 from contextlib import nullcontext
 from pathlib import Path
+from typing import TYPE_CHECKING
 
-from tacit.errors import InputError
+from tacit.errors import InputError, require
 from tacit.whole_files import NO_SPACE, made, write_new
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+TABLES = (".csv", ".parquet")
 
 
 def write_asked_for(path: Path, data: bytes, *, option: str, other: str, folder: bool = False) -> None:
@@ -21,3 +27,19 @@ def write_asked_for(path: Path, data: bytes, *, option: str, other: str, folder:
         if error.errno in NO_SPACE:
             raise
         raise InputError(f"{option} needs a file that can be written, got {path} ({error.strerror})") from None
+
+
+def require_new_table(path: Path) -> None:
+    """Refuse a place for a table before the work begins."""
+    require(path.suffix in TABLES, f"out needs a .csv or .parquet file, got {path}; choose another --out")
+    require(not path.exists(), f"out needs a new file, got {path}, which exists; choose another --out")
+
+
+def write_table(frame: "pd.DataFrame", path: Path) -> None:
+    """Write a table as CSV or parquet, by the name of the file: whole, or not at all, and never over another."""
+    require_new_table(path)
+    if path.suffix == ".csv":
+        data = frame.to_csv(index=False, float_format="%.6g").encode()
+    else:
+        data = frame.to_parquet(index=False)
+    write_asked_for(path, data, option="out", other="--out", folder=True)

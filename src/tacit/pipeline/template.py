@@ -5,7 +5,7 @@ from typing import Any, Literal, get_args, get_origin
 
 from tacit.config import FitConfig
 from tacit.errors import require
-from tacit.own_data.new_file import write_asked_for
+from tacit.pipeline.new_file import write_asked_for
 
 HEAD = """# Choices of `tacit fit DATA --config THIS-FILE`. A line with # in front shows what holds without it; take
 # it away to change that. What is chosen from the data is said with its reason when tacit runs. Files are looked for
@@ -14,9 +14,11 @@ HEAD = """# Choices of `tacit fit DATA --config THIS-FILE`. A line with # in fro
 NOT_HERE = ("prior", "prior_weight", "likelihood_sd", "elbo")  # keys and words of [model] that are for tacit demo
 CHOSEN = (
     "predictor",
+    "observation",
     "training",
-    "trust",
+    "assessment",
     "window",
+    "scale",
 )  # sections and keys in which what is left out is chosen from the data
 
 

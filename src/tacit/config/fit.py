@@ -1,16 +1,20 @@
-"""All choices of ``tacit fit``. Where a value is left out (None, or "auto") it is chosen from the shape of the data."""
+"""All choices of a fit. Where a value is left out (None, or "auto") it is chosen from the shape of the data.
+
+The same classes are the sections of the config file of ``tacit fit`` and the option objects of the estimators.
+"""
 
 from typing import Annotated, Any, Literal
 
-from pydantic import BeforeValidator, Field
+from pydantic import AfterValidator, BeforeValidator, Field
 
 from tacit.config.closed import Closed
 from tacit.config.model import ModelConfig
 from tacit.errors import InputError, require
+from tacit.predictors import PredictorKind
+from tacit.registry import OBSERVATIONS, PREDICTORS, Registry
 from tacit.uncertainty.bootstrap import FEWEST_REPLICAS
 
-PredictorName = Literal["auto", "filter", "recurrent", "convolution", "gcn", "gin", "gat", "sage"]
-NoiseName = Literal["auto", "none", "node", "input"]
+OWN = "own"  # the kind of a predictor or loss that was passed as an object
 
 
 def _listed(value: Any) -> Any:
@@ -18,27 +22,30 @@ def _listed(value: Any) -> Any:
     return (value,) if isinstance(value, str) else value
 
 
+def _registered(registry: Registry) -> AfterValidator:
+    """Accept "auto", "own" and the names of a registry; others raise its error."""
+
+    def check(name: str) -> str:
+        if name not in ("auto", OWN):
+            registry[name]
+        return name
+
+    return AfterValidator(check)
+
+
 Names = Annotated[tuple[str, ...], BeforeValidator(_listed)]
-TABLE_KEYS = ("layout", "time", "node", "value", "separator", "covariates")
+Width = Annotated[int, Field(ge=1)]
+TABLE_KEYS = ("layout", "time", "node", "value", "separator", "covariates", "series")
 SERIES_KEYS = ("targets", "window", "horizon")
-# What a kind of predictor has no use for, and why.
-UNUSED = {
-    "filter": {"hidden": "it has no hidden layers", "layers": "a node reads its neighbours alone"},
-    "recurrent": {"activation": "its layers have their own", "warm_start": "a regression says nothing about it"},
-    "convolution": {
-        "activation": "its layers have their own",
-        "warm_start": "a regression says nothing about it",
-        "residual": "it has no notion of a last value",
-    },
-    "pyg": {"activation": "its layers have their own", "warm_start": "a regression says nothing about it"},
-}
+PAIRS_KEYS = ("shuffle",)
 
 
-class DataConfig(Closed):
-    """How the file is read, and what is predicted from what."""
+class DataOptions(Closed):
+    """How the data is read, and what is predicted from what."""
 
     layout: Literal["auto", "wide", "long"] = Field("auto", description="wide: a column per node; long: a row per node")
     time: str | None = Field(None, description="name of the time column; found by its name when left out")
+    series: str | None = Field(None, description="name of the column that says which series a row belongs to")
     node: str | None = Field(None, description="name of the column of node names, in a long table")
     value: str | tuple[str, ...] | None = Field(None, description="name or names of the columns of values, long table")
     separator: str | None = Field(None, description='parts node and variable in wide column names, as in "north:pm25"')
@@ -46,7 +53,9 @@ class DataConfig(Closed):
     targets: Names | None = Field(None, description="variables to predict; all of them when left out")
     window: int | None = Field(None, ge=1, description="steps of the past that a prediction sees")
     horizon: int = Field(1, ge=1, description="steps from the last one seen to the one predicted")
-    train_fraction: float = Field(0.7, gt=0, lt=1, description="first part of the pairs in time, to train on")
+    shuffle: bool = Field(True, description="pairs without time are shuffled before they are split")
+    scale: bool | None = Field(None, description="train on numbers of mean 0 and deviation 1; no for 'hops'")
+    train_fraction: float = Field(0.7, gt=0, lt=1, description="part of the pairs to train on; the first of a series")
     validation_fraction: float = Field(0.1, gt=0, lt=1, description="next part, to choose by; the rest is the test")
 
     @property
@@ -67,9 +76,10 @@ class DataConfig(Closed):
                 raise InputError(f"{key} in [data] has no meaning for {source}, {reason}; leave it out")
 
 
-class GraphConfig(Closed):
+class GraphOptions(Closed):
     """What is known of the edges."""
 
+    distribution: str = Field("bernoulli", description="how graphs are distributed: a registered name")
     edges: str | None = Field(None, description="CSV of rules: source,target,kind,probability")
     forbidden: tuple[tuple[str, str], ...] = Field((), description='edges that cannot be, as [["source", "target"]]')
     required: tuple[tuple[str, str], ...] = Field((), description="edges that are always there")
@@ -92,30 +102,42 @@ class GraphConfig(Closed):
     prior_weight: float | None = Field(None, gt=0, description="strength of the soft priors; from the data if left out")
 
 
-class PredictorConfig(Closed):
+class PredictorOptions(Closed):
     """What turns inputs and a graph into a prediction."""
 
-    kind: PredictorName = Field("auto", description="filter, recurrent, convolution, gcn, gin, gat, sage")
-    hidden: int = Field(32, ge=1, description="width of hidden layers")
+    kind: Annotated[str, _registered(PREDICTORS)] = Field(
+        "auto", description=f"{', '.join(PREDICTORS)}, or one that was registered"
+    )
+    hidden: Width | tuple[Width, ...] = Field(32, description="width of hidden layers")
     layers: int = Field(1, ge=1, le=100, description="hidden graph layers; each lets a node read one edge further")
+    num_hops: int = Field(2, ge=1, le=100, description="of 'hops': edges that an influence travels at most")
     activation: Literal["linear", "tanh"] = Field("linear", description="of the filter")
     residual: bool | None = Field(None, description="predict the change from the last value; yes for series")
-    noise: NoiseName = Field("auto", description="none, node (a sigma per node) or input (sigma from the input)")
     warm_start: bool | None = Field(None, description="begin at a ridge regression; yes for the linear filter")
+    options: dict[str, Any] = Field({}, description="of a kind that was registered from outside")
 
-    def require_used(self) -> None:
+    def require_used(self, kind: PredictorKind) -> None:
         """Refuse choices that the kind of predictor would ignore: they are a mistake, not a wish."""
-        for key, reason in UNUSED.get(self.kind, UNUSED["pyg"]).items():
+        for key in type(self).model_fields:
             value = getattr(self, key)
-            if value not in (False, type(self).model_fields[key].default):
-                raise InputError(f"{key} in [predictor] is not for '{self.kind}': {reason}; leave it out")
+            if key != "kind" and key not in kind.uses and value not in (False, type(self).model_fields[key].default):
+                used = f"which uses {', '.join(kind.uses)}" if kind.uses else "which uses none of these"
+                raise InputError(f"{key} in [predictor] is not for '{self.kind}', {used}; leave it out")
         require(
             not self.warm_start or self.activation == "linear",
             "warm_start in [predictor] is for the linear filter: a regression says nothing about tanh; leave it out",
         )
 
 
-class OwnTrainingConfig(Closed):
+class ObservationOptions(Closed):
+    """What the graph does not explain: the noise of the targets."""
+
+    kind: Annotated[str, _registered(OBSERVATIONS)] = Field(
+        "auto", description=f"{', '.join(OBSERVATIONS)}, or one that was registered"
+    )
+
+
+class TrainingOptions(Closed):
     """How long, how fast, how many at once."""
 
     epochs: int | None = Field(None, ge=1, le=1_000_000, description="passes over the training pairs")
@@ -127,10 +149,13 @@ class OwnTrainingConfig(Closed):
     compile: bool | None = Field(None, description="compile the step; pays for long trainings")
 
 
-class TrustConfig(Closed):
+class AssessmentOptions(Closed):
     """How far the answer can be trusted; what takes as long as further trainings."""
 
-    std_errors: int | None = Field(None, ge=0, description="replicas on resampled data, for standard errors; 0: none")
+    enabled: bool = Field(True, description="false: train and score only")
+    bootstrap_replicas: int | None = Field(
+        None, ge=0, description="replicas on resampled data, for standard errors; 0: none"
+    )
     block: int | None = Field(None, ge=1, description="neighbouring pairs that are resampled together, for series")
     controls: bool | None = Field(None, description="train without any edge and with all of them, to compare")
 
@@ -138,18 +163,22 @@ class TrustConfig(Closed):
     def replicas(self) -> int:
         """How many; 0 where none are wanted."""
         require(
-            self.std_errors is None or self.std_errors == 0 or self.std_errors >= FEWEST_REPLICAS,
-            f"std_errors in [trust] needs 0 or at least {FEWEST_REPLICAS} replicas, got {self.std_errors}; raise it",
+            self.bootstrap_replicas is None
+            or self.bootstrap_replicas == 0
+            or self.bootstrap_replicas >= FEWEST_REPLICAS,
+            f"bootstrap_replicas in [assessment] must be 0 or at least {FEWEST_REPLICAS}, got "
+            f"{self.bootstrap_replicas}; raise it",
         )
-        return self.std_errors or 0
+        return self.bootstrap_replicas or 0 if self.enabled else 0
 
 
 class FitConfig(Closed):
-    """All choices of ``tacit fit``."""
+    """All choices of a fit."""
 
-    data: DataConfig = DataConfig()
-    graph: GraphConfig = GraphConfig()
-    predictor: PredictorConfig = PredictorConfig()
+    data: DataOptions = DataOptions()
+    graph: GraphOptions = GraphOptions()
+    predictor: PredictorOptions = PredictorOptions()
+    observation: ObservationOptions = ObservationOptions()
     model: ModelConfig = ModelConfig(num_graphs=8)  # noise is integrated: fewer graphs do
-    training: OwnTrainingConfig = OwnTrainingConfig()
-    trust: TrustConfig = TrustConfig()
+    training: TrainingOptions = TrainingOptions()
+    assessment: AssessmentOptions = AssessmentOptions()

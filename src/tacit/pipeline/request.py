@@ -13,7 +13,7 @@ from tacit.records import CALL
 FORMAT = 1
 
 
-class Call(BaseModel):
+class Request(BaseModel):
     """All that is needed to call ``tacit fit`` again; ``files`` are what it read, with their checksums."""
 
     model_config = ConfigDict(extra="forbid", frozen=True)
@@ -29,7 +29,7 @@ class Call(BaseModel):
     versions: dict[str, str]
 
     @classmethod
-    def read(cls, directory: Path) -> "Call":
+    def read(cls, directory: Path) -> "Request":
         """Read what a run wrote when it began."""
         path = directory / CALL
         try:

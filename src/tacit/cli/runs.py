@@ -1,6 +1,7 @@
 """``tacit fit``, ``tacit predict`` and ``tacit evaluate``: a person's own data."""
 
 import json
+import math
 import tomllib
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -14,7 +15,6 @@ from tacit.cli.options import (
     Quiet,
     Seed,
     at_least,
-    chosen_device,
     command_line,
     next_free,
     require_complete,
@@ -26,7 +26,7 @@ from tacit.interrupts import noted_interrupts
 if TYPE_CHECKING:
     import torch
 
-    from tacit.own_data.job import FitJob
+    from tacit.pipeline.job import FitJob
 
 SHOWN_EDGES = 8
 FIT_JSON = {"metrics", "references", "timings", "warnings", "choices", "findings", "goodness", "uncertainty"}
@@ -47,6 +47,9 @@ def fit(
     horizon: Annotated[
         int | None, typer.Option(parser=at_least(1), metavar="N", help="Steps ahead that are predicted.")
     ] = None,
+    series: Annotated[
+        str | None, typer.Option(metavar="NAME", help="Column that says which of several series a row belongs to.")
+    ] = None,
     edges: Annotated[Path | None, typer.Option(help="CSV of rules: source,target,kind,probability.")] = None,
     symmetric: Annotated[bool, typer.Option("--symmetric", help="Edges have no direction.")] = False,
     std_errors: Annotated[int | None, typer.Option(parser=at_least(0), metavar="N", help=ERRORS)] = None,
@@ -62,8 +65,9 @@ def fit(
     with noted_interrupts(), Display(quiet=quiet or as_json or not launch.first) as display:
         display.stage("starting")
         from tacit.config import FitConfig, load_config, override
-        from tacit.own_data.job import resume_fit, run_fit
-        from tacit.own_data.template import write_template
+        from tacit.devices import find_device as present_device
+        from tacit.pipeline.job import resume_fit, run_fit
+        from tacit.pipeline.template import write_template
         from tacit.records import resuming
         from tacit.training import Listener
 
@@ -76,7 +80,7 @@ def fit(
         listener = Listener(display.stage, display.step)
 
         def find_device(name: str) -> "torch.device":
-            return launch.own_device(chosen_device(name))
+            return launch.own_device(present_device(name))
 
         def find_begun(name: str) -> "torch.device":
             try:
@@ -89,7 +93,7 @@ def fit(
 
         if resume is not None:
             given = {"DATA": data, "--config": config, "--set": set_, "--window": window, "--horizon": horizon}
-            given |= {"--edges": edges, "--symmetric": symmetric, "--std-errors": std_errors, "--out": out}
+            given |= {"--series": series, "--edges": edges, "--symmetric": symmetric, "--std-errors": std_errors, "--out": out}
             _require_alone({**given, "--seed": seed or None, "--device": device != "auto"})
             job = resume_fit(resume, find_device=find_begun, listener=listener)
         elif data is None:
@@ -99,9 +103,10 @@ def fit(
             options = {
                 ("data", "window"): window,
                 ("data", "horizon"): horizon,
+                ("data", "series"): series,
                 ("graph", "edges"): None if edges is None else str(edges),
                 ("graph", "symmetric"): symmetric or None,
-                ("trust", "std_errors"): std_errors,
+                ("assessment", "bootstrap_replicas"): std_errors,
             }
             job = run_fit(
                 data,
@@ -137,18 +142,19 @@ def predict(
     """Predict mean, median and quantiles for every window of DATA, the step after its end included."""
     with Display(quiet=quiet or as_json or out is None) as display:
         display.stage("starting")
-        from tacit.own_data.stored import StoredRun
-        from tacit.own_data.using import predict_run, require_new_table, write_table
+        from tacit.devices import find_device
+        from tacit.pipeline import Fitted, forecast_table, read_new
+        from tacit.pipeline.new_file import require_new_table, write_table
 
         if out is not None:
             require_new_table(out)
-        stored = StoredRun.read(run, chosen_device(device))
+        fitted = Fitted.read(run, find_device(device))
         display.stage("predicting")
-        frame = predict_run(stored, data, seed=seed, num_samples=samples)
+        frame = forecast_table(fitted, read_new(fitted, data), seed=seed, num_samples=samples)
         if out is not None:
             write_table(frame, out)
     if as_json:
-        print(frame.to_json(orient="records", date_format="iso"))
+        print('{"predictions":' + frame.to_json(orient="records", date_format="iso") + "}")
     elif out is None:
         print(frame.to_csv(index=False, float_format="%.6g"), end="")
     else:
@@ -166,15 +172,15 @@ def evaluate(
     """Score the forecasts of a run, test whether the model fits, and say which edges can be believed."""
     with Display(quiet=quiet or as_json) as display:
         display.stage("starting")
-        from tacit.own_data.stored import StoredRun
-        from tacit.own_data.using import as_json as to_json
-        from tacit.own_data.using import evaluate_run
+        from tacit.devices import find_device
+        from tacit.pipeline import Fitted, read_new
+        from tacit.pipeline import evaluate as evaluate_fitted
 
-        stored = StoredRun.read(run, chosen_device(device))
+        fitted = Fitted.read(run, find_device(device))
         display.stage("scoring")
-        found = evaluate_run(stored, data, seed=seed)
+        found = evaluate_fitted(fitted, None if data is None else read_new(fitted, data), seed=seed)
     if as_json:
-        print(to_json(found))
+        print(json.dumps(_finite(found), indent=2))
         return
     from rich.console import Console
 
@@ -182,6 +188,15 @@ def evaluate(
     console.print(_scores({"learned graph": found["metrics"], **found.get("references", {})}))
     console.print(f"\non {found['data']}, {LEGEND}", soft_wrap=True, highlight=False, markup=False)
     _print_lines(console, found["findings"])
+
+
+def _finite(value: Any) -> Any:
+    """Return values as JSON has them: what is not a number is null."""
+    if isinstance(value, dict):
+        return {key: _finite(entry) for key, entry in value.items()}
+    if isinstance(value, list | tuple):
+        return [_finite(entry) for entry in value]
+    return None if isinstance(value, float) and not math.isfinite(value) else value
 
 
 def _require_alone(given: dict[str, Any]) -> None:

@@ -1,53 +1,34 @@
 """What is known of the edges: rules of the config and its files; candidates by place, by correlation or by name."""
 
 from collections.abc import Collection
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 import numpy as np
 import torch
-from jaxtyping import Float
-from torch import Tensor
 
-from tacit.config import GraphConfig
-from tacit.data import Pairs, Series
-from tacit.data.windows import SeriesPairs
+from tacit.config import GraphOptions
+from tacit.data import read_coordinates
 from tacit.errors import InputError
 from tacit.graph import EdgeRules, Slots, correlated_pairs, nearest_slots, read_edge_rules
+from tacit.pipeline.dataset import Dataset, SeenRows
 
 
-@dataclass(frozen=True)
-class SeenRows:
-    """What the training part shows: targets, and the newest inputs beside each; NaN where one is missing."""
-
-    targets: Float[Tensor, "row node channel"]
-    inputs: Float[Tensor, "row node in_channel"]
-
-
-def series_rows(series: Series, made: SeriesPairs) -> SeenRows:
-    """Return the rows up to the last target of the training part: no later one may choose candidates."""
-    end = 1 + int(np.flatnonzero(series.row_times == made.train_times[-1])[0])
-    rows = torch.from_numpy(series.values[:end])
-    chosen = [series.channels.index(name) for name in made.scaling.variables[: made.out_channels]]
-    return SeenRows(rows[made.horizon :, :, chosen], rows[: end - made.horizon])
-
-
-def pair_rows(train: Pairs) -> SeenRows:
-    """Return the pairs of the training part."""
-    missing = False if train.observed is None else train.observed == 0
-    return SeenRows(train.targets.masked_fill(torch.as_tensor(missing), torch.nan), train.inputs)
-
-
-def read_rules(
-    nodes: tuple[str, ...], config: GraphConfig, coordinates: np.ndarray | None, seen: SeenRows
-) -> EdgeRules:
-    """Return what is known of the edges, from the config and the files it names."""
+def read_rules(dataset: Dataset, config: GraphOptions, candidates: Slots | None = None) -> EdgeRules:
+    """Return what is known of the edges, from the config and the files it names, or from a table of candidates."""
+    nodes = dataset.nodes
     rules = EdgeRules(nodes, symmetric=config.symmetric, self_loops=config.self_loops)
     if config.edges is not None:
         rules = read_edge_rules(config.edges, nodes, symmetric=config.symmetric, self_loops=config.self_loops)
-    _require_one_source(config, rules)
+    _require_one_source(config, rules, candidates)
     rules = _with_named(rules, config)
-    candidates = _found(config, coordinates, seen)
+    if candidates is None:
+        candidates = _found(config, place_nodes(dataset, config), dataset.seen)
     return rules if candidates is None else replace(rules, candidates=candidates)
+
+
+def place_nodes(dataset: Dataset, config: GraphOptions) -> np.ndarray | None:
+    """Return two coordinates per node, from the file that the config names or from the data; None without either."""
+    return dataset.coordinates if config.coordinates is None else read_coordinates(config.coordinates, dataset.nodes)
 
 
 def left_out(rules: EdgeRules) -> tuple[str, ...]:
@@ -56,20 +37,21 @@ def left_out(rules: EdgeRules) -> tuple[str, ...]:
     return (f"no candidate leads to or from {alone}: predicted from their own inputs alone",) if alone else ()
 
 
-def _require_one_source(config: GraphConfig, rules: EdgeRules) -> None:
+def _require_one_source(config: GraphOptions, rules: EdgeRules, candidates: Slots | None) -> None:
     """Raise :class:`InputError` if two choices say which edges can be."""
     sources = {
         "nearest in [graph]": config.nearest is not None,
         "correlated in [graph]": config.correlated is not None,
         "candidates in [graph]": bool(config.candidates),
         f"candidates in {config.edges}": rules.candidates is not None,
+        "the table of candidates": candidates is not None,
     }
     first, *others = [name for name, given in sources.items() if given] or [""]
     if others:
         raise InputError(f"{first} and {others[0]} both say which edges can be; keep one of them")
 
 
-def _found(config: GraphConfig, coordinates: np.ndarray | None, seen: SeenRows) -> Slots | None:
+def _found(config: GraphOptions, coordinates: np.ndarray | None, seen: SeenRows) -> Slots | None:
     """Return the candidates by place or by correlation, if either is asked for."""
     if config.correlated is not None:
         _require_fewer("correlated", config.correlated, seen.targets.shape[1])
@@ -87,7 +69,7 @@ def _require_fewer(name: str, k: int, num_nodes: int) -> None:
         raise InputError(f"{name} in [graph] needs to be below the number of nodes, {num_nodes}, got {k}; lower it")
 
 
-def _with_named(rules: EdgeRules, config: GraphConfig) -> EdgeRules:
+def _with_named(rules: EdgeRules, config: GraphOptions) -> EdgeRules:
     """Return the rules of the file with those that the config names itself."""
     known = rules.candidates if isinstance(rules.candidates, Collection) else ()
     return replace(

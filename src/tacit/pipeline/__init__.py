@@ -1,0 +1,41 @@
+"""The one path from data to answer: source -> dataset -> choices -> model -> fit -> assessment -> run."""
+
+from tacit.pipeline.dataset import Dataset
+from tacit.pipeline.edges import Edges
+from tacit.pipeline.fitted import Fitted
+from tacit.pipeline.fitting import Learned, learn
+from tacit.pipeline.inference import (
+    evaluate,
+    forecast_table,
+    point_predictions,
+    prediction_index,
+    read_new,
+    samples,
+)
+from tacit.pipeline.parts import OwnParts
+from tacit.pipeline.plan import Plan
+from tacit.pipeline.questions import add_identifiability, add_std_errors, goodness_on, same_dataset
+from tacit.pipeline.sources import Source, read_source, read_table
+
+__all__ = [
+    "Dataset",
+    "Edges",
+    "Fitted",
+    "Learned",
+    "OwnParts",
+    "Plan",
+    "Source",
+    "add_identifiability",
+    "add_std_errors",
+    "evaluate",
+    "forecast_table",
+    "goodness_on",
+    "learn",
+    "point_predictions",
+    "prediction_index",
+    "read_new",
+    "read_source",
+    "read_table",
+    "same_dataset",
+    "samples",
+]

@@ -1,0 +1,310 @@
+"""The stages in which a fit is looked at: standard errors, flags, a fit test, other graphs, the model without a graph.
+
+What was found is put into words once, here; commands and pages show these sentences.
+"""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+import torch
+
+from tacit.config import FitConfig
+from tacit.data import Pairs, Split
+from tacit.errors import TrainingError
+from tacit.evaluation import ForecastScores, forecast_scores
+from tacit.goodness import Goodness, goodness_of_fit, graph_controls, skill
+from tacit.identification import (
+    CERTAIN,
+    LOOPS_OFF,
+    LOOPS_ON,
+    Identifiability,
+    Representation,
+    compare_replicas,
+    find_representations,
+    identify,
+)
+from tacit.pipeline.layout import MOST_EXPANDED
+from tacit.pipeline.preparation import Preparation
+from tacit.pipeline.resampling import block_length
+from tacit.randomness import generator_for
+from tacit.records import EdgeFindings
+from tacit.training import FitResult, FitSettings, LatentGraphModel, Listener, replica_seeds
+from tacit.uncertainty import adopt_bagged, bootstrap, expected_wrong_edges
+
+LEVEL = 0.95
+MOST_TESTED = 2000  # pairs that the fit test looks at: it finds what matters in these
+CERTAIN_MEANS = (
+    "So these data do not tell an edge that is there at times from one that is always there and weaker: read the "
+    "probabilities as a ranking of edges."
+)
+WIDENED = "Intervals are widened to hold every way to write the answer that these data do not rule out."
+TOO_FEW = "Fewer than two test forecasts that do not overlap: too few for a fit test."
+SHORTER = 0.3  # of the epochs of the fit, for a predictor that starts where it ended
+MOST_FLIPPED = 40_000
+TOO_MANY = (
+    f"it needs all pairs of nodes, and there are more than {MOST_EXPANDED} nodes; fit some of the nodes by themselves, "
+    "those around the edges that matter"
+)
+SHOWN = 0.5  # edges more probable than this count as shown
+
+
+@dataclass
+class Assessment:
+    """What is known about a fit besides its answer, as it is found out."""
+
+    edges: EdgeFindings = field(default_factory=EdgeFindings)
+    references: dict[str, dict[str, float]] = field(default_factory=dict)
+    goodness: dict[str, Any] = field(default_factory=dict)
+    uncertainty: dict[str, float] = field(default_factory=dict)
+    findings: list[str] = field(default_factory=list)
+    scores: ForecastScores | None = None  # of the model on the test part, where a stage needed them
+
+
+@dataclass(frozen=True)
+class AssessmentInputs:
+    """A fit and what it was made from; ``untrained`` is the model as it was before."""
+
+    result: FitResult
+    untrained: LatentGraphModel
+    split: Split
+    config: FitConfig
+    settings: FitSettings
+    preparation: Preparation
+    seed: int
+    listener: Listener
+
+    @property
+    def done(self) -> FitSettings:
+        """The settings of the fit, with as many epochs as it took."""
+        return as_done(self.settings, max(1, len(self.result.history)))
+
+    @property
+    def compile(self) -> bool:
+        """Are steps compiled?"""
+        return bool(self.config.training.compile)
+
+    def generator(self, purpose: str) -> torch.Generator:
+        """Return a generator on the device of the data."""
+        return generator_for(self.seed, purpose, self.split.train.inputs.device)
+
+
+def as_done(settings: FitSettings, epochs: int) -> FitSettings:
+    """Return the settings of a fit that ended after so many epochs."""
+    halvings = tuple(epoch for epoch in settings.halve_after if epoch < epochs)
+    return replace(settings, epochs=epochs, patience=None, halve_after=halvings)
+
+
+def assess(answer: Assessment, fit: AssessmentInputs) -> None:
+    """Fill ``answer``, one stage after another; the model gets the mean over replicas where they were asked for.
+
+    Stopped by Ctrl-C, it leaves in ``answer`` what was found up to then. A stage that fails says so, and the next one
+    follows.
+    """
+    wanted = fit.config.assessment
+    over_table = fit.result.model.graph.slots is not None
+    stages: list[tuple[str, Callable[[Assessment, AssessmentInputs], None], bool]] = [
+        (f"standard errors: {wanted.replicas} replicas on resampled data", _errors, wanted.replicas > 0),
+        ("which edges can be told from the data", _flags, True),
+        ("does the model fit the test part", _goodness, True),
+        ("other graphs that might predict as well", _representations, bool(wanted.controls)),
+        ("the same model without a graph and with all edges", _controls, bool(wanted.controls)),
+    ]
+    for name, stage, needed in stages:
+        if needed and over_table and stage is not _goodness:
+            answer.findings.append(f"Not looked at, {name.split(':')[0]}: {TOO_MANY}.")
+        elif needed:
+            fit.listener.stage(name)
+            try:
+                stage(answer, fit)
+            except (TrainingError, torch.OutOfMemoryError) as error:
+                first = str(error).splitlines()[0]
+                answer.findings.append(f"Not found out, {name.split(':')[0]}: {first}.")
+
+
+def fit_test(model: LatentGraphModel, pairs: Pairs, preparation: Preparation, seed: int) -> Goodness | None:
+    """Return how a model fits pairs that it has not seen; None where fewer than two of them have targets.
+
+    Forecasts further ahead than one step overlap: every so many are taken that they do not.
+    """
+    if pairs.observed is not None:
+        pairs = pairs[pairs.observed.flatten(1).any(1)]
+    horizon = preparation.horizon
+    stride = horizon * max(1, -(-len(pairs) // (horizon * MOST_TESTED)))
+    if -(-len(pairs) // stride) < 2:
+        return None
+    generator = generator_for(seed, "goodness", pairs.inputs.device)
+    return goodness_of_fit(model, pairs, generator=generator, stride=stride, node_names=list(preparation.nodes))
+
+
+def _errors(answer: Assessment, fit: AssessmentInputs) -> None:
+    config, train = fit.config, fit.split.train
+    estimate_std_errors(
+        answer,
+        fit.result.model,
+        fit.split,
+        fit.done,
+        replicas=config.assessment.replicas,
+        block=block_length(config.assessment, fit.preparation, len(train)),
+        seed=fit.seed,
+        compile=fit.compile,
+        listener=fit.listener,
+    )
+
+
+def estimate_std_errors(
+    answer: Assessment,
+    model: LatentGraphModel,
+    split: Split,
+    settings: FitSettings,
+    *,
+    replicas: int,
+    block: int,
+    seed: int,
+    compile: bool,
+    listener: Listener,
+) -> None:
+    """Train replicas on resampled data; the model gets their mean where that predicts as well."""
+    found = bootstrap(
+        model,
+        split.train,
+        split.validation,
+        settings,
+        replicas=replicas,
+        block=block,
+        seed=seed,
+        compile=compile,
+        on_progress=listener.step,
+    )
+    adopted = adopt_bagged(model, found, split.validation)
+    symmetrize, around = model.graph.mirrored, found.intervals(LEVEL)
+    numbers = {"std_error": found.std_errors, "low": around.low, "high": around.high, "bagged": found.edge_probs}
+    answer.edges = answer.edges.model_copy(
+        update={name: symmetrize(values).tolist() for name, values in numbers.items()}
+    )
+    answer.uncertainty = {
+        "replicas": float(len(found.resampled)),
+        "rho": found.rho,
+        "degrees": float(found.degrees),
+        "train_seconds": found.train_seconds,
+        "adopted": float(adopted),
+    }
+    said = (
+        "the answer is the mean over them"
+        if adopted
+        else "the fit stays the answer, as their mean predicts worse; errors and intervals are those of the mean"
+    )
+    answer.findings.append(f"Standard errors from {len(found.resampled)} resamples of the data; {said}.")
+    answer.findings += [f"{line[0].upper()}{line[1:]}." for line in found.warnings]
+
+
+def identify_edges(
+    model: LatentGraphModel, train: Pairs, preparation: Preparation, generator: torch.Generator, **options: Any
+) -> Identifiability:
+    """Return which edges can be identified from the training pairs."""
+    return identify(
+        model,
+        train.inputs,
+        train.targets,
+        observed=train.observed,
+        generator=generator,
+        num_pairs=len(train),
+        nodes=preparation.nodes,
+        **options,
+    )
+
+
+def _flags(answer: Assessment, fit: AssessmentInputs) -> None:
+    train, model = fit.split.train, fit.result.model
+    count = int((~model.graph.fixed).sum())
+    if count > MOST_FLIPPED:
+        answer.findings.append(
+            f"Which edges can be told from the data was not looked at: {count:,} are learned, and flipping each takes "
+            "long from 200 nodes on; name candidates, or call tacit.identify."
+        )
+        return
+    found = identify_edges(model, train, fit.preparation, fit.generator("identify"))
+    answer.edges = answer.edges.model_copy(update={"identifiable": found.flags()})
+    others = [other.sentence() for other in compare_replicas(fit.result) if other.relation != "same"]
+    wrong = expected_wrong_edges(
+        model.graph.edge_probs.detach(),
+        SHOWN,
+        learned=found.learned,
+        identifiable=found.identifiable,
+        symmetric=model.graph.symmetric,
+    )
+    answer.findings += [
+        *found.sentences(),
+        *others,
+        f"Of the edges above {SHOWN:g} about {wrong.false:.1f} are absent in a given observation, and about "
+        f"{wrong.missed:.1f} of the others are present.",
+    ]
+
+
+def _goodness(answer: Assessment, fit: AssessmentInputs) -> None:
+    found = fit_test(fit.result.model, fit.split.test, fit.preparation, fit.seed)
+    said = [TOO_FEW] if found is None else found.sentences()
+    answer.goodness = {} if found is None else found.to_dict()
+    answer.findings = [*said, *answer.findings]  # the verdict comes first
+
+
+def _representations(answer: Assessment, fit: AssessmentInputs) -> None:
+    """Name the other graphs with which a retrained predictor does as well."""
+    found = find_representations(
+        fit.result.model,
+        fit.split.train,
+        fit.split.validation,
+        generator=fit.generator("representations"),
+        names=(CERTAIN, LOOPS_OFF, LOOPS_ON),  # a complement shows in the replicas of the fit, and takes many starts
+        settings=replace(fit.done, halve_after=(), epochs=max(1, round(SHORTER * fit.done.epochs))),
+        compile=fit.compile,
+        on_progress=fit.listener.step,
+    )
+    take_representations(answer, [other for other in found if other.equivalent])
+
+
+def take_representations(answer: Assessment, equivalent: Sequence[Representation]) -> None:
+    """Say which other graphs predict as well, and widen intervals to hold them too."""
+    answer.findings += [other.sentence() for other in equivalent]
+    if any(other.name == CERTAIN for other in equivalent):
+        answer.findings.append(CERTAIN_MEANS)
+    if answer.edges.low is None or answer.edges.high is None or not equivalent:
+        return
+    others = torch.stack([other.edge_probs.cpu() for other in equivalent])
+    low = torch.minimum(torch.tensor(answer.edges.low), others.amin(0))
+    high = torch.maximum(torch.tensor(answer.edges.high), others.amax(0))
+    answer.edges = answer.edges.model_copy(update={"low": low.tolist(), "high": high.tolist()})
+    answer.findings.append(WIDENED)
+
+
+def _controls(answer: Assessment, fit: AssessmentInputs) -> None:
+    """Train without any edge and with all of them, as the fit was trained, and compare on the test part."""
+    split, replicas = fit.split, fit.config.training.replicas or 1
+    controls = graph_controls(
+        fit.untrained.to(split.train.inputs.device, split.train.inputs.dtype),
+        split.train,
+        split.validation,
+        fit.done,
+        seeds=replica_seeds(fit.seed, replicas),
+        compile=fit.compile,
+        on_progress=fit.listener.step,
+    )
+    models = {"learned graph": fit.result.model, **controls.by_name()}
+    spread = fit.preparation.spread
+    scores = {
+        name: forecast_scores(model, split.test, generator=fit.generator("score"), spread=spread)
+        for name, model in models.items()
+    }
+    answer.scores = scores["learned graph"]
+    answer.references = {name: scores[name].numbers() for name in controls.by_name()}
+    gains = {name: skill(scores["learned graph"].crps, scores[name].crps) for name in controls.by_name()}
+    answer.findings.append(_worth(gains))
+
+
+def _worth(gains: dict[str, float | None]) -> str:
+    known = {name: gain for name, gain in gains.items() if gain is not None}
+    said = [f"{abs(gain):.1%} {'lower' if gain >= 0 else 'higher'} than with {name}" for name, gain in known.items()]
+    if not said:
+        return "The model predicts perfectly with and without a graph."
+    verdict = "" if all(gain > 0 for gain in known.values()) else ": the graph does not pay for itself in predictions"
+    return f"The error of the predicted distribution (CRPS) is {' and '.join(said)}{verdict}."

@@ -1,0 +1,141 @@
+"""What the user left open, chosen from the shape of the data, with the reason in words.
+
+The figures behind the choices: docs/results (air-quality, dream4, gpvar).
+"""
+
+import math
+from typing import Any
+
+from tacit.config import FitConfig
+from tacit.data.resampling import resamplable
+from tacit.graph import EdgeRules
+from tacit.pipeline.dataset import Dataset
+from tacit.pipeline.layout import MOST_EXPANDED, usual_layout
+from tacit.pipeline.parts import OwnParts
+from tacit.pipeline.resampling import block_length
+from tacit.predictors import PredictorKind
+from tacit.training import is_affordable
+
+ENOUGH_FOR_A_NETWORK = 2000  # pairs
+STEPS = 1500
+FEWEST_EPOCHS, MOST_EPOCHS = 4, 200
+COMPILE_FROM = 600  # steps; compiling takes as long as some hundred steps
+REPLICAS = 16
+LONG_ERRORS = "would take several times the fit here; --std-errors 16 asks for them"
+LONG_CONTROLS = "two more trainings; --set assessment.controls=true asks for them"
+LARGE = f"it needs all pairs of nodes, and there are more than {MOST_EXPANDED} nodes"
+OFF = "enabled in [assessment] is false"
+
+
+class _Open:
+    """What is still open of a config; each choice is made once and said."""
+
+    def __init__(self, config: FitConfig) -> None:
+        self.config, self.reasons = config, list[str]()
+
+    def choose(self, section: str, key: str, value: Any, reason: str | None) -> Any:
+        """Return what was given, or take ``value``; without a reason there was nothing to choose."""
+        given = getattr(getattr(self.config, section), key)
+        if given not in (None, "auto"):
+            return given
+        changed = getattr(self.config, section).model_copy(update={key: value})
+        self.config = self.config.model_copy(update={section: changed})
+        if reason is not None:
+            name = section if key == "kind" else key
+            self.reasons.append(f"{name} = {_said(value)}: {reason}")
+        return value
+
+
+def resolve_defaults(
+    config: FitConfig, dataset: Dataset, rules: EdgeRules, own: OwnParts, *, on_gpu: bool
+) -> tuple[FitConfig, list[str]]:
+    """Return the config with nothing left open, and a sentence for each choice that was made."""
+    chosen, pairs = _Open(config), len(dataset.split.train)
+    if dataset.preparation.is_series:
+        window = dataset.preparation.sizes.window
+        reason = "every lag costs weights, and the rows are few" if window < 12 else "usual"
+        chosen.choose("data", "window", window, reason)
+    layout, reason = usual_layout(config.graph.layout, rules)
+    layout = chosen.choose("graph", "layout", layout, None if rules.candidates is None else reason)
+    _choose_predictor(chosen, dataset)
+    kind = own.kind(chosen.config.predictor)
+    _choose_parts(chosen, dataset, rules, own, kind, layout)
+    steps = _choose_training(chosen, pairs, kind)
+    pays = not on_gpu and steps >= COMPILE_FROM and kind.compiles
+    chosen.choose("training", "compile", pays, "pays for this many steps" if pays else "would take longer than it saves")
+    large = layout == "table" and len(dataset.nodes) > MOST_EXPANDED
+    _choose_assessment(chosen, dataset, quick=kind.quick or on_gpu, large=large)
+    return chosen.config, chosen.reasons
+
+
+def _choose_predictor(chosen: _Open, dataset: Dataset) -> None:
+    pairs = len(dataset.split.train)
+    if not dataset.preparation.is_series:
+        kind, reason = "convolution", "pairs without time: graph convolutions shared by the nodes"
+    elif pairs < ENOUGH_FOR_A_NETWORK:
+        kind = "filter"
+        reason = f"{pairs:,} training pairs are few for a network; a weight per edge finds relations of either sign"
+    else:
+        kind, reason = "recurrent", f"{pairs:,} training pairs are enough to learn how the past of a node is best read"
+    chosen.choose("predictor", "kind", kind, reason)
+
+
+def _choose_parts(
+    chosen: _Open, dataset: Dataset, rules: EdgeRules, own: OwnParts, kind: PredictorKind, layout: str
+) -> None:
+    """Choose what the predictor predicts, where it starts, and the noise of the targets."""
+    series = dataset.preparation.is_series
+    changes = series and kind.predicts_change
+    reason = "the last value is a good start" if changes else "no last value to add to"
+    chosen.choose("predictor", "residual", changes, reason if "residual" in kind.uses else None)
+    loss = chosen.config.model.build_loss(dataset.split.train.targets) if own.loss is None else own.loss
+    if kind.observation == "none":
+        noise, reason = "none", "the graph is taken as the only randomness of this kind of predictor"
+    elif not loss.learns_noise:
+        noise, reason = "none", f"the loss {type(loss).__name__} cannot learn how large it is"
+    elif series and kind.observation != "gaussian":
+        noise, reason = kind.observation, "how sure a prediction can be changes with the situation"
+    else:
+        noise, reason = "gaussian", "one size per node"
+    chosen.choose("observation", "kind", noise, reason)
+    linear = kind.warm_start and chosen.config.predictor.activation == "linear"
+    reason = "a regression points to the edges, and has no bad basins" if linear else "for linear filters only"
+    if linear and layout == "table":
+        linear = is_affordable(rules.slots, kind.edge_channels(dataset.preparation.sizes, chosen.config.predictor))
+        reason = f"{reason}; of each node on its candidates" if linear else "regressions on the candidates take long"
+    chosen.choose("predictor", "warm_start", linear, reason if kind.warm_start else None)
+
+
+def _choose_training(chosen: _Open, pairs: int, kind: PredictorKind) -> int:
+    """Choose how long and how fast, and return the number of steps."""
+    usual = 128 if pairs >= 5000 else 64 if pairs >= 1000 else 32
+    batch = chosen.choose("training", "batch_size", usual, "by their number")
+    steps = max(1, pairs // min(batch, pairs))
+    wanted = min(MOST_EPOCHS, max(FEWEST_EPOCHS, math.ceil(STEPS / steps)))
+    epochs: int = chosen.choose("training", "epochs", wanted, f"about {STEPS:,} steps, {steps} an epoch")
+    patience = max(6, math.ceil(epochs / 3))
+    chosen.choose("training", "patience", patience, "steps are large at first, and the best often comes late")
+    chosen.choose("training", "predictor_learning_rate", kind.learning_rate, "usual for this kind of predictor")
+    several = "several starts, because some end badly; the worse half stops early"
+    reason = several if kind.replicas > 1 else "starts of a network that predicts changes end alike"
+    chosen.choose("training", "replicas", kind.replicas, reason)
+    return epochs * steps
+
+
+def _choose_assessment(chosen: _Open, dataset: Dataset, *, quick: bool, large: bool) -> None:
+    options, train = chosen.config.assessment, dataset.split.train
+    errors, reason = (REPLICAS, "replicas on resampled data") if quick else (0, LONG_ERRORS)
+    if errors and options.block is None:  # a block that was asked for and is too long is refused later
+        block = block_length(options, dataset.preparation, len(train))
+        if not resamplable(len(train), block, train.series):
+            errors, reason = 0, f"{len(train):,} training pairs are too few to resample"
+    for holds, why in ((large, LARGE), (not options.enabled, OFF)):
+        if holds:
+            errors, reason, quick = 0, why, False
+    chosen.choose("assessment", "bootstrap_replicas", errors, reason)
+    why = "how much the graph improves the forecast" if quick else reason if reason in (LARGE, OFF) else LONG_CONTROLS
+    chosen.choose("assessment", "controls", quick, why)
+
+
+def _said(value: Any) -> str:
+    return {True: "yes", False: "no"}.get(value, str(value)) if isinstance(value, bool) else str(value)

@@ -1,0 +1,127 @@
+"""What is learned from: pairs in three parts, the names of the nodes, their units, and what the readers changed."""
+
+from dataclasses import dataclass
+
+import numpy as np
+import torch
+from jaxtyping import Float
+from torch import Tensor
+
+from tacit.config import DataOptions
+from tacit.config.fit import PAIRS_KEYS, SERIES_KEYS, TABLE_KEYS
+from tacit.data import NamedPairs, Pairs, Series, SeriesPairs, Split, Windows
+from tacit.data.units import ChannelUnits
+from tacit.errors import require
+from tacit.pipeline.preparation import PairsPreparation, Preparation, SeriesPreparation
+from tacit.pipeline.sources import Source, about
+from tacit.randomness import generator_for
+
+# Seen on 900 rows of a VAR(1) with five nodes: two or three lags tell edges from others, twelve overfit.
+SHORT_WINDOW, LONG_WINDOW, ROWS_FOR_A_LONG_ONE = 3, 12, 2500
+FEWEST_OBSERVED = 2  # targets of a node in the training part, so that they have a spread
+
+
+@dataclass(frozen=True)
+class SeenRows:
+    """What the training part shows: targets, and the newest inputs beside each; NaN where one is missing."""
+
+    targets: Float[Tensor, "row node channel"]
+    inputs: Float[Tensor, "row node in_channel"]
+
+
+@dataclass(frozen=True, eq=False)
+class Dataset:
+    """Pairs in three parts, and how new data becomes pairs like them.
+
+    ``seen``         rows of the training part, by which candidates may be chosen
+    ``coordinates``  two numbers per node, where they are known
+    ``notes``        what the readers changed, in words
+    """
+
+    split: Split
+    preparation: Preparation
+    seen: SeenRows
+    coordinates: np.ndarray | None = None
+    notes: tuple[str, ...] = ()
+
+    @property
+    def nodes(self) -> tuple[str, ...]:
+        """Names of the nodes."""
+        return self.preparation.nodes
+
+    @classmethod
+    def prepare(cls, source: Source, options: DataOptions, *, seed: int, scaled: bool) -> "Dataset":
+        """Cut what was read into parts and scale it by the first; ``scaled`` holds where the options are silent."""
+        with about(source.name):
+            if isinstance(source.content, NamedPairs):
+                options.require_unset(TABLE_KEYS + SERIES_KEYS, source.name, "which has pairs x and y")
+                scale = scaled if options.scale is None else options.scale
+                dataset = cls._of_pairs(source.content, options, seed, scale=scale)
+            else:
+                options.require_unset(PAIRS_KEYS, source.name, "which is a series and stays in its order")
+                dataset = cls._of_series(source.content, options)
+            _require_learnable(dataset.split, dataset.nodes)
+        return dataset
+
+    @classmethod
+    def _of_series(cls, series: Series, options: DataOptions) -> "Dataset":
+        windows = Windows(options.window or usual_window(len(series)), options.horizon, options.fractions)
+        made = windows.prepare(series, targets=options.targets)
+        preparation = SeriesPreparation(windows, made.scaling)
+        return cls(made.split, preparation, _seen_rows(made), series.coordinates, series.notes + made.notes)
+
+    @classmethod
+    def _of_pairs(cls, named: NamedPairs, options: DataOptions, seed: int, *, scale: bool) -> "Dataset":
+        shuffle = generator_for(seed, "split") if options.shuffle else None
+        parts = named.pairs.split(options.fractions, generator=shuffle)
+        preparation = PairsPreparation(named.nodes, *_units(parts.train, scale=scale), shuffled=options.shuffle)
+        split = Split(*(preparation.scaled(part) for part in (parts.train, parts.validation, parts.test)))
+        missing = False if split.train.observed is None else split.train.observed == 0
+        seen = SeenRows(split.train.targets.masked_fill(torch.as_tensor(missing), torch.nan), split.train.inputs)
+        return cls(split, preparation, seen)
+
+
+def usual_window(num_rows: int) -> int:
+    """Return how far back to look when nobody says: every lag costs weights, and few rows cannot pay for many."""
+    return LONG_WINDOW if num_rows >= ROWS_FOR_A_LONG_ONE else SHORT_WINDOW
+
+
+def _seen_rows(made: SeriesPairs) -> SeenRows:
+    """Return the rows of each series up to its last training target: no later one may choose candidates."""
+    series, horizon = made.used, made.horizon
+    chosen = [series.channels.index(name) for name in made.scaling.variables[: made.out_channels]]
+    targets, inputs = [], []
+    for part, end in zip(series.parts, made.train_ends, strict=True):
+        targets.append(part.values[horizon:end][:, :, chosen])
+        inputs.append(part.values[: max(0, end - horizon)])
+    return SeenRows(torch.from_numpy(np.concatenate(targets)), torch.from_numpy(np.concatenate(inputs)))
+
+
+def _units(train: Pairs, *, scale: bool) -> tuple[ChannelUnits, ChannelUnits]:
+    """Return the units of inputs and targets, from the training part."""
+    if not scale:
+        return ChannelUnits.unchanged(train.inputs.shape[2]), ChannelUnits.unchanged(train.targets.shape[2])
+    targets = train.targets.double().numpy()
+    known = targets if train.observed is None else np.where(train.observed.numpy() > 0, targets, np.nan)
+    return ChannelUnits.of(train.inputs.double().numpy()), ChannelUnits.of(known)
+
+
+def _require_learnable(split: Split, nodes: tuple[str, ...]) -> None:
+    """Refuse what could only fail later: a single node, a node without targets, a part with nothing to score."""
+    require(len(nodes) > 0, "a graph needs two nodes or more, got none; pass some")
+    require(len(nodes) > 1, f"a graph needs two nodes or more, got one, '{nodes[0]}'; add others")
+    for name in ("train", "validation", "test"):
+        part: Pairs = getattr(split, name)
+        require(
+            part.observed is None or bool(part.observed.any()),
+            f"no target of the {name} part is known; pass more rows, or set other fractions",
+        )
+    if split.train.observed is None:
+        return
+    counts = split.train.observed.sum(0).amin(1)  # of the rarest channel of each node
+    fewest = int(counts.argmin())
+    require(
+        bool(counts[fewest] >= FEWEST_OBSERVED),
+        f"node '{nodes[fewest]}' needs {FEWEST_OBSERVED} known targets or more in the training part, "
+        f"got {int(counts[fewest])}; leave it out, or train on a larger fraction",
+    )

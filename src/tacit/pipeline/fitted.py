@@ -1,0 +1,166 @@
+"""What a fit leaves: its record, what is known of each edge, and the model. A run directory holds it, and so does a file."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import torch
+from pydantic import ValidationError
+from torch import Tensor
+
+from tacit.config import FitConfig
+from tacit.config.fit import OWN
+from tacit.errors import InputError, require
+from tacit.graph import Slots
+from tacit.pipeline.building import empty_model
+from tacit.pipeline.parts import OwnParts, Predictor
+from tacit.pipeline.preparation import Preparation, stored_preparation
+from tacit.records import (
+    MODEL,
+    RECORD,
+    SLOT_PARTS,
+    SLOTS,
+    EdgeFindings,
+    Record,
+    Run,
+    model_tensors,
+    read_model,
+    read_record,
+    run_of,
+    write_run,
+)
+from tacit.training import LatentGraphModel
+
+
+@dataclass(eq=False)
+class Fitted:
+    """All that is kept of a fit.
+
+    ``own``      the predictor that was passed as an object, if it was
+    ``weights``  tensors of a model whose own predictor was not passed yet
+    """
+
+    record: Record
+    edges: EdgeFindings
+    history: list[dict[str, Any]]
+    config: FitConfig
+    preparation: Preparation
+    _model: LatentGraphModel | None
+    own: Predictor | None = None
+    weights: Mapping[str, Tensor] | None = None
+
+    @property
+    def model(self) -> LatentGraphModel:
+        """The trained model."""
+        if self._model is None:
+            raise InputError(
+                "predictor is not stored, only its weights are; pass the module with set_params(predictor=...), or "
+                "load(path, predictor=...)"
+            )
+        return self._model
+
+    @property
+    def nodes(self) -> tuple[str, ...]:
+        """Names of the nodes."""
+        return self.preparation.nodes
+
+    @property
+    def run(self) -> Run:
+        """The same as a run directory gives it when it is read: pages are drawn from this."""
+        return run_of(self.record, self.model, self.history, self.edges)
+
+    def write(self, directory: Path) -> None:
+        """Write the files of a run directory."""
+        require(
+            self.config.predictor.kind != OWN,
+            "a run directory cannot hold a predictor of a person's own; use save, which keeps its weights",
+        )
+        write_run(directory, self.record, self.model, self.history, self.edges)
+
+    @classmethod
+    def read(cls, directory: Path, device: torch.device) -> "Fitted":
+        """Read a run directory; loading runs no code, and a damaged file is an :class:`InputError`."""
+        record = read_record(directory)
+        require(
+            bool(record.preparation),
+            f"{directory} is a run of tacit demo or another job, which has no data of its own; pass one of tacit fit",
+        )
+        try:
+            parts = _settled(record)
+        except (ValueError, KeyError, TypeError, AttributeError) as error:
+            raise _damaged(directory, f"{RECORD}: {_line(error)}") from None
+        tensors = read_model(directory, record)
+        try:
+            model = restored_model(*parts, tensors, OwnParts()).to(device).eval()
+        except (ValueError, KeyError, TypeError, RuntimeError) as error:
+            raise _damaged(directory, f"{MODEL}: {_line(error)}") from None
+        return cls(record, EdgeFindings(), [], *parts, model)
+
+    def to_parts(self) -> tuple[dict[str, Any], dict[str, Tensor]]:
+        """Return what JSON can hold of it, and the rest as tensors."""
+        text = {
+            "record": self.record.model_dump(mode="json"),
+            "edges": self.edges.model_dump(mode="json"),
+            "history": self.history,
+        }
+        return text, dict(self.weights or {}) if self._model is None else model_tensors(self.model)
+
+    @classmethod
+    def from_parts(cls, text: Mapping[str, Any], tensors: Mapping[str, Tensor], device: torch.device) -> "Fitted":
+        """Return what :meth:`to_parts` gave; an own predictor still has to be passed to :meth:`take_predictor`."""
+        record = Record.model_validate(text["record"])
+        config, preparation = _settled(record)
+        stored = EdgeFindings.model_validate(text["edges"]), list(text["history"]), config, preparation
+        fitted = cls(record, *stored, None, weights=dict(tensors))
+        if config.predictor.kind != OWN:
+            fitted._build(OwnParts(), device)
+        return fitted
+
+    def take_predictor(self, predictor: Predictor, device: torch.device) -> None:
+        """Give the stored weights to a module like the one that was fitted."""
+        try:
+            self._build(OwnParts(predictor=predictor), device)
+        except (RuntimeError, ValueError) as error:
+            raise InputError(f"predictor must be like the one that was fitted, but: {_line(error)}; pass that") from None
+        self.own = predictor
+
+    def _build(self, own: OwnParts, device: torch.device) -> None:
+        self._model = restored_model(self.config, self.preparation, self.weights or {}, own).to(device).eval()
+        self.weights = None
+
+
+def restored_model(
+    config: FitConfig, preparation: Preparation, tensors: Mapping[str, Tensor], own: OwnParts
+) -> LatentGraphModel:
+    """Return the model with these tensors; ValueError where one is missing or of another shape or type."""
+    slots = None
+    if any(name.startswith(SLOTS) for name in tensors):
+        slots = Slots(len(preparation.nodes), *(tensors[f"{SLOTS}.{name}"] for name in SLOT_PARTS))
+    model = empty_model(config, preparation, slots, own)
+    for name, value in model.state_dict().items():
+        found = _kind(tensors[name]) if name in tensors else "none"
+        if found != _kind(value):
+            raise ValueError(f"needs {name} of {_kind(value)}, got {found}")
+    model.load_state_dict({name: tensors[name] for name in model.state_dict()})
+    return model
+
+
+def _settled(record: Record) -> tuple[FitConfig, Preparation]:
+    return FitConfig.model_validate(record.config), stored_preparation(record.preparation)
+
+
+def _kind(tensor: Tensor) -> str:
+    return f"shape {tuple(tensor.shape)} and type {str(tensor.dtype).removeprefix('torch.')}"
+
+
+def _damaged(directory: Path, what: str) -> InputError:
+    return InputError(f"{directory} holds a damaged run ({what}); run tacit fit again")
+
+
+def _line(error: Exception) -> str:
+    if isinstance(error, ValidationError):
+        first = error.errors()[0]
+        return f"{'.'.join(str(part) for part in first['loc'])}: {first['msg']}"
+    lacking = "lacks " if isinstance(error, KeyError) else ""
+    return lacking + (str(error).strip() or type(error).__name__).splitlines()[0][:150]

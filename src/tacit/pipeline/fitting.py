@@ -1,0 +1,156 @@
+"""The one path from a plan to an answer: train, assess, score. Both doors, the command and the estimators, come here."""
+
+import copy
+import math
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass
+
+from tacit.config import FitConfig
+from tacit.data import Split
+from tacit.evaluation import forecast_scores, predictive_metrics
+from tacit.interrupts import deferred_interrupts
+from tacit.pipeline.assessment import Assessment, AssessmentInputs, assess
+from tacit.pipeline.fitted import Fitted
+from tacit.pipeline.layout import MOST_EXPANDED
+from tacit.pipeline.plan import Plan
+from tacit.pipeline.references import references
+from tacit.randomness import generator_for
+from tacit.records import CandidateCount, Record, describe_device, history_line, versions
+from tacit.training import (
+    Checkpoints,
+    CosineDecay,
+    FitResult,
+    FitSettings,
+    Processes,
+    expanded,
+    expanded_result,
+    fit,
+    replica_seeds,
+)
+
+CAVEAT = (
+    "A probability between 0 and 1 says that a relation is used at some times and not at others, or that the model "
+    "uses chance to imitate noise: on real data it is not by itself evidence of a random graph."
+)
+HALVINGS = (0.1, 0.2)  # parts of the training after which the worse half of the replicas stops
+
+
+@dataclass(frozen=True, eq=False)
+class Learned:
+    """What a plan became; ``complete`` is false where Ctrl-C cut it short."""
+
+    plan: Plan
+    split: Split
+    result: FitResult
+    assessment: Assessment
+    complete: bool
+
+    def conclude(self) -> Fitted:
+        """Score the model on the test part, and return all that is kept of it."""
+        with deferred_interrupts():
+            self.plan.listener.stage(f"{self.plan.name}: scoring on the test part")
+            record = _record(self)
+        history = [history_line(epoch) for epoch in self.result.history]
+        own = self.plan.own.predictor
+        return Fitted(
+            record, self.assessment.edges, history, self.plan.config, self.plan.dataset.preparation, self.result.model, own
+        )
+
+
+def learn(plan: Plan, *, checkpoint: Checkpoints | None = None) -> Learned:
+    """Train and assess; after Ctrl-C what was learned up to then is kept."""
+    config, listener, processes = plan.config, plan.listener, Processes.current()
+    split = plan.dataset.split.to(plan.device)
+    listener.stage(f"{plan.name}: {'compiling' if config.training.compile else 'starting'}")
+    settings, untrained = fit_settings(config), copy.deepcopy(plan.model)
+    result = fit(
+        plan.model,
+        split.train,
+        split.validation,
+        settings,
+        seeds=replica_seeds(plan.seed, config.training.replicas or 1),
+        compile=bool(config.training.compile),
+        on_progress=listener.step,
+        checkpoint=checkpoint,
+    )
+    if len(plan.dataset.nodes) <= MOST_EXPANDED:
+        result, untrained = expanded_result(result), expanded(untrained)
+    assessment, complete = Assessment(), not result.interrupted
+    try:
+        if complete and config.assessment.enabled:
+            inputs = AssessmentInputs(
+                result, untrained, split, config, settings, plan.dataset.preparation, plan.seed, listener
+            )
+            assess(assessment, inputs)
+    except KeyboardInterrupt:  # what was learned is kept
+        if processes.several:
+            raise
+        complete = False
+    return Learned(plan, split, result, assessment, complete)
+
+
+def fit_settings(config: FitConfig) -> FitSettings:
+    """Return the settings of the training; the worse half of the replicas stops after the first epochs."""
+    training = config.training
+    epochs, rate = training.epochs or 1, training.predictor_learning_rate or training.learning_rate
+    halvings = {max(1, round(part * epochs)) for part in HALVINGS} if (training.replicas or 1) > 1 else set()
+    return FitSettings(
+        epochs=epochs,
+        batch_size=training.batch_size or 1,
+        schedule=CosineDecay(training.learning_rate),
+        predictor_rate=rate / training.learning_rate,
+        halve_after=tuple(sorted(epoch for epoch in halvings if epoch < epochs)),
+        patience=training.patience,
+    )
+
+
+def _record(learned: Learned) -> Record:
+    plan, split, result, assessment = learned.plan, learned.split, learned.result, learned.assessment
+    model, device, preparation = result.model, split.test.inputs.device, plan.dataset.preparation
+    scores = assessment.scores
+    if scores is None:
+        generator = generator_for(plan.seed, "score", device)
+        scores = forecast_scores(model, split.test, generator=generator, spread=preparation.spread)
+    scaled = predictive_metrics(
+        model, split.test, model.loss, generator=generator_for(plan.seed, "scaled", device), point_graphs=64
+    )
+    metrics = {**scores.numbers(), **{name: scaled[name] for name in ("energy_score", "distribution_loss")}}
+    slots = model.graph.slots
+    compared = {**references(preparation, split, ridge=slots is None), **assessment.references}
+    return Record(
+        title=f"{plan.name}, {_ahead(plan)}",
+        command=plan.command,
+        config=plan.config.model_dump(mode="json"),
+        seed=plan.seed,
+        versions=versions(),
+        device=describe_device(device, Processes.current().count),
+        timings={
+            "train_seconds": result.train_seconds,
+            "compile_seconds": result.compile_seconds,
+            "steps": result.steps,
+        },
+        metrics=_finite(metrics),
+        replicas=[asdict(replica) for replica in result.replicas],
+        best_replica=result.best,
+        node_names=list(plan.dataset.nodes),
+        warnings=[*plan.notes, *result.warnings, CAVEAT],
+        choices=plan.choices,
+        references={name: _finite(numbers) for name, numbers in compared.items()},
+        preparation=preparation.to_dict(),
+        coordinates=None if plan.coordinates is None else plan.coordinates.tolist(),
+        findings=assessment.findings,
+        goodness=assessment.goodness,
+        uncertainty=assessment.uncertainty,
+        candidates=None if slots is None else CandidateCount(count=slots.num_edges),
+    )
+
+
+def _finite(numbers: Mapping[str, float]) -> dict[str, float]:
+    """Return the numbers that could be computed: others are absent from a record."""
+    return {name: value for name, value in numbers.items() if math.isfinite(value)}
+
+
+def _ahead(plan: Plan) -> str:
+    preparation = plan.dataset.preparation
+    names, steps = ", ".join(preparation.target_names), preparation.horizon
+    return f"{names}, {steps} step{'s' if steps > 1 else ''} ahead" if preparation.is_series else names

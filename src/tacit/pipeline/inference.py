@@ -1,0 +1,155 @@
+"""A fitted model on new data: predictions, samples and scores, the same numbers from the command and in Python.
+
+All rows share their graphs, and for points and quantiles the noise as well, so that what is predicted for a row does
+not depend on the rows beside it.
+"""
+
+from collections.abc import Iterator
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import torch
+from jaxtyping import Float
+from torch import Tensor
+
+from tacit.data import NewPairs, Pairs
+from tacit.errors import require, require_whole
+from tacit.evaluation import SharedDraws, forecast_scores, point_prediction
+from tacit.graph import require_memory
+from tacit.pipeline.assessment import TOO_FEW, fit_test
+from tacit.pipeline.fitted import Fitted
+from tacit.pipeline.sources import Source, read_source
+from tacit.randomness import generator_for
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+LEVELS = (0.025, 0.1, 0.5, 0.9, 0.975)
+NUM_GRAPHS = 1000
+BYTES_OF_A_CELL = 30  # while the table is made and written as text
+NOT_TESTED = "This run has no fit test of its own, as it was stopped before or is older; pass DATA to test it."
+Values = Float[np.ndarray, "pair node channel"]
+
+
+def read_new(fitted: Fitted, source: str) -> Source:
+    """Read new data of the kind that a fit learned from; pairs may lack their targets."""
+    require(bool(source), "DATA must be a file like the one that was learned from, got ''; check the path")
+    channels = None if fitted.preparation.is_series else fitted.preparation.sizes.out_channels
+    return read_source(source, fitted.config.data, piece=True, out_channels=channels)
+
+
+def point_predictions(
+    fitted: Fitted, source: Source, point: str | float = "mean", *, num_graphs: int = NUM_GRAPHS, seed: int = 0
+) -> Values:
+    """Return the mean, the median or a quantile of every target, in the units of the data."""
+    new, draws = fitted.preparation.apply(source), _draws(fitted, num_graphs, seed)
+    parts = []
+    for pairs in _chunks(new.pairs, draws):
+        values = draws.mean(pairs) if point == "mean" else point_prediction(draws.values(pairs), point)
+        parts.append(fitted.preparation.to_units(values).cpu())
+    return torch.cat(parts).numpy()
+
+
+def samples(
+    fitted: Fitted, source: Source, *, num_samples: int, seed: int = 0
+) -> Float[np.ndarray, "pair sample node channel"]:
+    """Return samples of every target: one graph for all pairs at each place, and noise of each pair's own."""
+    new, draws = fitted.preparation.apply(source), _draws(fitted, num_samples, seed)
+    drawn = [draws.own_values(pairs) for pairs in _chunks(new.pairs, draws)]
+    return np.concatenate([fitted.preparation.to_units(values).cpu().numpy() for values in drawn])
+
+
+def forecast_table(fitted: Fitted, source: Source, *, seed: int = 0, num_samples: int = 0) -> "pd.DataFrame":
+    """Return one row per time, node and variable: mean, median, quantiles and, if asked for, samples.
+
+    Every window of the source is predicted, those whose target is not known yet included.
+    """
+    import pandas as pd
+
+    preparation = fitted.preparation
+    require_whole("num_samples", num_samples, 0)
+    new = preparation.apply(source)
+    cells = new.pairs.targets.numel() * (num_samples + len(LEVELS) + 1)
+    what = f"a table with {num_samples:,} samples in each of {new.pairs.targets.numel():,} rows"
+    require_memory(BYTES_OF_A_CELL * cells, "cpu", what, "lower --samples, or pass fewer rows")
+    draws = _draws(fitted, NUM_GRAPHS, seed)
+    sampled = _draws(fitted, num_samples, seed) if num_samples else None
+    parts = []
+    for pairs in _chunks(new.pairs, draws):
+        drawn = draws.values(pairs)
+        values = [draws.mean(pairs), *(point_prediction(drawn, level) for level in LEVELS)]
+        values += [] if sampled is None else list(sampled.own_values(pairs).unbind(1))
+        parts.append(torch.stack([preparation.to_units(value).cpu() for value in values], -1))
+    numbers = torch.cat(parts)  # (pair, node, channel, column)
+    pairs_, nodes, channels, _ = numbers.shape
+    table: dict[str, Any] = {} if new.series is None else {"series": np.repeat(new.series, nodes * channels)}
+    table |= {
+        preparation.row_name: np.repeat(new.times, nodes * channels),
+        "node": np.tile(np.repeat(preparation.nodes, channels), pairs_),
+        "variable": np.tile(preparation.target_names, pairs_ * nodes),
+    }
+    names = ["mean", *(f"q{100 * level:g}" for level in LEVELS), *(f"sample_{s}" for s in range(num_samples))]
+    flat = numbers.reshape(-1, len(names)).numpy()
+    table |= {name: flat[:, column] for column, name in enumerate(names)}
+    return pd.DataFrame(table).rename(columns={"q50": "median"})
+
+
+def prediction_index(fitted: Fitted, source: Source) -> "pd.Index":
+    """Return when each predicted target is, with its series where there are several."""
+    import pandas as pd
+
+    new = fitted.preparation.apply(source)
+    name = fitted.preparation.row_name
+    if new.series is None:
+        return pd.Index(new.times, name=name)
+    return pd.MultiIndex.from_arrays([new.series, new.times], names=["series", name])
+
+
+def evaluate(fitted: Fitted, source: Source | None, *, seed: int = 0) -> dict[str, Any]:
+    """Return scores and findings on the fit's own test part, as they were recorded, or on new data."""
+    if source is None:
+        record = fitted.record
+        return {
+            "data": "the test part",
+            "metrics": record.metrics,
+            "references": record.references,
+            "findings": record.findings or [NOT_TESTED],
+            "goodness": record.goodness,
+        }
+    preparation, device = fitted.preparation, fitted.model.graph.fixed.device
+    known = _known(preparation.apply(source), source.name).to(device)
+    generator = generator_for(seed, "score", device)
+    scores = forecast_scores(fitted.model, known, generator=generator, spread=preparation.spread)
+    by_node = {name: dict(zip(fitted.nodes, values, strict=True)) for name, values in scores.by_node.items()}
+    goodness = fit_test(fitted.model, known, preparation, seed)
+    return {
+        "data": source.name,
+        "pairs": len(known),
+        "metrics": scores.numbers(),
+        "by_node": by_node,
+        "findings": [TOO_FEW] if goodness is None else goodness.sentences(),
+        "goodness": {} if goodness is None else goodness.to_dict(),
+    }
+
+
+def _known(new: NewPairs, name: str) -> Pairs:
+    """Return the pairs that have a target."""
+    observed = new.pairs.observed
+    if observed is None:
+        return new.pairs
+    require(bool(observed.any()), f"{name}: no target is known, so that there is nothing to score; pass more rows")
+    return new.pairs[observed.flatten(1).any(1)]
+
+
+def _draws(fitted: Fitted, num_graphs: int, seed: int) -> SharedDraws:
+    graph = fitted.model.graph
+    require_whole("num_graphs", num_graphs)
+    what, remedy = f"a prediction under {num_graphs:,} graphs", "lower the number of graphs or samples"
+    require_memory(9 * num_graphs * graph.fixed.numel(), graph.fixed.device, what, remedy)
+    return SharedDraws(fitted.model, num_graphs, generator_for(seed, "predict", graph.fixed.device))
+
+
+def _chunks(pairs: Pairs, draws: SharedDraws) -> Iterator[Pairs]:
+    device = draws.model.graph.fixed.device
+    for start in range(0, len(pairs), draws.pairs_at_once):
+        yield pairs[start : start + draws.pairs_at_once].to(device)

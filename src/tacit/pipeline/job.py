@@ -1,0 +1,128 @@
+"""``tacit fit``: the path from a file to a run directory with its report, which survives being stopped."""
+
+from collections.abc import Callable
+from contextlib import chdir
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+import torch
+
+from tacit.config import FitConfig
+from tacit.errors import require
+from tacit.interrupts import deferred_interrupts
+from tacit.locks import Lock
+from tacit.pipeline.fitting import Learned, learn
+from tacit.pipeline.plan import Plan
+from tacit.pipeline.request import Request, files_read
+from tacit.pipeline.sources import read_source
+from tacit.pipeline.unfinished import CHECKPOINT, finish, resume_run, start_run
+from tacit.records import Run, read_run, versions
+from tacit.report import draw_run
+from tacit.training import Checkpoints, Listener, Processes, meet_in_step
+
+
+@dataclass(frozen=True)
+class FitJob:
+    """What the job made."""
+
+    run: Run
+    directory: Path
+    report: Path
+    complete: bool
+
+
+def run_fit(
+    source: str,
+    config: FitConfig,
+    directory: Path,
+    *,
+    seed: int = 0,
+    device: torch.device,
+    command: str = "tacit fit",
+    listener: Listener | None = None,
+) -> FitJob | None:
+    """Learn the graph behind ``source`` and write a run directory; nothing is written when the input is refused.
+
+    Where several processes train together all go through the same stages; the first writes, the others return None.
+    """
+    require(
+        directory.resolve() != Path.cwd(),
+        f"out needs a directory for this run alone, got '{directory}', where the command runs; choose another --out",
+    )
+    processes = Processes.current()
+    request = Request(
+        source=source,
+        config=config.model_dump(mode="json"),
+        seed=seed,
+        device=_named(str(device), processes),
+        command=command,
+        folder=str(Path.cwd()),
+        files=files_read(source, config),
+        versions=versions(),
+    )
+    plan = _plan(request, device, listener or Listener())
+    with start_run(directory, request, processes) as lock:
+        return _work(plan, directory, processes, lock)
+
+
+def resume_fit(
+    directory: Path, *, find_device: Callable[[str], torch.device] = torch.device, listener: Listener | None = None
+) -> FitJob | None:
+    """Go on with a run that was stopped: it ends with the files that it would have ended with.
+
+    Paths that were given are read from the folder in which the run was begun. Several processes may go on with what
+    one began, and the other way round.
+    """
+    processes = Processes.current()
+    with resume_run(directory, processes) as (request, lock):
+        whole = directory.resolve()
+        with chdir(request.folder if Path(request.folder).is_dir() else "."):
+            request.require_same_files()
+            device = find_device(_named(request.device, processes))
+            job = _work(_plan(request, device, listener or Listener()), whole, processes, lock)
+    return None if job is None else replace(job, directory=directory, report=directory / job.report.name)
+
+
+def _plan(request: Request, device: torch.device, listener: Listener) -> Plan:
+    name = Path(request.source).name
+    listener.stage(f"{name}: reading")
+    config = FitConfig.model_validate(request.config)
+    now = versions()
+    others = [f"{key} {request.versions.get(key)} and {now[key]}" for key in now if request.versions.get(key) != now[key]]
+    return Plan.make(
+        read_source(request.source, config.data),
+        config,
+        seed=request.seed,
+        device=device,
+        command=request.command,
+        name=name,
+        listener=listener,
+        notes=(f"the run was begun and ended under different versions: {', '.join(others)}",) if others else (),
+    )
+
+
+def _work(plan: Plan, directory: Path, processes: Processes, lock: Lock) -> FitJob | None:
+    """Learn and write the run; until it is complete the directory keeps what it takes to go on."""
+    learned = learn(plan, checkpoint=Checkpoints(directory / CHECKPOINT, before=lock.require))
+    job = _write(learned, directory, lock) if processes.first else None
+    meet_in_step(processes, None)  # if the first dies in its last moments, the others say how to go on
+    return job
+
+
+def _write(learned: Learned, directory: Path, lock: Lock) -> FitJob:
+    """Write the run and draw its report."""
+    with deferred_interrupts():
+        fitted = learned.conclude()
+        lock.require()
+        fitted.write(directory)
+        learned.plan.listener.stage("drawing the report")
+        run = read_run(directory)
+        report = draw_run(directory, run)
+        if learned.complete:
+            finish(directory)
+    return FitJob(run, directory, report, learned.complete)
+
+
+def _named(device: str, processes: Processes) -> str:
+    """Return the name of a device that holds for all processes: each has a GPU of its own."""
+    return torch.device(device).type if processes.several else device

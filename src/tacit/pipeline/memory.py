@@ -1,0 +1,69 @@
+r"""Is there memory for a fit? Estimated before any of it is taken.
+
+====================  ==================================================================================================
+a step of training    :func:`~tacit.graph.step_bytes`, for every replica; where edges have weights $16$ bytes more for
+                      each weight of each entry, and with two layers or more what sources hold under each graph; where
+                      every two graphs are compared at each node, a number for each
+a score               $S' = 200$ graphs that the pairs share, with their uniforms: $9 S'$ bytes an entry
+a record, all pairs   a row of ``edges.csv`` is about 800 bytes while it is read
+====================  ==================================================================================================
+
+An entry is a pair of nodes, or a slot of the table of candidates. The largest of the three has to fit.
+"""
+
+import torch
+
+from tacit.config import FitConfig
+from tacit.evaluation.forecasts import NUM_GRAPHS
+from tacit.graph import EdgeRules, require_memory, step_bytes
+from tacit.pipeline.dataset import Dataset
+from tacit.pipeline.layout import MOST_EXPANDED
+from tacit.pipeline.parts import OwnParts
+
+NUMBER_BYTES = 4
+FEWER = "lower batch_size or replicas in [training], num_graphs in [model] or bootstrap_replicas in [assessment]"
+
+
+def require_memory_for(
+    config: FitConfig, dataset: Dataset, rules: EdgeRules, own: OwnParts, device: torch.device
+) -> None:
+    """Raise :class:`InputError` if training, scoring or writing would need more memory than is free."""
+    nodes, table = len(dataset.nodes), config.graph.layout == "table"
+    rows, slots = rules.slots.senders.shape if table else (nodes, nodes)
+    training = training_bytes(config, dataset, own, rows, slots, config.training.replicas or 1)
+    if config.assessment.replicas and nodes <= MOST_EXPANDED:  # standard errors: over all pairs, all replicas at once
+        training = max(training, training_bytes(config, dataset, own, nodes, nodes, config.assessment.replicas))
+    needed = max(training, 9 * NUM_GRAPHS * rows * slots, 0 if table else 800 * nodes**2)
+    if table:
+        what = f"a fit over {rules.slots.num_edges:,} candidates of {nodes:,} nodes"
+        remedy = f"name fewer candidates, or {FEWER}"
+    else:
+        what = f"a fit over all pairs of {nodes:,} nodes"
+        remedy = f"let each node read few others (nearest, correlated or candidates in [graph]), or {FEWER}"
+    require_memory(needed, device, what, remedy)
+
+
+def training_bytes(config: FitConfig, dataset: Dataset, own: OwnParts, rows: int, slots: int, replicas: int) -> int:
+    """Return what training so many replicas at once needs, over a matrix or table of this size."""
+    batch = min(config.training.batch_size or 1, len(dataset.split.train))
+    kind, graphs, sizes = own.kind(config.predictor), config.model.num_graphs, dataset.preparation.sizes
+    channels = kind.edge_channels(sizes, config.predictor)
+    step = step_bytes(
+        rows=rows,
+        slots=slots,
+        num_graphs=graphs,
+        draws=1 if config.model.share_graphs else batch,
+        batch=batch,
+        nodes=sizes.num_nodes,
+        channels=channels,
+        number_bytes=NUMBER_BYTES,
+    )
+    loss = own.loss or config.model.build_loss(dataset.split.train.targets[:1])
+    if loss.pairwise and loss.scope == "node":
+        step += NUMBER_BYTES * batch * graphs**2 * sizes.num_nodes  # every two graphs are compared
+    weights = kind.edge_weights(sizes)
+    if weights:
+        step += 4 * NUMBER_BYTES * rows * slots * weights
+    elif config.graph.layout == "table" and kind.num_layers(config.predictor) > 1:
+        step += 2 * NUMBER_BYTES * rows * slots * channels * batch * graphs
+    return replicas * step

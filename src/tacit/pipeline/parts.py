@@ -1,0 +1,68 @@
+"""Parts of a model that a person passes as objects: they have no name in a config."""
+
+import copy
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+from torch import nn
+
+from tacit.config import PredictorOptions
+from tacit.config.fit import OWN
+from tacit.errors import InputError, require
+from tacit.graph import Slots
+from tacit.losses import Loss
+from tacit.predictors import PredictorKind, Sizes
+from tacit.registry import PREDICTORS
+
+Predictor = nn.Module | Callable[..., nn.Module]
+
+
+@dataclass(frozen=True, eq=False)
+class OwnParts:
+    """A predictor (a module, or a function that makes one), a loss, and a table of candidates; None for those named."""
+
+    predictor: Predictor | None = None
+    loss: Loss | None = None
+    candidates: Slots | None = None
+
+    def kind(self, options: PredictorOptions) -> PredictorKind:
+        """Return the kind of predictor that options name, or that of the own one."""
+        if options.kind != OWN:
+            kind: PredictorKind = PREDICTORS[options.kind]
+            return kind
+        if self.predictor is None:
+            raise InputError(
+                f"kind '{OWN}' in [predictor] is a module of a person's own, of which only weights are stored; pass it "
+                "as predictor="
+            )
+        return own_kind(self.predictor)
+
+
+def own_kind(predictor: Predictor) -> PredictorKind:
+    """Return the kind of a person's own module, which sees the numbers as they are; a copy of it is trained.
+
+    A function is called with the keywords ``num_nodes``, ``in_channels`` and ``channels``.
+    """
+
+    def build(sizes: Sizes, _options: Any, _slots: Slots | None, _observation: str) -> nn.Module:
+        if isinstance(predictor, nn.Module):
+            return copy.deepcopy(predictor)
+        require(callable(predictor), f"predictor must be a module or a function that makes one, got {predictor!r}")
+        made = predictor(num_nodes=sizes.num_nodes, in_channels=sizes.in_channels, channels=sizes.out_channels)
+        if not isinstance(made, nn.Module):
+            raise InputError(
+                f"predictor must be a function that returns a torch.nn.Module, got {type(made).__name__}; return one"
+            )
+        return made
+
+    return PredictorKind(
+        build,
+        scaled=False,
+        observation="none",
+        learning_rate=0.01,
+        replicas=4,
+        quick=True,
+        compiles=True,
+        edge_channels=lambda sizes, _: sizes.in_channels,
+    )

@@ -1,0 +1,161 @@
+"""From data to pairs, the same way for training and for new data: what a run must remember of its data."""
+
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass
+from typing import Any
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from tacit.data import NamedPairs, NewPairs, Pairs, Scaling, Series, Windows
+from tacit.data.units import ChannelUnits
+from tacit.errors import InputError, require
+from tacit.pipeline.sources import Source, about
+from tacit.predictors import Sizes
+
+
+@dataclass(frozen=True, eq=False)
+class SeriesPreparation:
+    """Windows over a series, in the units of its training part."""
+
+    windows: Windows
+    scaling: Scaling
+
+    is_series = True
+    row_name = "time"
+
+    @property
+    def nodes(self) -> tuple[str, ...]:
+        """Names of the nodes."""
+        return self.scaling.nodes
+
+    @property
+    def sizes(self) -> Sizes:
+        """What a predictor is built for."""
+        return Sizes(len(self.nodes), self.windows.window, self.scaling.num_features, self.scaling.out_channels)
+
+    @property
+    def horizon(self) -> int:
+        """Steps from the last one seen to the one predicted."""
+        return self.windows.horizon
+
+    @property
+    def reach(self) -> int:
+        """Steps that one pair covers."""
+        return self.windows.window + self.windows.horizon
+
+    @property
+    def target_names(self) -> tuple[str, ...]:
+        """Names of the predicted variables."""
+        return self.scaling.variables[: self.scaling.out_channels]
+
+    @property
+    def spread(self) -> Tensor:
+        """Size of a scaled unit, per node and predicted variable."""
+        return torch.from_numpy(self.scaling.deviation[:, : self.scaling.out_channels]).float()
+
+    def to_units(self, values: Tensor) -> Tensor:
+        """Return scaled predictions in the units of the data."""
+        return self.scaling.to_units(values)
+
+    def apply(self, source: Source) -> NewPairs:
+        """Return a pair for every window of new data."""
+        if not isinstance(source.content, Series):
+            raise InputError(f"{source.name}: this run learned from a series; pass a table with the same nodes")
+        with about(source.name):
+            return self.windows.apply(source.content, self.scaling)
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return plain values."""
+        return {"kind": "series", "windows": asdict(self.windows), "scaling": self.scaling.to_dict()}
+
+
+@dataclass(frozen=True, eq=False)
+class PairsPreparation:
+    """Pairs as they are, each channel in the units of its training part; ``shuffled`` before they were split."""
+
+    nodes: tuple[str, ...]
+    input_units: ChannelUnits
+    target_units: ChannelUnits
+    shuffled: bool = True
+
+    is_series = False
+    row_name = "pair"
+    horizon = 1
+
+    @property
+    def sizes(self) -> Sizes:
+        """What a predictor is built for: a window of one step."""
+        return Sizes(len(self.nodes), 1, len(self.input_units.mean), len(self.target_units.mean))
+
+    @property
+    def reach(self) -> int:
+        """Steps that one pair covers; 0 where pairs have no order."""
+        return 0 if self.shuffled else 1
+
+    @property
+    def target_names(self) -> tuple[str, ...]:
+        """Names of the target channels."""
+        channels = len(self.target_units.mean)
+        return ("y",) if channels == 1 else tuple(f"y{channel}" for channel in range(channels))
+
+    @property
+    def spread(self) -> Tensor:
+        """Size of a scaled unit, per node and channel."""
+        return torch.from_numpy(self.target_units.deviation).float().expand(len(self.nodes), -1).contiguous()
+
+    def to_units(self, values: Tensor) -> Tensor:
+        """Return scaled predictions in the units of the data."""
+        return torch.from_numpy(self.target_units.restored(values.double().cpu().numpy())).to(values)
+
+    def scaled(self, pairs: Pairs) -> Pairs:
+        """Return pairs in the units of training."""
+        inputs, targets = (
+            torch.from_numpy(units.scaled(values.double().numpy())).float()
+            for units, values in ((self.input_units, pairs.inputs), (self.target_units, pairs.targets))
+        )
+        if pairs.observed is None:
+            return Pairs(inputs, targets)
+        observed = pairs.observed.float()
+        return Pairs(inputs, targets * observed, observed)  # where nothing was observed any number does
+
+    def apply(self, source: Source) -> NewPairs:
+        """Return new pairs; targets that are not there are missing."""
+        if not isinstance(source.content, NamedPairs):
+            raise InputError(f"{source.name}: this run learned from pairs; pass an .npz file with x")
+        pairs, nodes, sizes = source.content.pairs, source.content.nodes, self.sizes
+        require(
+            nodes == self.nodes,
+            f"{source.name}: needs the nodes that the run was trained on, {_few(self.nodes)}, got {_few(nodes)}; "
+            "pass data of the same kind",
+        )
+        for name, values, need in (("x", pairs.inputs, sizes.in_channels), ("y", pairs.targets, sizes.out_channels)):
+            require(
+                values.shape[2] == need,
+                f"{source.name}: array '{name}' needs {need} channels as in training, got {values.shape[2]}; "
+                "pass data of the same kind",
+            )
+        with about(source.name):
+            return NewPairs(self.scaled(pairs), np.arange(len(pairs)))
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return plain values."""
+        units = {"input_units": self.input_units.to_dict(), "target_units": self.target_units.to_dict()}
+        return {"kind": "pairs", "nodes": list(self.nodes), **units, "shuffled": self.shuffled}
+
+
+Preparation = SeriesPreparation | PairsPreparation
+
+
+def stored_preparation(stored: Mapping[str, Any]) -> Preparation:
+    """Return what :meth:`to_dict` gave."""
+    if stored["kind"] == "series":
+        windows = {**stored["windows"], "fractions": tuple(stored["windows"]["fractions"])}
+        return SeriesPreparation(Windows(**windows), Scaling.from_dict(stored["scaling"]))
+    units = (ChannelUnits.from_dict(stored[name]) for name in ("input_units", "target_units"))
+    return PairsPreparation(tuple(stored["nodes"]), *units, shuffled=bool(stored["shuffled"]))
+
+
+def _few(names: tuple[str, ...], most: int = 5) -> str:
+    return ", ".join(names[:most]) + (f" and {len(names) - most} more" if len(names) > most else "")

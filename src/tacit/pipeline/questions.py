@@ -1,0 +1,67 @@
+"""Further questions to a fitted model: the stages of the assessment, each by itself, with the data of the fit."""
+
+from typing import Any
+
+from tacit.config import AssessmentOptions
+from tacit.data import Pairs
+from tacit.goodness import Goodness, goodness_of_fit
+from tacit.identification import Identifiability
+from tacit.pipeline.assessment import Assessment, as_done, estimate_std_errors, identify_edges
+from tacit.pipeline.dataset import Dataset
+from tacit.pipeline.fitted import Fitted
+from tacit.pipeline.fitting import fit_settings
+from tacit.pipeline.parts import OwnParts
+from tacit.pipeline.resampling import block_length, require_resampling
+from tacit.pipeline.sources import Source
+from tacit.randomness import generator_for
+from tacit.training import Listener
+
+
+def same_dataset(fitted: Fitted, source: Source) -> Dataset:
+    """Return the data of the fit again, in the same parts."""
+    kind = OwnParts(predictor=fitted.own).kind(fitted.config.predictor)
+    return Dataset.prepare(source, fitted.config.data, seed=fitted.record.seed, scaled=kind.scaled)
+
+
+def add_std_errors(fitted: Fitted, dataset: Dataset, replicas: int, block: int | None, listener: Listener) -> None:
+    """Estimate standard errors and keep them with the fit; the mean over replicas becomes the answer where it can."""
+    config, train = fitted.config, dataset.split.train
+    options = AssessmentOptions(bootstrap_replicas=replicas, block=block)
+    require_resampling(options, dataset.preparation, train)
+    answer, device = Assessment(edges=fitted.edges), fitted.model.graph.fixed.device
+    estimate_std_errors(
+        answer,
+        fitted.model,
+        dataset.split.to(device),
+        as_done(fit_settings(config), max(1, len(fitted.history))),
+        replicas=replicas,
+        block=block_length(options, dataset.preparation, len(train)),
+        seed=fitted.record.seed,
+        compile=bool(config.training.compile),
+        listener=listener,
+    )
+    fitted.edges = answer.edges
+    findings = [*fitted.record.findings, *answer.findings]
+    fitted.record = fitted.record.model_copy(update={"uncertainty": answer.uncertainty, "findings": findings})
+
+
+def add_identifiability(fitted: Fitted, dataset: Dataset, *, injectivity: bool) -> Identifiability:
+    """Find out which edges can be identified, and keep it with the fit."""
+    device = fitted.model.graph.fixed.device
+    found = identify_edges(
+        fitted.model,
+        dataset.split.train.to(device),
+        dataset.preparation,
+        generator_for(fitted.record.seed, "identify", device),
+        injectivity=injectivity,
+    )
+    fitted.edges = fitted.edges.model_copy(update={"identifiable": found.flags()})
+    return found
+
+
+def goodness_on(fitted: Fitted, pairs: Pairs, **options: Any) -> Goodness:
+    """Test the fit on pairs that the model was not fitted on."""
+    device = fitted.model.graph.fixed.device
+    generator = generator_for(fitted.record.seed, "goodness", device)
+    names = list(fitted.nodes)
+    return goodness_of_fit(fitted.model, pairs.to(device), generator=generator, node_names=names, **options)

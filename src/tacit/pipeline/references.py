@@ -1,0 +1,39 @@
+"""Scores of the simplest forecasts, to compare with: the last value, and a ridge regression on all nodes."""
+
+import torch
+
+from tacit.data import Pairs, Split
+from tacit.data.ridge import ridge_regression
+from tacit.evaluation import gaussian_coverage, gaussian_scores, persistence, residual_sigmas
+from tacit.evaluation.forecasts import LEVELS
+from tacit.pipeline.preparation import Preparation
+
+MOST_RIDGE_FEATURES = 3000  # of one regression: its time grows with the cube
+
+
+def references(preparation: Preparation, split: Split, *, ridge: bool = True) -> dict[str, dict[str, float]]:
+    """Return scores on the test part, in the units of the data; the regression has a weight for every two nodes."""
+    sizes, spread, found = preparation.sizes, preparation.spread, {}
+    parts = {name: getattr(split, name).to("cpu") for name in ("train", "validation", "test")}
+    start = {name: torch.zeros_like(part.targets) for name, part in parts.items()}
+    if preparation.is_series:
+        start = {
+            name: persistence(part.inputs, num_features=sizes.num_features, out_channels=sizes.out_channels)
+            for name, part in parts.items()
+        }
+        sigmas = residual_sigmas(start["train"], parts["train"])
+        found["the last value"] = _in_units(start["test"], sigmas, parts["test"], spread)
+    if ridge and sizes.num_nodes * sizes.in_channels <= MOST_RIDGE_FEATURES:
+        changes = {  # of a series the regression predicts the change from the last value
+            name: Pairs(part.inputs, part.targets - start[name], part.observed) for name, part in parts.items()
+        }
+        fitted = ridge_regression(changes["train"], changes["validation"])
+        means = fitted.predict(parts["test"].inputs) + start["test"]
+        found["ridge regression"] = _in_units(means, fitted.sigmas, parts["test"], spread)
+    return found
+
+
+def _in_units(means: torch.Tensor, sigmas: torch.Tensor, pairs: Pairs, spread: torch.Tensor) -> dict[str, float]:
+    scaled = Pairs(pairs.inputs, pairs.targets * spread, pairs.observed)
+    coverage = {f"coverage_{level:g}": gaussian_coverage(means, sigmas, pairs, level) for level in LEVELS}
+    return {**gaussian_scores(means * spread, sigmas * spread, scaled), **coverage}

@@ -1,0 +1,98 @@
+"""What a config can name as the kind of predictor: how it is built, and what holds for it when nothing is said.
+
+A kind is registered in the file of its module, by one line. From outside the package:
+
+>>> from tacit.registry import PREDICTORS
+>>> kind = PredictorKind(lambda sizes, options, slots, observation: nn.Identity(), uses=("hidden",))
+>>> PREDICTORS.add("identity", kind)
+>>> PREDICTORS["identity"].replicas
+1
+>>> PREDICTORS.remove("identity")
+"""
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Any, Protocol
+
+from torch import nn
+
+from tacit.graph import Slots
+
+
+@dataclass(frozen=True)
+class Sizes:
+    """What a predictor is built for; pairs without time have a window of 1."""
+
+    num_nodes: int
+    window: int
+    num_features: int
+    out_channels: int
+
+    @property
+    def in_channels(self) -> int:
+        """Inputs of one node: the lags one after another, each with all features."""
+        return self.window * self.num_features
+
+
+class Options(Protocol):
+    """The choices of a user, ``[predictor]`` in the config; a kind names in ``uses`` those that mean something."""
+
+    @property
+    def kind(self) -> str: ...  # noqa: D102
+    @property
+    def hidden(self) -> int | tuple[int, ...]: ...  # noqa: D102
+    @property
+    def layers(self) -> int: ...  # noqa: D102
+    @property
+    def num_hops(self) -> int: ...  # noqa: D102
+    @property
+    def activation(self) -> Any: ...  # noqa: D102
+    @property
+    def residual(self) -> bool | None: ...  # noqa: D102
+    @property
+    def options(self) -> Mapping[str, Any]: ...  # noqa: D102
+
+
+def no_weights(_sizes: Sizes) -> int:
+    """Return that an edge has no weights of its own: they are shared."""
+    return 0
+
+
+def widest(sizes: Sizes, options: Options) -> int:
+    """Return how many numbers pass along an edge at most: the width of hidden layers."""
+    hidden = options.hidden
+    return max(hidden, default=sizes.in_channels) if isinstance(hidden, tuple) else hidden
+
+
+@dataclass(frozen=True)
+class PredictorKind:
+    """How a predictor is built, and its defaults.
+
+    ``build``          from sizes, options, the table of candidates (None over all pairs of nodes) and the name of the
+                       observation model; it returns the module, whose first weights a fit replaces
+    ``uses``           the options that it reads; others are refused
+    ``scaled``         it is trained on numbers of mean 0 and deviation 1; otherwise on the numbers as they are
+    ``predicts_change``  for series the last value is added to its output by default
+    ``warm_start``     a ridge regression can say where its weights start
+    ``observation``    its usual observation model, by name, for series
+    ``learning_rate``, ``replicas``  its usual ones
+    ``quick``          it trains in seconds on a CPU: standard errors and controls are made by default
+    ``compiles``       compiling its step pays in long trainings
+    ``edge_weights``   how many weights an edge has of its own
+    ``edge_channels``  how many numbers pass along an edge, for estimates of memory
+    ``num_layers``     how many times messages are passed
+    """
+
+    build: Callable[[Sizes, Any, Slots | None, str], nn.Module]
+    uses: tuple[str, ...] = ()
+    scaled: bool = True
+    predicts_change: bool = False
+    warm_start: bool = False
+    observation: str = "gaussian"
+    learning_rate: float = 0.003
+    replicas: int = 1
+    quick: bool = False
+    compiles: bool = False
+    edge_weights: Callable[[Sizes], int] = no_weights
+    edge_channels: Callable[[Sizes, Any], int] = widest
+    num_layers: Callable[[Any], int] = lambda options: options.layers

@@ -1,0 +1,387 @@
+"""What both estimators share: from parameters to a fit, what was learned, further questions, saving."""
+
+import copy
+import os
+import warnings
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, TypeVar
+
+import numpy as np
+import torch
+from sklearn.base import BaseEstimator
+from sklearn.exceptions import ConvergenceWarning, NotFittedError
+from torch import nn
+
+from tacit.config import FitConfig
+from tacit.devices import find_device
+from tacit.errors import InputError, require_whole
+from tacit.goodness import Goodness
+from tacit.graph import GraphDistribution
+from tacit.identification import Identifiability
+from tacit.pipeline import (
+    Edges,
+    Fitted,
+    OwnParts,
+    Plan,
+    Source,
+    add_identifiability,
+    add_std_errors,
+    evaluate,
+    goodness_on,
+    learn,
+    same_dataset,
+)
+from tacit.records import Record
+from tacit.report import write_page
+from tacit.sklearn.options import read_parameters, seed_of, to_python
+from tacit.sklearn.saved import NotStored, Stored, decode, encode, is_stored
+from tacit.training import Listener, Progress
+from tacit.uncertainty import FEWEST_REPLICAS
+from tacit.whole_files import read_whole, write_whole
+
+if TYPE_CHECKING:
+    import networkx
+    import pandas
+    from torch_geometric.data import Data
+
+E = TypeVar("E", bound="LatentGraphEstimator")
+
+
+class LatentGraphEstimator(BaseEstimator):  # type: ignore[misc]  # scikit-learn has no types
+    """Fits by the same path as ``tacit fit``; a subclass says how data is read and how predictions are returned."""
+
+    _fitted: Fitted | None = None
+    predictor: Any
+    device: Any
+    random_state: Any
+    verbose: Any
+
+    def _source(self, *data: Any, reset: bool) -> Source:
+        """Read data; in ``fit`` (``reset``) names and sizes are noted, later they are compared."""
+        raise NotImplementedError
+
+    def _data_keys(self) -> dict[str, Any]:
+        """Return the keys of ``[data]`` that are parameters of the estimator itself."""
+        return {}
+
+    def _learn(self: E, source: Source) -> E:
+        """Fit by the path that ``tacit fit`` takes."""
+        config, own = self._config()
+        plan = Plan.make(
+            source,
+            config,
+            seed=seed_of(self.random_state),
+            device=find_device(self.device),
+            command=f"{type(self).__name__}.fit",
+            own=own,
+            listener=self._listener(),
+        )
+        learned = learn(plan)
+        self._fitted = learned.conclude()
+        if not learned.complete:
+            warnings.warn("stopped by the user: the model is half trained", ConvergenceWarning, stacklevel=3)
+        return self
+
+    def _config(self) -> tuple[FitConfig, OwnParts]:
+        return read_parameters(self.get_params(deep=False), self._data_keys())
+
+    def _seed(self, random_state: Any) -> int:
+        """Return the seed of samples: that of the fit unless another state is passed."""
+        return self._ready().record.seed if random_state is None else seed_of(random_state)
+
+    # What was learned
+
+    @property
+    def edges_(self) -> "pandas.DataFrame":
+        """All ordered pairs as a table, with the columns of ``edges.csv`` that were computed.
+
+        Of more nodes than ``edge_probs_`` is kept for, the candidates: all other edges are 0.
+        """
+        return self._edges().table()
+
+    @property
+    def edge_probs_(self) -> np.ndarray:
+        """The probability of every edge: target row, source column."""
+        return self._edges().probs().numpy()
+
+    @property
+    def edge_probs_bagged_(self) -> np.ndarray:
+        """The mean probability of each edge over the bootstrap replicas."""
+        return self._edges().number("bagged", "edge_probs_bagged_").numpy()
+
+    @property
+    def edge_std_errors_(self) -> np.ndarray:
+        """Standard errors of ``edge_probs_bagged_``; 0 where an edge is fixed."""
+        return self._edges().number("std_error", "edge_std_errors_").numpy()
+
+    @property
+    def edge_low_(self) -> np.ndarray:
+        """Where the 95% interval of each edge probability begins; for other levels see :meth:`edge_intervals`."""
+        return self._edges().number("low", "edge_low_").numpy()
+
+    @property
+    def edge_high_(self) -> np.ndarray:
+        """Where the 95% interval of each edge probability ends."""
+        return self._edges().number("high", "edge_high_").numpy()
+
+    @property
+    def edge_identifiable_(self) -> np.ndarray:
+        """True for each edge that can be identified from the data; false too where one is fixed."""
+        identifiable = self._edges().identifiable
+        if identifiable is None:
+            raise AttributeError("edge_identifiable_ is not computed; call identify, or leave the assessment enabled")
+        return identifiable.numpy()
+
+    @property
+    def record_(self) -> Record:
+        """What ``record.json`` would hold: config, metrics, references, findings, warnings."""
+        return self._ready().record
+
+    @property
+    def findings_(self) -> list[str]:
+        """What was found out about the fit, in words."""
+        return self._ready().record.findings
+
+    @property
+    def notes_(self) -> list[str]:
+        """What was chosen from the data and why, and what did not go as it should."""
+        record = self._ready().record
+        return [*record.choices, *record.warnings]
+
+    @property
+    def nodes_(self) -> list[str]:
+        """The names of the nodes, or their positions as words."""
+        return list(self._ready().nodes)
+
+    @property
+    def graph_(self) -> GraphDistribution:
+        """The learned distribution of graphs."""
+        return self._with_predictor().model.graph
+
+    @property
+    def predictor_(self) -> nn.Module:
+        """The trained predictor; it works in the units of training."""
+        return self._with_predictor().model.predictor
+
+    @property
+    def history_(self) -> list[dict[str, Any]]:
+        """What each epoch showed: losses of all replicas, None for those that were dropped."""
+        return self._ready().history
+
+    @property
+    def replicas_(self) -> list[dict[str, Any]]:
+        """Seed, validation loss and, if it was given up, the last epoch of each replica."""
+        return self._ready().record.replicas
+
+    @property
+    def best_replica_(self) -> int:
+        """Which of ``replicas_`` was kept."""
+        return self._ready().record.best_replica
+
+    def to_networkx(self, threshold: float = 0.0) -> "networkx.DiGraph | networkx.Graph":
+        """Return the edges above a probability as a networkx graph, each with what ``edges_`` says of it."""
+        return self._edges().to_networkx(threshold)
+
+    def to_pyg(self, threshold: float = 0.0) -> "Data":
+        """Return the edges above a probability as a PyG graph with ``edge_index`` and ``edge_prob``."""
+        return self._edges().to_pyg(threshold)
+
+    def report(self, path: str | os.PathLike[str]) -> Path:
+        """Write the page that ``tacit fit`` draws: one HTML file that needs no network."""
+        fitted, path = self._with_predictor(), Path(path)
+        try:
+            write_page([fitted.run], path, fitted.record.title)
+        except OSError as error:
+            raise InputError(f"path must be a file that can be written, got {path} ({error.strerror})") from None
+        return path
+
+    # Further questions
+
+    def estimate_std_errors(
+        self: E,
+        X: Any,  # noqa: N803
+        y: Any = None,
+        num_resamples: int = 32,
+        block: int | None = None,
+    ) -> E:
+        r"""Train again on resamples of the data, all at once, from the fitted model: how far would $\theta$ move?
+
+        ``fit`` does this by itself where it is quick; see ``bootstrap_replicas`` of ``AssessmentOptions``. The data is
+        that of the fit. A quarter of the ``num_resamples`` replicas take the training pairs as they are and show what
+        is due to training alone; each of the others draws as many pairs as there are, with replacement, in blocks of
+        ``block`` neighbours, or whole series where there are several. The mean over the replicas becomes the answer
+        where it predicts as well.
+        """
+        require_whole("num_resamples", to_python(num_resamples), FEWEST_REPLICAS)
+        fitted = self._with_predictor()
+        self._edges().probs("estimate_std_errors")
+        dataset = same_dataset(fitted, self._source(X, y, reset=False))
+        add_std_errors(fitted, dataset, to_python(num_resamples), to_python(block), self._listener())
+        return self
+
+    def identify(self, X: Any, y: Any = None, *, injectivity: bool = True) -> Identifiability:  # noqa: N803
+        """Change every edge of the fitted model in turn: which can be identified from such data, and why not others?
+
+        The data is that of the fit. The answer has ``sentences()``; which edges are identifiable is also kept in
+        ``edge_identifiable_``. ``injectivity`` checks the condition of the theorem too.
+        """
+        fitted = self._with_predictor()
+        self._edges().probs("identify")
+        dataset = same_dataset(fitted, self._source(X, y, reset=False))
+        return add_identifiability(fitted, dataset, injectivity=injectivity)
+
+    def goodness_of_fit(
+        self,
+        X: Any,  # noqa: N803
+        y: Any = None,
+        *,
+        num_samples: int = 199,
+        stride: int = 1,
+        level: float = 0.05,
+    ) -> Goodness:
+        """Compare the model with data that it was not fitted on: does it fit, where not, and what to try?
+
+        ``stride`` keeps every so many pairs: forecasts ``h`` steps ahead overlap, so pass ``h``. See
+        :func:`tacit.goodness.goodness_of_fit`.
+        """
+        fitted = self._with_predictor()
+        pairs = fitted.preparation.apply(self._source(X, y, reset=False)).pairs
+        options = {"num_samples": to_python(num_samples), "stride": to_python(stride), "level": to_python(level)}
+        return goodness_on(fitted, pairs, **options)
+
+    def evaluate(self, X: Any = None, y: Any = None) -> dict[str, Any]:  # noqa: N803
+        """Return scores and findings, as ``tacit evaluate`` does: on the test part of the fit, or on new data."""
+        source = None if X is None else self._source(X, y, reset=False)
+        return evaluate(self._with_predictor(), source, seed=self._ready().record.seed)
+
+    def edge_intervals(self, level: float = 0.95, *, simultaneous: bool = False) -> "pandas.DataFrame":
+        """Return all ordered pairs with ``bagged``, ``low`` and ``high``, which hold the truth with chance ``level``.
+
+        The chance is that of each edge, or with ``simultaneous`` that of all edges at once.
+        """
+        edges = self._edges()
+        ends = edges.intervals(to_python(level), simultaneous=simultaneous)
+        bagged = edges.number("bagged", "what edge_intervals needs")
+        return edges.table({"bagged": bagged, "low": ends.low, "high": ends.high})
+
+    def edges_at_fdr(self, rate: float = 0.1) -> "pandas.DataFrame":
+        """Return the rows of ``edges_`` that make the largest set of which a share ``rate`` is expected to be absent.
+
+        Absent in a given observation: ``edge_probs_`` is taken as true. Fixed edges are not chosen, nor those that
+        cannot be identified. Without directions each pair is one row.
+        """
+        return self._edges().at_fdr(to_python(rate))
+
+    def significant_edges(
+        self, above: float = 0.05, rate: float = 0.05, *, dependence: str = "positive"
+    ) -> "pandas.DataFrame":
+        """Return the rows of ``edges_`` whose bagged probability is above a level, with the ``p_value`` of each.
+
+        At most a share ``rate`` of them is there by the luck of the data (:func:`tacit.uncertainty.significant_edges`,
+        also for ``dependence``). Which edges can be chosen is as in :meth:`edges_at_fdr`.
+        """
+        return self._edges().significant(above=to_python(above), rate=to_python(rate), dependence=dependence)
+
+    # Storage
+
+    def save(self, path: str | os.PathLike[str]) -> None:
+        """Write the estimator to one safetensors file; reading it with :meth:`load` runs no code."""
+        try:
+            write_whole(Path(path), self._stored().to_bytes())
+        except OSError as error:
+            raise InputError(f"path must be a file that can be written, got {path} ({error.strerror})") from None
+
+    @classmethod
+    def load(cls: type[E], path: str | os.PathLike[str], **objects: Any) -> E:
+        """Read what :meth:`save` wrote; ``objects`` are parameters that have no stored form, such as ``predictor``."""
+        try:
+            data = read_whole(Path(path))
+        except OSError as error:
+            raise InputError(f"path must be a readable file, got {path} ({error.strerror})") from None
+        estimator = cls.__new__(cls)
+        estimator._restore(Stored.from_bytes(data, str(path)), str(path))
+        estimator.set_params(**objects)
+        return estimator
+
+    def __getstate__(self) -> dict[str, Any]:
+        parameters = self.get_params(deep=False)
+        objects = {name: value for name, value in parameters.items() if not is_stored(value)}
+        return {"stored": self._stored().to_bytes(), "objects": objects}
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        self._restore(Stored.from_bytes(state["stored"], "the pickle"), "the pickle")
+        self.set_params(**state["objects"])
+
+    def __deepcopy__(self: E, memo: dict[int, Any]) -> E:
+        copied = type(self).__new__(type(self))
+        for name, value in vars(self).items():
+            setattr(copied, name, copy.deepcopy(value, memo))
+        return copied
+
+    def __sklearn_is_fitted__(self) -> bool:
+        return self._fitted is not None
+
+    def _extra(self) -> dict[str, Any]:
+        """Return what else of a fitted estimator is stored, as JSON."""
+        names = getattr(self, "feature_names_in_", None)
+        return {"feature_names": None if names is None else names.tolist()}
+
+    def _take_extra(self, extra: dict[str, Any]) -> None:
+        self.n_features_in_ = len(self._ready().nodes)
+        if extra["feature_names"] is not None:
+            self.feature_names_in_ = np.array(extra["feature_names"], dtype=object)
+
+    def _stored(self) -> Stored:
+        text: dict[str, Any] = {
+            "estimator": type(self).__name__,
+            "parameters": {name: encode(value) for name, value in self.get_params(deep=False).items()},
+        }
+        if self._fitted is None:
+            return Stored(text, {})
+        fitted, tensors = self._fitted.to_parts()
+        return Stored({**text, "fitted": fitted, "extra": self._extra()}, tensors)
+
+    def _restore(self, stored: Stored, where: str) -> None:
+        try:
+            parameters = {name: decode(value) for name, value in stored.text["parameters"].items()}
+            type(self).__init__(self, **parameters)
+            if "fitted" in stored.text:
+                self._fitted = Fitted.from_parts(stored.text["fitted"], stored.tensors, self._load_device())
+                self._take_extra(stored.text["extra"])
+        except (KeyError, TypeError, ValueError, AttributeError, RuntimeError) as error:
+            line = (str(error).strip() or type(error).__name__).splitlines()[0]
+            raise InputError(f"{where} is a damaged saved {type(self).__name__} ({line}); fit and save it again") from None
+
+    def _load_device(self) -> torch.device:
+        return find_device("auto" if str(self.device).startswith("cuda") else self.device)
+
+    def _ready(self) -> Fitted:
+        """Return what was fitted."""
+        if self._fitted is None:
+            name = type(self).__name__
+            raise NotFittedError(f"This {name} instance is not fitted yet; call fit before using it")
+        return self._fitted
+
+    def _with_predictor(self) -> Fitted:
+        """Return what was fitted, ready to predict; a module of the user's own takes the weights that were read."""
+        fitted = self._ready()
+        if fitted.weights is not None and not isinstance(self.predictor, NotStored):
+            fitted.take_predictor(self.predictor, self._load_device())
+        return fitted
+
+    def _edges(self) -> Edges:
+        return Edges(self._with_predictor())
+
+    def _listener(self) -> Listener:
+        return Listener(_print_stage, _print_epoch) if self.verbose else Listener()
+
+
+def _print_stage(name: str) -> None:
+    print(name)
+
+
+def _print_epoch(progress: Progress) -> None:
+    """Print a line at the first step of every epoch."""
+    if progress.step % max(1, progress.steps // progress.epochs) == 0:
+        loss = "" if progress.loss is None else f", loss {progress.loss:.4g}"
+        print(f"epoch {progress.epoch + 1} of {progress.epochs}{loss}")

@@ -1,0 +1,152 @@
+"""Series: a table with a column per node and a row per time, learned from and continued."""
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from tacit.config import AssessmentOptions, DataOptions, GraphOptions, ModelConfig, TrainingOptions
+from tacit.pipeline import Source, forecast_table, point_predictions, prediction_index, read_table, samples
+from tacit.sklearn.estimator import LatentGraphEstimator
+from tacit.sklearn.options import to_python
+from tacit.sklearn.score import r_squared
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+
+class LatentGraphForecaster(LatentGraphEstimator):
+    """Learn which node of a series reads which, with a probability for every edge, and forecast.
+
+    The table is a DataFrame with a column per node and an index of times, or with columns of two levels (node,
+    variable). Several series over the same nodes have an index of two levels (instance, time), a column that names
+    them (``series``), or are a list of tables; windows never cross from one into another. NaN marks what is missing.
+    The same table in a file gives the same answer through ``tacit fit``.
+
+    ``horizon``     steps from the last one seen to the one predicted
+    ``window``      steps of the past that a prediction sees; None: chosen from the number of rows
+    ``targets``     variables to predict; None: all
+    ``covariates``  columns that are known and shared by all nodes
+    ``series``      name of the column that says which series a row belongs to
+
+    All other parameters are those of :class:`~tacit.LatentGraphRegressor`. Series stay in order: the first 70% train,
+    the next 10% are for choosing, the rest tests; whole series where there are enough of them.
+
+    >>> import pandas as pd
+    >>> rng, rows = np.random.default_rng(0), np.zeros((400, 3))
+    >>> for t in range(1, 400):
+    ...     rows[t] = 0.5 * rows[t - 1] + [0.8 * rows[t - 1, 1], 0, 0] + 0.3 * rng.normal(size=3)
+    >>> table = pd.DataFrame(rows, columns=["a", "b", "c"])
+    >>> quick = TrainingOptions(replicas=1, epochs=10, compile=False)
+    >>> model = LatentGraphForecaster(window=1, training=quick, assessment=AssessmentOptions(enabled=False)).fit(table)
+    >>> model.edges_.sort_values("probability").iloc[-1][["source", "target"]].tolist()
+    ['b', 'a']
+    >>> forecast = model.predict(table)
+    >>> forecast.shape, forecast.index[-1]  # one step beyond the end
+    ((400, 3), 400)
+    """
+
+    def __init__(
+        self,
+        *,
+        horizon: int = 1,
+        window: int | None = None,
+        targets: Any = None,
+        covariates: Any = (),
+        series: str | None = None,
+        predictor: Any = "auto",
+        observation: Any = "auto",
+        loss: Any = None,
+        density: float | None = None,
+        candidates: Any = None,
+        data: DataOptions | None = None,
+        graph: GraphOptions | None = None,
+        model: ModelConfig | None = None,
+        training: TrainingOptions | None = None,
+        assessment: AssessmentOptions | None = None,
+        point: str | float = "mean",
+        point_graphs: int = 1000,
+        random_state: Any = 0,
+        device: str = "auto",
+        verbose: bool = False,
+    ) -> None:
+        self.horizon = horizon
+        self.window = window
+        self.targets = targets
+        self.covariates = covariates
+        self.series = series
+        self.predictor = predictor
+        self.observation = observation
+        self.loss = loss
+        self.density = density
+        self.candidates = candidates
+        self.data = data
+        self.graph = graph
+        self.model = model
+        self.training = training
+        self.assessment = assessment
+        self.point = point
+        self.point_graphs = point_graphs
+        self.random_state = random_state
+        self.device = device
+        self.verbose = verbose
+
+    def fit(self, X: Any, y: Any = None) -> "LatentGraphForecaster":  # noqa: N803 - scikit-learn's names
+        """Learn from a table of series: train all replicas from fresh starts, keep the best, and assess it."""
+        del y
+        return self._learn(self._source(X, reset=True))
+
+    def predict(self, X: Any, point: str | float | None = None) -> "pd.DataFrame":  # noqa: N803
+        """Return one number per node and target for each window of a table, in rows by the time of the target.
+
+        The last row is ``horizon`` steps beyond the end of the table. Columns are like those of the table.
+        """
+        import pandas as pd
+
+        fitted, source = self._with_predictor(), self._source(X, reset=False)
+        kind, graphs = to_python(self.point if point is None else point), to_python(self.point_graphs)
+        found = point_predictions(fitted, source, kind, num_graphs=graphs, seed=fitted.record.seed)
+        return pd.DataFrame(
+            found.reshape(len(found), -1), index=prediction_index(fitted, source), columns=self._columns()
+        )
+
+    def sample(self, X: Any, num_samples: int = 100, random_state: Any = None) -> np.ndarray:  # noqa: N803
+        """Return (windows, samples, nodes), or with several targets (windows, samples, nodes, targets)."""
+        fitted, source = self._with_predictor(), self._source(X, reset=False)
+        found = samples(fitted, source, num_samples=to_python(num_samples), seed=self._seed(random_state))
+        return found[..., 0] if found.shape[-1] == 1 else found
+
+    def forecast(self, X: Any, num_samples: int = 0) -> "pd.DataFrame":  # noqa: N803
+        """Return the table that ``tacit predict`` writes: mean, median, quantiles and samples, a row per number."""
+        fitted, source = self._with_predictor(), self._source(X, reset=False)
+        return forecast_table(fitted, source, seed=fitted.record.seed, num_samples=to_python(num_samples))
+
+    def score(self, X: Any, y: Any = None) -> float:  # noqa: N803
+        """Return $R^2$ of :meth:`predict` where the target is known, the mean over nodes and variables."""
+        del y
+        fitted, source = self._with_predictor(), self._source(X, reset=False)
+        pairs = fitted.preparation.apply(source).pairs.with_mask()
+        known = fitted.preparation.to_units(pairs.targets).double().masked_fill(pairs.observed == 0, np.nan)
+        predictions = self.predict(X, "mean").to_numpy().reshape(known.shape)
+        return r_squared(known.numpy(), predictions)
+
+    def _data_keys(self) -> dict[str, Any]:
+        """Return those that were set: what is left at its default may stand in ``data``."""
+        given = {name: to_python(getattr(self, name)) for name in ("horizon", "window", "targets", "series")}
+        covariates = (self.covariates,) if isinstance(self.covariates, str) else tuple(self.covariates)
+        given["covariates"] = covariates
+        usual = DataOptions()
+        return {name: value for name, value in given.items() if value != getattr(usual, name)}
+
+    def _source(self, X: Any, y: Any = None, *, reset: bool) -> Source:  # noqa: N803
+        del y
+        options = self._config()[0].data if reset else self._ready().config.data
+        return read_table(X, options, piece=not reset)
+
+    def _columns(self) -> Any:
+        import pandas as pd
+
+        preparation = self._ready().preparation
+        names = preparation.target_names
+        if len(names) == 1 and names[0] == "value":
+            return list(preparation.nodes)
+        return pd.MultiIndex.from_product([preparation.nodes, names], names=["node", "variable"])

@@ -1,0 +1,142 @@
+"""From the parameters of an estimator to a config, and to the parts that were passed as objects."""
+
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+import torch
+from pydantic import ValidationError
+from torch import Tensor, nn
+
+from tacit.config import (
+    AssessmentOptions,
+    Closed,
+    DataOptions,
+    FitConfig,
+    GraphOptions,
+    ModelConfig,
+    ObservationOptions,
+    PredictorOptions,
+    TrainingOptions,
+)
+from tacit.config.fit import OWN
+from tacit.errors import InputError, require
+from tacit.graph import Slots
+from tacit.losses import Loss
+from tacit.pipeline import OwnParts
+from tacit.sklearn.saved import NotStored
+
+SECTIONS: Mapping[str, type[Closed]] = {
+    "data": DataOptions,
+    "graph": GraphOptions,
+    "predictor": PredictorOptions,
+    "observation": ObservationOptions,
+    "model": ModelConfig,
+    "training": TrainingOptions,
+    "assessment": AssessmentOptions,
+}
+
+
+def read_parameters(parameters: Mapping[str, Any], data: Mapping[str, Any]) -> tuple[FitConfig, OwnParts]:
+    """Return the config that the parameters of an estimator stand for, and what of them has no name.
+
+    ``data`` are keys of ``[data]`` that are parameters of their own.
+    """
+    for name, value in parameters.items():
+        if isinstance(value, NotStored):
+            raise InputError(f"{name} was a {value.what}, which is not stored; pass it with set_params({name}=...)")
+    sections = {name: _section(name, parameters.get(name)) for name in SECTIONS}
+    loss, predictor, candidates = parameters["loss"], parameters["predictor"], parameters["candidates"]
+    changes: dict[str, dict[str, Any]] = {"data": dict(data), "graph": {}, "model": {}, "predictor": {}}
+    if parameters["density"] is not None:
+        changes["graph"]["density"] = to_python(parameters["density"])
+    if isinstance(loss, str):
+        changes["model"]["loss"] = loss
+    own_predictor = None
+    if isinstance(predictor, nn.Module) or (callable(predictor) and not isinstance(predictor, Closed)):
+        changes["predictor"]["kind"], own_predictor = OWN, predictor
+    table = candidates if isinstance(candidates, Slots) else None
+    if candidates is not None and table is None:
+        changes["graph"]["candidates"] = _edges(candidates)
+    values = {name: {**section.model_dump(), **changes.get(name, {})} for name, section in sections.items()}
+    own_loss = loss if loss is not None and not isinstance(loss, str) else None
+    require(own_loss is None or isinstance(own_loss, Loss), f"loss must be a name or a loss of tacit, got {loss!r}")
+    return _validated(values), OwnParts(own_predictor, own_loss, table)
+
+
+def _section(name: str, value: Any) -> Closed:
+    """Return the options of a section: those passed, a kind by its name, or the defaults."""
+    kind = SECTIONS[name]
+    if isinstance(value, kind):
+        return value
+    default: Closed = getattr(FitConfig(), name)
+    if name in ("predictor", "observation"):
+        if isinstance(value, str):
+            return _checked(kind, {"kind": value})
+        if value is None or isinstance(value, nn.Module) or callable(value):
+            return default
+    require(value is None, f"{name} must be {kind.__name__}(...), got {value!r}; pass for example {kind.__name__}()")
+    return default
+
+
+def _checked(kind: type[Closed], values: Mapping[str, Any]) -> Closed:
+    try:
+        return kind(**values)
+    except ValidationError as error:
+        raise _as_input_error(error) from None
+
+
+def _validated(values: Mapping[str, Any]) -> FitConfig:
+    try:
+        return FitConfig.model_validate(values)
+    except ValidationError as error:
+        raise _as_input_error(error) from None
+
+
+def _as_input_error(error: ValidationError) -> InputError:
+    first = error.errors()[0]
+    cause = first.get("ctx", {}).get("error")
+    if isinstance(cause, InputError):
+        return cause
+    return InputError(f"{'.'.join(str(part) for part in first['loc'])} is not usable: {first['msg'].lower()}")
+
+
+def _edges(candidates: Any) -> tuple[tuple[Any, Any], ...]:
+    """Return edges as pairs (source, target); a mask is true at [target, source]."""
+    if isinstance(candidates, np.ndarray | Tensor):
+        mask = torch.as_tensor(candidates)
+        require(
+            mask.dtype == torch.bool and mask.ndim == 2,
+            f"candidates must be a table, edges (source, target) or a mask of booleans, got {mask.dtype}",
+        )
+        return tuple((source, target) for target, source in mask.nonzero().tolist())
+    if not isinstance(candidates, list | tuple | set | frozenset):
+        raise InputError(f"candidates must be edges as (source, target), got {candidates!r}; pass for example [(0, 1)]")
+    return tuple(tuple(to_python(node) for node in edge) for edge in candidates)  # type: ignore[misc]
+
+
+def seed_of(random_state: Any) -> int:
+    """Return a seed from what scikit-learn takes: a whole number, a generator of NumPy, or None for another each time.
+
+    >>> seed_of(7), seed_of(np.random.RandomState(0))
+    (7, 209652396)
+    """
+    state = to_python(random_state)
+    if isinstance(state, int) and not isinstance(state, bool) and state >= 0:
+        return state
+    if state is None:
+        return int(np.random.SeedSequence().generate_state(1)[0])
+    if isinstance(state, np.random.RandomState):
+        return int(state.randint(2**31))
+    if isinstance(state, np.random.Generator):
+        return int(state.integers(2**31))
+    raise InputError(f"random_state must be a whole number of at least 0, a generator or None, got {random_state!r}")
+
+
+def to_python(value: Any) -> Any:
+    """Return a number or array of NumPy as Python's own: grids of parameters hold such numbers.
+
+    >>> to_python(np.int64(3)), to_python(0.5), to_python(np.eye(2)[0])
+    (3, 0.5, [1.0, 0.0])
+    """
+    return value.tolist() if isinstance(value, np.generic | np.ndarray | Tensor) else value
