@@ -19,7 +19,7 @@ def _listed(value: Any) -> Any:
 
 
 Names = Annotated[tuple[str, ...], BeforeValidator(_listed)]
-TABLE_KEYS = ("layout", "time", "node", "value", "separator", "covariates")
+TABLE_KEYS = ("layout", "time", "node", "value", "separator", "series", "covariates")
 SERIES_KEYS = ("targets", "window", "horizon")
 # What a kind of predictor has no use for, and why.
 UNUSED = {
@@ -42,6 +42,7 @@ class DataConfig(Closed):
     node: str | None = Field(None, description="name of the column of node names, in a long table")
     value: str | tuple[str, ...] | None = Field(None, description="name or names of the columns of values, long table")
     separator: str | None = Field(None, description='parts node and variable in wide column names, as in "north:pm25"')
+    series: str | None = Field(None, description="name of the column that tells several series apart")
     covariates: Names = Field((), description="columns that are known and shared by all nodes")
     targets: Names | None = Field(None, description="variables to predict; all of them when left out")
     window: int | None = Field(None, ge=1, description="steps of the past that a prediction sees")

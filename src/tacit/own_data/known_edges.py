@@ -9,7 +9,7 @@ from jaxtyping import Float
 from torch import Tensor
 
 from tacit.config import GraphConfig
-from tacit.data import Pairs, Series
+from tacit.data import Pairs
 from tacit.data.windows import SeriesPairs
 from tacit.errors import InputError
 from tacit.graph import EdgeRules, Slots, correlated_pairs, nearest_slots, read_edge_rules
@@ -23,12 +23,15 @@ class SeenRows:
     inputs: Float[Tensor, "row node in_channel"]
 
 
-def series_rows(series: Series, made: SeriesPairs) -> SeenRows:
+def series_rows(made: SeriesPairs) -> SeenRows:
     """Return the rows up to the last target of the training part: no later one may choose candidates."""
-    end = 1 + int(np.flatnonzero(series.row_times == made.train_times[-1])[0])
-    rows = torch.from_numpy(series.values[:end])
-    chosen = [series.channels.index(name) for name in made.scaling.variables[: made.out_channels]]
-    return SeenRows(rows[made.horizon :, :, chosen], rows[: end - made.horizon])
+    chosen = [made.used.channels.index(name) for name in made.scaling.variables[: made.out_channels]]
+    ends = zip(made.used.parts, made.train_ends, strict=True)
+    rows = [torch.from_numpy(part.values[:end]) for part, end in ends if end > made.horizon]
+    return SeenRows(
+        torch.cat([part[made.horizon :, :, chosen] for part in rows]),
+        torch.cat([part[: len(part) - made.horizon] for part in rows]),
+    )
 
 
 def pair_rows(train: Pairs) -> SeenRows:

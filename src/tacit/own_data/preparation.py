@@ -12,19 +12,11 @@ from torch import Tensor
 
 from tacit.config import DataConfig
 from tacit.config.own_data import TABLE_KEYS
-from tacit.data import Pairs, Scaling, Windows, load_beijing_air, read_named_pairs, read_series
+from tacit.data import NewPairs, Pairs, Scaling, Windows, load_beijing_air, read_named_pairs, read_series
 from tacit.data.units import ChannelUnits
 from tacit.errors import InputError, require
 
 SHIPPED = {"beijing-air": load_beijing_air}
-
-
-@dataclass(frozen=True)
-class NewPairs:
-    """Pairs made from new data, and when their targets are (numbers of the pairs, where there are no times)."""
-
-    pairs: Pairs
-    times: np.ndarray
 
 
 @dataclass(frozen=True, eq=False)
@@ -68,7 +60,7 @@ class SeriesPreparation:
         )
         series = read_source(source, config, piece=True)
         with about(source):
-            return NewPairs(self.windows.apply(series, self.scaling), self.windows.target_times(series))
+            return self.windows.apply(series, self.scaling)
 
     def to_dict(self) -> dict[str, Any]:
         """Return plain values."""
@@ -191,6 +183,7 @@ def read_source(source: str, config: DataConfig, *, piece: bool = False) -> Any:
         value=config.value,
         covariates=config.covariates,
         sep=config.separator,
+        series=config.series,
         piece=piece,
     )
 

@@ -43,8 +43,8 @@ class Problem:
                 windows = Windows(config.data.window or usual_window(len(read)), config.data.horizon, fractions)
                 made = windows.prepare(read, targets=config.data.targets)
             preparation: Preparation = SeriesPreparation(windows, made.scaling)
-            split, coordinates, notes = made.split, read.coordinates, read.notes
-            seen = series_rows(read, made)
+            split, coordinates, notes = made.split, read.coordinates, read.notes + made.notes
+            seen = series_rows(made)
         else:
             config.data.require_unset(TABLE_KEYS + SERIES_KEYS, source, "which has pairs x and y")
             with about(source):

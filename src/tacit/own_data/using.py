@@ -48,7 +48,8 @@ def predict_run(stored: StoredRun, source: str, *, seed: int = 0, num_samples: i
     numbers = torch.cat(parts)  # (pair, node, channel, column)
     pairs, nodes, channels, _ = numbers.shape
     names = ["mean", *(f"q{100 * level:g}" for level in LEVELS), *(f"sample_{s}" for s in range(num_samples))]
-    table: dict[str, Any] = {
+    table: dict[str, Any] = {} if new.series is None else {"series": np.repeat(new.series, nodes * channels)}
+    table |= {
         preparation.row_name: np.repeat(new.times, nodes * channels),
         "node": np.tile(np.repeat(preparation.nodes, channels), pairs),
         "variable": np.tile(preparation.target_names, pairs * nodes),
