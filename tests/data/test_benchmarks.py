@@ -25,8 +25,8 @@ def test_experiments_are_told_apart(tmp_path):
     assert known.experiments[1].values[:, 1, 0].tolist() == [0.5, 0.7, 0.9]
     assert known.experiments[1].times.tolist() == [0, 50, 100]
     assert known.adjacency.tolist() == [[False, False], [True, False]]  # G2 (row 1) receives from G1
-    pairs = Windows(2, 1, fractions=(0.4, 0.3)).apply(known.experiments, _scaling(known))
-    assert len(pairs) == 4  # two windows in each, none across
+    new = Windows(2, 1, fractions=(0.4, 0.3)).apply(known.experiments, _scaling(known))
+    assert len(new.pairs) == 4  # two windows in each, none across
 
 
 def _scaling(known):
@@ -70,7 +70,7 @@ def test_dream4(size, experiments, edges):
         assert known.adjacency.sum() == count
         assert not known.adjacency.diagonal().any()
     made = Windows(1).prepare(known.experiments)
-    assert made.split.train.inputs.shape == (round(0.7 * 20 * experiments), size, 1)
+    assert made.split.train.inputs.shape == (20 * {5: 3, 10: 7}[experiments], size, 1)
 
 
 def test_dream4_edges_point_the_right_way():

@@ -41,11 +41,12 @@ def test_errors(unchecked):
         Pairs(good, good[:3])
     with pytest.raises(InputError, match=r"inputs needs shape \(pairs, nodes, channels\), got \(3, 2\)"):
         Pairs(good[0], good)
-    with pytest.raises(InputError, match=r"inputs needs a tensor of floats .*, got torch.int64; use torch.as_tensor"):
+    with pytest.raises(InputError, match=r"inputs must be float32 or float64, got torch.int64; use inputs.float()"):
         Pairs(good.long(), good)
-    with pytest.raises(InputError, match=r"targets needs a tensor of floats .*, got float64; use torch.as_tensor"):
-        Pairs(good, good.double().numpy())
-    with pytest.raises(InputError, match=r"inputs needs a tensor of floats .*, got torch.bfloat16"):
+    numpy = r"targets must be a torch tensor, got a NumPy array; pass torch.as_tensor\(targets\)"
+    with pytest.raises(InputError, match=numpy):
+        Pairs(good, good.numpy())
+    with pytest.raises(InputError, match=r"inputs must be float32 or float64, got torch.bfloat16"):
         Pairs(good.bfloat16(), good)
     with pytest.raises(InputError, match=r"need one type, got torch.float32 and torch.float64"):
         Pairs(good, good.double())
@@ -82,7 +83,14 @@ def test_bad_masks(unchecked):
         "observed needs 1 where a target is there and 0 where it is missing": lambda: Pairs(
             inputs, targets, targets + 0.5
         ),
-        "targets needs a tensor of floats, got list": lambda: Pairs.with_missing([[1.0]], [[1.0]]),
+        "targets must be a torch tensor, got list": lambda: Pairs.with_missing([[1.0]], [[1.0]]),
+        r"series must be torch.int64 of shape \(4,\), one number per pair, got torch.int64 of shape \(3,\)": lambda: (
+            Pairs(inputs, targets, series=torch.arange(3))
+        ),
+        r"times must be torch.float64 of shape \(4,\), .*, got torch.float32": lambda: Pairs(
+            inputs, targets, times=torch.zeros(4)
+        ),
+        "times must be a torch tensor, got list": lambda: Pairs(inputs, targets, times=[1.0]),
         r"targets needs finite numbers, got inf .*put any number where observed is 0": lambda: Pairs(
             inputs, torch.full((4, 2, 1), torch.inf), torch.ones(4, 2, 1)
         ),

@@ -23,9 +23,9 @@ def make_series(time=40, node=3, channel=2, missing=0.2, covariates=0, seed=0, t
     )
 
 
-def pairs_by_loop(windows, pieces, channels, out_channels):
+def pairs_by_loop(windows, together, pieces, channels, out_channels):
     """Every pair of every series as lists of numbers in units, written as one would explain it."""
-    flagged = any(np.isnan(piece.values).any() for piece in pieces)
+    flagged = any(np.isnan(piece.values).any() for piece in together)
     for piece in pieces:
         for last in range(windows.window - 1, len(piece) - windows.horizon):
             target = piece.values[last + windows.horizon][:, channels[:out_channels]]
@@ -66,21 +66,29 @@ def test_pairs_are_those_of_the_loop(missing, num_pieces, window, horizon, targe
     windows = Windows(window, horizon, fractions=(0.5, 0.2))
     made = windows.prepare(pieces if num_pieces > 1 else pieces[0], targets=targets)
     channels, out_channels = {None: ([0, 1], 2), ("v",): ([1, 0], 1), ("v", "u"): ([1, 0], 2)}[targets]
-    expected = list(pairs_by_loop(windows, pieces, channels, out_channels))
-    train, validation = round(0.5 * len(expected)), round(0.2 * len(expected))
-
-    # scaling: observed values of all rows up to the last training target
-    last_time = expected[train - 1][2]
-    rows = np.concatenate([piece.values[piece.times <= last_time] for piece in pieces])
+    train, validation, test, rows, known, so_far = [], [], [], [], [], 0
+    for piece in pieces:
+        own = list(pairs_by_loop(windows, pieces, [piece], channels, out_channels))
+        first, second = (round((so_far + len(own)) * part) - round(so_far * part) for part in (0.5, 0.2))
+        train, validation, test = (
+            train + own[:first],
+            validation + own[first : first + second],
+            test + own[first + second :],
+        )
+        so_far += len(own)
+        # scaling: observed values of all rows up to the last training target of each series
+        rows.append(piece.values[piece.times <= own[first - 1][2]])
+        known.append(piece.covariates[piece.times <= own[first - 1][2]])
+    expected = train + validation + test
+    rows, known = np.concatenate(rows), np.concatenate(known)
     mean, deviation = np.nanmean(rows, axis=0), np.nanstd(rows, axis=0)
-    known = np.concatenate([piece.covariates[piece.times <= last_time] for piece in pieces])
     scale = (mean, deviation, known.mean(axis=0), known.std(axis=0))
     assert np.allclose(made.scaling.mean, mean[:, channels], rtol=1e-12)
     assert np.allclose(made.scaling.deviation, deviation[:, channels], rtol=1e-12)
 
     split = made.split
     parts = (split.train, split.validation, split.test)
-    assert [len(part) for part in parts] == [train, validation, len(expected) - train - validation]
+    assert [len(part) for part in parts] == [len(train), len(validation), len(test)]
     inputs = torch.cat([part.inputs for part in parts])
     assert inputs.dtype == torch.float32
     assert inputs.shape == (len(expected), 2, window * made.num_features)
@@ -132,10 +140,10 @@ def test_a_horizon_longer_than_the_new_rows():
     series = make_series(missing=0)
     windows = Windows(2, 5)
     tail = Series(series.values[-3:], series.nodes, series.channels, piece=True)
-    pairs = windows.apply(tail, windows.prepare(series).scaling)
-    assert len(pairs) == 2
-    assert pairs.observed.sum() == 0
-    assert windows.target_times(tail).tolist() == [6, 7]
+    new = windows.apply(tail, windows.prepare(series).scaling)
+    assert len(new.pairs) == 2
+    assert new.pairs.observed.sum() == 0
+    assert new.times.tolist() == new.pairs.times.tolist() == [6, 7]
 
 
 def test_later_rows_change_nothing_before_them():
@@ -176,7 +184,9 @@ def test_scaling_survives_json():
 def test_apply_gives_the_same_pairs_and_those_to_come(missing):
     windows, series = Windows(4, 3), make_series(missing=missing, covariates=1, times=np.arange(40) * 2)
     made = windows.prepare(series)
-    pairs, times = windows.apply(series, made.scaling), windows.target_times(series)
+    new = windows.apply(series, made.scaling)
+    pairs, times = new.pairs, new.times
+    assert (new.series, new.notes, pairs.series) == (None, (), None)
     assert len(pairs) == len(times) == 40 - 3
     assert times.tolist() == list(range(2 * (3 + 3), 2 * 43, 2))
     rows = torch.from_numpy(np.searchsorted(times, made.test_times))
@@ -189,14 +199,15 @@ def test_apply_gives_the_same_pairs_and_those_to_come(missing):
         tail = replace(
             series, values=series.values[-4:], times=series.times[-4:], covariates=series.covariates[-4:], piece=True
         )
-        assert torch.equal(windows.apply(tail, made.scaling).inputs[0], pairs.inputs[-1])
+        assert torch.equal(windows.apply(tail, made.scaling).pairs.inputs[0], pairs.inputs[-1])
 
 
 def test_apply_sorts_nodes_by_name():
     series = make_series()
     made = Windows(4).prepare(series)
     turned = replace(series, values=series.values[:, ::-1], nodes=series.nodes[::-1])
-    assert torch.equal(Windows(4).apply(turned, made.scaling).inputs, Windows(4).apply(series, made.scaling).inputs)
+    one, other = (Windows(4).apply(rows, made.scaling).pairs for rows in (turned, series))
+    assert torch.equal(one.inputs, other.inputs)
     with pytest.raises(InputError, match=r"nodes need .*got none called 'b'; add it"):
         Windows(4).apply(replace(series, nodes=("a", "x", "c")), made.scaling)
     with pytest.raises(InputError, match=r"covariates need .*got 'g', which is none of them; leave it out"):
@@ -206,9 +217,12 @@ def test_apply_sorts_nodes_by_name():
 def test_times_to_come_go_on():
     days = np.arange("2020-01-01", "2020-01-11", dtype="datetime64[D]")
     series = replace(make_series(10), times=days)
-    assert Windows(5, 2).target_times(series).astype(str).tolist()[-2:] == ["2020-01-11", "2020-01-12"]
-    one_row = Series(np.ones((1, 1, 1)), ("a",), piece=True)
-    assert Windows(1, 2).target_times(one_row).tolist() == [2]
+    scaling = Windows(1).prepare(make_series()).scaling
+    new = Windows(5, 2).apply(series, scaling)
+    assert new.times.astype(str).tolist()[-2:] == ["2020-01-11", "2020-01-12"]
+    assert new.pairs.times[-1] == 18273 * 24 * 3600  # in seconds
+    one_row = Series(np.ones((1, 3, 2)), ("a", "b", "c"), ("u", "v"), piece=True)
+    assert Windows(1, 2).apply(one_row, scaling).times.tolist() == [2]
 
 
 def test_pairs_without_any_target_are_left_out():
@@ -231,7 +245,9 @@ def test_refusals():
         "the series needs at least 45 rows for a window of 41 and a horizon of 4, got 40": lambda: Windows(
             41, 4
         ).prepare(series),
-        "series 2 needs at least 45 rows": lambda: Windows(41, 4).prepare([make_series(50), series]),
+        "a series must have at least 55 rows for a window of 51 and a horizon of 4, but none of 2": (
+            lambda: Windows(51, 4).prepare([make_series(50), series])
+        ),
         "the series needs at least 41 rows for a window of 41, got 40": lambda: Windows(41, 4).apply(
             series, Windows(3).prepare(series).scaling
         ),
@@ -249,9 +265,9 @@ def test_refusals():
         ),
         "targets names 'u' twice": lambda: Windows(4).prepare(series, targets=["u", "u"]),
         "targets needs at least one variable": lambda: Windows(4).prepare(series, targets=[]),
-        r"series 2 needs the nodes of series 1, \('a', 'b', 'c'\), got \('a', 'b', 'x'\)": lambda: Windows(4).prepare(
-            [series, other]
-        ),
+        r"series 2 must have the nodes of series 1, \('a', 'b', 'c'\), got \('a', 'b', 'x'\)": lambda: Windows(
+            4
+        ).prepare([series, other]),
         "at least one series, got an empty list": lambda: Windows(4).prepare([]),
     }
     for message, call in calls.items():

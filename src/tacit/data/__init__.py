@@ -1,19 +1,21 @@
 """Pairs of inputs and targets, however they came to be: a user's tables, series and arrays."""
 
 from tacit.data.air import load_beijing_air
-from tacit.data.arrays import NamedPairs, read_named_pairs, read_pairs
+from tacit.data.arrays import NamedPairs, pairs_from_arrays, read_named_pairs, read_pairs
 from tacit.data.benchmarks import KnownGraph, read_aqi36, read_dream4, read_lorenz96_var
 from tacit.data.coordinates import read_coordinates
+from tacit.data.frames import read_frame
 from tacit.data.pairs import Pairs, Split
 from tacit.data.resampling import bootstrap_rows, usual_block
 from tacit.data.scaling import Scaling
 from tacit.data.series import Series
 from tacit.data.tables import read_series
-from tacit.data.windows import SeriesPairs, Windows
+from tacit.data.windows import NewPairs, SeriesPairs, Windows
 
 __all__ = [
     "KnownGraph",
     "NamedPairs",
+    "NewPairs",
     "Pairs",
     "Scaling",
     "Series",
@@ -22,9 +24,11 @@ __all__ = [
     "Windows",
     "bootstrap_rows",
     "load_beijing_air",
+    "pairs_from_arrays",
     "read_aqi36",
     "read_coordinates",
     "read_dream4",
+    "read_frame",
     "read_lorenz96_var",
     "read_named_pairs",
     "read_pairs",

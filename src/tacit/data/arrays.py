@@ -1,9 +1,10 @@
-"""Arrays of a user: pairs (x, y) from an .npz file."""
+"""Arrays of a user: pairs (x, y) from memory or from an .npz file."""
 
 import math
 import warnings
 import zipfile
-from dataclasses import dataclass
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 import numpy as np
@@ -47,21 +48,47 @@ def read_named_pairs(path: str | Path, *, out_channels: int | None = None) -> Na
     """
     path = Path(path)
     arrays = load_arrays(path)
-    if out_channels is not None and "x" in arrays:
-        arrays = {"y": np.full((*arrays["x"].shape[:2], out_channels), np.nan), **arrays}
-    for name in ("x", "y"):
+    required = ("x", "y") if out_channels is None else ("x",)
+    for name in required:
         require(
             name in arrays, f"{path}: needs an array '{name}', got {', '.join(arrays) or 'none'}; save it as {name}="
         )
-    x, y = (_numbers(path, name, arrays[name]) for name in ("x", "y"))
-    _require_present(path, x)
     try:
-        pairs = Pairs.with_missing(torch.from_numpy(x), torch.from_numpy(y))
+        return pairs_from_arrays(arrays["x"], arrays.get("y"), nodes=arrays.get("nodes"), out_channels=out_channels)
     except InputError as error:
-        raise InputError(f"{path}: {str(error).replace('inputs', 'x').replace('targets', 'y')}") from None
-    if np.isfinite(y).all():
-        pairs = Pairs(pairs.inputs, pairs.targets)
-    return NamedPairs(pairs, _names(path, arrays.get("nodes"), pairs.num_nodes))
+        raise InputError(f"{path}: {error}") from None
+
+
+def pairs_from_arrays(
+    x: np.ndarray,
+    y: np.ndarray | None,
+    *,
+    nodes: Sequence[str] | np.ndarray | None = None,
+    out_channels: int | None = None,
+) -> NamedPairs:
+    """Return pairs from arrays of shape (pair, node, channel), or (pair, node), exactly as from a file that holds them.
+
+    NaN in ``y`` is a missing target. Without ``y``, as where it is to be predicted, ``out_channels`` targets of every
+    node are missing. The nodes are called "0", "1", ... unless ``nodes`` names them.
+
+    >>> made = pairs_from_arrays(np.ones((4, 3, 2)), np.ones((4, 3)), nodes=("a", "b", "c"))
+    >>> tuple(made.pairs.inputs.shape), tuple(made.pairs.targets.shape), made.nodes
+    ((4, 3, 2), (4, 3, 1), ('a', 'b', 'c'))
+    """
+    inputs = _numbers("x", x)
+    _require_present(inputs)
+    if y is None:
+        require(out_channels is not None, "y must be an array of targets, got None; pass it, or out_channels")
+        targets = np.full((*inputs.shape[:2], out_channels or 1), np.nan, dtype=np.float32)
+    else:
+        targets = _numbers("y", y)
+    try:
+        pairs = Pairs.with_missing(torch.from_numpy(inputs), torch.from_numpy(targets))
+    except InputError as error:
+        raise InputError(str(error).replace("inputs", "x").replace("targets", "y")) from None
+    if np.isfinite(targets).all():
+        pairs = replace(pairs, observed=None)
+    return NamedPairs(pairs, _names(nodes, pairs.num_nodes))
 
 
 def load_arrays(path: Path) -> dict[str, np.ndarray]:
@@ -95,42 +122,44 @@ def _array(archive: zipfile.ZipFile, member: zipfile.ZipInfo) -> np.ndarray:
         return np.lib.format.read_array(stream, allow_pickle=False)
 
 
-def _numbers(path: Path, name: str, values: np.ndarray) -> np.ndarray:
+def _numbers(name: str, values: np.ndarray) -> np.ndarray:
     """Return an array as float32 with a channel axis."""
     require(
+        isinstance(values, np.ndarray),
+        f"array '{name}' must be a NumPy array, got {type(values).__name__}; use np.asarray({name}, dtype=float)",
+    )
+    require(
         values.dtype.kind in "fiu",
-        f"{path}: array '{name}' needs numbers, got type {values.dtype}; use np.asarray({name}, dtype=float)",
+        f"array '{name}' needs numbers, got type {values.dtype}; use np.asarray({name}, dtype=float)",
     )
     require(
         values.ndim in (2, 3),
-        f"{path}: array '{name}' needs shape (pair, node, channel) or (pair, node), got {values.shape}; reshape it",
+        f"array '{name}' needs shape (pair, node, channel) or (pair, node), got {values.shape}; reshape it",
     )
     finite = values[np.isfinite(values)]
     large = max(abs(float(end)) for end in (finite.max(initial=0), finite.min(initial=0)))
     require(
         large <= LARGEST,
-        f"{path}: array '{name}' needs numbers of at most {LARGEST:g}, got one of size {large:.3g}; {RESCALE}",
+        f"array '{name}' needs numbers of at most {LARGEST:g}, got one of size {large:.3g}; {RESCALE}",
     )
     return (values if values.ndim == 3 else values[:, :, None]).astype(np.float32)
 
 
-def _require_present(path: Path, x: np.ndarray) -> None:
+def _require_present(x: np.ndarray) -> None:
     missing = np.argwhere(np.isnan(x))
     if len(missing):
         pair, node, channel = missing[0]
         raise InputError(
-            f"{path}: array 'x' needs a number everywhere, got NaN at pair {pair}, node {node}, channel {channel} "
+            f"array 'x' needs a number everywhere, got NaN at pair {pair}, node {node}, channel {channel} "
             f"({len(missing)} such values); fill them (only 'y' may have missing values)"
         )
 
 
-def _names(path: Path, names: np.ndarray | None, num_nodes: int) -> tuple[str, ...]:
+def _names(names: Sequence[str] | np.ndarray | None, num_nodes: int) -> tuple[str, ...]:
     if names is None:
         return tuple(str(node) for node in range(num_nodes))
-    require(
-        names.shape == (num_nodes,),
-        f"{path}: array 'nodes' needs one name for each of the {num_nodes} nodes, got shape {names.shape}",
-    )
+    shape = np.shape(names)
+    require(shape == (num_nodes,), f"array 'nodes' needs one name for each of the {num_nodes} nodes, got shape {shape}")
     words = tuple(str(name) for name in names)
-    require_unique(f"{path}: array 'nodes'", words)
+    require_unique("array 'nodes'", words)
     return words

@@ -7,7 +7,7 @@ import numpy as np
 from jaxtyping import Bool
 
 from tacit.data.arrays import load_arrays
-from tacit.data.cells import open_table, require_file
+from tacit.data.cells import require_file
 from tacit.data.coordinates import read_coordinates
 from tacit.data.series import Series
 from tacit.data.tables import read_series
@@ -53,16 +53,8 @@ def read_dream4(folder: str | Path, size: int, number: int) -> KnownGraph:
     require(size in (10, 100), f"size needs to be 10 or 100, got {size!r}; DREAM4 has no other networks")
     require(number in range(1, 6), f"number needs to be 1 to 5, got {number!r}; DREAM4 has five networks of each size")
     stem = Path(folder) / f"insilico_size{size}_{number}"
-    table = open_table(f"{stem}_timeseries.tsv")
-    nodes = table.columns[1:]
-    times = table.numbers(table.columns[0])
-    values = np.stack([table.numbers(node) for node in nodes], axis=-1)[:, :, None]
-    starts = np.flatnonzero(np.diff(times) < 0) + 1
-    experiments = tuple(
-        Series(part, nodes, ("expression",), part_times, piece=True)
-        for part, part_times in zip(np.split(values, starts), np.split(times, starts), strict=True)
-    )
-    return KnownGraph(experiments, _read_gold_standard(Path(f"{stem}_goldstandard.tsv"), nodes))
+    series = replace(read_series(f"{stem}_timeseries.tsv", layout="wide", piece=True), channels=("expression",))
+    return KnownGraph(series.parts, _read_gold_standard(Path(f"{stem}_goldstandard.tsv"), series.nodes))
 
 
 def read_lorenz96_var(path: str | Path) -> KnownGraph:

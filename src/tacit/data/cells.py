@@ -26,7 +26,7 @@ WITH_ZONE = re.compile(r":\d\d.*(Z|[+-]\d\d:?\d\d)$")
 class Table:
     """The columns of a file. Rows are counted from 1 below the header, as messages name them."""
 
-    path: Path
+    path: Path | str  # or what a table in memory is called in messages
     columns: tuple[str, ...]
     frame: Any  # pandas.DataFrame, its columns numbered from 0; the cells of text files are text
 
@@ -155,14 +155,17 @@ def open_table(path: str | Path) -> Table:
         f"{path}: a table needs to end in .parquet or {', '.join(TEXT_ENDINGS)}; convert it, or rename it",
     )
     require(path.stat().st_size > 0, f"{path}: the file is empty; pass a table with a header and rows")
-    columns, frame = _read_parquet(path) if parquet else _read_text(path)
-    table = Table(path, columns, frame)
+    return checked(Table(path, *(_read_parquet(path) if parquet else _read_text(path))))
+
+
+def checked(table: Table) -> Table:
+    """Return the table if every column has a name of its own and there are rows."""
     seen: set[str] = set()
-    for column in columns:
+    for column in table.columns:
         if column in seen:
             raise table.refuse(f"the header names column '{column}' twice; rename one")
         seen.add(column)
-    if len(frame) == 0:
+    if len(table.frame) == 0:
         raise table.refuse("there is a header but no rows; pass a table with rows")
     return table
 
@@ -183,7 +186,8 @@ def _read_text(path: Path) -> tuple[tuple[str, ...], Any]:
     try:
         with (gzip.open if path.name.endswith(".gz") else open)(path, "rt", encoding="utf-8-sig", newline="") as stream:
             first = stream.readline()
-            separator = max(",;\t", key=first.count)
+            tabs = ".tsv" in path.suffixes and "\t" in first
+            separator = "\t" if tabs else max(",;\t", key=first.count)
             stream.seek(0)
             header = next(csv.reader(stream, delimiter=separator))
             stream.seek(0)

@@ -1,6 +1,7 @@
 """An even grid of times: where steps were left out, rows of missing values are put in."""
 
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 from jaxtyping import Int
@@ -18,13 +19,41 @@ class Grid:
     times: Times
     places: Int[np.ndarray, " row"]
     notes: tuple[str, ...] = ()
+    lengths: tuple[int, ...] = ()
 
     @classmethod
-    def around(cls, times: Times, what: str = "times") -> "Grid":
+    def around_each(cls, times: Times, lengths: tuple[int, ...], names: tuple[str, ...], what: str = "times") -> "Grid":
+        """Return the even grids of several series that lie one after another; one step, the median, serves them all.
+
+        >>> grid = Grid.around_each(np.array([0, 1, 3, 0, 1, 2]), (3, 3), ("a", "b"))
+        >>> grid.times.tolist(), grid.lengths
+        ([0, 1, 2, 3, 0, 1, 2], (4, 3))
+        >>> grid.notes
+        ('1 steps without a row were put in as missing, in 1 of 2 series, one every 1',)
+        """
+        parts = np.split(times, np.cumsum(lengths)[:-1])
+        step = _median(np.concatenate([np.diff(part) for part in parts]))
+        grids = [cls.around(part, f"{what} of series '{name}'", step) for part, name in zip(parts, names, strict=True)]
+        added = [len(grid.times) - length for grid, length in zip(grids, lengths, strict=True)]
+        uneven = sum(bool(grid.notes) and new == 0 for grid, new in zip(grids, added, strict=True))
+        gaps, notes = sum(new > 0 for new in added), []
+        if gaps:
+            where = f"in {gaps} of {len(grids)} series, one every {step}"
+            notes.append(f"{sum(added)} steps without a row were put in as missing, {where}")
+        if uneven:
+            notes.append(f"times are not even in {uneven} of {len(grids)} series; rows count as one step each")
+        new_lengths = tuple(len(grid.times) for grid in grids)
+        starts = np.cumsum([0, *new_lengths[:-1]])
+        places = np.concatenate([start + grid.places for start, grid in zip(starts, grids, strict=True)])
+        return cls(np.concatenate([grid.times for grid in grids]), places, tuple(notes), new_lengths)
+
+    @classmethod
+    def around(cls, times: Times, what: str = "times", step: Any = None) -> "Grid":
         r"""Return the even grid that holds ``times``, which are strictly ascending.
 
-        The step is the (lower) median $s$ of the differences $d_k$. When every $d_k$ is a whole number of steps, the
-        grid is $t_0, t_0 + s, \dots$; otherwise the times are kept, and the note says that they are uneven.
+        The step $s$ is the (lower) median of the differences $d_k$ unless it is given. When every $d_k$ is a whole
+        number of steps, the grid is $t_0, t_0 + s, \dots$; otherwise the times are kept, and the note says that they
+        are uneven.
 
         >>> grid = Grid.around(np.array([0, 1, 2, 5]))
         >>> grid.times.tolist(), grid.places.tolist()
@@ -33,10 +62,10 @@ class Grid:
         ('2 steps without a row were put in as missing: 6 rows from 0 to 5, one every 1',)
         """
         rows = np.arange(len(times))
-        if len(times) < 3:
+        if len(times) < (3 if step is None else 2):
             return cls(times, rows)
         differences = np.diff(times)
-        step = np.sort(differences)[(len(differences) - 1) // 2]
+        step = _median(differences) if step is None else step
         ratios = differences / step
         steps = np.rint(ratios).astype(np.int64)
         if (np.abs(ratios - steps) > 1e-6 * np.maximum(steps, 1)).any() or steps.min() < 1:
@@ -56,3 +85,8 @@ class Grid:
         even[places] = times  # what was given stays as it was
         note = f"{missing} steps without a row were put in as missing: {len(even)} rows from {even[0]} to {even[-1]}"
         return cls(even, places, (f"{note}, one every {step}",))
+
+
+def _median(differences: Times) -> Any:
+    """Return the lower median; None where there is none."""
+    return np.sort(differences)[(len(differences) - 1) // 2] if len(differences) else None

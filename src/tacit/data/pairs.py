@@ -1,7 +1,7 @@
 """Pairs (x, y): the only form in which data reaches training and evaluation."""
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import torch
 from jaxtyping import Float, Int
@@ -22,10 +22,20 @@ class Split:
         """Return the same parts on another device."""
         return Split(self.train.to(device), self.validation.to(device), self.test.to(device))
 
+    @property
+    def num_series(self) -> int:
+        """Number of series that the pairs come from; 1 where there is one, or no time at all."""
+        numbers = [part.series for part in (self.train, self.validation, self.test) if part.series is not None]
+        return 1 + max((int(series.max()) for series in numbers), default=0)
+
 
 @dataclass(frozen=True)
 class Pairs:
     """Inputs and targets that belong together, checked once: right shapes, same length, finite.
+
+    ``observed``  1 where a target is known, 0 where it is missing; all are known unless given
+    ``series``    the number of the series that each pair comes from, where there are several
+    ``times``     the time of each target, where there is one: a number, for dates the seconds since 1970
 
     >>> pairs = Pairs(torch.zeros(10, 3, 2), torch.zeros(10, 3, 1))
     >>> len(pairs), pairs.num_nodes
@@ -37,14 +47,15 @@ class Pairs:
     inputs: Float[Tensor, "pair node in_channel"]
     targets: Float[Tensor, "pair node channel"]
     observed: Float[Tensor, "pair node channel"] | None = None
+    series: Int[Tensor, " pair"] | None = None
+    times: Float[Tensor, " pair"] | None = None
 
     def __post_init__(self) -> None:
         for name, values in (("inputs", self.inputs), ("targets", self.targets)):
+            _require_tensor(name, values)
             require(
-                isinstance(values, Tensor) and values.dtype in (torch.float32, torch.float64),
-                f"{name} needs a tensor of floats (float32 or float64), "
-                f"got {getattr(values, 'dtype', type(values).__name__)}; "
-                "use torch.as_tensor(values).float()",
+                values.dtype in (torch.float32, torch.float64),
+                f"{name} must be float32 or float64, got {values.dtype}; use {name}.float()",
             )
             require(
                 values.ndim == 3,
@@ -65,22 +76,28 @@ class Pairs:
             _require_finite("targets", self.targets, "remove them, or use Pairs.with_missing(inputs, targets)")
         else:
             self._require_observed(self.observed)
+        for name, numbers, dtype in (("series", self.series, torch.int64), ("times", self.times, torch.float64)):
+            if numbers is not None:
+                _require_tensor(name, numbers)
+                require(
+                    numbers.dtype == dtype and numbers.shape == (len(self),),
+                    f"{name} must be {dtype} of shape {(len(self),)}, one number per pair, got {numbers.dtype} of "
+                    f"shape {tuple(numbers.shape)}; pass torch.as_tensor(numbers, dtype={dtype})",
+                )
 
     @classmethod
-    def with_missing(cls, inputs: Tensor, targets: Tensor) -> "Pairs":
+    def with_missing(
+        cls, inputs: Tensor, targets: Tensor, series: Tensor | None = None, times: Tensor | None = None
+    ) -> "Pairs":
         """Return pairs whose missing targets are marked by NaN; the loss leaves them out.
 
         >>> pairs = Pairs.with_missing(torch.zeros(2, 1, 1), torch.tensor([1.0, torch.nan]).view(2, 1, 1))
         >>> pairs.observed.flatten().tolist(), pairs.targets.flatten().tolist()
         ([1.0, 0.0], [1.0, 0.0])
         """
-        require(
-            isinstance(targets, Tensor) and targets.is_floating_point(),
-            f"targets needs a tensor of floats, got {getattr(targets, 'dtype', type(targets).__name__)}; "
-            "use torch.as_tensor(values).float()",
-        )
+        _require_tensor("targets", targets)
         missing = torch.isnan(targets)
-        return cls(inputs, torch.where(missing, 0.0, targets), (~missing).to(targets.dtype))
+        return cls(inputs, torch.where(missing, 0.0, targets), (~missing).to(targets.dtype), series, times)
 
     def __len__(self) -> int:
         return self.inputs.shape[0]
@@ -91,29 +108,38 @@ class Pairs:
         return self.inputs.shape[1]
 
     def to(self, device: torch.device | str, dtype: torch.dtype | None = None) -> "Pairs":
-        """Return the pairs on ``device``."""
-        observed = None if self.observed is None else self.observed.to(device, dtype)
-        return Pairs(self.inputs.to(device, dtype), self.targets.to(device, dtype), observed)
+        """Return the pairs on ``device``; ``dtype`` is of inputs and targets, times stay in double precision."""
+        values = (None if one is None else one.to(device, dtype) for one in (self.inputs, self.targets, self.observed))
+        places = (None if one is None else one.to(device) for one in (self.series, self.times))
+        return Pairs(*values, *places)  # type: ignore[arg-type]
 
     def with_mask(self) -> "Pairs":
         """Return the same pairs with ``observed`` spelled out."""
-        observed = torch.ones_like(self.targets) if self.observed is None else self.observed
-        return Pairs(self.inputs, self.targets, observed)
+        return replace(self, observed=torch.ones_like(self.targets)) if self.observed is None else self
 
     def __getitem__(self, rows: Tensor | slice) -> "Pairs":
-        observed = None if self.observed is None else self.observed[rows]
-        return Pairs(self.inputs[rows], self.targets[rows], observed)
+        parts = (self.inputs, self.targets, self.observed, self.series, self.times)
+        return Pairs(*(None if part is None else part[rows] for part in parts))  # type: ignore[arg-type]
 
-    def split(self, fractions: tuple[float, float] = (0.8, 0.1)) -> Split:
-        """Cut into the first ``fractions[0]`` for training, the next for validation, the rest for test."""
+    def split(self, fractions: tuple[float, float] = (0.8, 0.1), generator: Generator | None = None) -> Split:
+        """Cut into ``fractions[0]`` for training, ``fractions[1]`` for validation, and the rest for the test.
+
+        Without a ``generator`` the parts follow one another. With one, each pair goes to a part at random: the right
+        thing for pairs without time, which may be sorted by anything. Every part keeps the order of its pairs.
+
+        >>> pairs = Pairs(torch.arange(10.0).view(10, 1, 1), torch.zeros(10, 1, 1))
+        >>> pairs.split(generator=Generator().manual_seed(0)).train.inputs.flatten().tolist()
+        [0.0, 1.0, 3.0, 4.0, 5.0, 7.0, 8.0, 9.0]
+        """
         train, validation = round(len(self) * fractions[0]), round(len(self) * fractions[1])
         if min(train, validation, len(self) - train - validation) < 1:
             raise InputError(
                 f"fractions needs at least one pair in each part, got {fractions} of {len(self)} pairs; "
                 "use more pairs or other fractions"
             )
-        parts = torch.tensor_split(torch.arange(len(self)), (train, train + validation))
-        return Split(*(self[part] for part in parts))
+        rows = torch.arange(len(self)) if generator is None else torch.randperm(len(self), generator=generator)
+        parts = torch.tensor_split(rows, (train, train + validation))
+        return Split(*(self[part.sort().values] for part in parts))
 
     def _require_observed(self, observed: Tensor) -> None:
         require(
@@ -147,6 +173,11 @@ def covering_batches(num_pairs: int, batch_size: int) -> Iterator[tuple[Int[Tens
     """
     for start in range(0, num_pairs, batch_size):
         yield torch.arange(start, start + batch_size) % num_pairs, min(batch_size, num_pairs - start)
+
+
+def _require_tensor(name: str, values: object) -> None:
+    got = "a NumPy array" if type(values).__name__ == "ndarray" else type(values).__name__
+    require(isinstance(values, Tensor), f"{name} must be a torch tensor, got {got}; pass torch.as_tensor({name})")
 
 
 def _require_finite(name: str, values: Tensor, remedy: str) -> None:

@@ -6,6 +6,11 @@ block stays together:
 
 $$\mathrm{rows} = (s_1, \dots, s_1 + b - 1, \; s_2, \dots, s_2 + b - 1, \; \dots) \bmod n, \qquad
 s_k \sim \mathrm{Uniform}\{0, \dots, n - 1\}$$
+
+Pairs of several series: what differs from one series to the next (an experiment, a patient) is shared by all of its
+pairs, so with enough series these are the independent units, and whole series are drawn with replacement until there
+are as many pairs as before; the last one drawn is cut to that number. With few series there is too little to draw
+from, and blocks are drawn as above, each of them going around the end of its own series.
 """
 
 import math
@@ -14,24 +19,61 @@ import torch
 from jaxtyping import Int
 from torch import Generator, Tensor
 
+from tacit.data.series_split import FEWEST_SERIES
 from tacit.errors import require, require_whole
+
+SeriesOfPair = Int[Tensor, " pair"]
 
 FEWEST_PAIRS = 20  # below, a resample holds so few different pairs that its spread says little
 FEWEST_BLOCKS = 5
 
 
-def bootstrap_rows(num_pairs: int, *, generator: Generator, block: int = 1) -> Int[Tensor, " pair"]:
-    """Return the places of a resample, as many as there are pairs, in blocks of ``block`` neighbours.
+def bootstrap_rows(
+    num_pairs: int, *, generator: Generator, block: int = 1, series: SeriesOfPair | None = None
+) -> Int[Tensor, " pair"]:
+    """Return the places of a resample, as many as there are pairs.
+
+    Blocks of ``block`` neighbours are drawn, or whole series where ``series`` says which pair belongs to which and
+    there are at least ``FEWEST_SERIES``.
 
     >>> rows = bootstrap_rows(20, generator=Generator().manual_seed(0), block=4)
     >>> len(rows), ((rows[1:] - rows[:-1]) % 20 == 1).view(-1).sum().item() >= 15
     (20, True)
+    >>> rows = bootstrap_rows(20, generator=Generator().manual_seed(0), series=torch.arange(20) // 4)
+    >>> (rows // 4).tolist()
+    [4, 4, 4, 4, 4, 4, 4, 4, 3, 3, 3, 3, 0, 0, 0, 0, 3, 3, 3, 3]
     """
-    require_resamplable(num_pairs, block)
+    require_resamplable(num_pairs, block, series)
+    if series is not None:
+        require(
+            len(series) == num_pairs,
+            f"series must be one number for each of {num_pairs} pairs, got {len(series)}; pass that of the pairs",
+        )
+        return _of_series(series.cpu(), block, generator)
     blocks = -(-num_pairs // block)
     starts = torch.randint(num_pairs, (blocks, 1), generator=generator, device=generator.device)
     rows = (starts + torch.arange(block, device=starts.device)) % num_pairs  # (block, place)
     return rows.flatten()[:num_pairs]
+
+
+def _of_series(series: SeriesOfPair, block: int, generator: Generator) -> Int[Tensor, " pair"]:
+    """Return a resample of whole series, or of blocks within them where they are few."""
+    numbers = torch.unique(series)
+    members = [(series == number).nonzero().flatten() for number in numbers]
+    whole, drawn, count = len(numbers) >= FEWEST_SERIES, [], 0
+    own = torch.cat([torch.full((len(rows),), one) for one, rows in enumerate(members)])  # series of each place below
+    place = torch.cat([torch.arange(len(rows)) for rows in members])
+    while count < len(series):
+        if whole:
+            rows = members[int(torch.randint(len(members), (), generator=generator, device=generator.device))]
+        else:
+            start = int(torch.randint(len(series), (), generator=generator, device=generator.device))
+            neighbours = members[int(own[start])]
+            reach = torch.arange(min(block, len(neighbours)))
+            rows = neighbours[(place[start] + reach) % len(neighbours)]
+        drawn.append(rows)
+        count += len(rows)
+    return torch.cat(drawn)[: len(series)].to(generator.device)
 
 
 def usual_block(num_pairs: int, reach: int) -> int:
@@ -47,12 +89,12 @@ def usual_block(num_pairs: int, reach: int) -> int:
     return max(reach, math.ceil(round(math.cbrt(num_pairs), 6)))
 
 
-def resamplable(num_pairs: int, block: int = 1) -> bool:
+def resamplable(num_pairs: int, block: int = 1, series: SeriesOfPair | None = None) -> bool:
     """Is there enough to draw resamples from?"""
-    return num_pairs >= max(FEWEST_PAIRS, FEWEST_BLOCKS * block)
+    return num_pairs >= max(FEWEST_PAIRS, 0 if _enough(series) else FEWEST_BLOCKS * block)
 
 
-def require_resamplable(num_pairs: int, block: int = 1) -> None:
+def require_resamplable(num_pairs: int, block: int = 1, series: SeriesOfPair | None = None) -> None:
     """Raise :class:`InputError` if there is too little to draw resamples from."""
     require_whole("block", block)
     require(
@@ -61,7 +103,11 @@ def require_resamplable(num_pairs: int, block: int = 1) -> None:
         "standard errors",
     )
     require(
-        num_pairs >= FEWEST_BLOCKS * block,
+        resamplable(num_pairs, block, series),
         f"a block bootstrap needs {FEWEST_BLOCKS} blocks or more, got {num_pairs} training pairs for blocks of {block};"
         " pass a longer series, shorten the block (or the window), or ask for no standard errors",
     )
+
+
+def _enough(series: SeriesOfPair | None) -> bool:
+    return series is not None and len(torch.unique(series)) >= FEWEST_SERIES

@@ -6,12 +6,13 @@ from typing import Any
 
 import numpy as np
 import torch
-from jaxtyping import Float
+from jaxtyping import Bool, Float
 from torch import Tensor
 
-from tacit.data.series import LARGEST, Series, Values
+from tacit.data.series import LARGEST, RESCALE, Series, Values
 from tacit.errors import InputError, require
 
+ROUNDING = 1e-12  # a spread below this part of the mean is what rounding leaves of a constant
 Features = Float[np.ndarray, "time node feature"]
 
 
@@ -41,6 +42,27 @@ class Scaling:
     covariate_names: tuple[str, ...] = ()
     covariate_mean: Float[np.ndarray, " covariate"] = field(default_factory=lambda: np.zeros(0))
     covariate_deviation: Float[np.ndarray, " covariate"] = field(default_factory=lambda: np.zeros(0))
+
+    @classmethod
+    def measured(cls, series: Series, rows: Bool[np.ndarray, " time"], targets: tuple[str, ...]) -> "Scaling":
+        """Return the scaling of the training ``rows``; ``targets`` are the variables to be predicted."""
+        variables = targets + tuple(name for name in series.channels if name not in targets)
+        values = series.values[rows][:, :, [series.channels.index(name) for name in variables]]
+        mean, deviation = _mean_and_deviation(series, values, variables)
+        known = np.zeros((len(values), 0)) if series.covariates is None else series.covariates[rows]
+        centre, spread = known.mean(axis=0), known.std(axis=0)
+        still = spread <= np.maximum(ROUNDING * np.abs(centre), 1 / LARGEST)
+        return cls(
+            series.nodes,
+            variables,
+            len(targets),
+            mean,
+            deviation,
+            flagged=bool(np.isnan(series.values).any()),
+            covariate_names=series.covariate_names,
+            covariate_mean=centre,
+            covariate_deviation=np.where(still, 1.0, spread),  # a constant one becomes 0, or what rounding leaves of it
+        )
 
     @property
     def feature_names(self) -> tuple[str, ...]:
@@ -124,6 +146,30 @@ class Scaling:
             f"got shape {tuple(values.shape)}",
         )
         return torch.as_tensor(table[:, : self.out_channels], dtype=values.dtype, device=values.device)
+
+
+def _mean_and_deviation(
+    series: Series, rows: Values, variables: tuple[str, ...]
+) -> tuple[Float[np.ndarray, "node variable"], Float[np.ndarray, "node variable"]]:
+    """Return both of the observed values; refuse what is missing or constant."""
+    nodes, there = series.nodes, ~np.isnan(rows)
+    which = f"{len(rows)} rows of {series.num_series} series" if series.lengths else f"the first {len(rows)} rows"
+    for what, bad in (
+        ("missing", ~there.any(axis=0)),
+        ("constant", np.where(there, rows, -np.inf).max(axis=0) == np.where(there, rows, np.inf).min(axis=0)),
+    ):
+        for node, variable in np.argwhere(bad):
+            raise InputError(
+                f"node '{nodes[node]}' (variable '{variables[variable]}') is {what} throughout the training part, "
+                f"{which}, so it has no scale; leave it out, or train on a larger fraction"
+            )
+    mean, deviation = np.nanmean(rows, axis=0), np.nanstd(rows, axis=0)
+    for node, variable in np.argwhere(deviation < np.maximum(ROUNDING * np.abs(mean), 1 / LARGEST)):
+        raise InputError(
+            f"node '{nodes[node]}' (variable '{variables[variable]}') hardly moves in the training part: by "
+            f"{deviation[node, variable]:.3g} around {mean[node, variable]:.6g}; leave it out, or {RESCALE}"
+        )
+    return mean, deviation
 
 
 def forward_filled(values: Values) -> Values:

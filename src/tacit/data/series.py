@@ -1,9 +1,10 @@
-"""A series on nodes: what a table of a user becomes, whatever file it came from."""
+"""A series on nodes, or several: what a table of a user becomes, whatever file it came from."""
 
-from dataclasses import dataclass
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
 
 import numpy as np
-from jaxtyping import Float, Shaped
+from jaxtyping import Float, Int, Shaped
 
 from tacit.errors import InputError, require
 
@@ -22,9 +23,15 @@ class Series:
     A node that is never observed or never moves is refused, unless the series is a ``piece``: one of several
     experiments, or new rows to predict from, where that may happen.
 
+    Several series over the same nodes (experiments, patients, days) lie one after another: ``lengths`` are their
+    numbers of rows and ``series_names`` their names, both empty for one series.
+
     >>> series = Series(np.array([[[1.0], [2.0]], [[3.0], [np.nan]], [[2.0], [5.0]]]), nodes=("a", "b"))
     >>> len(series), series.num_missing, series.channels
     (3, 1, ('value',))
+    >>> both = Series.joined([series, series])
+    >>> len(both), both.lengths, both.series_names, len(both.parts[1])
+    (6, (3, 3), ('1', '2'), 3)
     """
 
     values: Values
@@ -36,12 +43,15 @@ class Series:
     coordinates: Float[np.ndarray, "node 2"] | None = None
     notes: tuple[str, ...] = ()
     piece: bool = False
+    lengths: tuple[int, ...] = ()
+    series_names: tuple[str, ...] = ()
 
     def __post_init__(self) -> None:
         self._require_shapes()
         require(all(self.nodes), "a node has no name; name every column of the table, and every node")
         require_unique("nodes", self.nodes)
         require_unique("channels", self.channels)
+        self._require_series()
         self._require_numbers()
         if not self.piece:
             self._require_movement()
@@ -61,8 +71,84 @@ class Series:
 
     @property
     def row_times(self) -> Times:
-        """The time of every row; the rows are counted from 0 where no times are known."""
-        return np.arange(len(self)) if self.times is None else self.times
+        """The time of every row; the rows of each series are counted from 0 where no times are known."""
+        if self.times is not None:
+            return self.times
+        return np.concatenate([np.arange(length) for length in self.lengths or (len(self),)])
+
+    @property
+    def num_series(self) -> int:
+        """Number of series."""
+        return len(self.lengths) or 1
+
+    @property
+    def starts(self) -> Int[np.ndarray, " series"]:
+        """The first row of each series."""
+        return np.cumsum([0, *self.lengths[:-1]])
+
+    @property
+    def series_of_row(self) -> Int[np.ndarray, " time"]:
+        """The number of the series that each row belongs to."""
+        return np.repeat(np.arange(self.num_series), self.lengths or (len(self),))
+
+    @property
+    def parts(self) -> "tuple[Series, ...]":
+        """The series, one by one."""
+        if not self.lengths:
+            return (self,)
+        times, known = self.row_times, self.covariates
+        rows = [slice(start, start + length) for start, length in zip(self.starts.tolist(), self.lengths, strict=True)]
+        return tuple(
+            replace(
+                self,
+                values=self.values[part],
+                times=times[part],
+                covariates=None if known is None else known[part],
+                piece=True,
+                lengths=(),
+                series_names=(),
+                notes=(),
+            )
+            for part in rows
+        )
+
+    def selected(self, which: Sequence[int]) -> "Series":
+        """Return some of the series by their numbers."""
+        parts = self.parts
+        chosen = Series.joined([parts[one] for one in which], [self.series_names[one] for one in which])
+        return replace(chosen, notes=self.notes, piece=self.piece)
+
+    @classmethod
+    def joined(cls, parts: "Sequence[Series]", names: Sequence[str] | None = None) -> "Series":
+        """Return several series over the same nodes as one object, named "1", "2", ... unless ``names`` are given."""
+        require(len(parts) > 0, "series must be at least one series, got an empty list; pass some")
+        notes = tuple(dict.fromkeys(note for part in parts for note in part.notes))
+        parts = [part for one in parts for part in one.parts]
+        first = parts[0]
+        for position, part in enumerate(parts):
+            for what in ("nodes", "channels", "covariate_names"):
+                need, own = getattr(first, what), getattr(part, what)
+                require(
+                    need == own,
+                    f"series {position + 1} must have the {what} of series 1, {need}, got {own}; pass them alike",
+                )
+            kinds = first.row_times.dtype.kind, part.row_times.dtype.kind
+            require(
+                kinds[0] == kinds[1] or "M" not in kinds,
+                f"series {position + 1} must have dates or numbers as times, as series 1 has, got the other; "
+                "write all times alike",
+            )
+        known = [part.covariates for part in parts if part.covariates is not None]
+        return replace(
+            first,
+            values=np.concatenate([part.values for part in parts]),
+            times=np.concatenate([part.row_times for part in parts]),
+            covariates=np.concatenate(known) if known else None,
+            notes=notes,
+            piece=True,
+            lengths=tuple(len(part) for part in parts),
+            series_names=tuple(names or (str(number) for number in range(1, len(parts) + 1))),
+        )
 
     def _require_shapes(self) -> None:
         _require_floats("values", self.values, 3, "(time, node, channel)", "add the missing axis")
@@ -93,6 +179,18 @@ class Series:
                 self.coordinates.shape == (node, 2),
                 f"coordinates needs shape {(node, 2)}, two numbers per node, got {self.coordinates.shape}",
             )
+
+    def _require_series(self) -> None:
+        require(
+            len(self.lengths) == len(self.series_names),
+            f"series_names must be one name for each of the {len(self.lengths)} lengths, got {len(self.series_names)}; "
+            "name them all",
+        )
+        require(
+            not self.lengths or (min(self.lengths) > 0 and sum(self.lengths) == len(self)),
+            f"lengths must be positive with a sum of {len(self)}, the rows of values, got {self.lengths}; count them",
+        )
+        require_unique("series_names", self.series_names)
 
     def _require_numbers(self) -> None:
         for bad, need, remedy in (
@@ -126,12 +224,19 @@ class Series:
         empty = np.argwhere(np.isnan(self.values).all(axis=0))
         if len(empty):
             raise InputError(f"{self._name(*empty[0].tolist())} is missing at every time; leave it out")
-        constant = np.argwhere(np.nanmax(self.values, axis=0) == np.nanmin(self.values, axis=0))
-        if len(constant):
-            node, channel = constant[0].tolist()
+        missing = np.isnan(self.values)
+        high, low = (np.where(missing, end, self.values) for end in (-np.inf, np.inf))
+        moves = np.maximum.reduceat(high, self.starts) > np.minimum.reduceat(
+            low, self.starts
+        )  # (series, node, channel)
+        for node, channel in np.argwhere(~moves.any(axis=0)).tolist()[:1]:
+            level = high[:, node, channel].max()
+            if level == low[:, node, channel].min():
+                how, remedy = f"({level} wherever it is observed)", "leave it out"
+            else:
+                how, remedy = "within every series", "leave it out, or name its column by series or covariates"
             raise InputError(
-                f"{self._name(node, channel)} is constant ({np.nanmax(self.values[:, node, channel])} wherever it is "
-                "observed), so nothing can be learned about it; leave it out"
+                f"{self._name(node, channel)} is constant {how}, so nothing can be learned about it; {remedy}"
             )
 
     def _name(self, node: int, channel: int) -> str:

@@ -1,11 +1,12 @@
 """Tables of a user, wide or long, as a series on nodes.
 
 Wide: a column of times and one column per node (or per node and variable, ``station:variable``). Long: columns of
-times, of node names and of one or several values. Files are read and never written.
+times, of node names and of one or several values. Either may hold several series, told apart by a column of names; in
+a wide table it is enough that time starts again. Files are read and never written.
 """
 
 from collections.abc import Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Literal, get_args
 
@@ -14,6 +15,7 @@ from jaxtyping import Float, Int
 
 from tacit.data.cells import Table, open_table
 from tacit.data.grid import Grid
+from tacit.data.row_groups import RowGroups, require_other
 from tacit.data.series import Series, Times, Values
 from tacit.errors import InputError, require
 
@@ -33,9 +35,10 @@ def read_series(
     value: str | Sequence[str] | None = None,
     covariates: Sequence[str] = (),
     sep: str | None = None,
+    series: str | None = None,
     piece: bool = False,
 ) -> Series:
-    """Read a table (.csv, .csv.gz, .parquet) as a series.
+    """Read a table (.csv, .tsv, both also as .gz, .txt, .parquet) as a series, or as several over the same nodes.
 
     ``time``, ``node``, ``value`` and ``covariates`` name columns; those left out are found by their names: the time
     column is called time, date or the like (or comes first and holds times), and a table with a column called node,
@@ -43,42 +46,77 @@ def read_series(
     the column names of a wide table. Times must ascend; steps left out of an even grid are put in as missing rows, and
     ``Series.notes`` says so. Pass ``piece=True`` for a few new rows, in which a node may be constant or missing.
 
+    ``series`` names the column that tells several series apart. In a wide table without one, a time that starts again
+    begins a new series, and ``Series.notes`` says so; see :func:`tacit.data.row_groups.restarts`.
+
     >>> import tempfile
     >>> with tempfile.TemporaryDirectory() as folder:
     ...     file = Path(folder) / "levels.csv"
     ...     _ = file.write_text("time,upstream,downstream\\n0,1.5,3\\n1,2.5,\\n3,0.5,4\\n")
-    ...     series = read_series(file)
-    >>> series.nodes, series.times.tolist(), series.values[:, 1, 0].tolist()
+    ...     levels = read_series(file)
+    >>> levels.nodes, levels.times.tolist(), levels.values[:, 1, 0].tolist()
     (('upstream', 'downstream'), [0, 1, 2, 3], [3.0, nan, nan, 4.0])
     """
-    require(
-        layout in get_args(Layout), f"layout needs to be one of {', '.join(get_args(Layout))}, got {layout!r}; pick one"
-    )
-    require(
-        not isinstance(covariates, str), f"covariates needs a list of column names, got {covariates!r}; put it in [ ]"
-    )
-    table = open_table(path)
-    values = None if value is None else ([value] if isinstance(value, str) else list(value))
-    for argument, names in (("time", [time]), ("node", [node]), ("value", values or []), ("covariates", covariates)):
-        for name in names:
-            if name is not None:
-                table.require_column(argument, name)
-    time, notes = _time_column(table, time)
-    others = [column for column in table.columns if column != time and column not in covariates]
-    named = [column for column in others if column.lower() in NODE_NAMES]
-    if layout == "long" or (layout == "auto" and (node or values or named)):
-        require(sep is None, f"{table.path}: sep is for wide tables, got {sep!r} for a long one; leave it out")
-        series = _long(table, time, node or _node_column(table, others, named), values, covariates)
-    else:
+    columns = Columns(layout, time, node, value, covariates, sep, series)
+    return columns.series_of(open_table(path), piece=piece)
+
+
+@dataclass(frozen=True)
+class Columns:
+    """What the columns of a table mean; the same for files and for DataFrames."""
+
+    layout: Layout = "auto"
+    time: str | None = None
+    node: str | None = None
+    value: str | Sequence[str] | None = None
+    covariates: Sequence[str] = ()
+    sep: str | None = None
+    series: str | None = None
+
+    def __post_init__(self) -> None:
         require(
-            node is None and values is None,
-            f"{table.path}: node and value are for long tables, but layout is 'wide'; leave them out, or use 'long'",
+            self.layout in get_args(Layout),
+            f"layout needs to be one of {', '.join(get_args(Layout))}, got {self.layout!r}; pick one",
         )
-        series = _wide(table, time, others, covariates, sep)
-    try:
-        return replace(series, notes=notes + series.notes, piece=piece)
-    except InputError as error:
-        raise table.refuse(str(error)) from None
+        require(
+            not isinstance(self.covariates, str),
+            f"covariates needs a list of column names, got {self.covariates!r}; put it in [ ]",
+        )
+
+    def series_of(self, table: Table, *, piece: bool) -> Series:
+        """Return the series of a table."""
+        node, covariates, sep, series = self.node, self.covariates, self.sep, self.series
+        values = None if self.value is None else ([self.value] if isinstance(self.value, str) else list(self.value))
+        named: dict[str, list[str | None]] = {
+            "time": [self.time],
+            "node": [node],
+            "value": [*(values or [])],
+            "covariates": [*covariates],
+        }
+        for argument, names in {**named, "series": [series]}.items():
+            for name in names:
+                if name is not None:
+                    table.require_column(argument, name)
+        require_other(table, series, named)
+        time, notes = _time_column(table, self.time)
+        others = [column for column in table.columns if column not in (time, series, *covariates)]
+        called = [column for column in others if column.lower() in NODE_NAMES]
+        if self.layout == "long" or (self.layout == "auto" and (node or values or called)):
+            require(sep is None, f"{table.path}: sep is for wide tables, got {sep!r} for a long one; leave it out")
+            found = _long(
+                table, time, node or _node_column(table, others, called), values or others, covariates, series
+            )
+        else:
+            require(
+                node is None and values is None,
+                f"{table.path}: node and value are for long tables, but layout is 'wide'; leave them out, or use "
+                "'long'",
+            )
+            found = _wide(table, time, others, covariates, sep, series)
+        try:
+            return replace(found, notes=notes + found.notes, piece=piece)
+        except InputError as error:
+            raise table.refuse(str(error)) from None
 
 
 def _time_column(table: Table, time: str | None) -> tuple[str, tuple[str, ...]]:
@@ -107,18 +145,23 @@ def _node_column(table: Table, others: list[str], named: list[str]) -> str:
     return words[0]
 
 
-def _wide(table: Table, time: str, columns: list[str], covariates: Sequence[str], sep: str | None) -> Series:
+def _wide(
+    table: Table, time: str, columns: list[str], covariates: Sequence[str], sep: str | None, series: str | None
+) -> Series:
     if not columns:
         raise table.refuse(f"a wide table needs a column per node besides '{time}', got none")
     times, notes = table.times(time)
-    _require_ascending(table, time, times, np.zeros(len(times), dtype=np.int64))
+    groups = RowGroups.recognised(table, time, times) if series is None else RowGroups.named(table, series)
+    groups.require_ascending(table, time, times)
     nodes, channels = _nodes_and_variables(table, columns, sep)
-    remedy = "correct it, leave the column out, or read the table as layout='long'"
+    remedy = "correct it, leave the column out, name it by series, or read the table as layout='long'"
     place = {column: number for number, column in enumerate(columns)}
     order = [place[node if sep is None else node + sep + channel] for node in nodes for channel in channels]
     values = table.many_numbers(columns, remedy)[:, order].reshape(len(times), len(nodes), len(channels))
     known = np.stack([_known(table, name) for name in covariates], axis=-1) if covariates else None
-    return _on_grid(table, values, nodes, channels, times, notes, known, tuple(covariates))
+    rows = np.argsort(groups.series_of_row, kind="stable")
+    made = _Steps(values[rows], nodes, channels, times[rows], groups.series_of_row[rows], groups.names)
+    return made.on_grid(table, notes + groups.notes, None if known is None else known[rows], tuple(covariates))
 
 
 def _nodes_and_variables(table: Table, columns: list[str], sep: str | None) -> tuple[tuple[str, ...], tuple[str, ...]]:
@@ -141,42 +184,28 @@ def _nodes_and_variables(table: Table, columns: list[str], sep: str | None) -> t
     return nodes, channels
 
 
-def _long(table: Table, time: str, node: str, values: list[str] | None, covariates: Sequence[str]) -> Series:
+def _long(
+    table: Table, time: str, node: str, values: list[str], covariates: Sequence[str], series: str | None
+) -> Series:
     import pandas as pd
 
-    if values is None:
-        values = [column for column in table.columns if column not in (time, node, *covariates)]
+    values = [column for column in values if column != node]
     if not values:
         raise table.refuse(f"a long table needs a column of values besides '{time}' and '{node}'; name it by value")
     times, notes = table.times(time)
+    groups = RowGroups.named(table, series)
     place_of_row, nodes = pd.factorize(np.array(table.names(node), dtype=object))  # nodes in the order of the file
-    _require_ascending(table, time, times, place_of_row, tuple(nodes))
-    steps, step_of_row = np.unique(times, return_inverse=True)
+    groups.require_ascending(table, time, times, place_of_row, tuple(nodes))
+    moments, moment_of_row = np.unique(times, return_inverse=True)
+    steps, step_of_row = np.unique(groups.series_of_row * len(moments) + moment_of_row, return_inverse=True)
+    step_times = moments[steps % len(moments)]
     remedy = "correct it, or name the columns to use by value"
     cells = np.full((len(steps), len(nodes), len(values)), np.nan)
     cells[step_of_row, place_of_row] = np.stack([table.numbers(column, remedy) for column in values], axis=-1)
-    known = [_known_per_step(table, name, steps, step_of_row) for name in covariates]
+    known = [_known_per_step(table, name, step_times, step_of_row) for name in covariates]
     shared = np.stack(known, axis=-1) if known else None
-    return _on_grid(table, cells, tuple(nodes), tuple(values), steps, notes, shared, tuple(covariates))
-
-
-def _require_ascending(
-    table: Table, time: str, times: Times, place_of_row: Int[np.ndarray, " time"], nodes: tuple[str, ...] = ()
-) -> None:
-    """Refuse times that come twice or go back, within the rows of one node."""
-    order = np.argsort(place_of_row, kind="stable")
-    same_node = np.diff(place_of_row[order]) == 0
-    later, earlier = order[1:][same_node], order[:-1][same_node]
-    bad = np.flatnonzero(times[later] <= times[earlier])
-    if len(bad):
-        first = bad[later[bad].argmin()]
-        row, before = int(later[first]), int(earlier[first])
-        whose = f" for node '{nodes[place_of_row[row]]}'" if nodes else ""
-        if times[row] == times[before]:
-            what, remedy = f"comes twice{whose}, in rows {before + 1} and {row + 1}", "keep one of them"
-        else:
-            what, remedy = f"in row {row + 1} comes before that of row {before + 1}{whose}", "sort the table by time"
-        raise table.refuse(f"column '{time}' needs ascending times, but {times[row]} {what}; {remedy}")
+    made = _Steps(cells, tuple(nodes), tuple(values), step_times, steps // len(moments), groups.names)
+    return made.on_grid(table, notes, shared, tuple(covariates))
 
 
 def _known(table: Table, name: str) -> Column:
@@ -205,22 +234,43 @@ def _known_per_step(table: Table, name: str, steps: Times, step_of_row: Int[np.n
     return per_step
 
 
-def _on_grid(
-    table: Table,
-    values: Values,
-    nodes: tuple[str, ...],
-    channels: tuple[str, ...],
-    times: Times,
-    notes: tuple[str, ...],
-    covariates: Float[np.ndarray, "time covariate"] | None,
-    covariate_names: tuple[str, ...],
-) -> Series:
-    """Put rows on an even grid of times; rows put in are missing, their covariates those of the row before."""
-    grid = Grid.around(times, f"{table.path}: times")
-    even = np.full((len(grid.times), *values.shape[1:]), np.nan)
-    even[grid.places] = values
-    notes += grid.notes
-    if covariates is not None and len(grid.times) > len(times):
-        covariates = covariates[np.searchsorted(grid.places, np.arange(len(grid.times)), side="right") - 1]
-        notes += ("covariates of the steps put in are those of the row before",)
-    return Series(even, nodes, channels, grid.times, covariates, covariate_names, notes=notes, piece=True)
+@dataclass(frozen=True)
+class _Steps:
+    """The steps of all series, one series after another, as they are in the table."""
+
+    values: Values
+    nodes: tuple[str, ...]
+    channels: tuple[str, ...]
+    times: Times
+    series: Int[np.ndarray, " time"]
+    names: tuple[str, ...]
+
+    def on_grid(
+        self,
+        table: Table,
+        notes: tuple[str, ...],
+        covariates: Float[np.ndarray, "time covariate"] | None,
+        covariate_names: tuple[str, ...],
+    ) -> Series:
+        """Put steps on an even grid of times; steps put in are missing, their covariates those of the step before."""
+        lengths, what = tuple(np.bincount(self.series).tolist()), f"{table.path}: times"
+        several = bool(self.names)
+        grid = Grid.around_each(self.times, lengths, self.names, what) if several else Grid.around(self.times, what)
+        even = np.full((len(grid.times), *self.values.shape[1:]), np.nan)
+        even[grid.places] = self.values
+        notes += grid.notes
+        if covariates is not None and len(grid.times) > len(self.times):
+            covariates = covariates[np.searchsorted(grid.places, np.arange(len(grid.times)), side="right") - 1]
+            notes += ("covariates of the steps put in are those of the row before",)
+        return Series(
+            even,
+            self.nodes,
+            self.channels,
+            grid.times,
+            covariates,
+            covariate_names,
+            notes=notes,
+            piece=True,
+            lengths=grid.lengths,
+            series_names=self.names,
+        )

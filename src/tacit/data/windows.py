@@ -1,19 +1,18 @@
-"""Windows over a series: pairs of the recent past and a value to come, in parts that follow one another in time."""
+"""Windows over one or several series: pairs of the recent past and a value to come, in three parts."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 import torch
 from jaxtyping import Bool, Int, Shaped
+from torch import Generator, Tensor
 
 from tacit.data.pairs import Pairs, Split
 from tacit.data.scaling import Scaling
-from tacit.data.series import LARGEST, RESCALE, Series, Values
+from tacit.data.series import Series, Times, Values
+from tacit.data.series_split import PerPair, assign_parts
 from tacit.errors import InputError, did_you_mean, require, require_whole
-
-ROUNDING = 1e-12  # a spread below this part of the mean is what rounding leaves of a constant
-Rows = Int[np.ndarray, " pair"]
 
 
 @dataclass(frozen=True, eq=False)
@@ -22,6 +21,10 @@ class SeriesPairs:
 
     ``inputs`` have shape (pair, node, window * num_features), the lags one after another: column
     ``lag * num_features + feature``, lag 0 the oldest. Features are named in ``scaling.feature_names``.
+
+    ``used``        the series that the pairs come from: those given, without the ones that were too short
+    ``train_ends``  for each series of ``used``, its rows up to the last training target: scaling saw these
+    ``notes``       what was left out, and how several series were split
     """
 
     split: Split
@@ -31,6 +34,14 @@ class SeriesPairs:
     train_times: Shaped[np.ndarray, " train"]
     validation_times: Shaped[np.ndarray, " validation"]
     test_times: Shaped[np.ndarray, " test"]
+    used: Series
+    train_ends: tuple[int, ...]
+    notes: tuple[str, ...] = ()
+
+    @property
+    def series_names(self) -> tuple[str, ...]:
+        """Names of the series that ``Pairs.series`` counts; none for one series without a name."""
+        return self.used.series_names
 
     @property
     def num_features(self) -> int:
@@ -54,14 +65,28 @@ class SeriesPairs:
 
 
 @dataclass(frozen=True)
+class NewPairs:
+    """Pairs made from new data, and when their targets are (numbers of the pairs, where there are no times).
+
+    ``series`` is the name of the series of each pair, where series have names; ``notes`` say what was left out.
+    """
+
+    pairs: Pairs
+    times: Shaped[np.ndarray, " pair"]
+    series: Shaped[np.ndarray, " pair"] | None = None
+    notes: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True)
 class Windows:
     r"""Pairs $(x_t, y_{t+h})$: ``window`` rows that end at row $t$, and the row ``horizon`` $= h$ steps after.
 
-    Several series on the same nodes (experiments) are laid one after another; no window reaches from one into
-    another. The pairs, in that order, are cut into the first ``fractions[0]`` for training, the next ``fractions[1]``
-    for validation and the rest for test, so with several series the later ones are the test. Every target belongs to
-    one part only; a window of a later part may look back into rows of an earlier one, as it will when it is used.
-    Scaling uses the rows up to the last training target. A pair without any observed target is left out.
+    No window reaches from one series into another; a series with too few rows for one is left out, and a note says so.
+    The pairs of one series, in their order, are cut into the first ``fractions[0]`` for training, the next
+    ``fractions[1]`` for validation and the rest for test. Several series are split by whole series if there are at
+    least five, and otherwise each is cut like one; see :mod:`tacit.data.series_split`. Every target belongs to one part
+    only; a window of a later part may look back into rows of an earlier one, as it will when it is used. Scaling uses
+    the rows of each series up to its last training target. A pair without any observed target is left out.
 
     >>> series = Series(np.arange(20.0).reshape(20, 1, 1), nodes=("a",))
     >>> made = Windows(window=3, horizon=2, fractions=(0.5, 0.25)).prepare(series)
@@ -84,84 +109,122 @@ class Windows:
             f"for the test, got {self.fractions}; pass for example (0.7, 0.1)",
         )
 
-    def prepare(self, series: Series | Sequence[Series], *, targets: Sequence[str] | None = None) -> SeriesPairs:
-        """Return the three parts of pairs; ``targets`` names the variables to predict, all unless given."""
-        pieces = _pieces(series)
-        channels = pieces[0].channels
-        chosen = _chosen(channels, targets)
-        variables = chosen + tuple(name for name in channels if name not in chosen)
-        last = self._last_rows(pieces, ahead=self.horizon)
-        values = np.concatenate([piece.values for piece in pieces])[:, :, [channels.index(name) for name in variables]]
-        there = ~np.isnan(values[last + self.horizon, :, : len(chosen)])  # (pair, node, channel)
-        last = last[there.any(axis=(1, 2))]
-        cuts = self._cuts(len(last))
-        scaling = _measured(pieces, variables, len(chosen), values, 1 + int(last[cuts[0] - 1]) + self.horizon)
-        pairs = self._pairs(pieces, scaling, last)
-        if there.all():
-            pairs = Pairs(pairs.inputs, pairs.targets)
-        times = np.concatenate([piece.row_times for piece in pieces])[last + self.horizon]
-        bounds = list(zip((0, *cuts), (*cuts, len(last)), strict=True))
+    def prepare(
+        self,
+        series: Series | Sequence[Series],
+        *,
+        targets: Sequence[str] | None = None,
+        generator: Generator | None = None,
+    ) -> SeriesPairs:
+        """Return the three parts of pairs; ``targets`` names the variables to predict, all unless given.
+
+        With a ``generator``, series that are split as a whole go to the parts at random.
+        """
+        given = _as_one(series)
+        chosen = _chosen(given.channels, targets)
+        used, notes = self._usable(given, ahead=self.horizon, targets=chosen)
+        rows = self.target_rows(used, chosen)
+        of_pair = used.series_of_row[rows]
+        part, split_notes = assign_parts(of_pair, self.fractions, generator)
+        self._require_parts(part)
+        ends = [1 + rows[(part == 0) & (of_pair == one)].max(initial=-1) for one in range(used.num_series)]
+        train_ends = np.maximum(0, np.array(ends) - used.starts)  # counted within each series
+        row_of_series = np.arange(len(used)) - used.starts[used.series_of_row]
+        scaling = Scaling.measured(used, row_of_series < train_ends[used.series_of_row], chosen)
+        pairs = self.pairs(used, scaling, rows - self.horizon)
+        if pairs.observed is not None and bool(pairs.observed.all()):
+            pairs = replace(pairs, observed=None)
+        places = [_places(part == one) for one in range(3)]
+        times = used.row_times[rows]
+        train_times, validation_times, test_times = (times[place] for place in places)
         return SeriesPairs(
-            Split(*(pairs[start:stop] for start, stop in bounds)),
+            Split(*(pairs[place if isinstance(place, slice) else torch.from_numpy(place)] for place in places)),
             scaling,
             self.window,
             self.horizon,
-            *(times[start:stop] for start, stop in bounds),
+            train_times,
+            validation_times,
+            test_times,
+            used=used,
+            train_ends=tuple(train_ends.tolist()),
+            notes=notes + split_notes,
         )
 
-    def apply(self, series: Series | Sequence[Series], scaling: Scaling) -> Pairs:
-        """Return a pair for every window of new data, oldest first; targets that are not known yet are missing."""
-        pieces = _pieces(series)
-        return self._pairs(pieces, scaling, self._last_rows(pieces, ahead=0))
+    def apply(self, series: Series | Sequence[Series], scaling: Scaling) -> NewPairs:
+        """Return a pair for every window of new data, oldest first; targets that are not known yet are missing.
 
-    def target_times(self, series: Series | Sequence[Series]) -> Shaped[np.ndarray, " pair"]:
-        """Return the time of each target of :meth:`apply`; times to come go on in steps of the last one."""
-        return np.concatenate([self._target_times_of(piece) for piece in _pieces(series)])
+        Times to come go on in steps of the last one.
+        """
+        used, notes = self._usable(_as_one(series), ahead=0)
+        last = _window_ends(used, self.window, ahead=0)
+        names = np.array(used.series_names)[used.series_of_row[last]] if used.lengths else None
+        return NewPairs(self.pairs(used, scaling, last), self._target_times(used)[last], names, notes)
 
-    def _target_times_of(self, piece: Series) -> Shaped[np.ndarray, " pair"]:
-        times = piece.row_times
-        step = times[-1] - times[-2] if len(times) > 1 else (times[-1] - times[-1]) + 1
-        coming = times[-1] + step * np.arange(1, self.horizon + 1)
-        return np.concatenate([times, coming])[self.window - 1 + self.horizon :]
+    def target_rows(self, series: Series, targets: tuple[str, ...]) -> PerPair:
+        """Return the row of every target that has a window before it and is known for some node, over all series."""
+        rows = _window_ends(series, self.window, self.horizon) + self.horizon
+        chosen = [series.channels.index(name) for name in targets]
+        known: PerPair = rows[~np.isnan(series.values[rows][:, :, chosen]).all(axis=(1, 2))]
+        return known
 
-    def _last_rows(self, pieces: tuple[Series, ...], ahead: int) -> Rows:
-        """Return the last row of every window that has ``ahead`` rows after it, counted over all pieces."""
-        need = self.window + ahead
-        starts = np.cumsum([0, *(len(piece) for piece in pieces[:-1])])
-        for position, piece in enumerate(pieces):
-            which = f"series {position + 1}" if len(pieces) > 1 else "the series"
-            require(
-                len(piece) >= need,
-                f"{which} needs at least {need} rows for a window of {self.window}"
-                + (f" and a horizon of {ahead}" if ahead else "")
-                + f", got {len(piece)}; pass more rows, or a shorter window",
-            )
-        return np.concatenate(
-            [
-                start + np.arange(self.window - 1, len(piece) - ahead)
-                for start, piece in zip(starts, pieces, strict=True)
-            ]
-        )
-
-    def _cuts(self, num_pairs: int) -> tuple[int, int]:
-        train, validation = (round(num_pairs * fraction) for fraction in self.fractions)
-        require(
-            min(train, validation, num_pairs - train - validation) >= 1,
-            f"fractions {self.fractions} need at least one pair in each of training, validation and test, but windows "
-            f"of {self.window} rows and a horizon of {self.horizon} leave {num_pairs} pairs; "
-            "pass more rows, a shorter window or other fractions",
-        )
-        return train, train + validation
-
-    def _pairs(self, pieces: tuple[Series, ...], scaling: Scaling, last: Rows) -> Pairs:
-        """Return the pairs whose windows end in rows ``last``."""
-        features = np.concatenate([scaling.features(piece) for piece in pieces]).astype(np.float32)
+    def pairs(self, series: Series, scaling: Scaling, last: PerPair) -> Pairs:
+        """Return the pairs whose windows end in rows ``last``, counted over all series."""
+        parts = series.parts
+        features = np.concatenate([scaling.features(part) for part in parts]).astype(np.float32)
         inputs = np.empty((len(last), features.shape[1], self.window, features.shape[2]), dtype=np.float32)
         for lag in range(self.window):  # one copy of the rows per lag, and no more memory than the result
             inputs[:, :, lag] = features[last - (self.window - 1 - lag)]
-        ahead = [self._shifted(scaling.scaled(piece)[:, :, : scaling.out_channels]) for piece in pieces]
+        ahead = [self._shifted(scaling.scaled(part)[:, :, : scaling.out_channels]) for part in parts]
         targets = np.concatenate(ahead)[last].astype(np.float32)
-        return Pairs.with_missing(torch.from_numpy(inputs).flatten(2), torch.from_numpy(targets))
+        numbers = torch.from_numpy(series.series_of_row[last]) if series.lengths else None
+        times = _time_numbers(self._target_times(series)[last])
+        return Pairs.with_missing(torch.from_numpy(inputs).flatten(2), torch.from_numpy(targets), numbers, times)
+
+    def _usable(self, series: Series, ahead: int, targets: tuple[str, ...] = ()) -> tuple[Series, tuple[str, ...]]:
+        """Return the series that have a window (and a known target), and a note on the others."""
+        need, wish = self.window + ahead, f"a window of {self.window}" + (f" and a horizon of {ahead}" if ahead else "")
+        if not series.lengths:
+            require(
+                len(series) >= need,
+                f"the series needs at least {need} rows for {wish}, got {len(series)}; pass more rows, or a shorter "
+                "window",
+            )
+            return series, ()
+        long = np.array(series.lengths) >= need
+        require(
+            bool(long.any()),
+            f"a series must have at least {need} rows for {wish}, but none of {series.num_series} has, the longest "
+            f"{max(series.lengths)}; pass longer series, or a shorter window",
+        )
+        fits = long
+        if ahead:
+            fits = np.bincount(series.series_of_row[self.target_rows(series, targets)], minlength=len(long)) > 0
+            require(bool(fits.any()), f"none of {series.num_series} series has a known target; pass other rows")
+        if fits.all():
+            return series, ()
+        short, empty = int((~long).sum()), int((long & ~fits).sum())
+        reasons = [f"{short} shorter than the {need} rows that {wish} take"] if short else []
+        reasons += [f"{empty} without a known target"] if empty else []
+        note = f"{short + empty} of {series.num_series} series were left out: {', '.join(reasons)}"
+        return series.selected(np.flatnonzero(fits).tolist()), (note,)
+
+    def _target_times(self, series: Series) -> Times:
+        """Return for every row the time ``horizon`` steps later; times to come go on in steps of the last one."""
+        found = []
+        for part in series.parts:
+            times = part.row_times
+            step = times[-1] - times[-2] if len(times) > 1 else (times[-1] - times[-1]) + 1
+            coming = times[-1] + step * np.arange(1, self.horizon + 1)
+            found.append(np.concatenate([times, coming])[self.horizon :])
+        return np.concatenate(found)
+
+    def _require_parts(self, part: PerPair) -> None:
+        require(
+            int(np.bincount(part, minlength=3).min()) >= 1,
+            f"fractions {self.fractions} need at least one pair in each of training, validation and test, but windows "
+            f"of {self.window} rows and a horizon of {self.horizon} leave {len(part)} pairs; "
+            "pass more rows, a shorter window or other fractions",
+        )
 
     def _shifted(self, values: Values) -> Values:
         """Return for every row the one ``horizon`` later, NaN where there is none yet."""
@@ -170,17 +233,28 @@ class Windows:
         return later
 
 
-def _pieces(series: Series | Sequence[Series]) -> tuple[Series, ...]:
-    pieces = (series,) if isinstance(series, Series) else tuple(series)
-    require(len(pieces) > 0, "series needs at least one series, got an empty list")
-    for position, piece in enumerate(pieces):
-        for what in ("nodes", "channels", "covariate_names"):
-            first, own = getattr(pieces[0], what), getattr(piece, what)
-            require(
-                first == own,
-                f"series {position + 1} needs the {what} of series 1, {first}, got {own}; pass series of one kind",
-            )
-    return pieces
+def _as_one(series: Series | Sequence[Series]) -> Series:
+    return series if isinstance(series, Series) else Series.joined(series)
+
+
+def _window_ends(series: Series, window: int, ahead: int) -> PerPair:
+    """Return the last row of every window that has ``ahead`` rows after it in its series, counted over all series."""
+    lengths = series.lengths or (len(series),)
+    ends = [start + np.arange(window - 1, length - ahead) for start, length in zip(series.starts, lengths, strict=True)]
+    return np.concatenate(ends)
+
+
+def _places(chosen: Bool[np.ndarray, " pair"]) -> slice | Int[np.ndarray, " chosen"]:
+    """Return where the chosen ones are, as a slice if they are neighbours: it takes no memory."""
+    places = np.flatnonzero(chosen)
+    return slice(int(places[0]), int(places[-1]) + 1) if places[-1] - places[0] + 1 == len(places) else places
+
+
+def _time_numbers(times: Times) -> Tensor:
+    """Return times as numbers, dates as seconds since 1970."""
+    if times.dtype.kind == "M":
+        times = (times - np.datetime64(0, "s")) / np.timedelta64(1, "s")
+    return torch.from_numpy(times.astype(np.float64))
 
 
 def _chosen(channels: tuple[str, ...], targets: Sequence[str] | None) -> tuple[str, ...]:
@@ -195,41 +269,3 @@ def _chosen(channels: tuple[str, ...], targets: Sequence[str] | None) -> tuple[s
             )
         require(name not in chosen[:position], f"targets names '{name}' twice; name it once")
     return chosen
-
-
-def _measured(
-    pieces: tuple[Series, ...], variables: tuple[str, ...], out_channels: int, values: Values, num_rows: int
-) -> Scaling:
-    """Return the scaling of the first ``num_rows`` rows of all pieces."""
-    nodes, rows = pieces[0].nodes, values[:num_rows]
-    there: Bool[np.ndarray, "time node channel"] = ~np.isnan(rows)
-    for what, bad in (
-        ("missing", ~there.any(axis=0)),
-        ("constant", np.where(there, rows, -np.inf).max(axis=0) == np.where(there, rows, np.inf).min(axis=0)),
-    ):
-        for node, variable in np.argwhere(bad):
-            raise InputError(
-                f"node '{nodes[node]}' (variable '{variables[variable]}') is {what} throughout the training part, the "
-                f"first {num_rows} rows, so it has no scale; leave it out, or train on a larger fraction"
-            )
-    mean, deviation = np.nanmean(rows, axis=0), np.nanstd(rows, axis=0)
-    for node, variable in np.argwhere(deviation < np.maximum(ROUNDING * np.abs(mean), 1 / LARGEST)):
-        raise InputError(
-            f"node '{nodes[node]}' (variable '{variables[variable]}') hardly moves in the training part: by "
-            f"{deviation[node, variable]:.3g} around {mean[node, variable]:.6g}; leave it out, or {RESCALE}"
-        )
-    known = [piece.covariates for piece in pieces if piece.covariates is not None]
-    covariates = np.concatenate(known)[:num_rows] if known else np.zeros((num_rows, 0))
-    centre, spread = covariates.mean(axis=0), covariates.std(axis=0)
-    still = spread <= np.maximum(ROUNDING * np.abs(centre), 1 / LARGEST)
-    return Scaling(
-        nodes,
-        variables,
-        out_channels,
-        mean,
-        deviation,
-        flagged=bool(np.isnan(values).any()),
-        covariate_names=pieces[0].covariate_names,
-        covariate_mean=centre,
-        covariate_deviation=np.where(still, 1.0, spread),  # a constant one becomes 0, or what rounding leaves of it
-    )

@@ -8,10 +8,11 @@ one block of pairs after another; the strength of the prior follows from an expe
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
+import numpy as np
 import torch
 from torch import Tensor
 
-from tacit.data import Pairs
+from tacit.data import Pairs, Scaling, Series
 from tacit.data.benchmarks import KnownGraph
 from tacit.data.regression import PathSolver, RegressionFit, regress
 from tacit.data.ridge import RIDGE_PENALTIES, ridge_path
@@ -32,6 +33,7 @@ STEPS, MANY_STEPS, QUICK_STEPS = 1_000, 2_000, 30
 MANY_NODES = 50  # from here one set of graphs serves a batch, or a step would draw millions of edges
 BATCH = 100
 RATE = 0.05
+SCALED_SHARE = 0.8  # of the pairs, the first ones: their rows give the units
 BLOCKS = 5  # left out one after another to choose a penalty
 
 PriorRule = Callable[[float, Pairs], EdgePrior]  # from the deviation of what a ridge regression leaves, and the pairs
@@ -47,12 +49,11 @@ class Problem:
     @classmethod
     def of(cls, known: KnownGraph, window: int) -> "Problem":
         """Return the pairs of all experiments, in deviations of the values; no pair reaches from one into another."""
-        parts = Windows(window, fractions=(0.8, 0.1)).prepare(known.experiments).split
-        inputs, targets = (
-            torch.cat([getattr(part, name) for part in (parts.train, parts.validation, parts.test)])
-            for name in ("inputs", "targets")
-        )
-        return cls(Pairs(inputs, targets), torch.from_numpy(known.adjacency).float())
+        series, windows = Series.joined(known.experiments), Windows(window)
+        rows = windows.target_rows(series, series.channels)
+        scaled = np.arange(len(series)) <= rows[round(SCALED_SHARE * len(rows)) - 1]
+        pairs = windows.pairs(series, Scaling.measured(series, scaled, series.channels), rows - windows.horizon)
+        return cls(Pairs(pairs.inputs, pairs.targets), torch.from_numpy(known.adjacency).float())
 
     def newest(self, window: int) -> "Problem":
         """Return the same targets with fewer lags."""

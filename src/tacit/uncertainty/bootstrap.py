@@ -100,15 +100,19 @@ def bootstrap(
     """Return the uncertainty of a trained model, from ``replicas`` short trainings that start where it ended.
 
     ``settings`` are those of the fit; the replicas take part of its epochs at part of its rate. ``block`` is the number
-    of neighbouring pairs that are drawn together, above 1 for pairs of a series; see :func:`usual_block`.
+    of neighbouring pairs that are drawn together, above 1 for pairs of a series; see :func:`usual_block`. Pairs of
+    several series are drawn by whole series; see :mod:`tacit.data.resampling`.
     The model stays as it is. Ctrl-C stops it with nothing lost but the standard errors.
     """
     model.graph.require_all_pairs("bootstrap")
     require_whole("replicas", replicas, FEWEST_REPLICAS)
-    require_resamplable(len(train), block)
+    require_resamplable(len(train), block, train.series)
     same = max(2, round(SAME_SHARE * replicas))
     seeds = [seed * 1000 + replica for replica in range(replicas)]
-    rows = [bootstrap_rows(len(train), generator=generator_for(s, "resample"), block=block) for s in seeds[same:]]
+    rows = [
+        bootstrap_rows(len(train), generator=generator_for(s, "resample"), block=block, series=train.series)
+        for s in seeds[same:]
+    ]
     unchanged = torch.arange(len(train)).expand(same, -1)
     result = fit(
         rounded_at_boundary(model, validation),

@@ -1,0 +1,89 @@
+"""DataFrames as series: the index becomes a column of times (and of series), and the rest is as for a file."""
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
+
+from tacit.data.cells import Table, checked
+from tacit.data.series import Series
+from tacit.data.tables import NODE_NAMES, TIME_NAMES, Columns, Layout
+from tacit.errors import InputError, require
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+WHAT = "the DataFrame"
+SEPARATORS = (":", "/", "|", "__", " - ")
+
+
+def read_frame(
+    frame: "pd.DataFrame",
+    *,
+    layout: Layout = "auto",
+    time: str | None = None,
+    node: str | None = None,
+    value: str | Sequence[str] | None = None,
+    covariates: Sequence[str] = (),
+    sep: str | None = None,
+    series: str | None = None,
+    piece: bool = False,
+) -> Series:
+    """Return the series of a DataFrame, the same as :func:`read_series` of a file with the same cells.
+
+    The index holds the times (dates or numbers) unless ``time`` names a column or one is called so. Columns of two
+    levels are (node, variable). An index of two levels is (instance, time): several series over the same nodes. The
+    other arguments are those of :func:`read_series`. NaN is a missing value.
+
+    >>> import pandas as pd
+    >>> days = pd.date_range("2020-01-01", periods=3)
+    >>> levels = read_frame(pd.DataFrame({"upstream": [1.5, 2.5, 0.5], "downstream": [3, None, 4]}, index=days))
+    >>> levels.nodes, levels.values[:, 1, 0].tolist()
+    (('upstream', 'downstream'), [3.0, nan, 4.0])
+    """
+    import pandas as pd
+
+    require(
+        isinstance(frame, pd.DataFrame),
+        f"frame must be a pandas DataFrame, got {type(frame).__name__}; pass pd.DataFrame(values, columns=names)",
+    )
+    names, two_levels = _column_names(frame, sep)
+    index: dict[str, Any] = {}
+    if frame.index.nlevels == 2:
+        labels = [str(name or usual) for name, usual in zip(frame.index.names, ("series", "time"), strict=True)]
+        index = {label: frame.index.get_level_values(level) for level, label in enumerate(labels)}
+        long = layout == "long" or node is not None or any(label.lower() in NODE_NAMES[:-1] for label in labels)
+        if not long:
+            series, time = series or labels[0], time or labels[1]
+    else:
+        require(
+            frame.index.nlevels == 1,
+            f"{WHAT}: the index must have one level (time) or two (instance, time), got {frame.index.nlevels}; "
+            "use frame.reset_index() and name the columns",
+        )
+        dates = isinstance(frame.index, pd.DatetimeIndex | pd.PeriodIndex)
+        called = time is not None or any(name.lower() in TIME_NAMES for name in names)
+        if frame.index.name is not None or dates or not called:
+            label = "time" if frame.index.name is None else str(frame.index.name)
+            index = {label: frame.index}
+            time = label if time is None and (dates or not called) else time
+    columns = (*index, *names)
+    cells = [pd.Series(level.to_numpy() if level.dtype == object else level) for level in index.values()]
+    whole = pd.concat([*cells, frame.reset_index(drop=True)], axis="columns").set_axis(range(len(columns)), axis=1)
+    table = checked(Table(WHAT, columns, whole))
+    return Columns(layout, time, node, value, covariates, two_levels or sep, series).series_of(table, piece=piece)
+
+
+def _column_names(frame: "pd.DataFrame", sep: str | None) -> tuple[tuple[str, ...], str | None]:
+    """Return one name per column, and what parts node and variable in those of columns with two levels."""
+    if frame.columns.nlevels == 1:
+        return tuple(str(name) for name in frame.columns), None
+    require(
+        frame.columns.nlevels == 2,
+        f"{WHAT}: the columns must have one level (node) or two (node, variable), got {frame.columns.nlevels}; "
+        "use frame.droplevel(..., axis=1)",
+    )
+    require(sep is None, f"{WHAT}: sep must be left out for columns of two levels, got {sep!r}; leave it out")
+    pairs = [(str(node), str(variable)) for node, variable in frame.columns]
+    for sep in SEPARATORS:
+        if not any(sep in word for pair in pairs for word in pair):
+            return tuple(node + sep + variable if variable else node for node, variable in pairs), sep
+    raise InputError(f"{WHAT}: the names of the columns hold all of {' '.join(SEPARATORS)}; rename some")

@@ -1,0 +1,97 @@
+"""Which rows of a table belong to which series: those with one name in a column, or those before time starts again."""
+
+from dataclasses import dataclass
+
+import numpy as np
+from jaxtyping import Int
+
+from tacit.data.cells import Table
+from tacit.data.series import Times
+from tacit.errors import require
+
+RowNumbers = Int[np.ndarray, " row"]
+
+
+@dataclass(frozen=True)
+class RowGroups:
+    """The number of the series of each row, and the names of the series: none where the table is one series."""
+
+    series_of_row: RowNumbers
+    names: tuple[str, ...] = ()
+    notes: tuple[str, ...] = ()
+
+    @classmethod
+    def named(cls, table: Table, column: str | None) -> "RowGroups":
+        """Return the groups that a column names, in the order of the table; one group without a column."""
+        import pandas as pd
+
+        if column is None:
+            return cls(np.zeros(len(table.frame), dtype=np.int64))
+        which, names = pd.factorize(np.array(table.names(column), dtype=object))
+        return cls(which, tuple(names))
+
+    @classmethod
+    def recognised(cls, table: Table, time: str, times: Times) -> "RowGroups":
+        """Return a group for each run of times if time starts again, and one group otherwise."""
+        lengths = restarts(times)
+        if not lengths:
+            return cls.named(table, None)
+        again, count = len(lengths) - 1, len(lengths)
+        note = f"column '{time}' starts again {again} time{'s' * (again > 1)}: read as {count} series"
+        names = tuple(str(number) for number in range(1, count + 1))
+        return cls(np.repeat(np.arange(count), lengths), names, (note,))
+
+    def require_ascending(
+        self, table: Table, time: str, times: Times, place_of_row: RowNumbers | None = None, nodes: tuple[str, ...] = ()
+    ) -> None:
+        """Refuse times that come twice or go back, within the rows of one series (and of one node)."""
+        places = np.zeros(len(times), dtype=np.int64) if place_of_row is None else place_of_row
+        key = self.series_of_row * max(1, len(nodes)) + places
+        order = np.argsort(key, kind="stable")
+        together = np.diff(key[order]) == 0
+        later, earlier = order[1:][together], order[:-1][together]
+        bad = np.flatnonzero(times[later] <= times[earlier])
+        if not len(bad):
+            return
+        first = bad[later[bad].argmin()]
+        row, before = int(later[first]), int(earlier[first])
+        whose = f" for node '{nodes[places[row]]}'" if nodes else ""
+        whose += f" in series '{self.names[self.series_of_row[row]]}'" if self.names else ""
+        if times[row] == times[before]:
+            what, remedy = f"comes twice{whose}, in rows {before + 1} and {row + 1}", "keep one of them"
+        else:
+            what, remedy = f"in row {row + 1} comes before that of row {before + 1}{whose}", "sort the table by time"
+        if not self.names:
+            remedy += ", or name the column that tells several series apart by series"
+        raise table.refuse(f"column '{time}' needs ascending times, but {times[row]} {what}; {remedy}")
+
+
+def require_other(table: Table, series: str | None, taken: dict[str, list[str | None]]) -> None:
+    """Refuse a column of series that is used for something else too."""
+    for what, columns in taken.items():
+        require(
+            series is None or series not in columns,
+            f"{table.path}: series must name a column of its own, got '{series}', which {what} names; name another",
+        )
+
+
+def restarts(times: Times) -> tuple[int, ...]:
+    """Return the lengths of the runs if time starts again, and () if it does not.
+
+    A run ends where time does not go on. Time starts again if there are two runs or more, each of two rows or more, and
+    all begin at the same time, give or take half a step (the median one). Times that are out of order by accident, or
+    come twice, do not pass.
+
+    >>> restarts(np.array([0, 1, 2, 0, 1, 2, 3])), restarts(np.array([0, 1, 3, 2, 4])), restarts(np.array([0, 1, 1, 2]))
+    ((3, 4), (), ())
+    """
+    steps = np.diff(times)
+    zero = steps[:1] - steps[:1]
+    starts = np.concatenate([[0], 1 + np.flatnonzero(steps <= zero)]) if len(steps) else np.zeros(1, dtype=np.int64)
+    lengths = np.diff([*starts, len(times)])
+    if len(starts) < 2 or lengths.min() < 2:
+        return ()
+    step = np.sort(steps[steps > zero])[(int((steps > zero).sum()) - 1) // 2]
+    if (2 * np.abs(times[starts] - times[0]) > step).any():
+        return ()
+    return tuple(lengths.tolist())
