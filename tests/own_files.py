@@ -5,14 +5,14 @@ import pandas as pd
 import torch
 
 from tacit.config import FitConfig, override
-from tacit.own_data import job
-from tacit.own_data.job import run_fit
+from tacit.pipeline import job
+from tacit.pipeline.job import run_fit
 
 NODES = ("north", "east", "south", "west")
 QUICK = {
     "model": {"num_graphs": 4},
     "training": {"epochs": 1, "compile": False, "replicas": 1},
-    "trust": {"std_errors": 0, "controls": False},
+    "assessment": {"bootstrap_replicas": 0, "controls": False},
 }
 # north -> east -> south, and nothing else: what is left is certain, so that predictions can be made by hand.
 CERTAIN = "source,target,kind\n" + "".join(

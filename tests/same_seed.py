@@ -16,7 +16,7 @@ import torch
 from tacit import LatentGraphRegressor
 from tacit.cli import main
 from tacit.experiments import demo as demonstration
-from tacit.own_data import job
+from tacit.pipeline import job
 
 QUICK = ["--set", "training.compile=false", "--set", "training.epochs=2", "--set", "training.replicas=2"]
 DEMO = "[system]\nnum_pairs = 100\n[model]\nnum_graphs = 4\n[training]\nepochs = 2\nreplicas = 2\ncompile = false\n"
@@ -42,7 +42,7 @@ def no_pages():
 def fit(data):
     """Three runs: the second with another seed, the third with a recurrent predictor; forecasts of the first."""
     command("fit", data, "--window", 2, "--std-errors", 8, *QUICK, "--out", "fit", "--quiet")
-    more = ("--window", 2, "--std-errors", 0, *QUICK, "--set", "trust.controls=false", "--quiet")
+    more = ("--window", 2, "--std-errors", 0, *QUICK, "--set", "assessment.controls=false", "--quiet")
     with no_pages():
         command("fit", data, *more, "--out", "other", "--seed", 1)
         recurrent = ("--set", "predictor.kind=recurrent", "--set", "predictor.hidden=3")

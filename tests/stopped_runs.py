@@ -13,7 +13,7 @@ from tacit.records import RECORD
 
 QUICK = [
     "--window", "2", "--set", "training.epochs=8", "--set", "training.compile=false", "--set", "training.replicas=2",
-    "--set", "model.num_graphs=4", "--set", "trust.controls=false", "--std-errors", "0",
+    "--set", "model.num_graphs=4", "--set", "assessment.controls=false", "--std-errors", "0",
 ]  # fmt: skip
 
 

@@ -21,7 +21,7 @@ from stopped_runs import QUICK, begin, content, end
 from tacit.cli import main
 from tacit.console import Display
 from tacit.locks import LOCK, locked
-from tacit.own_data.unfinished import CHECKPOINT
+from tacit.pipeline.unfinished import CHECKPOINT
 from tacit.records import CALL, read_run
 
 FORMAT_1 = Path(__file__).parent / "format_1"

@@ -21,7 +21,7 @@ from tacit.cli import main
 from tacit.cli.launch import Launch
 from tacit.console import Display
 from tacit.errors import InputError
-from tacit.own_data import job
+from tacit.pipeline import job
 from tacit.training import Checkpoints
 from tacit.training.processes import LOST
 

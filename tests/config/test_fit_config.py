@@ -2,7 +2,7 @@
 
 import pytest
 
-from tacit.config import DataConfig, FitConfig, PredictorConfig, override
+from tacit.config import DataOptions, FitConfig, PredictorOptions, override
 from tacit.errors import InputError
 
 
@@ -20,15 +20,15 @@ def test_a_config_comes_back_from_its_own_json():
 
 
 def test_fractions_leave_something_for_the_test():
-    assert DataConfig(train_fraction=0.5, validation_fraction=0.25).fractions == (0.5, 0.25)
+    assert DataOptions(train_fraction=0.5, validation_fraction=0.25).fractions == (0.5, 0.25)
     with pytest.raises(InputError, match=r"need a sum below 1, .* got 0.8 and 0.2; lower one"):
-        _ = DataConfig(train_fraction=0.8, validation_fraction=0.2).fractions
+        _ = DataOptions(train_fraction=0.8, validation_fraction=0.2).fractions
 
 
 def test_choices_that_would_be_ignored():
-    DataConfig(window=3).require_unset(("horizon", "time"), "x.npz", "which has no times")
+    DataOptions(window=3).require_unset(("horizon", "time"), "x.npz", "which has no times")
     with pytest.raises(InputError, match=r"window in \[data\] has no meaning for x.npz, which has no times; leave it"):
-        DataConfig(window=3).require_unset(("horizon", "window"), "x.npz", "which has no times")
+        DataOptions(window=3).require_unset(("horizon", "window"), "x.npz", "which has no times")
 
 
 @pytest.mark.parametrize(
@@ -42,7 +42,7 @@ def test_choices_that_would_be_ignored():
     ],
 )
 def test_choices_that_a_predictor_takes(kind, choices):
-    PredictorConfig(kind=kind, **choices).require_used()
+    PredictorOptions(kind=kind, **choices).require_used()
 
 
 @pytest.mark.parametrize(
@@ -59,7 +59,7 @@ def test_choices_that_a_predictor_takes(kind, choices):
 )
 def test_choices_that_a_predictor_has_no_use_for(kind, choices, message):
     with pytest.raises(InputError, match=message):
-        PredictorConfig(kind=kind, **choices).require_used()
+        PredictorOptions(kind=kind, **choices).require_used()
 
 
 def test_what_is_chosen_from_the_data_has_no_default_to_name():

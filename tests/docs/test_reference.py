@@ -8,7 +8,7 @@ import pytest
 
 import tacit
 from doc_blocks import ROOT, blocks_of
-from tacit.own_data.template import template
+from tacit.pipeline.template import template
 
 DOCS = ROOT / "docs"
 LINK = re.compile(r"\]\[(tacit[\w.]*)\]")

@@ -18,7 +18,7 @@ PLACES = b"node,latitude,longitude\na,1,2\nb,2,2\nc,3,5\n"
 QUICK = {
     "model": {"num_graphs": 4},
     "training": {"epochs": 1, "replicas": 1, "compile": False},
-    "trust": {"std_errors": 0, "controls": False},
+    "assessment": {"bootstrap_replicas": 0, "controls": False},
     "data": {"window": 2},
 }
 CHOICES = (

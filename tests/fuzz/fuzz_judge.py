@@ -30,7 +30,7 @@ import fuzz_results
 import jaxtyping
 
 from tacit import cli
-from tacit.own_data import job
+from tacit.pipeline import job
 
 with warnings.catch_warnings():  # of its first import; nobody sees them
     warnings.simplefilter("ignore")

@@ -10,7 +10,7 @@ from typing import Any
 
 import torch
 
-from tacit.own_data.plan import Plan
+from tacit.pipeline.plan import Plan
 
 
 class Planned(BaseException):

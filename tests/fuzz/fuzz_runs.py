@@ -20,7 +20,7 @@ from fuzz_words import damaged, json_values, odd_words
 from hypothesis import strategies as st
 
 from tacit.console import Display
-from tacit.own_data import job
+from tacit.pipeline import job
 from tacit.records import model_file
 from tacit.records.checksums import checksum, sealed
 from tacit.training import Checkpoints, checkpoint

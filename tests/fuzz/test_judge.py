@@ -10,7 +10,7 @@ from fuzz_tables import quick
 
 from tacit.cli import own_data
 from tacit.errors import InputError
-from tacit.own_data import job
+from tacit.pipeline import job
 
 CASE = Case(("fit", "t.csv", "--out", "run", "--quiet", *quick()), {"t.csv": TABLE})
 

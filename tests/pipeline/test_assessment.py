@@ -16,10 +16,10 @@ from tacit.config import FitConfig
 from tacit.errors import InputError, TrainingError
 from tacit.identification import CERTAIN
 from tacit.identification.representations import Representation
-from tacit.own_data import job, stages
-from tacit.own_data.stages import CERTAIN_MEANS, WIDENED, take_representations
-from tacit.own_data.stored import StoredRun
-from tacit.own_data.trust import Trust, as_done, block_length
+from tacit.pipeline import job, stages
+from tacit.pipeline.assessment import CERTAIN_MEANS, WIDENED, take_representations
+from tacit.pipeline.stored import StoredRun
+from tacit.pipeline.assessment import Trust, as_done, block_length
 from tacit.records import EdgeFindings, read_run
 from tacit.training import FitSettings
 from tacit.training.held import Difference
@@ -73,7 +73,7 @@ def test_the_test_part_is_scored_once_and_alike_with_controls_and_without(folder
         score = room.forecast_scores
         monkeypatch.setattr(room, "forecast_scores", lambda *g, s=score, **m: calls.append(1) or s(*g, **m))
     runs = [
-        learn(folder / "wide.csv", tmp_path / str(wanted), trust={"std_errors": 0, "controls": wanted})[0].run.record
+        learn(folder / "wide.csv", tmp_path / str(wanted), assessment={"bootstrap_replicas": 0, "controls": wanted})[0].run.record
         for wanted in (False, True)
     ]
     assert len(calls) == 1 + 3  # the model; the model and two controls
@@ -115,7 +115,7 @@ def test_a_stage_that_fails_says_so_and_the_fit_is_kept(folder, tmp_path, monkey
 
     monkeypatch.setattr(stages, "graph_controls", fails)
     monkeypatch.setattr(stages, "bootstrap", fails)
-    job, _ = learn(folder / "wide.csv", tmp_path / "run", trust={"std_errors": 4, "controls": True})
+    job, _ = learn(folder / "wide.csv", tmp_path / "run", assessment={"bootstrap_replicas": 4, "controls": True})
     assert job.complete
     said = [line for line in job.run.record.findings if line.startswith("Not found out, ")]
     assert [line.split(":")[0] for line in said] == [
@@ -130,7 +130,7 @@ def test_stopped_in_a_further_training_the_run_is_not_complete(room, folder, tmp
     inner = import_module(room)
     train = inner.fit
     monkeypatch.setattr(inner, "fit", lambda *given, **more: replace(train(*given, **more), interrupted=True))
-    job, _ = learn(folder / "wide.csv", tmp_path / "run", trust={"std_errors": 0, "controls": True})
+    job, _ = learn(folder / "wide.csv", tmp_path / "run", assessment={"bootstrap_replicas": 0, "controls": True})
     assert not job.complete
     assert "no graph" not in job.run.record.references
 
@@ -148,7 +148,7 @@ def test_blocks_reach_over_window_and_horizon_in_a_series_only(certain):
     preparation = StoredRun.read(certain[0].directory, torch.device("cpu")).preparation
     assert block_length(FitConfig(), preparation, 1000) == 10  # n^(1/3)
     assert block_length(FitConfig(), preparation, 8) == preparation.windows.window + preparation.windows.horizon
-    assert block_length(FitConfig.model_validate({"trust": {"block": 7}}), preparation, 1000) == 7
+    assert block_length(FitConfig.model_validate({"assessment": {"block": 7}}), preparation, 1000) == 7
 
 
 def test_settings_as_done():
@@ -178,14 +178,14 @@ def test_bad_input_is_refused_before_any_work(trust, rows, text, tmp_path):
 def test_standard_errors_are_left_out_by_themselves_where_data_is_short(tmp_path):
     table = pd.DataFrame(series(26), columns=NODES).assign(time=pd.date_range("2024-01-01", periods=26, freq="h"))
     table.to_csv(tmp_path / "data.csv", index=False)
-    job, _ = learn(tmp_path / "data.csv", tmp_path / "run", trust={"std_errors": None})
+    job, _ = learn(tmp_path / "data.csv", tmp_path / "run", assessment={"bootstrap_replicas": None})
     assert any("training pairs are too few to resample" in choice for choice in job.run.record.choices)
     assert job.run.edges.std_error is None
 
 
 def test_the_option_asks_for_them(folder, tmp_path):
     choices = ("--window", 2, "--set", "training.epochs=1", "--set", "training.compile=false")
-    fewer = ("--set", "model.num_graphs=4", "--set", "training.replicas=1", "--set", "trust.controls=false")
+    fewer = ("--set", "model.num_graphs=4", "--set", "training.replicas=1", "--set", "assessment.controls=false")
     assert (
         call("fit", folder / "wide.csv", *choices, *fewer, "--std-errors", 4, "--out", tmp_path / "run", "--quiet") == 0
     )

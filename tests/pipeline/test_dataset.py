@@ -7,7 +7,7 @@ import torch
 
 from own_files import NODES, quick, series
 from tacit.errors import InputError
-from tacit.own_data.problem import Problem
+from tacit.pipeline.dataset import Problem
 
 
 def read(path, **sections):

@@ -8,8 +8,8 @@ from scipy.stats import norm
 
 from own_files import NODES, learn, series
 from tacit.errors import InputError
-from tacit.own_data.stored import StoredRun
-from tacit.own_data.using import as_json, evaluate_run, predict_run, write_table
+from tacit.pipeline.stored import StoredRun
+from tacit.pipeline.inference import as_json, evaluate_run, predict_run, write_table
 
 CPU = torch.device("cpu")
 COLUMNS = ["mean", "q2.5", "q10", "median", "q90", "q97.5"]

@@ -14,11 +14,11 @@ from own_files import NODES, learn, quick, series
 from tacit.data.ridge import ridge_regression
 from tacit.errors import InputError
 from tacit.graph import density_prior
-from tacit.own_data.building import build_model
-from tacit.own_data.choices import settle
-from tacit.own_data.job import fit_settings, references
-from tacit.own_data.problem import Problem
-from tacit.own_data.stored import StoredRun
+from tacit.pipeline.building import build_model
+from tacit.pipeline.choices import settle
+from tacit.pipeline.job import fit_settings, references
+from tacit.pipeline.dataset import Problem
+from tacit.pipeline.stored import StoredRun
 from tacit.records import read_run
 
 with warnings.catch_warnings():

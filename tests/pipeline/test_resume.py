@@ -15,8 +15,8 @@ from stopped_runs import QUICK, begin, content, end, signal_at_step
 from tacit.cli import main
 from tacit.console import Display
 from tacit.locks import LOCK, locked
-from tacit.own_data import job
-from tacit.own_data.unfinished import CHECKPOINT
+from tacit.pipeline import job
+from tacit.pipeline.unfinished import CHECKPOINT
 from tacit.records import CALL, RECORD, read_run
 from tacit.training.checkpoint import KIND, Checkpoints
 

@@ -8,7 +8,7 @@ import torch
 from own_files import learn
 from run_files import read_fields, reseal, write_fields
 from tacit.errors import InputError
-from tacit.own_data.stored import StoredRun
+from tacit.pipeline.stored import StoredRun
 from tacit.records.model_file import KIND
 
 CPU = torch.device("cpu")

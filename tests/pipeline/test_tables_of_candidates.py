@@ -13,10 +13,10 @@ from own_files import NODES, learn, quick, series
 from tacit.cli import main
 from tacit.errors import InputError
 from tacit.graph import EdgeRules, Slots, footprint
-from tacit.own_data.building import build_model
-from tacit.own_data.choices import settle
-from tacit.own_data.problem import Problem
-from tacit.own_data.stored import StoredRun
+from tacit.pipeline.building import build_model
+from tacit.pipeline.choices import settle
+from tacit.pipeline.dataset import Problem
+from tacit.pipeline.stored import StoredRun
 from tacit.records import EDGE_COLUMNS
 
 CPU = torch.device("cpu")
@@ -43,7 +43,7 @@ def test_with_every_pair_a_candidate_the_answer_is_that_of_the_matrix(kind, fold
         "priors": [["east", "west", 0.9]],
     }
     predictor = {"kind": kind, **({"warm_start": False} if kind == "filter" else {"hidden": 3})}
-    sections = {"predictor": predictor, "trust": {"std_errors": 8, "controls": True}, "training": {"epochs": 3}}
+    sections = {"predictor": predictor, "assessment": {"bootstrap_replicas": 8, "controls": True}, "training": {"epochs": 3}}
     made = {
         layout: learn(folder / "wide.csv", tmp_path / layout, graph=graph | {"layout": layout}, **sections)[0]
         for layout in ("matrix", "table")

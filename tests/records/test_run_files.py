@@ -15,8 +15,8 @@ from run_files import read_fields, reseal, write_fields
 from tacit import LatentGraphRegressor
 from tacit.cli import main
 from tacit.errors import InputError
-from tacit.own_data.stored import StoredRun
-from tacit.own_data.using import predict_run
+from tacit.pipeline.stored import StoredRun
+from tacit.pipeline.inference import predict_run
 from tacit.records import read_record, read_run
 from tacit.records.checksums import sealed
 from tacit.records.model_file import KIND, read_model

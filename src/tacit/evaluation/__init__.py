@@ -1,16 +1,16 @@
 """How good is an answer, with and without the truth at hand."""
 
+from tacit.evaluation.draws import SharedDraws
 from tacit.evaluation.forecasts import ForecastScores, forecast_scores
 from tacit.evaluation.gaussian import gaussian_coverage, gaussian_crps, gaussian_scores, residual_sigmas
 from tacit.evaluation.metrics import edge_prob_errors, oracle_edge_prob_mae, predictive_metrics
 from tacit.evaluation.point import mean_prediction, point_prediction
-from tacit.evaluation.prediction import Prediction, predict
 from tacit.evaluation.ranking import edge_ranking
 from tacit.evaluation.regression import lasso_regression, persistence
 
 __all__ = [
     "ForecastScores",
-    "Prediction",
+    "SharedDraws",
     "edge_prob_errors",
     "edge_ranking",
     "forecast_scores",
@@ -22,7 +22,6 @@ __all__ = [
     "oracle_edge_prob_mae",
     "persistence",
     "point_prediction",
-    "predict",
     "predictive_metrics",
     "residual_sigmas",
 ]
