@@ -24,7 +24,6 @@ from tacit.locks import LOCK, locked
 from tacit.pipeline.unfinished import CHECKPOINT
 from tacit.records import CALL, read_run
 
-FORMAT_1 = Path(__file__).parent / "format_1"
 TINY_DEMO = "[system]\nnum_pairs = 60\n[model]\nnum_graphs = 4\n[training]\nepochs = 1\nreplicas = 1\ncompile = false\n"
 SMALL = [*QUICK, "--set", "training.epochs=1", "--set", "training.replicas=1"]
 

@@ -23,7 +23,6 @@ from tacit.records.model_file import KIND, read_model
 from tacit.tensor_files import Kind
 
 CPU = torch.device("cpu")
-FORMAT_1 = Path(__file__).parent.parent / "format_1"  # written by the last version without checksums
 FILES = ("record.json", "model.safetensors", "edges.csv", "history.jsonl")
 
 
@@ -222,12 +221,13 @@ def test_numbers_that_are_none_are_refused(copy):
 
 
 @pytest.mark.parametrize("probability", ["nan", "inf", "-0.1", "1.5", "", "high"])
-def test_a_probability_that_is_none(probability, tmp_path):
-    run = shutil.copytree(FORMAT_1 / "fit", tmp_path / "run")  # which has no checksum to notice it
+def test_a_probability_that_is_none(probability, copy):
+    run = copy
     lines = (run / "edges.csv").read_text().splitlines()
     cells = lines[2].split(",")
     cells[2] = probability
     (run / "edges.csv").write_text("\n".join([*lines[:2], ",".join(cells), *lines[3:]]) + "\n")
+    reseal(run)  # so that no checksum notices it
     with pytest.raises(InputError, match=r"holds a damaged run \(.*\); run the command again"):
         read_run(run)
 
@@ -245,55 +245,6 @@ def test_the_checksum_of_a_record_can_be_made_with_common_tools(copy, tmp_path):
     assert set(listed) == set(FILES) - {"record.json"}
     made = subprocess.run(["sha256sum", *listed], cwd=copy, capture_output=True, text=True, check=True).stdout
     assert {line.split()[1]: line.split()[0] for line in made.splitlines()} == listed
-
-
-@pytest.mark.parametrize("name", ["fit", "table", "demo/known", "demo/joint"])
-def test_a_run_of_format_1_loads(name):
-    run = read_run(FORMAT_1 / name)
-    assert run.record.format == 1
-    tensors = read_model(FORMAT_1 / name, run.record)
-    probs = torch.where(tensors["graph.fixed"], tensors["graph.fixed_probs"], tensors["graph.edge_logits"].sigmoid())
-    if run.listed is None:
-        found = torch.tensor(run.edge_probs)
-    else:
-        found = torch.zeros_like(probs)
-        found[run.listed.target, run.listed.source] = torch.tensor(run.listed.probability)
-    torch.testing.assert_close(found, probs, rtol=1e-5, atol=1e-7)
-
-
-def test_a_run_of_format_1_predicts_as_it_did():
-    stored = StoredRun.read(FORMAT_1 / "fit", CPU)
-    found = predict_run(stored, str(FORMAT_1 / "river.csv"), num_samples=1)
-    expected = pd.read_csv(FORMAT_1 / "fit_predicted.csv")
-    assert list(found.columns) == list(expected.columns)
-    for name in expected.columns[3:]:
-        assert found[name].to_numpy() == pytest.approx(expected[name].to_numpy(), abs=2e-5)
-
-
-def test_an_estimator_of_format_1_predicts_as_it_did(tmp_path):
-    model = LatentGraphRegressor.load(FORMAT_1 / "estimator.safetensors")
-    rows = pd.read_csv(FORMAT_1 / "river.csv").drop(columns="time").iloc[:-1]
-    expected = pd.read_csv(FORMAT_1 / "estimator_predicted.csv").to_numpy()
-    assert model.predict(rows) == pytest.approx(expected, abs=1e-5)
-    model.save(tmp_path / "now")  # as format 2
-    assert LatentGraphRegressor.load(tmp_path / "now").predict(rows) == pytest.approx(expected, abs=1e-5)
-
-
-def test_a_damaged_run_of_format_1(tmp_path, copy):
-    run = shutil.copytree(FORMAT_1 / "fit", tmp_path / "run")
-    model = run / "model.safetensors"
-    data = model.read_bytes()
-    for damaged in (data[:-1], data[:40], b"", data.replace(b'"format":"1"', b'"format":"7"')):
-        model.write_bytes(damaged)
-        with pytest.raises(InputError, match=r"model.safetensors is a damaged model \(.*\); put back the file"):
-            StoredRun.read(run, CPU)
-    shutil.copy(copy / "model.safetensors", model)
-    with pytest.raises(InputError, match=r"model.safetensors is newer than record.json beside it, so that they are of"):
-        StoredRun.read(run, CPU)
-    shutil.copy(FORMAT_1 / "fit" / "model.safetensors", copy / "model.safetensors")
-    reseal(copy)
-    with pytest.raises(InputError, match=r"model.safetensors needs to be a model of tacit, but is damaged or not one"):
-        StoredRun.read(copy, CPU)
 
 
 def test_a_text_without_a_place_for_its_checksum():

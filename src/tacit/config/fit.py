@@ -9,9 +9,10 @@ from pydantic import AfterValidator, BeforeValidator, Field
 
 from tacit.config.closed import Closed
 from tacit.config.model import ModelConfig
+from tacit.config.registered import RegisteredName
 from tacit.errors import InputError, require
 from tacit.predictors import PredictorKind
-from tacit.registry import OBSERVATIONS, PREDICTORS, Registry
+from tacit.registry import OBSERVATIONS, PREDICTORS
 from tacit.uncertainty.bootstrap import FEWEST_REPLICAS
 
 OWN = "own"  # the kind of a predictor or loss that was passed as an object
@@ -20,17 +21,6 @@ OWN = "own"  # the kind of a predictor or loss that was passed as an object
 def _listed(value: Any) -> Any:
     """One name is a list of one."""
     return (value,) if isinstance(value, str) else value
-
-
-def _registered(registry: Registry) -> AfterValidator:
-    """Accept "auto", "own" and the names of a registry; others raise its error."""
-
-    def check(name: str) -> str:
-        if name not in ("auto", OWN):
-            registry[name]
-        return name
-
-    return AfterValidator(check)
 
 
 Names = Annotated[tuple[str, ...], BeforeValidator(_listed)]
@@ -79,7 +69,6 @@ class DataOptions(Closed):
 class GraphOptions(Closed):
     """What is known of the edges."""
 
-    distribution: str = Field("bernoulli", description="how graphs are distributed: a registered name")
     edges: str | None = Field(None, description="CSV of rules: source,target,kind,probability")
     forbidden: tuple[tuple[str, str], ...] = Field((), description='edges that cannot be, as [["source", "target"]]')
     required: tuple[tuple[str, str], ...] = Field((), description="edges that are always there")
@@ -105,7 +94,7 @@ class GraphOptions(Closed):
 class PredictorOptions(Closed):
     """What turns inputs and a graph into a prediction."""
 
-    kind: Annotated[str, _registered(PREDICTORS)] = Field(
+    kind: Annotated[str, AfterValidator(RegisteredName(PREDICTORS, also=("auto", OWN)))] = Field(
         "auto", description=f"{', '.join(PREDICTORS)}, or one that was registered"
     )
     hidden: Width | tuple[Width, ...] = Field(32, description="width of hidden layers")
@@ -132,7 +121,7 @@ class PredictorOptions(Closed):
 class ObservationOptions(Closed):
     """What the graph does not explain: the noise of the targets."""
 
-    kind: Annotated[str, _registered(OBSERVATIONS)] = Field(
+    kind: Annotated[str, AfterValidator(RegisteredName(OBSERVATIONS, also=("auto",)))] = Field(
         "auto", description=f"{', '.join(OBSERVATIONS)}, or one that was registered"
     )
 

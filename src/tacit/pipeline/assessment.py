@@ -46,6 +46,7 @@ TOO_MANY = (
     f"it needs all pairs of nodes, and there are more than {MOST_EXPANDED} nodes; fit some of the nodes by themselves, "
     "those around the edges that matter"
 )
+NO_COINS = "it needs a probability for each edge by itself, and this distribution of graphs has none"
 SHOWN = 0.5  # edges more probable than this count as shown
 
 
@@ -102,7 +103,8 @@ def assess(answer: Assessment, fit: AssessmentInputs) -> None:
     follows.
     """
     wanted = fit.config.assessment
-    over_table = fit.result.model.graph.slots is not None
+    graph = fit.result.model.graph
+    lacking = TOO_MANY if graph.slots is not None else "" if graph.coins else NO_COINS
     stages: list[tuple[str, Callable[[Assessment, AssessmentInputs], None], bool]] = [
         (f"standard errors: {wanted.replicas} replicas on resampled data", _errors, wanted.replicas > 0),
         ("which edges can be told from the data", _flags, True),
@@ -111,15 +113,15 @@ def assess(answer: Assessment, fit: AssessmentInputs) -> None:
         ("the same model without a graph and with all edges", _controls, bool(wanted.controls)),
     ]
     for name, stage, needed in stages:
-        if needed and over_table and stage is not _goodness:
-            answer.findings.append(f"Not looked at, {name.split(':')[0]}: {TOO_MANY}.")
+        if needed and lacking and stage is not _goodness:
+            answer.findings.append(f"Not computed, {name.split(':')[0]}: {lacking}.")
         elif needed:
             fit.listener.stage(name)
             try:
                 stage(answer, fit)
             except (TrainingError, torch.OutOfMemoryError) as error:
                 first = str(error).splitlines()[0]
-                answer.findings.append(f"Not found out, {name.split(':')[0]}: {first}.")
+                answer.findings.append(f"Not computed, {name.split(':')[0]}: {first}.")
 
 
 def fit_test(model: LatentGraphModel, pairs: Pairs, preparation: Preparation, seed: int) -> Goodness | None:
@@ -216,7 +218,7 @@ def identify_edges(
 
 def _flags(answer: Assessment, fit: AssessmentInputs) -> None:
     train, model = fit.split.train, fit.result.model
-    count = int((~model.graph.fixed).sum())
+    count = int(model.graph.learned.sum())
     if count > MOST_FLIPPED:
         answer.findings.append(
             f"Which edges can be told from the data was not looked at: {count:,} are learned, and flipping each takes "

@@ -7,14 +7,14 @@ from tacit.config import FitConfig
 from tacit.data import Pairs
 from tacit.data.ridge import ridge_regression
 from tacit.errors import require
-from tacit.graph import BernoulliGraph, EdgePrior, EdgeRules, GraphDistribution, Slots, density_prior
+from tacit.graph import BernoulliGraph, EdgePrior, EdgeRules, Slots, density_prior
 from tacit.observation import ObservationModel
 from tacit.pipeline.dataset import Dataset
 from tacit.pipeline.parts import OwnParts
 from tacit.pipeline.preparation import Preparation
 from tacit.predictors import GraphFilter, Sizes
 from tacit.randomness import generator_for
-from tacit.registry import GRAPHS, OBSERVATIONS
+from tacit.registry import OBSERVATIONS
 from tacit.training import (
     LatentGraphModel,
     filter_start,
@@ -70,14 +70,13 @@ def _assemble(
     prior: EdgePrior | None,
 ) -> LatentGraphModel:
     """Return the model of these parts; without training pairs the loss is one to score by, not to train with."""
-    graph: GraphDistribution = GRAPHS[config.graph.distribution].from_start(start)
     sizes, model = preparation.sizes, config.model
     observation: ObservationModel = OBSERVATIONS[config.observation.kind].for_sizes(
         num_nodes=sizes.num_nodes, in_channels=sizes.in_channels, channels=sizes.out_channels
     )
     loss = own.loss if own.loss is not None else model.build_loss(None if train is None else train.targets)
     return LatentGraphModel(
-        graph,
+        model.build_graph(start),
         predictor,
         loss,
         observation=observation,

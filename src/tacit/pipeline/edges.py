@@ -58,8 +58,8 @@ class Edges:
 
     @property
     def learned(self) -> Tensor:
-        """True for each edge that is not fixed."""
-        return ~self.graph.fixed.cpu()
+        """True for each edge that is learned, not fixed."""
+        return self.graph.learned.cpu()
 
     def attributes(self) -> dict[str, Tensor]:
         """Return what is known of every edge besides its probability; ``identifiable`` as a place in ``FLAGS``."""

@@ -4,6 +4,7 @@ All rows share their graphs, and for points and quantiles the noise as well, so 
 not depend on the rows beside it.
 """
 
+import math
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
 
@@ -116,7 +117,7 @@ def evaluate(fitted: Fitted, source: Source | None, *, seed: int = 0) -> dict[st
             "findings": record.findings or [NOT_TESTED],
             "goodness": record.goodness,
         }
-    preparation, device = fitted.preparation, fitted.model.graph.fixed.device
+    preparation, device = fitted.preparation, fitted.model.graph.raw.device
     known = _known(preparation.apply(source), source.name).to(device)
     generator = generator_for(seed, "score", device)
     scores = forecast_scores(fitted.model, known, generator=generator, spread=preparation.spread)
@@ -145,11 +146,11 @@ def _draws(fitted: Fitted, num_graphs: int, seed: int) -> SharedDraws:
     graph = fitted.model.graph
     require_whole("num_graphs", num_graphs)
     what, remedy = f"a prediction under {num_graphs:,} graphs", "lower the number of graphs or samples"
-    require_memory(9 * num_graphs * graph.fixed.numel(), graph.fixed.device, what, remedy)
-    return SharedDraws(fitted.model, num_graphs, generator_for(seed, "predict", graph.fixed.device))
+    require_memory(9 * num_graphs * math.prod(graph.edge_shape), graph.raw.device, what, remedy)
+    return SharedDraws(fitted.model, num_graphs, generator_for(seed, "predict", graph.raw.device))
 
 
 def _chunks(pairs: Pairs, draws: SharedDraws) -> Iterator[Pairs]:
-    device = draws.model.graph.fixed.device
+    device = draws.model.graph.raw.device
     for start in range(0, len(pairs), draws.pairs_at_once):
         yield pairs[start : start + draws.pairs_at_once].to(device)

@@ -28,7 +28,7 @@ def add_std_errors(fitted: Fitted, dataset: Dataset, replicas: int, block: int |
     config, train = fitted.config, dataset.split.train
     options = AssessmentOptions(bootstrap_replicas=replicas, block=block)
     require_resampling(options, dataset.preparation, train)
-    answer, device = Assessment(edges=fitted.edges), fitted.model.graph.fixed.device
+    answer, device = Assessment(edges=fitted.edges), fitted.model.graph.raw.device
     estimate_std_errors(
         answer,
         fitted.model,
@@ -47,7 +47,7 @@ def add_std_errors(fitted: Fitted, dataset: Dataset, replicas: int, block: int |
 
 def add_identifiability(fitted: Fitted, dataset: Dataset, *, injectivity: bool) -> Identifiability:
     """Find out which edges can be identified, and keep it with the fit."""
-    device = fitted.model.graph.fixed.device
+    device = fitted.model.graph.raw.device
     found = identify_edges(
         fitted.model,
         dataset.split.train.to(device),
@@ -61,7 +61,7 @@ def add_identifiability(fitted: Fitted, dataset: Dataset, *, injectivity: bool) 
 
 def goodness_on(fitted: Fitted, pairs: Pairs, **options: Any) -> Goodness:
     """Test the fit on pairs that the model was not fitted on."""
-    device = fitted.model.graph.fixed.device
+    device = fitted.model.graph.raw.device
     generator = generator_for(fitted.record.seed, "goodness", device)
     names = list(fitted.nodes)
     return goodness_of_fit(fitted.model, pairs.to(device), generator=generator, node_names=names, **options)

@@ -25,7 +25,7 @@ from tacit.predictors.initial import uniform_within
 from tacit.predictors.kinds import Options, PredictorKind, Sizes
 from tacit.predictors.noise import INITIAL_SIGMA, positive_sigma, raw_sigma
 from tacit.predictors.series import SeriesLayout
-from tacit.registry import PREDICTORS
+from tacit.registry import OBSERVATIONS, PREDICTORS
 from tacit.shapes import Inputs, Outputs
 
 HeadNoise = Literal["none", "input", "graph"]
@@ -123,9 +123,15 @@ def _build(sizes: Sizes, options: Options, _slots: Slots | None, observation: st
         isinstance(options.hidden, int),
         f"hidden in [predictor] must be one number for 'recurrent', got {options.hidden}; pass for example 32",
     )
-    head: HeadNoise = "input" if observation == "gaussian_input" else "none"
-    window, features, out = sizes.window, sizes.num_features, sizes.out_channels
-    return RecurrentGNN(window, features, out, options.hidden, options.layers, bool(options.residual), noise=head)
+    return RecurrentGNN(
+        sizes.window,
+        sizes.num_features,
+        sizes.out_channels,
+        options.hidden,
+        options.layers,
+        bool(options.residual),
+        numbers_per_target=OBSERVATIONS[observation].num_given,
+    )
 
 
 PREDICTORS.add(
@@ -134,7 +140,7 @@ PREDICTORS.add(
         _build,
         uses=("hidden", "layers", "residual"),
         predicts_change=True,
-        observation="gaussian_input",
+        observation="gaussian_head",
         compiles=True,
     ),
 )

@@ -27,11 +27,8 @@ def read_record(directory: Path) -> Record:
     """Read ``record.json`` alone."""
     with _said_in_one_line(directory):
         data = read_whole(directory / RECORD)
-        format = _known_format(directory, read_object(data))
-        fields = read_sealed(data) if format > 1 else read_object(data)
-        if format == 1 and not {"sha256", "files"}.isdisjoint(fields):  # that had neither
-            raise ChangedError(RECORD)
-        return Record.model_validate(fields)
+        _require_format(directory, read_object(data))
+        return Record.model_validate(read_sealed(data))
 
 
 def read_run(directory: Path) -> Run:
@@ -42,23 +39,22 @@ def read_run(directory: Path) -> Run:
         return Run.of(record, _belonging(directory, EDGES, record), history)
 
 
-def _known_format(directory: Path, fields: dict[str, Any]) -> int:
-    """Return the format of a record, if this tacit can read it."""
+def _require_format(directory: Path, fields: dict[str, Any]) -> None:
+    """Raise :class:`InputError` if this tacit cannot read the format of a record."""
     found = fields.get("format")
     if not isinstance(found, int) or isinstance(found, bool) or found < 1:
         raise ValueError(f"{RECORD} says no format")
-    if found > FORMAT:
+    if found != FORMAT:
         raise InputError(
-            f"{directory} has format {found}, this tacit reads up to format {FORMAT}; use the version that wrote it, "
-            f"or {RUN_AGAIN}"
+            f"{directory} has format {found}, this tacit reads format {FORMAT}; use the version that wrote it, or "
+            f"{RUN_AGAIN}"
         )
-    return found
 
 
 def _belonging(directory: Path, name: str, record: Record) -> str:
     """Return the text of a file of the run, as it was written."""
     data = read_whole(directory / name)
-    if record.format > 1 and record.files.get(name) != checksum(data):
+    if record.files.get(name) != checksum(data):
         raise ChangedError(name)
     return data.decode("utf-8")
 

@@ -7,7 +7,7 @@ from typing import Any
 import torch
 from pydantic import BaseModel, ConfigDict, model_validator
 
-FORMAT = 2  # 1 had no checksums; docs/files.md has the table
+FORMAT = 3  # docs/files.md has the table
 RECORD = "record.json"
 PAGE_METRICS = {"point_mae", "point_mse", "distribution_loss"}
 PAGE_TIMINGS = {"train_seconds", "steps"}
