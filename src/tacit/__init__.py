@@ -37,6 +37,7 @@ if TYPE_CHECKING:
     from tacit.losses import median_distance as median_distance
     from tacit.predictors import HopPredictor as HopPredictor
     from tacit.registry import register as register
+    from tacit.sklearn import LatentGraphForecaster as LatentGraphForecaster
     from tacit.sklearn import LatentGraphRegressor as LatentGraphRegressor
     from tacit.systems import CommunitySystem as CommunitySystem
     from tacit.training import Checkpoints as Checkpoints
@@ -81,6 +82,7 @@ _ROOM_OF = {
     "median_distance": "losses",
     "HopPredictor": "predictors",
     "register": "registry",
+    "LatentGraphForecaster": "sklearn",
     "LatentGraphRegressor": "sklearn",
     "CommunitySystem": "systems",
     "Checkpoints": "training",

@@ -22,8 +22,8 @@ from tacit.training import (
     FitResult,
     FitSettings,
     Processes,
-    expanded,
-    expanded_result,
+    densify,
+    densify_result,
     fit,
     replica_seeds,
 )
@@ -74,7 +74,7 @@ def learn(plan: Plan, *, checkpoint: Checkpoints | None = None) -> Learned:
         checkpoint=checkpoint,
     )
     if len(plan.dataset.nodes) <= MOST_EXPANDED:
-        result, untrained = expanded_result(result), expanded(untrained)
+        result, untrained = densify_result(result), densify(untrained)
     assessment, complete = Assessment(), not result.interrupted
     try:
         if complete and config.assessment.enabled:

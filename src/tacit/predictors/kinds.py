@@ -12,7 +12,7 @@ A kind is registered in the file of its module, by one line. From outside the pa
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from typing import Any, Protocol
+from typing import Any, Protocol, runtime_checkable
 
 from torch import nn
 
@@ -34,6 +34,7 @@ class Sizes:
         return self.window * self.num_features
 
 
+@runtime_checkable
 class Options(Protocol):
     """The choices of a user, ``[predictor]`` in the config; a kind names in ``uses`` those that mean something."""
 

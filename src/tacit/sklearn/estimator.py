@@ -36,7 +36,7 @@ from tacit.report import write_page
 from tacit.sklearn.options import read_parameters, seed_of, to_python
 from tacit.sklearn.saved import NotStored, Stored, decode, encode, is_stored
 from tacit.training import Listener, Progress
-from tacit.uncertainty import FEWEST_REPLICAS
+from tacit.uncertainty.bootstrap import FEWEST_REPLICAS
 from tacit.whole_files import read_whole, write_whole
 
 if TYPE_CHECKING:
