@@ -167,6 +167,21 @@ def test_each_series_has_its_own_grid(tmp_path):
         read_series(write(tmp_path, "time,s,a\n0,x,1\n1,x,2\n2,x,3\n0,y,1\n1,y,2\n991,y,3\n"), series="s")
 
 
+def test_the_column_of_series_is_not_taken_for_the_times(tmp_path):
+    text = "trial,hour,a\n1,0,5\n2,0,6\n3,0,4\n"
+    with pytest.raises(InputError, match="the first, 'hour', does not count up evenly"):
+        read_series(write(tmp_path, text), series="trial")
+    with pytest.raises(InputError, match="there is no column of times; add one"):
+        read_series(write(tmp_path, "trial\n1\n2\n"), series="trial")
+
+
+def test_times_as_numbers():
+    months = np.arange("1970-01", "1973-05", dtype="datetime64[M]")
+    for times, first in ((months, 31 * 86400), (np.arange(40) * np.timedelta64(1, "m"), 60), (np.arange(40) / 2, 0.5)):
+        made = Windows(1).prepare(replace(make([40]).parts[0], times=times))
+        assert made.split.train.times[0] == first
+
+
 def test_variables_and_dates(tmp_path):
     text = "time,s,a:u,a:v\n2020-01-01,x,1,2\n2020-01-02,x,3,\n2020-01-01,y,5,6\n2020-01-02,y,7,8\n"
     series = read_series(write(tmp_path, text), series="s", sep=":")
@@ -273,7 +288,7 @@ def test_series_that_are_too_short_are_left_out_and_said():
     values[14:21] = np.nan  # all targets of the third
     made = Windows(3, fractions=(0.6, 0.2)).prepare(replace(series, values=values, notes=("read",)))
     assert made.notes[0] == (
-        "3 of 5 series were left out: 2 shorter than the 4 rows that a window of 3 and a horizon of 1 take, "
+        "3 of 5 series were left out: 2 shorter than the 4 rows of a window of 3 and a horizon of 1, "
         "1 without a known target"
     )
     assert made.series_names == ("s0", "s4")
@@ -305,7 +320,7 @@ def test_new_data_carries_names_and_times():
     assert new.series.tolist() == ["s0", "s0", "s2"]
     assert new.times.tolist() == new.pairs.times.tolist() == [40, 50, 40]
     assert new.pairs.series.tolist() == [0, 0, 1]
-    assert new.notes == ("1 of 3 series were left out: 1 shorter than the 3 rows that a window of 3 take",)
+    assert new.notes == ("1 of 3 series were left out: 1 shorter than the 3 rows of a window of 3",)
     with pytest.raises(InputError, match=r"at least 3 rows for a window of 3, but none of 2 has, the longest 2"):
         windows.apply(make([1, 2]), scaling)
 
@@ -336,6 +351,7 @@ def test_bad_series(unchecked):
             [series.parts[0], replace(series.parts[0], times=np.arange("2020-01", "2020-05", dtype="datetime64[M]"))]
         ),
         "series must be at least one series, got an empty list": lambda: Series.joined([]),
+        "times must be numbers or dates, got <U1": lambda: replace(series, times=np.array(list("abcdefghij"))),
     }
     for message, call in calls.items():
         with pytest.raises(InputError, match=message) as refusal:
