@@ -23,7 +23,8 @@ from torch import Tensor
 Inputs = Float[Tensor, "batch node in_channel"]
 Targets = Float[Tensor, "batch node channel"]
 Samples = Float[Tensor, "batch graph node channel"]
-Outputs = Float[Tensor, "batch graph node output"]  # of a predictor: the channels, or their means and then sigmas
+Outputs = Float[Tensor, "batch graph node output"]  # of a predictor: the means, for some observation models more
+TargetParams = Float[Tensor, "batch graph node number"]  # of each target's distribution: read by the observation model
 Observed = Float[Tensor, "batch node channel"]
 PointPrediction = Float[Tensor, "batch node channel"]
 
@@ -34,7 +35,7 @@ Graphs = Float[Tensor, "draw graph row slot"]
 Uniforms = Float[Tensor, "draw graph row slot"]
 GroupUniforms = Float[Tensor, "draw group row slot"]  # one set for graphs that are drawn together
 StepUniforms = Float[Tensor, "draw group row number"]  # of the edges, then of the noise where it is sampled
-Normals = Float[Tensor, "#batch graph node channel"]
+NoiseUniforms = Float[Tensor, "#batch graph node channel"]
 RowLogProb = Float[Tensor, "draw graph row"]
 LogProb = Float[Tensor, "draw graph"]
 

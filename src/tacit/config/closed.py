@@ -60,6 +60,9 @@ def override(base: C, values: Mapping[str, Any]) -> C:
         first = error.errors()[0]
         section, *rest = (str(part) for part in first["loc"])
         key = rest[0] if rest else ""
+        reason = first.get("ctx", {}).get("error")
+        if isinstance(reason, InputError):  # of a check of ours: it says all
+            raise InputError(f"{key} in [{section}] is not usable: {reason}") from None
         default = merged_default(base, section, key)
         remedy = "leave it out" if default is None else f"the default is {default!r}"
         raise InputError(

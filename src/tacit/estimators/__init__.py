@@ -5,7 +5,7 @@ from tacit.estimators.combination import choose_credit, require_combination
 from tacit.estimators.concrete import Concrete
 from tacit.estimators.credit import Credit, GlobalCredit, OwnRowCredit, ReceptiveFieldCredit
 from tacit.estimators.locality import check_locality
-from tacit.estimators.protocol import Estimator
+from tacit.estimators.protocol import Estimator, EstimatorOptions
 from tacit.estimators.relaxation import check_relaxation
 from tacit.estimators.score_function import ScoreFunction
 from tacit.estimators.straight_through import StraightThrough
@@ -15,6 +15,7 @@ __all__ = [
     "Credit",
     "DisARM",
     "Estimator",
+    "EstimatorOptions",
     "GlobalCredit",
     "OwnRowCredit",
     "ReceptiveFieldCredit",

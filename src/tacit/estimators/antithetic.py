@@ -14,33 +14,32 @@ from typing import ClassVar
 import torch
 
 from tacit.estimators.credit import Credit, GlobalCredit
-from tacit.graph import BernoulliGraph
+from tacit.estimators.protocol import Estimator
+from tacit.graph import GraphDistribution
 from tacit.losses import LossTerms
+from tacit.registry import register
 from tacit.shapes import Graphs, GroupUniforms, Scalar
 
 
 @dataclass(frozen=True)
-class DisARM:
+class DisARM(Estimator):
     """Compare the costs of two graphs that are as different as the edge probabilities allow."""
 
     takes_credit: ClassVar[bool] = True
-    through_graphs: ClassVar[bool] = False
-    takes_baseline: ClassVar[bool] = False
-    scheduled: ClassVar[bool] = False
-    hard: ClassVar[bool] = True
     group_size: ClassVar[int] = 2
+    needs_coins: ClassVar[bool] = True
     credit: Credit = field(default_factory=GlobalCredit)
 
     def with_credit(self, credit: Credit) -> "DisARM":
         """Return the same with another credit."""
         return replace(self, credit=credit)
 
-    def draw(self, graph: BernoulliGraph, uniforms: GroupUniforms, progress: Scalar) -> Graphs:
+    def draw(self, graph: GraphDistribution, uniforms: GroupUniforms, progress: Scalar) -> Graphs:
         """Return two graphs in a row for each set of uniforms."""
         del progress
         return graph.sample_from(torch.stack([uniforms, 1 - uniforms], 2).flatten(1, 2))
 
-    def surrogate(self, terms: LossTerms, graphs: Graphs, graph: BernoulliGraph) -> Scalar:
+    def surrogate(self, terms: LossTerms, graphs: Graphs, graph: GraphDistribution) -> Scalar:
         """Return a number whose gradient for theta is the estimate."""
         credit = self.credit(terms.cost.detach(), graphs, symmetric=graph.symmetric, slots=graph.slots)
         half_difference = (credit[:, 0::2] - credit[:, 1::2]) / 2
@@ -48,3 +47,6 @@ class DisARM:
         rarer = torch.minimum(graph.edge_probs, 1 - graph.edge_probs).detach()
         per_edge = (half_difference * flips).mean((0, 1)) / torch.where(rarer > 0, rarer, 1.0)
         return graph.counted_once(per_edge * graph.edge_probs).sum()
+
+
+register("estimator", "disarm", DisARM)

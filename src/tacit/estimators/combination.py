@@ -7,6 +7,7 @@ from torch import nn
 from tacit.errors import InputError, require
 from tacit.estimators.credit import Credit, GlobalCredit, OwnRowCredit, ReceptiveFieldCredit
 from tacit.estimators.protocol import Estimator
+from tacit.graph import GraphDistribution
 from tacit.losses import Loss
 from tacit.predictors import num_hops_of
 
@@ -15,12 +16,22 @@ WEIGHING = "ScoreFunction() or DisARM()"
 
 
 def require_combination(
-    loss: Loss, estimator: Estimator, num_graphs: int, credit: CreditName, predictor: nn.Module
+    loss: Loss,
+    estimator: Estimator,
+    num_graphs: int,
+    credit: CreditName,
+    predictor: nn.Module,
+    graph: GraphDistribution,
 ) -> None:
-    """Raise :class:`InputError` if a loss and an estimator cannot serve each other."""
+    """Raise :class:`InputError` if a loss, an estimator and a graph distribution cannot serve each other."""
     require(
         credit in get_args(CreditName),
         f"credit needs one of {', '.join(get_args(CreditName))}, got '{credit}'; use 'auto'",
+    )
+    require(
+        graph.coins or not estimator.needs_coins,
+        f"{type(estimator).__name__} needs a graph with one coin per edge, got {type(graph).__name__}; use "
+        "ScoreFunction(), which takes any",
     )
     names = f"{type(loss).__name__} with {type(estimator).__name__}"
     if not estimator.takes_credit:
@@ -30,11 +41,11 @@ def require_combination(
             f"use {WEIGHING}, or credit='auto'",
         )
         require(
-            getattr(loss, "credit", None) is None,
+            loss.credit is None,
             f"{names} cannot be combined: the loss is made by whom it credits, and the estimator gives no credit; "
             f"use {WEIGHING}, or the loss Literature1",
         )
-    own = getattr(loss, "credit", None)
+    own = loss.credit
     require(
         own is None or credit in ("auto", own),
         f"{type(loss).__name__} is made by credit='{own}', got '{credit}'; use credit='auto', or the loss Literature1",
@@ -68,19 +79,23 @@ def _less_demanding(loss: Loss, num_graphs: int) -> str:
     return ", or use loss Literature1" if num_graphs >= 1 else ""
 
 
-def choose_credit(credit: CreditName, loss: Loss, predictor: nn.Module, *, over_table: bool = False) -> Credit:
+def choose_credit(credit: CreditName, loss: Loss, predictor: nn.Module, graph: GraphDistribution) -> Credit:
     """Return the credit of a name; "auto" is the most local one that is exact, or the one that makes the loss."""
-    num_hops = num_hops_of(predictor)
-    if credit == "auto":
-        local = loss.scope == "node" and num_hops is not None
-        credit = getattr(loss, "credit", "receptive_field" if local else "global")
-    if credit == "global":
+    num_hops, chosen = num_hops_of(predictor), str(credit)
+    if chosen == "auto":
+        local = loss.scope == "node" and num_hops is not None and graph.independent_edges
+        chosen = loss.credit or ("receptive_field" if local else "global")
+    if chosen == "global":
         return GlobalCredit()
     if loss.scope != "node":
         raise InputError(
-            f"credit='{credit}' needs a loss of node scope, got joint scope; use scope='node' or credit='global'"
+            f"credit='{chosen}' needs a loss of node scope, got joint scope; use scope='node' or credit='global'"
         )
-    if credit == "own_row":
+    require(
+        graph.independent_edges,
+        f"credit='{chosen}' needs a graph whose edges are independent, got {type(graph).__name__}; use credit='global'",
+    )
+    if chosen == "own_row":
         return OwnRowCredit()
     if num_hops is None:
         raise InputError(
@@ -88,7 +103,7 @@ def choose_credit(credit: CreditName, loss: Loss, predictor: nn.Module, *, over_
             "add num_hops if its output is local, or use credit='global'"
         )
     require(
-        num_hops <= 2 or not over_table,
+        num_hops <= 2 or graph.slots is None,
         f"credit by receptive field over a table of candidates needs num_hops <= 2, got {num_hops} of "
         f"{type(predictor).__name__}; use fewer hops, credit='global', or a graph over all pairs of nodes",
     )

@@ -13,22 +13,22 @@ from typing import ClassVar
 import torch
 
 from tacit.errors import require, require_positive
-from tacit.estimators.credit import Credit
-from tacit.graph import BernoulliGraph
+from tacit.estimators.protocol import Estimator, EstimatorOptions
+from tacit.graph import GraphDistribution
 from tacit.losses import LossTerms
+from tacit.registry import register
 from tacit.shapes import Graphs, GroupUniforms, Scalar
 
 
 @dataclass(frozen=True)
-class Concrete:
+class Concrete(Estimator):
     """Relax the edges, and differentiate through them."""
 
-    takes_credit: ClassVar[bool] = False
     through_graphs: ClassVar[bool] = True
-    takes_baseline: ClassVar[bool] = False
+    needs_coins: ClassVar[bool] = True
     scheduled: ClassVar[bool] = True
     hard: ClassVar[bool] = False
-    group_size: ClassVar[int] = 1
+    uses: ClassVar[tuple[str, ...]] = ("temperature", "final_temperature")
     first: float = 1.0
     last: float = 0.1
 
@@ -41,6 +41,16 @@ class Concrete:
             "pass for example first=1.0, last=0.1",
         )
 
+    @classmethod
+    def from_options(cls, options: EstimatorOptions) -> "Concrete":
+        """Return the estimator with the temperatures of a config."""
+        require(
+            options.final_temperature <= options.temperature,
+            f"final_temperature in [model] needs to be at most temperature={options.temperature:g}, got "
+            f"{options.final_temperature:g}; lower it",
+        )
+        return cls(options.temperature, options.final_temperature)
+
     def temperature(self, progress: Scalar) -> Scalar:
         """Return the temperature when this part of the training is done.
 
@@ -49,18 +59,16 @@ class Concrete:
         """
         return self.first * (self.last / self.first) ** progress
 
-    def with_credit(self, credit: Credit) -> "Concrete":
-        """Return the same: no credit is taken."""
-        del credit
-        return self
-
-    def draw(self, graph: BernoulliGraph, uniforms: GroupUniforms, progress: Scalar) -> Graphs:
+    def draw(self, graph: GraphDistribution, uniforms: GroupUniforms, progress: Scalar) -> Graphs:
         """Return an independent relaxed graph for each set of uniforms; fixed entries are 0 or 1."""
         uniforms, (log_present, log_absent) = graph.mirrored(uniforms), graph.log_probs()
         soft = torch.sigmoid((log_present - log_absent - torch.logit(uniforms)) / self.temperature(progress))
         return torch.where(graph.fixed, graph.sample_from(uniforms), soft)
 
-    def surrogate(self, terms: LossTerms, graphs: Graphs, graph: BernoulliGraph) -> Scalar:
+    def surrogate(self, terms: LossTerms, graphs: Graphs, graph: GraphDistribution) -> Scalar:
         """Return nothing: the gradient passes through the graphs."""
         del graphs, graph
         return terms.value.new_zeros(())
+
+
+register("estimator", "concrete", Concrete)

@@ -9,7 +9,7 @@ from jaxtyping import Float, Int
 from torch import Generator, Tensor, nn
 
 from tacit.errors import require
-from tacit.graph import BernoulliGraph
+from tacit.graph import GraphDistribution
 from tacit.predictors import initial_parameters
 from tacit.shapes import Inputs
 
@@ -54,7 +54,7 @@ class Flips(NamedTuple):
 
 
 @torch.no_grad()
-def flip_edges(predictor: nn.Module, graph: BernoulliGraph, in_channels: int, *, generator: Generator) -> Flips:
+def flip_edges(predictor: nn.Module, graph: GraphDistribution, in_channels: int, *, generator: Generator) -> Flips:
     """Try random flips with random inputs and fresh random parameters, over the edges that the graph has room for."""
     reference = next(predictor.parameters(), torch.zeros(()))
     device, dtype = reference.device, reference.dtype
@@ -62,7 +62,7 @@ def flip_edges(predictor: nn.Module, graph: BernoulliGraph, in_channels: int, *,
     def draw(kind: Callable[..., Tensor], *shape: int) -> Tensor:
         return kind(shape, generator=generator, device=generator.device).to(device)
 
-    shape, slots = graph.fixed.shape, graph.slots
+    shape, slots = torch.Size(graph.edge_shape), graph.slots
     used = torch.ones(shape, dtype=torch.bool, device=device) if slots is None else slots.used
     require(bool(used.any()), "candidates needs at least one edge, got none; name some")
     each = max(1, min(FLIPS, MOST_ENTRIES // shape.numel()) // len(DEGREES))

@@ -6,11 +6,11 @@ from torch import Generator, Tensor, nn
 
 from tacit.errors import InputError
 from tacit.estimators.flips import Flips, flip_edges
-from tacit.graph import BernoulliGraph, reachability
+from tacit.graph import GraphDistribution, reachability
 
 
 def check_locality(
-    predictor: nn.Module, graph: BernoulliGraph, in_channels: int, num_hops: int, *, generator: Generator
+    predictor: nn.Module, graph: GraphDistribution, in_channels: int, num_hops: int, *, generator: Generator
 ) -> None:
     """Raise :class:`InputError` if flipping an edge changes a node that it cannot reach in ``num_hops`` hops.
 
@@ -35,7 +35,7 @@ def check_locality(
         )
 
 
-def _reaching(flips: Flips, graph: BernoulliGraph, num_steps: int) -> Bool[Tensor, "flip node"]:
+def _reaching(flips: Flips, graph: GraphDistribution, num_steps: int) -> Bool[Tensor, "flip node"]:
     """Return which nodes reach the flipped row over at most ``num_steps`` edges; over a table, one at most."""
     if graph.slots is None:
         return reachability(flips.graphs[None], num_steps)[0, flips.trials, :, flips.row] > 0
@@ -48,6 +48,6 @@ def _reaching(flips: Flips, graph: BernoulliGraph, num_steps: int) -> Bool[Tenso
     return reaching
 
 
-def _sender(flips: Flips, graph: BernoulliGraph, trial: int) -> int:
+def _sender(flips: Flips, graph: GraphDistribution, trial: int) -> int:
     column = int(flips.column[trial])
     return column if graph.slots is None else int(graph.slots.senders[int(flips.row[trial]), column])

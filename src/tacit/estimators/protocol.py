@@ -1,40 +1,63 @@
 """What a gradient estimator is: it draws the graphs, and turns what came of them into a gradient for theta."""
 
-from typing import ClassVar, Protocol, runtime_checkable
+from abc import ABC, abstractmethod
+from dataclasses import dataclass
+from typing import ClassVar
 
 from tacit.estimators.credit import Credit
-from tacit.graph import BernoulliGraph
+from tacit.graph import GraphDistribution
 from tacit.losses import LossTerms
 from tacit.shapes import Graphs, GroupUniforms, Scalar
 
 
-@runtime_checkable
-class Estimator(Protocol):
-    """The calls that the model makes.
+@dataclass(frozen=True)
+class EstimatorOptions:
+    """What ``from_options`` of an estimator may use; the estimator names in ``uses`` what it does use."""
+
+    temperature: float = 1.0
+    final_temperature: float = 0.1
+
+
+class Estimator(ABC):
+    """The interface; capabilities are attributes of the class.
 
     ``takes_credit``    weighs graphs by their cost, and so can be told which rows answer for which nodes
     ``through_graphs``  differentiates the predictor for the graphs instead
-    ``takes_baseline``  and so subtracts a baseline from the cost
+    ``takes_baseline``  subtracts a baseline from the cost
     ``scheduled``       changes with the progress of a training; the others are told 0
     ``hard``            draws graphs of 0 and 1 only
     ``group_size``      so many consecutive graphs depend on each other
+    ``needs_coins``     made for one coin per edge (:class:`~tacit.graph.BernoulliGraph`); others take any distribution
+    ``uses``            the keys of [model] in a config that mean something to it
+
+    ``credit``          how it gives credit, where it takes any
     """
 
-    takes_credit: ClassVar[bool]
-    through_graphs: ClassVar[bool]
-    takes_baseline: ClassVar[bool]
-    scheduled: ClassVar[bool]
-    hard: ClassVar[bool]
-    group_size: ClassVar[int]
+    takes_credit: ClassVar[bool] = False
+    through_graphs: ClassVar[bool] = False
+    takes_baseline: ClassVar[bool] = False
+    scheduled: ClassVar[bool] = False
+    hard: ClassVar[bool] = True
+    group_size: ClassVar[int] = 1
+    needs_coins: ClassVar[bool] = False
+    uses: ClassVar[tuple[str, ...]] = ()
+    credit: Credit | None = None
+
+    @classmethod
+    def from_options(cls, options: EstimatorOptions) -> "Estimator":
+        """Return the estimator that a config asks for by name."""
+        del options
+        return cls()
 
     def with_credit(self, credit: Credit) -> "Estimator":
-        """Return the same estimator with another credit, where it takes any."""
-        ...
+        """Return the same estimator with another credit; itself where it takes none."""
+        del credit
+        return self
 
-    def draw(self, graph: BernoulliGraph, uniforms: GroupUniforms, progress: Scalar) -> Graphs:
+    @abstractmethod
+    def draw(self, graph: GraphDistribution, uniforms: GroupUniforms, progress: Scalar) -> Graphs:
         """Return ``group_size`` graphs for each set of uniforms; ``progress`` runs from 0 to 1 in a training."""
-        ...
 
-    def surrogate(self, terms: LossTerms, graphs: Graphs, graph: BernoulliGraph) -> Scalar:
+    @abstractmethod
+    def surrogate(self, terms: LossTerms, graphs: Graphs, graph: GraphDistribution) -> Scalar:
         """Return a number that adds the estimate for theta to the gradient of the loss; its value means nothing."""
-        ...

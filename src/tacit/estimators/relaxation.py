@@ -5,7 +5,7 @@ from torch import Generator, nn
 
 from tacit.errors import InputError
 from tacit.estimators.flips import TOLERANCE, flip_edges
-from tacit.graph import BernoulliGraph
+from tacit.graph import GraphDistribution
 from tacit.predictors import relaxed_call
 
 # Units that saturate (ReLU) hide a few changes from the derivative; a threshold on the graph hides half or more.
@@ -16,7 +16,7 @@ REMEDY = "or use estimator ScoreFunction() or DisARM()"
 
 
 @torch.enable_grad()
-def check_relaxation(predictor: nn.Module, graph: BernoulliGraph, in_channels: int, *, generator: Generator) -> None:
+def check_relaxation(predictor: nn.Module, graph: GraphDistribution, in_channels: int, *, generator: Generator) -> None:
     """Raise :class:`InputError` unless the predictor's relaxed form agrees with it and has derivatives for the graph.
 
     Of the nodes that a flip changed one is taken per trial, not the flipped row itself where there are others: a

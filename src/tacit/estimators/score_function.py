@@ -9,34 +9,36 @@ from dataclasses import dataclass, field, replace
 from typing import ClassVar
 
 from tacit.estimators.credit import Credit, GlobalCredit
-from tacit.graph import BernoulliGraph
+from tacit.estimators.protocol import Estimator
+from tacit.graph import GraphDistribution
 from tacit.losses import LossTerms
+from tacit.registry import register
 from tacit.shapes import Graphs, GroupUniforms, Scalar
 
 
 @dataclass(frozen=True)
-class ScoreFunction:
+class ScoreFunction(Estimator):
     """Weigh the log-probability of each sampled graph by how much worse than the baseline it did."""
 
     takes_credit: ClassVar[bool] = True
-    through_graphs: ClassVar[bool] = False
     takes_baseline: ClassVar[bool] = True
-    scheduled: ClassVar[bool] = False
-    hard: ClassVar[bool] = True
-    group_size: ClassVar[int] = 1
+    uses: ClassVar[tuple[str, ...]] = ("baseline",)
     credit: Credit = field(default_factory=GlobalCredit)
 
     def with_credit(self, credit: Credit) -> "ScoreFunction":
         """Return the same with another credit."""
         return replace(self, credit=credit)
 
-    def draw(self, graph: BernoulliGraph, uniforms: GroupUniforms, progress: Scalar) -> Graphs:
+    def draw(self, graph: GraphDistribution, uniforms: GroupUniforms, progress: Scalar) -> Graphs:
         """Return an independent graph for each set of uniforms."""
         del progress
         return graph.sample_from(uniforms)
 
-    def surrogate(self, terms: LossTerms, graphs: Graphs, graph: BernoulliGraph) -> Scalar:
+    def surrogate(self, terms: LossTerms, graphs: Graphs, graph: GraphDistribution) -> Scalar:
         """Return a number whose gradient for theta is the estimate."""
         advantage = (terms.cost - terms.baseline).detach()
         credit = self.credit(advantage, graphs, symmetric=graph.symmetric, slots=graph.slots)
         return graph.weighted_log_prob(credit, graphs)
+
+
+register("estimator", "score_function", ScoreFunction)

@@ -9,35 +9,30 @@ at 0 or 1 stands for the difference between them: a bias that no number of graph
 from dataclasses import dataclass
 from typing import ClassVar
 
-from tacit.estimators.credit import Credit
-from tacit.graph import BernoulliGraph
+from tacit.estimators.protocol import Estimator
+from tacit.graph import GraphDistribution
 from tacit.losses import LossTerms
+from tacit.registry import register
 from tacit.shapes import Graphs, GroupUniforms, Scalar
 
 
 @dataclass(frozen=True)
-class StraightThrough:
+class StraightThrough(Estimator):
     """Take the derivative for the sampled edges as that for their probabilities."""
 
-    takes_credit: ClassVar[bool] = False
     through_graphs: ClassVar[bool] = True
-    takes_baseline: ClassVar[bool] = False
-    scheduled: ClassVar[bool] = False
-    hard: ClassVar[bool] = True
-    group_size: ClassVar[int] = 1
+    needs_coins: ClassVar[bool] = True
 
-    def with_credit(self, credit: Credit) -> "StraightThrough":
-        """Return the same: no credit is taken."""
-        del credit
-        return self
-
-    def draw(self, graph: BernoulliGraph, uniforms: GroupUniforms, progress: Scalar) -> Graphs:
+    def draw(self, graph: GraphDistribution, uniforms: GroupUniforms, progress: Scalar) -> Graphs:
         """Return an independent graph for each set of uniforms, with the gradient of its probabilities."""
         del progress
         probs = graph.edge_probs
         return graph.sample_from(uniforms) + (probs - probs.detach())
 
-    def surrogate(self, terms: LossTerms, graphs: Graphs, graph: BernoulliGraph) -> Scalar:
+    def surrogate(self, terms: LossTerms, graphs: Graphs, graph: GraphDistribution) -> Scalar:
         """Return nothing: the gradient passes through the graphs."""
         del graphs, graph
         return terms.value.new_zeros(())
+
+
+register("estimator", "straight_through", StraightThrough)

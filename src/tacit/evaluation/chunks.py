@@ -1,5 +1,6 @@
 """How many pairs are predicted at once."""
 
+from tacit.predictors import num_hops_of
 from tacit.training import LatentGraphModel
 
 PAIRS = 64  # they share their graphs, so that the number is part of the result
@@ -14,6 +15,6 @@ def pairs_at_once(model: LatentGraphModel, num_graphs: int) -> int:
     slots = model.graph.slots
     if slots is None:
         return PAIRS
-    local = getattr(model.predictor, "num_hops", None) == 1
+    local = num_hops_of(model.predictor) == 1
     each = num_graphs * WIDTH * (slots.num_nodes if local else slots.senders.numel())
     return max(1, min(PAIRS, MOST_NUMBERS // each))

@@ -2,8 +2,8 @@ r"""Scores of forecasts in the units of the data, over all nodes and for each.
 
 $$\mathrm{CRPS}(P, y) = E|Y - y| - \tfrac12 E|Y - Y'|$$
 
-for each number by itself; for a model without randomness it is the absolute error. Where the model has Gaussian noise,
-the noise is integrated and only graphs are sampled.
+for each number by itself; for a model without randomness it is the absolute error. Where the
+observation model has closed forms, the noise is integrated and only graphs are sampled.
 """
 
 from dataclasses import dataclass
@@ -15,8 +15,8 @@ from torch import Generator, Tensor
 from tacit.data import Pairs
 from tacit.evaluation.chunks import pairs_at_once
 from tacit.evaluation.point import mean_prediction, point_prediction
-from tacit.losses import EnergyScore, NoisyEnergyScore
-from tacit.shapes import Outputs, PointPrediction, Targets
+from tacit.observation import NoNoise, ObservationModel
+from tacit.shapes import PointPrediction, TargetParams, Targets
 from tacit.training import LatentGraphModel
 
 NUM_GRAPHS = 200  # for mean and median; S graphs raise the MSE by 1 / S of what graphs contribute to it
@@ -62,13 +62,16 @@ def forecast_scores(
         chunk = pairs[start : start + size]
         seen = torch.ones_like(chunk.targets) if chunk.observed is None else chunk.observed
         outputs = model.outputs(chunk.inputs, num_graphs, generator=generator)
-        samples = model.add_noise(outputs, generator=generator, draws=NOISE_DRAWS)
+        samples = model.observation.draw(outputs, generator=generator, draws=NOISE_DRAWS)
+        observation, described = model.observation, outputs
+        if not observation.closed_forms:
+            observation, described = NoNoise(), samples[:, ::NOISE_DRAWS]  # one draw of each graph
         errors = {
             "seen": torch.ones_like(seen),
             "point_mae": (point_prediction(samples, "median") - chunk.targets).abs() * scale,
             "point_mse": ((mean_prediction(model, outputs) - chunk.targets) * scale).square(),
-            "crps": _crps(model, outputs[:, :CRPS_GRAPHS], chunk.targets) * scale,
-            **_held(model, outputs, chunk.targets),
+            "crps": _crps(observation, described[:, :CRPS_GRAPHS], chunk.targets) * scale,
+            **_held(observation, described, chunk.targets),
         }
         for name, values in errors.items():
             total = (values * seen).sum((0, 2)).double()  # per node
@@ -80,27 +83,21 @@ def forecast_scores(
     return ForecastScores(overall["point_mae"], overall["point_mse"], overall["crps"], by_node, coverage)
 
 
-def _crps(model: LatentGraphModel, outputs: Outputs, targets: Targets) -> PointPrediction:
-    """Return the score of each number by itself: channels are taken as nodes."""
-    flat = targets.flatten(1)[..., None]
-    if model.noisy:
-        parts = torch.stack([part.flatten(2) for part in outputs.chunk(2, -1)], -1)  # means and sigmas
-        return NoisyEnergyScore(baseline="none")(parts, flat).value.view_as(targets)
-    loss = EnergyScore(scope="node", baseline="none")
-    return loss(outputs.flatten(2)[..., None], flat).value.view_as(targets)
+def _crps(observation: ObservationModel, described: TargetParams, targets: Targets) -> PointPrediction:
+    """Return the score of each number by itself, without bias: a graph is not compared with itself."""
+    graphs, pairs = described.shape[1], observation.pair_distance(described)
+    others = pairs.sum((1, 2)) - pairs.diagonal(dim1=1, dim2=2).sum(-1)
+    spread = others / max(1, graphs * (graphs - 1))
+    return observation.expected_distance(described, targets).mean(1) - spread / 2
 
 
-def _held(model: LatentGraphModel, outputs: Outputs, targets: Targets) -> dict[str, PointPrediction]:
+def _held(observation: ObservationModel, described: TargetParams, targets: Targets) -> dict[str, PointPrediction]:
     r"""Return for each level 1 where the central interval holds the target, else 0.
 
     $y$ is inside the interval of level $l$ if $F(y) \ge (1 - l) / 2$ and $F(y^-) \le (1 + l) / 2$, with $F$ the
     distribution function over graphs, noise integrated.
     """
-    if model.noisy:
-        means, sigmas = outputs.chunk(2, -1)
-        up_to = below = torch.special.ndtr((targets[:, None] - means) / sigmas).mean(1)
-    else:
-        below, up_to = ((outputs < targets[:, None]).float().mean(1), (outputs <= targets[:, None]).float().mean(1))
+    below, up_to = (part.mean(1) for part in observation.cdf(described, targets))
     return {
         f"{level:g}": ((up_to >= (1 - level) / 2) & (below <= (1 + level) / 2)).to(targets.dtype) for level in LEVELS
     }

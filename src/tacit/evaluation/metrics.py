@@ -73,9 +73,9 @@ def predictive_metrics(
     for start in range(0, len(pairs), size):
         chunk = pairs[start : start + size]
         outputs = model.outputs(chunk.inputs, point_graphs, generator=generator)
-        samples = model.add_noise(outputs, generator=generator)
+        samples = model.observation.draw(outputs, generator=generator)
         few = samples[:, :PAIRWISE_GRAPHS]
-        taken = outputs[:, :PAIRWISE_GRAPHS] if getattr(loss, "noise", "samples") == "integrates" else few
+        taken = outputs[:, :PAIRWISE_GRAPHS] if loss.integrates else few
         parts = {
             "point_mae": _point_sums((point_prediction(samples, "median") - chunk.targets).abs(), chunk.observed),
             "point_mse": _point_sums((mean_prediction(model, outputs) - chunk.targets).square(), chunk.observed),

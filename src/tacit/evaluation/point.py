@@ -6,7 +6,7 @@ from typing import Literal
 import torch
 
 from tacit.errors import InputError
-from tacit.shapes import Outputs, PointPrediction, Samples
+from tacit.shapes import PointPrediction, Samples, TargetParams
 from tacit.training import LatentGraphModel
 
 PointName = Literal["mean", "median"]
@@ -39,7 +39,6 @@ def point_prediction(samples: Samples, kind: PointName | float) -> PointPredicti
     return torch.where(samples.isnan().any(1), torch.nan, quantile)  # a broken prediction must not look like a good one
 
 
-def mean_prediction(model: LatentGraphModel, outputs: Outputs) -> PointPrediction:
-    """Return the mean over graphs of a predictor's outputs; noise has mean 0, so that it need not be drawn."""
-    means = outputs.tensor_split(2, -1)[0] if model.noisy else outputs
-    return point_prediction(means, "mean")
+def mean_prediction(model: LatentGraphModel, described: TargetParams) -> PointPrediction:
+    """Return the mean over graphs of the means under each, so that noise need not be drawn."""
+    return point_prediction(model.observation.mean(described), "mean")

@@ -86,7 +86,7 @@ def _predict_chunk(
 ) -> Prediction:
     """Predict for inputs that share their graphs."""
     outputs = model.outputs(inputs, num_graphs, generator=generator)
-    drawn = model.add_noise(outputs, generator=generator, draws=NOISE_DRAWS)
+    drawn = model.observation.draw(outputs, generator=generator, draws=NOISE_DRAWS)
     median = point_prediction(drawn, "median")
     quantiles = [point_prediction(drawn, level) for level in levels]
     return Prediction(

@@ -17,7 +17,8 @@ from tacit.evaluation import forecast_scores, gaussian_scores, persistence, resi
 from tacit.experiments.replication import mean_and_deviation, put, quick_note, rounded
 from tacit.experiments.study import Listener, Options, Records, Study, Table, Task, Values, Work
 from tacit.graph import BernoulliGraph, nearest_candidates
-from tacit.losses import NoisyEnergyScore
+from tacit.losses import EnergyScore
+from tacit.observation import HeadGaussianNoise
 from tacit.predictors import RecurrentGNN
 from tacit.randomness import generator_for
 from tacit.report import draw_network
@@ -161,8 +162,9 @@ def _work(kind: str, hours: int) -> Work:
         certain = kind in ("none", "full", "nearest")  # one graph: samples of it are all the same
         model = LatentGraphModel(
             _graph(kind, series),
-            RecurrentGNN(made.window, made.num_features, noise="input"),
-            NoisyEnergyScore(),
+            RecurrentGNN(made.window, made.num_features, numbers_per_target=2),
+            EnergyScore(scope="node"),
+            observation=HeadGaussianNoise(),
             num_graphs=3 if certain else NUM_GRAPHS,
             share_graphs=certain,
         )

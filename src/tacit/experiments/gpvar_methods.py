@@ -12,8 +12,9 @@ from tacit.evaluation import edge_ranking, point_prediction
 from tacit.experiments.replication import rounded, shortened
 from tacit.experiments.study import Listener, Options, Values
 from tacit.graph import BernoulliGraph
-from tacit.losses import NoisyEnergyScore
-from tacit.predictors import PolynomialFilter, WithNoise
+from tacit.losses import EnergyScore
+from tacit.observation import GaussianNoise
+from tacit.predictors import PolynomialFilter
 from tacit.randomness import generator_for
 from tacit.systems import GPVARSystem
 from tacit.training import FitResult, FitSettings, LatentGraphModel, fit
@@ -58,8 +59,10 @@ def trained(start: Start, settings: FitSettings, *, known: bool = False) -> Meth
     def method(parts: Split, number: int, options: Options, listener: Listener) -> Values:
         system = GPVARSystem()
         predictor = system.true_predictor() if known else PolynomialFilter(torch.zeros_like(system.coefficients))
-        noisy = WithNoise(predictor, system.num_nodes)
-        model = LatentGraphModel(_graph(start, parts), noisy, NoisyEnergyScore(), num_graphs=NUM_GRAPHS)
+        noise = GaussianNoise(system.num_nodes)
+        model = LatentGraphModel(
+            _graph(start, parts), predictor, EnergyScore(scope="node"), observation=noise, num_graphs=NUM_GRAPHS
+        )
         replicas = 1 if known or start == "no graph" else QUICK_REPLICAS if options.quick else REPLICAS
         on_device = parts.to(options.torch_device)
         result = fit(
@@ -114,7 +117,7 @@ def _describe(result: FitResult, system: GPVARSystem, parts: Split) -> Values:
         **_point_errors(model, parts.test),
         "start_f1": [edge_ranking(probs, truth)["f1"] for probs in stack],
         "start_validation_loss": [replica.validation_loss for replica in result.replicas],
-        "coefficients": rounded(dict(model.predictor.named_parameters())["predictor.coefficients"]),
+        "coefficients": rounded(dict(model.predictor.named_parameters())["coefficients"]),
         "edge_probs": rounded(model.graph.edge_probs),
         "warnings": result.warnings,
         "steps": result.steps,
@@ -128,7 +131,8 @@ def _point_errors(model: LatentGraphModel, pairs: Pairs) -> Values:
     sums: dict[str, float] = {}
     for start in range(0, len(pairs), CHUNK):
         chunk = pairs[start : start + CHUNK]
-        means, sigmas = model.outputs(chunk.inputs, SCORE_GRAPHS, generator=generator).chunk(2, -1)
+        described = model.outputs(chunk.inputs, SCORE_GRAPHS, generator=generator)
+        means, sigmas = model.observation.mean(described), model.observation.variance(described).sqrt()
         for name, values in (
             ("point_mae", (point_prediction(means, "median") - chunk.targets).abs()),
             ("mean_mae", (point_prediction(means, "mean") - chunk.targets).abs()),

@@ -20,8 +20,9 @@ from tacit.evaluation import edge_ranking
 from tacit.evaluation.regression import LASSO_PENALTIES, lasso_path
 from tacit.experiments.study import Listener, Options, Values
 from tacit.graph import EdgePrior, EdgeRules, density_prior
-from tacit.losses import NoisyEnergyScore
-from tacit.predictors import GraphFilter, WithNoise
+from tacit.losses import EnergyScore
+from tacit.observation import GaussianNoise
+from tacit.predictors import GraphFilter
 from tacit.randomness import generator_for
 from tacit.training import CosineDecay, FitResult, FitSettings, LatentGraphModel, filter_start, fit
 
@@ -140,8 +141,9 @@ def _train(pairs: Pairs, prior: EdgePrior, options: Options, listener: Listener,
     predictor = filter_start(pairs.to("cpu"), untrained, start, in_expectation=False, jitter=START_JITTER)
     model = LatentGraphModel(
         graph,
-        WithNoise(predictor, nodes),
-        NoisyEnergyScore(),
+        predictor,
+        EnergyScore(scope="node"),
+        observation=GaussianNoise(nodes),
         num_graphs=16 if many else 8,
         share_graphs=many,
         prior=prior,

@@ -56,8 +56,9 @@ def graph_controls(
         f"model needs a LatentGraphModel, got {type(model).__name__}; build one",
     )
     graph = model.graph
+    graph.require_all_pairs("graph_controls")
     controls = [held_at(model, torch.where(graph.fixed, graph.fixed_probs, value)) for value in (0.0, 1.0)]
-    if any(parameter.requires_grad for parameter in model.predictor.parameters()):
+    if any(parameter.requires_grad for part in (model.predictor, model.observation) for parameter in part.parameters()):
         for control in controls:
             result = fit(control, train, validation, settings, seeds=seeds, compile=compile, on_progress=on_progress)
             if result.interrupted:

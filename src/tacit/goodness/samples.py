@@ -15,7 +15,7 @@ from torch import Generator
 
 from tacit.data import Pairs
 from tacit.errors import require, require_whole
-from tacit.shapes import Inputs, Outputs, Samples
+from tacit.shapes import Inputs, Samples
 from tacit.training import LatentGraphModel
 
 NUM_SAMPLES = 199  # with the target 200 candidates: p-values in steps of .005, and whole ranks at 50, 80 and 95%
@@ -38,9 +38,9 @@ def own_samples(model: LatentGraphModel, inputs: Inputs, num_samples: int, *, ge
     >>> own_samples(model, torch.ones(3, 2, 1), 5, generator=Generator().manual_seed(0)).shape
     torch.Size([3, 5, 2, 1])
     """
-    graphs = model.graph.sample(num_samples, num_pairs=len(inputs), generator=generator)
-    outputs: Outputs = model.predictor(inputs, model.graph.for_reading(graphs))
-    return model.add_noise(outputs, generator=generator)
+    graph = model.graph_for(inputs)
+    graphs = graph.sample(num_samples, num_pairs=len(inputs), generator=generator)
+    return model.observation.draw(model.describe(inputs, graph.for_reading(graphs)), generator=generator)
 
 
 def sample_chunks(
@@ -51,7 +51,7 @@ def sample_chunks(
     >>> list(chunk_rows(5, 2))
     [slice(0, 2, None), slice(2, 4, None), slice(4, 5, None)]
     """
-    receivers, senders = model.graph.fixed.shape
+    receivers, senders = model.graph.edge_shape
     numbers = CHUNK_NUMBERS.get(inputs.device.type, CHUNK_NUMBERS_ELSEWHERE)
     for rows in chunk_rows(len(inputs), max(1, numbers // (num_samples * receivers * max(senders, WIDTH)))):
         yield rows, own_samples(model, inputs[rows], num_samples, generator=generator)

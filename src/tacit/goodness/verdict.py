@@ -20,7 +20,6 @@ from tacit.goodness.samples import NUM_SAMPLES, require_comparable, sample_chunk
 from tacit.goodness.scales import pilot_scales
 from tacit.goodness.uniformity import Uniformity, uniformity
 from tacit.goodness.words import advice, findings, headline
-from tacit.predictors import WithNoise
 from tacit.training import LatentGraphModel
 
 
@@ -91,7 +90,7 @@ def goodness_of_fit(
         spread = torch.maximum(spread, (samples.amax(1) - samples.amin(1)).amax(0))
     ranks = gathered_ranks(parts, pairs, num_samples)
     no_spread = tuple((spread <= scales.same).flatten().tolist())
-    noise = "none" if not model.noisy else "node" if isinstance(model.predictor, WithNoise) else "input"
+    noise = "none" if not model.observation.random else "input" if model.observation.follows_input else "node"
     tests = sums.result(), uniformity(ranks), coverage(ranks)
     return Goodness(len(pairs), num_samples, stride, level, names, *tests, no_spread, noise)
 

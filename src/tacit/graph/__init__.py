@@ -11,10 +11,11 @@ from tacit.graph.candidates import (
 )
 from tacit.graph.correlated import correlated_pairs, correlated_slots
 from tacit.graph.density import density_prior
+from tacit.graph.distribution import Context, GraphDistribution
 from tacit.graph.edges import EdgeRules
 from tacit.graph.export import edge_table, listed_table, to_networkx, to_pyg
 from tacit.graph.footprint import free_bytes, require_memory, step_bytes
-from tacit.graph.links import Link, Sigmoid, SineSquared
+from tacit.graph.links import Link, Sigmoid, SineSquared, Unlinked
 from tacit.graph.listed import listed_slots
 from tacit.graph.nearest import nearest_slots
 from tacit.graph.priors import EdgePrior
@@ -28,12 +29,15 @@ __all__ = [
     "AnyGraphs",
     "BernoulliGraph",
     "CandidateGraphs",
+    "Context",
     "EdgePrior",
     "EdgeRules",
+    "GraphDistribution",
     "Link",
     "Sigmoid",
     "SineSquared",
     "Slots",
+    "Unlinked",
     "all_slots",
     "boolean_powers",
     "candidate_powers",

@@ -11,24 +11,25 @@ With a table of candidates (:class:`~tacit.graph.slots.Slots`) only those edges 
 entry per slot of the table, (row, slot), instead of one per ordered pair of nodes: the same coins, fewer of them.
 """
 
-from collections.abc import Callable
-from typing import Any
+from collections.abc import Callable, Mapping
+from typing import Any, ClassVar
 
 import torch
 from jaxtyping import Float
 from torch import Generator, Tensor, nn
 
 from tacit.errors import InputError, require, require_whole
+from tacit.graph.distribution import GraphDistribution
 from tacit.graph.links import Link, Sigmoid
-from tacit.graph.reading import AnyGraphs, CandidateGraphs
 from tacit.graph.slots import Slots
+from tacit.registry import register
 from tacit.shapes import EdgeLogProbs, EdgeMask, EdgeProbs, EdgeWeights, Graphs, LogProb, RowLogProb, Scalar, Uniforms
 
 # Where the paper starts (its appendix on the experimental set-up): few edges, none impossible.
 INITIAL_PROBS = (0.0, 0.1)
 
 
-class BernoulliGraph(nn.Module):
+class BernoulliGraph(GraphDistribution):
     """A probability for each ordered pair of nodes; entries can be held at a value.
 
     Exact at 0 and 1: such an edge is never or always sampled, and log-probability and score stay finite for
@@ -46,8 +47,8 @@ class BernoulliGraph(nn.Module):
     (True, 0.125)
     """
 
-    fixed: EdgeMask
-    fixed_probs: EdgeProbs
+    independent_edges: ClassVar[bool] = True
+    coins: ClassVar[bool] = True
 
     def __init__(
         self,
@@ -121,6 +122,11 @@ class BernoulliGraph(nn.Module):
         graph.load_state_dict(graph.initial_parameters(generator), strict=False)
         return graph
 
+    @classmethod
+    def from_start(cls, start: GraphDistribution) -> GraphDistribution:
+        """Return ``start``: it is such a graph."""
+        return start
+
     def start_around(self, edge_probs: EdgeProbs, spread: float = 0.0) -> None:
         """Go to ``edge_probs``, and start every replica of a fit near them: logits moved by ``spread`` normals.
 
@@ -158,36 +164,22 @@ class BernoulliGraph(nn.Module):
             self.slots = self.slots.to(self.raw.device)
         return self
 
-    def require_all_pairs(self, what: str) -> None:
-        """Raise :class:`InputError` if this graph is over a table of candidates."""
-        require(
-            self.slots is None,
-            f"{what} needs a graph over all pairs of nodes, got a table of candidates; use "
-            "tacit.training.expansion.expanded(model) where there are few nodes",
-        )
-
-    def for_reading(self, graphs: Graphs) -> AnyGraphs:
-        """Return graphs as a predictor reads them: ``graphs @ messages`` adds up what each node reads."""
-        return graphs if self.slots is None else CandidateGraphs(graphs, self.slots)
-
     @property
     def raw(self) -> Float[Tensor, "row slot"]:
         """What is stored: unconstrained, a number per edge; in a symmetric graph only those with i <= j are used."""
         raw: Tensor = getattr(self, self.link.parameter)
         return raw
 
-    def mirrored(self, values: Float[Tensor, "*any row slot"]) -> Float[Tensor, "*any row slot"]:
-        """Return the values of i <= j in both places of a pair if the graph is symmetric, else all as they are."""
-        return values.triu() + values.triu(1).mT if self.symmetric else values
-
-    def counted_once(self, values: Float[Tensor, "*any row slot"]) -> Float[Tensor, "*any row slot"]:
-        """Return the values with 0 where an entry repeats another: those of i > j if the graph is symmetric."""
-        return values.triu() if self.symmetric else values
+    @property
+    def edge_shape(self) -> tuple[int, int]:
+        """Rows and slots."""
+        rows, slots = self.fixed.shape
+        return rows, slots
 
     @property
-    def num_nodes(self) -> int:
-        """Number of nodes."""
-        return self.fixed.shape[-1] if self.slots is None else self.slots.num_nodes
+    def learned(self) -> EdgeMask:
+        """Which edges are learned: those that are not held at a value."""
+        return ~self.fixed
 
     @property
     def edge_probs(self) -> EdgeProbs:
@@ -197,6 +189,10 @@ class BernoulliGraph(nn.Module):
     def probs_from(self, raw: Float[Tensor, "*replica row slot"]) -> Float[Tensor, "*replica row slot"]:
         """Return the probabilities that other stored numbers would give, for one replica or for many."""
         return torch.where(self.fixed, self.fixed_probs, self.link.probs(self.mirrored(raw)))
+
+    def probs_of(self, parameters: Mapping[str, Tensor]) -> Float[Tensor, "replica row slot"]:
+        """Return the edge probabilities of many replicas."""
+        return self.probs_from(parameters[self.link.parameter])
 
     def kept_off(
         self, raw: Float[Tensor, "*replica row slot"], floor: float | Tensor
@@ -212,13 +208,6 @@ class BernoulliGraph(nn.Module):
             torch.where(self.fixed, self.fixed_probs.log(), log_present),
             torch.where(self.fixed, (-self.fixed_probs).log1p(), log_absent),
         )
-
-    def sample(self, num_graphs: int, *, num_pairs: int = 1, generator: Generator) -> Graphs:
-        """Draw ``num_graphs`` graphs for each of ``num_pairs`` pairs."""
-        require_whole("num_graphs", num_graphs)
-        require_whole("num_pairs", num_pairs)
-        shape = (num_pairs, num_graphs, *self.fixed.shape)
-        return self.sample_from(torch.rand(shape, generator=generator, device=self.raw.device, dtype=self.raw.dtype))
 
     def sample_from(self, uniforms: Uniforms) -> Graphs:
         r"""Return the graphs that given uniforms make: $A_{ij} = 1[u_{ij} < \theta_{ij}]$. No gradient passes."""
@@ -303,3 +292,6 @@ def _require_probabilities(edge_probs: EdgeProbs, slots: Slots | None) -> None:
             f"edge_probs needs values in [0, 1], got {edge_probs[i, j].item()} at [{i}, {j}]; "
             "pass probabilities, not weights or logits"
         )
+
+
+register("graph", "bernoulli", BernoulliGraph)

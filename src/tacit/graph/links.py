@@ -22,7 +22,7 @@ from torch.nn.functional import logsigmoid
 
 @runtime_checkable
 class Link(Protocol):
-    """The calls that :class:`~tacit.graph.BernoulliGraph` makes; all work entry by entry."""
+    """The calls that :class:`~tacit.graph.BernoulliGraph` and a training make; all work entry by entry."""
 
     parameter: ClassVar[str]
 
@@ -96,6 +96,29 @@ class SineSquared:
 
     def kept_off(self, raw: Tensor, floor: Tensor) -> Tensor:  # noqa: ARG002 - the other link needs it
         """Return the angle as it is: a step through 0 comes out on the other side."""
+        return raw
+
+
+@dataclass(frozen=True)
+class Unlinked:
+    """The link of a distribution that has no tensor of one number per edge: there is no parameter of its name."""
+
+    parameter: ClassVar[str] = ""
+
+    def probs(self, raw: Tensor) -> Tensor:
+        """Return what is stored."""
+        return raw
+
+    def raw(self, probs: Tensor) -> Tensor:
+        """Return what is stored."""
+        return probs
+
+    def log_probs(self, raw: Tensor) -> tuple[Tensor, Tensor]:
+        r"""Return $\log \theta$ and $\log(1 - \theta)$ of probabilities."""
+        return raw.log(), (-raw).log1p()
+
+    def kept_off(self, raw: Tensor, floor: Tensor) -> Tensor:  # noqa: ARG002 - the other links need it
+        """Return what is stored."""
         return raw
 
 

@@ -13,7 +13,8 @@ import torch
 from torch import Tensor, nn
 
 from tacit.errors import InputError, require
-from tacit.graph.bernoulli import BernoulliGraph, require_symmetric
+from tacit.graph.bernoulli import require_symmetric
+from tacit.graph.distribution import GraphDistribution
 from tacit.shapes import EdgeMask, Scalar
 
 
@@ -23,6 +24,7 @@ class EdgePrior(nn.Module):
     Weight 1 is that of an ELBO written for one pair. With $n$ pairs and a log-likelihood as the loss, weight $1/n$
     lets the prior count once instead of once a pair.
 
+    >>> from tacit.graph import BernoulliGraph
     >>> graph = BernoulliGraph(torch.tensor([[0.5, 0.1], [0.1, 0.1]]))
     >>> round(EdgePrior(0.1).penalty(graph).item(), 4)  # only the first edge differs: .5 log 5 + .5 log(5 / 9)
     0.5108
@@ -71,9 +73,10 @@ class EdgePrior(nn.Module):
         probs = f"{self.probs.item():g}" if self.probs.ndim == 0 else f"matrix of {tuple(self.probs.shape)}"
         return f"{probs}, weight={self.weight:g}"
 
-    def check(self, graph: BernoulliGraph) -> None:
+    def check(self, graph: GraphDistribution) -> None:
         """Raise :class:`InputError` if a matrix of priors does not have the shape of the graph, or its symmetry."""
-        expected = tuple(graph.fixed.shape)
+        graph.require_coins("prior")
+        expected = graph.edge_shape
         require(
             self.probs.ndim == 0 or tuple(self.probs.shape) == expected,
             f"prior needs shape {expected} like the graph, got {tuple(self.probs.shape)}; "
@@ -88,7 +91,7 @@ class EdgePrior(nn.Module):
         if graph.symmetric and self.edges is not None:
             require_symmetric("edges of a prior", self.edges, "take both entries of a pair or none")
 
-    def penalty(self, graph: BernoulliGraph) -> Scalar:
+    def penalty(self, graph: GraphDistribution) -> Scalar:
         """Return the weighted KL divergence from this prior."""
         probs, (log_present, log_absent) = graph.edge_probs, graph.log_probs()
         # theta log theta is 0 at 0, whatever the logarithm

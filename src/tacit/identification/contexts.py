@@ -17,16 +17,17 @@ from jaxtyping import Float, Int
 from torch import Generator, Tensor
 
 from tacit.errors import require_whole
-from tacit.graph import BernoulliGraph
+from tacit.graph import GraphDistribution
 
 Contexts = Float[Tensor, "graph node node"]
 Edges = Int[Tensor, "edge 2"]  # row and column: the node that receives, the node that sends
 PULLED_SHARE = 0.5
 
 
-def free_edges(graph: BernoulliGraph) -> Edges:
+def free_edges(graph: GraphDistribution) -> Edges:
     """Return the places of all edges that are learned; of a symmetric graph those with i <= j, one for each pair.
 
+    >>> from tacit.graph import BernoulliGraph
     >>> free_edges(BernoulliGraph(torch.full((2, 2), 0.5), fixed=torch.eye(2, dtype=torch.bool))).tolist()
     [[0, 1], [1, 0]]
     """
@@ -35,9 +36,10 @@ def free_edges(graph: BernoulliGraph) -> Edges:
 
 
 @torch.no_grad()
-def draw_contexts(graph: BernoulliGraph, num_graphs: int, *, generator: Generator, pulled: bool = True) -> Contexts:
+def draw_contexts(graph: GraphDistribution, num_graphs: int, *, generator: Generator, pulled: bool = True) -> Contexts:
     """Draw graphs of which the later half is pulled towards fair coins, each by another weight; or none of them.
 
+    >>> from tacit.graph import BernoulliGraph
     >>> graph = BernoulliGraph(torch.zeros(2, 2), fixed=torch.eye(2, dtype=torch.bool))
     >>> graphs = draw_contexts(graph, 100, generator=Generator().manual_seed(0))
     >>> graphs[:50].max().item(), graphs[50:].amax(0).tolist()

@@ -106,9 +106,9 @@ def prepare_trials(
     else:
         some = inputs
     if targets is None:
-        spread = predictive_spread(model.predictor(some, contexts[None]), noisy=model.noisy)
+        spread = predictive_spread(model.describe(some, contexts[None]), model.observation)
     else:
-        spread = target_spread(targets, observed, noisy=model.noisy)
+        spread = target_spread(targets, observed, observation=model.observation)
     return Trials(some, contexts, spread)
 
 
@@ -117,7 +117,7 @@ def flip_edges(model: LatentGraphModel, trials: Trials, edges: Edges | None = No
     edges = free_edges(model.graph) if edges is None else edges
     rows = range(model.graph.num_nodes)
     groups = [edges] if len(edges) <= TOGETHER else [edges[edges[:, 0] == row] for row in rows]
-    before = model.predictor(trials.inputs, trials.contexts[None])  # (batch, graph, node, output)
+    before = model.describe(trials.inputs, trials.contexts[None])  # (batch, graph, node, output)
     graphs, (nodes, outputs) = len(trials.contexts), before.shape[2:]
     at_once = max(1, NUMBERS_AT_ONCE // (graphs * nodes * (nodes + HIDDEN * outputs * len(trials.inputs))))
     for group in (group for group in groups if len(group)):
@@ -147,7 +147,7 @@ def place_effects(
 def _changes(model: LatentGraphModel, trials: Trials, before: Tensor, edges: Edges) -> Tensor:
     """Return f after each flip minus f before: (edge, batch, graph, node, output)."""
     graphs = flipped(trials.contexts, edges, symmetric=model.graph.symmetric)
-    after: Tensor = model.predictor(trials.inputs, graphs.flatten(0, 1)[None])  # (batch, edge * graph, node, output)
+    after = model.describe(trials.inputs, graphs.flatten(0, 1)[None])  # (batch, edge * graph, node, output)
     by_edge = after.reshape(len(after), len(edges), -1, *after.shape[2:])  # (batch, edge, graph, node, output)
     return by_edge.transpose(0, 1) - before
 

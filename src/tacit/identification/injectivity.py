@@ -18,7 +18,7 @@ from dataclasses import dataclass
 
 import torch
 from jaxtyping import Float
-from torch import Generator, Tensor, nn
+from torch import Generator, Tensor
 
 from tacit.identification.comparisons import (
     NUMBERS_AT_ONCE,
@@ -105,7 +105,7 @@ def check_injectivity(
         return Injectivity(True, 0, len(some), 0, 1.0, torch.inf)
     drawn = draw_contexts(graph, BASES, generator=generator, pulled=False).double()
     bases = torch.where(varied, drawn, (graph.edge_probs > 0.5).double())
-    predict = _predict_with(copy.deepcopy(model.predictor).double(), some, bases, noisy=model.noisy)
+    predict = _predict_with(copy.deepcopy(model).double(), some, bases)
     if enumerated:
         choices = all_choices(len(places), places.device)
         graphs = with_edges(bases[:1].expand(len(choices), -1, -1), places, choices, symmetric=graph.symmetric)
@@ -119,14 +119,14 @@ def check_injectivity(
     return Injectivity(enumerated, len(places), len(some), pairs, share, closest.max().item())
 
 
-def _predict_with(predictor: nn.Module, inputs: Inputs, bases: Contexts, *, noisy: bool) -> Predict:
+def _predict_with(model: LatentGraphModel, inputs: Inputs, bases: Contexts) -> Predict:
     """Return a function from graphs to their predictions in units of the spread, a part of them at a time."""
-    spread = predictive_spread(predictor(inputs, bases[None]), noisy=noisy)
+    spread = predictive_spread(model.describe(inputs, bases[None]), model.observation)
     nodes = bases.shape[-1]
     at_once = max(1, NUMBERS_AT_ONCE // (nodes * (nodes + len(inputs))))
 
     def predict(graphs: Contexts) -> Float[Tensor, "batch graph number"]:
-        parts = [predictor(inputs, part[None]) / spread.values for part in torch.split(graphs, at_once)]
+        parts = [model.describe(inputs, part[None]) / spread.values for part in torch.split(graphs, at_once)]
         return torch.cat(parts, 1).flatten(2)
 
     return predict

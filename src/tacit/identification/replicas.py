@@ -59,7 +59,7 @@ def compare_replicas(result: FitResult, *, tolerance: float = TOLERANCE) -> list
     graph = result.model.graph
     graph.require_all_pairs("compare_replicas")
     raw = result.parameters.get(f"graph.{graph.link.parameter}")
-    if raw is None or not any(name.startswith("predictor.") for name in result.parameters):
+    if raw is None or all(name.startswith("graph.") for name in result.parameters):
         return []
     probs = graph.probs_from(raw)  # (replica, node, node)
     lowest = result.replicas[result.best].validation_loss

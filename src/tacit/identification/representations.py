@@ -118,14 +118,20 @@ def find_representations(
 
 def predictor_starts(model: LatentGraphModel, generator: Generator, *, signs: bool = True) -> list[Start]:
     """Return where to start the predictor: as it is, with the sign of a tensor turned, and fresh; none if known."""
-    named = model.predictor.named_parameters()
-    present = {name: value.detach() for name, value in named if value.requires_grad}
+    named = model.named_parameters()
+    present = {name: value.detach() for name, value in named if value.requires_grad and not name.startswith("graph.")}
     if not present:
         return []
-    largest = sorted(present, key=lambda name: -present[name].numel())[:MOST_SIGNS]
+    own = [name for name in present if name.startswith("predictor.")]
+    largest = sorted(own, key=lambda name: -present[name].numel())[:MOST_SIGNS]
     turned = [present | {name: -present[name]} for name in largest] if signs else []
-    fresh = [initial_parameters(model.predictor, generator) for _ in range(FRESH_STARTS)]
+    fresh = [_fresh(model, generator) for _ in range(FRESH_STARTS)]
     return [present, *turned, *({name: start[name] for name in present} for start in fresh)]
+
+
+def _fresh(model: LatentGraphModel, generator: Generator) -> Start:
+    parts = {"predictor": model.predictor, "observation": model.observation}
+    return {f"{part}.{k}": v for part, m in parts.items() for k, v in initial_parameters(m, generator).items()}
 
 
 def _train(
@@ -143,7 +149,7 @@ def _train(
     names = [name for name in graphs for _ in starts[name]]
     every = [start for name in graphs for start in starts[name]]
     seeds = range(len(names))
-    stacks = {f"predictor.{name}": torch.stack([start[name] for start in every]) for name in every[0]}
+    stacks = {name: torch.stack([start[name] for start in every]) for name in every[0]}
     trained = held_at(present, present.graph.edge_probs).to(train.inputs.device, train.inputs.dtype)
     stack = torch.stack([graphs[name] for name in names])
     result = fit(
@@ -154,7 +160,7 @@ def _train(
         raise KeyboardInterrupt
     losses = [replica.validation_loss for replica in result.replicas]
     best = {name: min((r for r in seeds if names[r] == name), key=losses.__getitem__) for name in graphs}
-    parameters = {name: value for name, value in result.parameters.items() if name.startswith("predictor.")}
+    parameters = {name: value for name, value in result.parameters.items() if not name.startswith("graph.")}
     return {name: {key: value[r] for key, value in parameters.items()} for name, r in best.items()}
 
 

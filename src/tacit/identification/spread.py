@@ -1,8 +1,8 @@
 r"""What a change of an output is measured against: the spread of what it should predict.
 
 $s_{ic}$ is the standard deviation of the targets of node $i$, channel $c$, over the pairs; without targets, that of the
-predictions, $\sqrt{\mathrm{Var}\,\mu + E\,\sigma^2}$ over inputs and graphs. A predictor with noise returns means and
-sigmas, and both are in units of the target: they share its spread.
+predictions, $\sqrt{\mathrm{Var}\,\mu + E\,\sigma^2}$ over inputs and graphs. What a change of each parameter of the
+observation model is measured against, its ``scales`` say: means and sigmas share the spread of the target.
 """
 
 from typing import NamedTuple
@@ -12,20 +12,23 @@ from jaxtyping import Bool, Float
 from torch import Tensor
 
 from tacit.errors import require
-from tacit.shapes import Observed, Outputs, Targets
+from tacit.observation import NoNoise, ObservationModel
+from tacit.shapes import Observed, TargetParams, Targets
 
 # Below this part of its own size, a deviation is rounding.
 CONSTANT = 1e-6
 
 
 class Spread(NamedTuple):
-    """A positive number for each output, and the nodes for which it is borrowed since they do not vary at all."""
+    """A positive number for each parameter of a target, and the nodes that do not vary, for which it is borrowed."""
 
     values: Float[Tensor, "node output"]
     constant: Bool[Tensor, " node"]
 
 
-def target_spread(targets: Targets, observed: Observed | None = None, *, noisy: bool = False) -> Spread:
+def target_spread(
+    targets: Targets, observed: Observed | None = None, *, observation: ObservationModel | None = None
+) -> Spread:
     """Return the spread of targets; missing ones are left out.
 
     A target that never varies has no spread of its own. It takes the root mean square of the others, or 1 where none
@@ -46,23 +49,23 @@ def target_spread(targets: Targets, observed: Observed | None = None, *, noisy: 
         bool(torch.isfinite(variance).all()),
         "targets needs finite numbers, got infinity; remove them, or mark them as missing",
     )
-    spread = _filled(variance.sqrt(), mean.abs(), noisy)
-    hidden = torch.cat([unseen, unseen], -1) if noisy else unseen
-    return Spread(torch.where(hidden, torch.inf, spread.values), spread.constant & ~unseen.all(-1))
+    values, constant = _filled(variance.sqrt(), mean.abs())
+    values = torch.where(unseen, torch.inf, values)
+    return Spread((observation or NoNoise()).scales(values), constant & ~unseen.all(-1))
 
 
-def predictive_spread(outputs: Outputs, *, noisy: bool = False) -> Spread:
+def predictive_spread(described: TargetParams, observation: ObservationModel) -> Spread:
     """Return the spread of predictions over pairs and graphs, with that of the noise if there is noise."""
-    means, sigmas = outputs.chunk(2, -1) if noisy else (outputs, None)
-    variance = means.var((0, 1), correction=0)  # (node, channel)
-    if sigmas is not None:
-        variance = variance + sigmas.square().mean((0, 1))
-    return _filled(variance.sqrt(), means.mean((0, 1)).abs(), noisy)
+    means = observation.mean(described)
+    variance = means.var((0, 1), correction=0) + observation.variance(described).mean((0, 1))  # (node, channel)
+    values, constant = _filled(variance.sqrt(), means.mean((0, 1)).abs())
+    return Spread(observation.scales(values), constant)
 
 
-def _filled(deviation: Float[Tensor, "node channel"], size: Float[Tensor, "node channel"], noisy: bool) -> Spread:
+def _filled(
+    deviation: Float[Tensor, "node channel"], size: Float[Tensor, "node channel"]
+) -> tuple[Float[Tensor, "node channel"], Bool[Tensor, " node"]]:
     constant = deviation <= CONSTANT * torch.maximum(size, deviation.max())
     varying = deviation[~constant]
     borrowed = varying.square().mean().sqrt() if len(varying) else deviation.new_ones(())
-    values = torch.where(constant, borrowed, deviation)
-    return Spread(torch.cat([values, values], -1) if noisy else values, constant.all(-1))
+    return torch.where(constant, borrowed, deviation), constant.all(-1)

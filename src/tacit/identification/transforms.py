@@ -2,7 +2,7 @@
 
 import torch
 
-from tacit.graph import BernoulliGraph
+from tacit.graph import GraphDistribution
 from tacit.shapes import EdgeMask, EdgeProbs
 
 COMPLEMENT = "the complement graph"
@@ -15,13 +15,14 @@ COMPLEMENTS = (COMPLEMENT, WHOLE_COMPLEMENT)
 SAME_GRAPH = 0.05
 
 
-def other_graphs(graph: BernoulliGraph) -> dict[str, EdgeProbs]:
+def other_graphs(graph: GraphDistribution) -> dict[str, EdgeProbs]:
     r"""Return named changes of the edges that are learned; those that change nothing are left out.
 
     The complement, $1 - \theta$, of a predictor that can count what is not there; self-loops switched off or on, where
     a node's own path can take their place; and the graph without chance, where a smaller weight of an edge that is
     always there looks like an edge that is there at times.
 
+    >>> from tacit.graph import BernoulliGraph
     >>> graph = BernoulliGraph(torch.tensor([[0.0, 0.25], [1.0, 0.0]]), fixed=torch.eye(2, dtype=torch.bool))
     >>> [probs.tolist() for probs in other_graphs(graph).values()]  # the complement, and without chance
     [[[0.0, 0.75], [0.0, 0.0]], [[0.0, 0.0], [1.0, 0.0]]]

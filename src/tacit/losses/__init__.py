@@ -11,15 +11,15 @@ from tacit.losses.kernels import (
     median_distance,
 )
 from tacit.losses.literature import ELBO, Literature1, Literature2
-from tacit.losses.noisy import NoisyEnergyScore, integrating_noise
+from tacit.losses.noisy import NoisyEnergyScore
+from tacit.losses.options import LossOptions, LossPreset
 from tacit.losses.point import PointMSE
 from tacit.losses.sampled import SampledLoss
-from tacit.losses.terms import ComparingLoss, Loss, LossTerms
+from tacit.losses.terms import Loss, LossTerms
 
 __all__ = [
     "ELBO",
     "MMD",
-    "ComparingLoss",
     "EnergyScore",
     "Gaussian",
     "Kernel",
@@ -29,12 +29,13 @@ __all__ = [
     "Literature1",
     "Literature2",
     "Loss",
+    "LossOptions",
+    "LossPreset",
     "LossTerms",
     "NegativeDistance",
     "NoisyEnergyScore",
     "PointMSE",
     "RationalQuadratic",
     "SampledLoss",
-    "integrating_noise",
     "median_distance",
 ]

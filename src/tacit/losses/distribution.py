@@ -16,8 +16,12 @@ from typing import ClassVar
 
 from tacit.errors import require, require_positive
 from tacit.losses.kernels import Kernel, NegativeDistance, RationalQuadratic
+from tacit.losses.noisy import NoisyEnergyScore
+from tacit.losses.options import LossOptions
 from tacit.losses.sampled import Part, SampledLoss
 from tacit.losses.units import unit_counts, unit_mean, unit_weights
+from tacit.observation import ObservationModel
+from tacit.registry import register
 from tacit.shapes import Observed, PairCosts, Samples, Targets, UnitLoss
 
 
@@ -27,6 +31,8 @@ class KernelScore(SampledLoss):
 
     pairwise: ClassVar[bool] = True
     proper: ClassVar[bool] = True
+    compares: ClassVar[bool] = True
+    learns_noise: ClassVar[bool] = True
     kernel: Kernel
     weight: float = 1.0
 
@@ -87,7 +93,13 @@ class MMD(KernelScore):
     $\mathrm{mean}_{s \neq t}\, k(y_s, y_t) - 2\, \mathrm{mean}_s\, k(y, y_s)$
     """
 
+    uses: ClassVar[tuple[str, ...]] = ("scope", "baseline", "kernel", "kernel_scale")
     kernel: Kernel = field(default_factory=RationalQuadratic)
+
+    @classmethod
+    def from_options(cls, options: LossOptions) -> "MMD":
+        """Return the loss with the kernel of a config."""
+        return cls(options.kernel(), **options.common())
 
 
 @dataclass(frozen=True)
@@ -99,3 +111,21 @@ class EnergyScore(KernelScore):
 
     kernel: Kernel = field(default_factory=NegativeDistance)
     weight: float = 0.5
+
+    def integrating(self, observation: ObservationModel) -> NoisyEnergyScore | None:
+        """Return the closed form; there is one at node scope, for one channel, where the noise has closed forms.
+
+        >>> from tacit.observation import GaussianNoise
+        >>> type(EnergyScore(scope="node").integrating(GaussianNoise(num_nodes=3))).__name__
+        'NoisyEnergyScore'
+        >>> EnergyScore(scope="joint").integrating(GaussianNoise(num_nodes=3)) is None
+        True
+        """
+        plain = type(self) is EnergyScore and self == EnergyScore(scope="node", baseline=self.baseline)
+        if not plain or observation.channels != 1 or not observation.closed_forms:
+            return None
+        return NoisyEnergyScore(observation, baseline=self.baseline)
+
+
+register("loss", "mmd", MMD)
+register("loss", "energy", EnergyScore)

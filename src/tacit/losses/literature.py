@@ -20,10 +20,12 @@ from typing import ClassVar, Literal, get_args
 import torch
 from torch import Tensor
 
-from tacit.errors import require, require_positive
+from tacit.errors import InputError, require, require_positive
 from tacit.graph import EdgePrior
-from tacit.losses.sampled import BaselineName, NoiseUse, Part, SampledLoss
+from tacit.losses.options import LossOptions, LossPreset
+from tacit.losses.sampled import BaselineName, Part, SampledLoss
 from tacit.losses.units import require_one_of, unit_counts, unit_mean
+from tacit.registry import register
 from tacit.shapes import Cost, Observed, Samples, Targets, UnitLoss
 
 ErrorName = Literal["mae", "mse"]
@@ -38,8 +40,6 @@ class Literature1(SampledLoss):
     (1.0, [1.0, 0.0, 4.0])
     """
 
-    pairwise: ClassVar[bool] = False
-    noise: ClassVar[NoiseUse] = "refuses"
     error: ErrorName = "mae"
 
     def __post_init__(self) -> None:
@@ -57,7 +57,7 @@ class Literature1(SampledLoss):
 class Literature2(Literature1):
     """The value of :class:`Literature1`; each node's error is credited to its own row of the graph."""
 
-    credit: ClassVar[str] = "own_row"
+    credit: ClassVar[str | None] = "own_row"
     baseline: BaselineName = field(default="moving_average", kw_only=True)
 
     def __post_init__(self) -> None:
@@ -75,9 +75,9 @@ class ELBO(SampledLoss):
     The first part comes from here; the model adds the second, :class:`~tacit.graph.EdgePrior`, in closed form.
     """
 
-    pairwise: ClassVar[bool] = False
     averages: ClassVar[bool] = False
-    noise: ClassVar[NoiseUse] = "refuses"
+    has_prior: ClassVar[bool] = True
+    uses: ClassVar[tuple[str, ...]] = ("scope", "baseline", "likelihood_sd")
     sd: float = 0.1
     prior: EdgePrior = field(default_factory=lambda: EdgePrior(0.5))
 
@@ -88,6 +88,13 @@ class ELBO(SampledLoss):
             isinstance(self.prior, EdgePrior),
             f"prior needs an object like EdgePrior(0.5), got {self.prior!r}; build one",
         )
+
+    @classmethod
+    def from_options(cls, options: LossOptions) -> "ELBO":
+        """Return the loss with the likelihood and the prior of a config."""
+        if options.prior is None:
+            raise InputError("loss 'elbo' in [model] needs a prior, got none; set prior, for example to 0.5")
+        return cls(options.likelihood_sd, options.prior, **options.common())
 
     def _parts(self, samples: Samples, targets: Targets, observed: Observed | None, group_size: int) -> list[Part]:
         del group_size  # graphs are not compared
@@ -104,3 +111,9 @@ class ELBO(SampledLoss):
         """Return 1 for each unit that observes anything, else 0."""
         counts = unit_counts(observed, self.scope)
         return (counts > 0).to(counts.dtype)
+
+
+for _error in get_args(ErrorName):
+    register("loss", f"literature_1_{_error}", LossPreset(Literature1, {"error": _error}))
+    register("loss", f"literature_2_{_error}", LossPreset(Literature2, {"error": _error}))
+register("loss", "elbo", ELBO)

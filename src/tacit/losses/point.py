@@ -9,8 +9,9 @@ from different graphs do not. It is least for any graph distribution with the ri
 from dataclasses import dataclass
 from typing import ClassVar
 
-from tacit.losses.sampled import NoiseUse, Part, SampledLoss, without_own_group
+from tacit.losses.sampled import Part, SampledLoss, without_own_group
 from tacit.losses.units import unit_mean
+from tacit.registry import register
 from tacit.shapes import Observed, Samples, Targets
 
 
@@ -26,9 +27,11 @@ class PointMSE(SampledLoss):
 
     pairwise: ClassVar[bool] = True
     proper: ClassVar[bool] = True
-    noise: ClassVar[NoiseUse] = "refuses"
 
     def _parts(self, samples: Samples, targets: Targets, observed: Observed | None, group_size: int) -> list[Part]:
         error = samples - targets[:, None]
         others = without_own_group(error.sum(1, keepdim=True), error, group_size) / (samples.shape[1] - group_size)
         return [Part(2, unit_mean(error * others, self.scope, observed))]
+
+
+register("loss", "point_mse", PointMSE)

@@ -23,20 +23,20 @@ Baselines, subtracted from the cost:
 """
 
 import functools
-from abc import ABC, abstractmethod
+from abc import abstractmethod
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
-from typing import ClassVar, Literal, NamedTuple, get_args
+from typing import ClassVar, Literal, NamedTuple, cast, get_args
 
 import torch
 from torch import Tensor
 
 from tacit.errors import InputError
-from tacit.losses.terms import LossTerms
+from tacit.losses.options import LossOptions
+from tacit.losses.terms import Loss, LossTerms
 from tacit.losses.units import Scope, require_one_of, unit_weights
 from tacit.shapes import Baseline, Cost, Observed, Outputs, Samples, Targets, UnitAverage, UnitLoss
 
-NoiseUse = Literal["samples", "integrates", "refuses"]
 BaselineName = Literal["none", "paper", "leave_one_out", "moving_average"]
 MOVING_AVERAGE_KEEPS = 0.95  # twenty steps: short against a training, long against the noise of one batch
 
@@ -49,19 +49,10 @@ class Part(NamedTuple):
 
 
 @dataclass(frozen=True, kw_only=True)
-class SampledLoss(ABC):
-    """The common part of all losses; see the module's text. A loss says what $r$ and $g$ are.
+class SampledLoss(Loss):
+    """The common part of all losses; see the module's text. A loss says what $r$ and $g$ are."""
 
-    ``averages``  it is a mean over what was observed, not a sum
-    ``proper``    no theta has a lower expected loss than the true one
-    ``noise``     of a predictor with noise it takes samples, with the noise drawn; or it integrates the noise and takes
-                  means and sigmas; or it refuses, because it would drive sigma to 0 or cannot see it
-    """
-
-    pairwise: ClassVar[bool]
-    averages: ClassVar[bool] = True
-    proper: ClassVar[bool] = False
-    noise: ClassVar[NoiseUse] = "samples"
+    uses: ClassVar[tuple[str, ...]] = ("scope", "baseline")
     scope: Scope = "node"
     baseline: BaselineName = "leave_one_out"
 
@@ -74,9 +65,19 @@ class SampledLoss(ABC):
         """Two graphs make a pair; leaving one out takes one more."""
         return 1 + self.pairwise + (self.baseline == "leave_one_out")
 
-    def without_baseline(self) -> "SampledLoss":
-        """Return the same loss without the baseline, for estimators that have no use for it."""
-        return replace(self, baseline="none")
+    @classmethod
+    def from_options(cls, options: LossOptions) -> "SampledLoss":
+        """Return the loss that a config asks for by name."""
+        return cls(**options.common())
+
+    def with_baseline(self, baseline: str) -> "SampledLoss":
+        """Return the same loss with another baseline."""
+        return replace(self, baseline=cast(BaselineName, baseline))
+
+    @property
+    def numbers_per_target(self) -> int:
+        """How many numbers it takes for each target: one, a sample, unless it integrates the noise."""
+        return 1
 
     def __call__(
         self,
@@ -141,12 +142,12 @@ class SampledLoss(ABC):
                 f"{type(self).__name__} with baseline '{self.baseline}' needs num_graphs >= {needed}, "
                 f"got {samples.shape[1]}; raise num_graphs"
             )
-        twice = self.noise == "integrates"
-        if (samples.shape[0], *samples.shape[2:]) != (*targets.shape[:2], targets.shape[2] * (1 + twice)):
+        numbers = self.numbers_per_target
+        if (samples.shape[0], *samples.shape[2:]) != (*targets.shape[:2], targets.shape[2] * numbers):
+            times = "" if numbers == 1 else f", times {numbers} numbers for each,"
             raise InputError(
                 f"samples {tuple(samples.shape)} (batch, graph, node, channel) and targets {tuple(targets.shape)} "
-                f"(batch, node, channel) need the same batch, nodes and {'twice the ' if twice else ''}channels"
-                f"{', means and then sigmas' if twice else ''}; check the predictor's output"
+                f"(batch, node, channel) need the same batch, nodes and channels{times}; check the predictor's output"
             )
         if observed is not None and not observed.is_floating_point():
             raise InputError(f"observed needs floats of 0 and 1, got {observed.dtype}; use mask.to(targets.dtype)")

@@ -1,7 +1,12 @@
 """What a loss hands to a gradient estimator: a few tensors, and nothing else passes between them."""
 
-from typing import NamedTuple, Protocol, runtime_checkable
+from abc import ABC, abstractmethod
+from typing import ClassVar, NamedTuple
 
+from tacit.errors import InputError, require
+from tacit.graph import EdgePrior
+from tacit.losses.units import Scope
+from tacit.observation import ObservationModel
 from tacit.shapes import Baseline, Cost, Observed, PairCosts, Samples, Targets, UnitAverage, UnitLoss
 
 
@@ -25,34 +30,46 @@ class LossTerms(NamedTuple):
     average: UnitAverage | None = None
 
 
-@runtime_checkable
-class Loss(Protocol):
-    """The call that training makes."""
+class Loss(ABC):
+    r"""The interface; capabilities are attributes of the class.
+
+    ``pairwise``      compares graphs with each other: one graph is not enough
+    ``proper``        no theta has a lower expected loss than the true one
+    ``averages``      a mean over what was observed, not a sum
+    ``compares``      of the form $E\,h(Y, Y') - 2 E\,h(Y, y)$, with $h$ given by :meth:`pair_costs`
+    ``learns_noise``  least at the true size of the noise; others drive it to 0 or cannot see it, and so refuse noise
+    ``integrates``    takes the parameters of the observation model instead of samples
+    ``has_prior``     holds a prior of its own, and takes no second one
+    ``credit``        the credit that it is made by, if one; see :mod:`tacit.estimators.credit`
+    ``uses``          the keys of [model] in a config that ``from_options`` reads
+
+    ``scope``     ``"node"`` when the loss is a mean of losses of single nodes, else ``"joint"``
+    ``baseline``  which baseline; ``"moving_average"`` is handed from step to step by the model
+    """
+
+    pairwise: ClassVar[bool] = False
+    proper: ClassVar[bool] = False
+    averages: ClassVar[bool] = True
+    compares: ClassVar[bool] = False
+    learns_noise: ClassVar[bool] = False
+    integrates: ClassVar[bool] = False
+    has_prior: ClassVar[bool] = False
+    credit: ClassVar[str | None] = None
+    uses: ClassVar[tuple[str, ...]] = ()
+    scope: Scope
+    baseline: str
+    prior: EdgePrior | None = None
 
     @property
-    def scope(self) -> str:
-        """``"node"`` when the loss is a mean of losses of single nodes, else ``"joint"``."""
-        ...
-
-    @property
-    def baseline(self) -> str:
-        """Which baseline; ``"moving_average"`` is handed from step to step by the model."""
-        ...
-
-    @property
-    def pairwise(self) -> bool:
-        """Does the loss compare graphs with each other? Then one graph is not enough."""
-        ...
-
-    @property
+    @abstractmethod
     def min_graphs(self) -> int:
         """The fewest independent graphs per pair that the value and the baseline can be computed from."""
-        ...
 
-    def without_baseline(self) -> "Loss":
-        """Return the same loss for estimators that have no use for a baseline."""
-        ...
+    @abstractmethod
+    def with_baseline(self, baseline: str) -> "Loss":
+        """Return the same loss with another baseline; ``"none"`` for estimators that have no use for one."""
 
+    @abstractmethod
     def __call__(
         self,
         samples: Samples,
@@ -68,17 +85,29 @@ class Loss(Protocol):
         ``average``     the moving average of the cost up to the last batch
         ``group_size``  this many consecutive graphs depend on each other, and are never compared with each other
         """
-        ...
 
-
-@runtime_checkable
-class ComparingLoss(Loss, Protocol):
-    r"""A proper loss that compares graphs: $E\,h(Y, Y') - 2 E\,h(Y, y)$, the mean over units."""
+    def integrating(self, observation: ObservationModel) -> "Loss | None":
+        """Return the form of this loss that integrates the noise in closed form; None where it has to be sampled."""
+        del observation
+        return None
 
     def pair_costs(self, samples: Samples, observed: Observed | None = None) -> PairCosts:
         """Return $h(y_s, y_t)$ for every two graphs of a pair, the diagonal included."""
-        ...
+        del samples, observed
+        raise self._without_pair_costs()
 
     def weights_of(self, observed: Observed) -> UnitLoss:
         """Return what each unit of each pair counts, 0 where nothing was observed."""
-        ...
+        del observed
+        raise self._without_pair_costs()
+
+    def require_compares(self, what: str) -> None:
+        """Raise :class:`InputError` unless the loss has :meth:`pair_costs`."""
+        require(
+            self.compares,
+            f"{what} needs a loss that compares graphs, such as EnergyScore or MMD, got {type(self).__name__}; use the "
+            "bootstrap",
+        )
+
+    def _without_pair_costs(self) -> InputError:
+        return InputError(f"{type(self).__name__} has no pair_costs (compares=False); use EnergyScore or MMD")

@@ -8,19 +8,16 @@ from tacit.data import Pairs
 from tacit.data.ridge import ridge_regression
 from tacit.errors import InputError, require
 from tacit.graph import BernoulliGraph, EdgePrior, Slots, density_prior
-from tacit.losses import integrating_noise
+from tacit.observation import ObservationModel
 from tacit.own_data.problem import Problem
 from tacit.predictors import (
     ConvolutionStack,
     GraphFilter,
     PyGPredictor,
     RecurrentGNN,
-    WithInputNoise,
-    WithNoise,
-    noisy_channels,
 )
-from tacit.predictors.recurrent import HeadNoise
 from tacit.randomness import generator_for
+from tacit.registry import LOSSES, OBSERVATIONS
 from tacit.training import LatentGraphModel
 from tacit.training.local_ridge import is_affordable, local_ridge
 from tacit.training.table_start import table_edge_start, table_filter_start, table_ridge
@@ -45,34 +42,25 @@ def build_model(config: FitConfig, problem: Problem, seed: int) -> LatentGraphMo
     warm = (problem.split.train, graph) if config.predictor.warm_start else None
     sizes = problem.preparation.sizes
     predictor = build_predictor(config.predictor, len(problem.nodes), sizes, slots=graph.slots, warm=warm)
-    return assemble(config, graph, predictor, problem.split.train, _prior(config, problem))
+    observation = build_observation(config.predictor, len(problem.nodes), sizes)
+    return assemble(config, graph, predictor, observation, problem.split.train, _prior(config, problem))
 
 
 def assemble(
     config: FitConfig,
     graph: BernoulliGraph,
     predictor: nn.Module,
+    observation: ObservationModel,
     train: Pairs | None = None,
     prior: EdgePrior | None = None,
 ) -> LatentGraphModel:
     """Return the model of these parts, with the loss and the estimator of the config."""
     model = config.model
     require(
-        model.prior is None and model.loss != "elbo",
+        model.prior is None and not LOSSES[model.loss].has_prior,
         "prior and loss 'elbo' in [model] are for tacit demo; say what is believed of edges by density in [graph]",
     )
-    channels = noisy_channels(predictor)
-    loss = model.build_loss(None if train is None else train.targets)
-    return LatentGraphModel(
-        graph,
-        predictor,
-        loss if channels is None else integrating_noise(loss, channels),
-        estimator=model.build_estimator(),
-        num_graphs=model.num_graphs,
-        share_graphs=model.share_graphs,
-        credit=model.credit,
-        prior=prior,
-    )
+    return model.build(graph, predictor, None if train is None else train.targets, observation=observation, prior=prior)
 
 
 def build_predictor(
@@ -83,7 +71,7 @@ def build_predictor(
     slots: Slots | None = None,
     warm: tuple[Pairs, BernoulliGraph] | None = None,
 ) -> nn.Module:
-    """Return the predictor, with its noise; over a table of candidates it takes the ``slots``.
+    """Return the predictor; over a table of candidates it takes the ``slots``.
 
     ``warm`` are the pairs whose regression a filter begins with, and the graph, which then begins with it too.
     """
@@ -92,10 +80,8 @@ def build_predictor(
     in_channels, residual = window * features, bool(config.residual)
     inner: nn.Module
     if config.kind == "recurrent":
-        head: HeadNoise = "input" if config.noise == "input" else "none"
-        inner = RecurrentGNN(window, features, out, config.hidden, config.layers, residual, noise=head)
-        if config.noise == "input":
-            return inner
+        numbers = 2 if config.noise == "input" else 1
+        inner = RecurrentGNN(window, features, out, config.hidden, config.layers, residual, numbers_per_target=numbers)
     elif config.kind == "filter":
         sent = features if window == 1 else None
         inner = GraphFilter(
@@ -121,9 +107,19 @@ def build_predictor(
             out_channels=out,
             residual=residual,
         )
-    if config.noise == "node":
-        return WithNoise(inner, num_nodes, out)
-    return WithInputNoise(inner, num_nodes, in_channels, out) if config.noise == "input" else inner
+    return inner
+
+
+def build_observation(config: PredictorConfig, num_nodes: int, sizes: tuple[int, int, int]) -> ObservationModel:
+    """Return the noise of the targets; a recurrent network has a head for noise that follows the input."""
+    window, features, out = sizes
+    name = {"node": "gaussian", "input": "gaussian_input"}.get(config.noise, "none")
+    if config.kind == "recurrent" and config.noise == "input":
+        name = "gaussian_head"
+    made: ObservationModel = OBSERVATIONS[name].for_sizes(
+        num_nodes=num_nodes, in_channels=window * features, channels=out
+    )
+    return made
 
 
 def sent_lags(sizes: tuple[int, int, int]) -> int:

@@ -12,6 +12,7 @@ from tacit.own_data.building import sent_lags
 from tacit.own_data.layout import MOST_EXPANDED, usual_layout
 from tacit.own_data.problem import Problem
 from tacit.own_data.trust import block_length
+from tacit.registry import LOSSES
 from tacit.training.local_ridge import is_affordable
 
 ENOUGH_FOR_A_NETWORK = 2000  # pairs
@@ -24,7 +25,6 @@ REPLICAS = 16
 LONG_ERRORS = "would take several times the fit here; --std-errors 16 asks for them"
 LONG_CONTROLS = "two more trainings; --set trust.controls=true asks for them"
 LARGE = f"it needs all pairs of nodes, and there are more than {MOST_EXPANDED} nodes"
-NOISE_LOSSES = ("energy", "mmd")  # those that can learn how large the noise of the targets is
 
 
 def settle(config: FitConfig, problem: Problem, *, on_gpu: bool) -> tuple[FitConfig, list[str]]:
@@ -60,7 +60,7 @@ def settle(config: FitConfig, problem: Problem, *, on_gpu: bool) -> tuple[FitCon
     changes = series and kind != "convolution"
     reason = "the last value is a good start" if changes else "no last value to add to"
     choose("predictor", "residual", changes, reason)
-    if config.model.loss not in NOISE_LOSSES:
+    if not LOSSES[config.model.loss].learns_noise:
         noise, reason = "none", f"the loss {config.model.loss} cannot learn how large it is"
     elif series and kind != "filter":
         noise, reason = "input", "how sure a prediction can be changes with the situation"

@@ -19,6 +19,7 @@ from tacit.graph import require_memory, step_bytes
 from tacit.own_data.building import sent_lags
 from tacit.own_data.layout import MOST_EXPANDED
 from tacit.own_data.problem import Problem
+from tacit.registry import LOSSES
 
 NUMBER_BYTES = 4
 FEWER = "lower batch_size or replicas in [training], num_graphs in [model] or std_errors in [trust]"
@@ -56,7 +57,7 @@ def training_bytes(config: FitConfig, problem: Problem, rows: int, slots: int, r
         channels=channels,
         number_bytes=NUMBER_BYTES,
     )
-    if config.model.loss in ("energy", "mmd") and config.model.scope == "node":
+    if LOSSES[config.model.loss].compares and config.model.scope == "node":
         step += NUMBER_BYTES * batch * graphs**2 * len(problem.nodes)  # every two graphs are compared
     entries = rows * slots * channels
     if linear:

@@ -10,9 +10,10 @@ from torch import Tensor
 from tacit.config import FitConfig, ModelConfig
 from tacit.errors import InputError, require
 from tacit.graph import BernoulliGraph, Slots
-from tacit.own_data.building import assemble, build_predictor
+from tacit.own_data.building import assemble, build_observation, build_predictor
 from tacit.own_data.preparation import Preparation, stored_preparation
 from tacit.records import MODEL, RECORD, SLOT_PARTS, SLOTS, Record, read_model, read_record
+from tacit.registry import LOSSES
 from tacit.training import LatentGraphModel
 
 
@@ -69,12 +70,13 @@ def _empty_model(config: FitConfig, preparation: Preparation, slots: Slots | Non
     start = torch.zeros((nodes, nodes) if slots is None else slots.senders.shape)
     graph = BernoulliGraph(start, link=config.model.build_link(), symmetric=config.graph.symmetric, slots=slots)
     predictor = build_predictor(config.predictor, nodes, preparation.sizes, slots=slots)
-    return assemble(config.model_copy(update={"model": _plain(config.model)}), graph, predictor)
+    observation = build_observation(config.predictor, nodes, preparation.sizes)
+    return assemble(config.model_copy(update={"model": _plain(config.model)}), graph, predictor, observation)
 
 
 def _plain(model: ModelConfig) -> ModelConfig:
     """Return the choices of the model without a kernel scale that is taken from data: it matters in training alone."""
-    if model.loss == "mmd" and model.kernel_scale in (None, "median"):
+    if "kernel_scale" in LOSSES[model.loss].uses and model.kernel_scale in (None, "median"):
         return model.model_copy(update={"kernel": "rational_quadratic", "kernel_scale": None})
     return model
 

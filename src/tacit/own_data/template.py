@@ -3,7 +3,10 @@
 from pathlib import Path
 from typing import Any, Literal, get_args, get_origin
 
+from pydantic.fields import FieldInfo
+
 from tacit.config import FitConfig
+from tacit.config.registered import registered_names
 from tacit.errors import require
 from tacit.own_data.new_file import write_asked_for
 
@@ -38,14 +41,14 @@ def template() -> str:
             default = getattr(values, key)
             absent = "(chosen from the data)" if section in CHOSEN or key in CHOSEN else "(none)"
             shown = absent if default is None else _toml(default)
-            words = entry.description or _choices(entry.annotation)
+            words = entry.description or _choices(entry)
             lines.append(f"# {key} = {shown}" + (f"  # {words}" if words else ""))
     return "\n".join(lines) + "\n"
 
 
-def _choices(kind: Any) -> str:
-    """Return the words that a key can be, if it has a list of them."""
-    words = get_args(kind) if get_origin(kind) is Literal else ()
+def _choices(field: FieldInfo) -> str:
+    """Return the words that a key can be, if it has a list of them or takes registered names."""
+    words = get_args(field.annotation) if get_origin(field.annotation) is Literal else registered_names(field)
     return ", ".join(str(word) for word in words if word not in NOT_HERE)
 
 

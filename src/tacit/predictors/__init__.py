@@ -3,9 +3,14 @@
 from tacit.predictors.convolution import ConvolutionStack
 from tacit.predictors.filter import GraphFilter
 from tacit.predictors.hops import HopPredictor
-from tacit.predictors.noise import WithInputNoise, WithNoise, noisy_channels
 from tacit.predictors.polynomial import PolynomialFilter
-from tacit.predictors.protocol import Predictor, initial_parameters, num_hops_of, relaxed_call
+from tacit.predictors.protocol import (
+    Predictor,
+    initial_parameters,
+    num_hops_of,
+    numbers_per_target_of,
+    relaxed_call,
+)
 from tacit.predictors.pyg import PyGPredictor
 from tacit.predictors.recurrent import RecurrentGNN
 
@@ -17,10 +22,8 @@ __all__ = [
     "Predictor",
     "PyGPredictor",
     "RecurrentGNN",
-    "WithInputNoise",
-    "WithNoise",
     "initial_parameters",
-    "noisy_channels",
     "num_hops_of",
+    "numbers_per_target_of",
     "relaxed_call",
 ]

@@ -21,8 +21,9 @@ within L - 1 edges of i. It lets credit for a node's loss go to the edges that c
 checked numerically before training; a predictor without it is trained with global credit.
 Parameters with ``requires_grad=False`` are taken as known.
 
-A predictor whose targets have noise of their own returns twice the channels, means and then sigmas, and says so by
-``noisy = True`` and ``out_channels``; :mod:`tacit.predictors.noise` gives noise to any other.
+A predictor returns means; what the graph does not explain is a matter of the observation model
+(:mod:`tacit.observation`). One that has more to say about a target returns ``numbers_per_target`` numbers for each,
+all means first, and goes with an observation model that reads so many.
 
 Estimators that differentiate through the graph (straight-through, concrete) call ``relaxed(inputs, graphs)`` where a
 predictor has it, else the predictor itself. It must give the same output for graphs of 0 and 1 and have derivatives for
@@ -38,15 +39,22 @@ from typing import Protocol, runtime_checkable
 import torch
 from torch import Generator, Tensor, nn
 
+from tacit.errors import InputError
 from tacit.graph import AnyGraphs
-from tacit.shapes import Inputs, Samples
+from tacit.shapes import Inputs, Outputs
 
 
 @runtime_checkable
 class Predictor(Protocol):
-    """The call that training makes."""
+    """The call that training makes. The rest is optional, and read by the functions of this file.
 
-    def __call__(self, inputs: Inputs, graphs: AnyGraphs) -> Samples:
+    ``num_hops``            how local the output is; no promise when it is left out
+    ``numbers_per_target``  1 when it is left out: the mean
+    ``relaxed``             the same call with derivatives for the graphs; the call itself when it is left out
+    ``initial_parameters``  fresh weights from a generator; ``reset_parameters`` of its layers when it is left out
+    """
+
+    def __call__(self, inputs: Inputs, graphs: AnyGraphs) -> Outputs:
         """Return the prediction of every pair under each of its graphs."""
         ...
 
@@ -61,6 +69,17 @@ def num_hops_of(predictor: nn.Module) -> int | None:
     """Return the locality that a predictor declares, or None when it promises nothing."""
     hops = getattr(predictor, "num_hops", None)
     return hops if isinstance(hops, int) else None
+
+
+def numbers_per_target_of(predictor: nn.Module) -> int:
+    """Return how many numbers a predictor gives for each target; 1, the mean, where it does not say."""
+    numbers = getattr(predictor, "numbers_per_target", 1)
+    if not isinstance(numbers, int) or numbers < 1:
+        raise InputError(
+            f"numbers_per_target of {type(predictor).__name__} must be a positive integer, got {numbers!r}; set it to "
+            "how many numbers it returns for each target channel"
+        )
+    return numbers
 
 
 def initial_parameters(module: nn.Module, generator: Generator) -> dict[str, Tensor]:

@@ -13,32 +13,30 @@ the promise of locality. A node's own path passes through every layer and straig
 """
 
 import math
-from typing import Literal, get_args
 
 import torch
 from torch import Generator, Tensor, nn
 
-from tacit.errors import require, require_whole
+from tacit.errors import require_whole
 from tacit.graph import AnyGraphs
 from tacit.predictors.gru import GRU
 from tacit.predictors.initial import uniform_within
-from tacit.predictors.noise import INITIAL_SIGMA, positive_sigma, raw_sigma
 from tacit.predictors.series import SeriesLayout
 from tacit.shapes import Inputs, Outputs
-
-HeadNoise = Literal["none", "input", "graph"]
 
 
 class RecurrentGNN(nn.Module):
     r"""A GRU per node with shared weights, then graph layers, then a linear head.
 
-    ``noise``  "none"; "input": $\sigma_i$ from the node's own state $h^{(0)}_i$, the same under every graph; "graph":
-               from $h^{(0)}_i$ and $h^{(L)}_i$. For one constant $\sigma$ per node wrap it in ``WithNoise``.
+    ``numbers_per_target``  1, the mean; or more for an observation model that reads them, for example 2 for
+                            :class:`~tacit.observation.HeadGaussianNoise`. The further numbers start at 0
+    ``head_reads_graph``    the further numbers are read off $h^{(0)}_i$ and $h^{(L)}_i$; off the node's own state
+                            $h^{(0)}_i$ alone, the same under every graph, when False
 
     >>> predictor = RecurrentGNN(window=12, num_features=2, hidden=8)
     >>> predictor.num_hops, predictor(torch.randn(8, 5, 24), torch.ones(1, 4, 5, 5)).shape
     (1, torch.Size([8, 4, 5, 1]))
-    >>> RecurrentGNN(12, 2, noise="input")(torch.randn(8, 5, 24), torch.ones(1, 4, 5, 5)).shape
+    >>> RecurrentGNN(12, 2, numbers_per_target=2)(torch.randn(8, 5, 24), torch.ones(1, 4, 5, 5)).shape
     torch.Size([8, 4, 5, 2])
     """
 
@@ -51,44 +49,36 @@ class RecurrentGNN(nn.Module):
         num_layers: int = 1,
         residual: bool = True,
         *,
-        noise: HeadNoise = "none",
+        numbers_per_target: int = 1,
+        head_reads_graph: bool = False,
     ) -> None:
         """Build it with all weights at 0; a fit starts them at random."""
         super().__init__()
         self.layout = SeriesLayout(window, num_features, out_channels)
         self.layout.require_residual(residual)
         require_whole("num_layers", num_layers)
-        require(
-            noise in get_args(HeadNoise),
-            f"noise needs one of {', '.join(get_args(HeadNoise))}, got '{noise}'; for one sigma per node wrap the "
-            "predictor in WithNoise",
-        )
-        self.out_channels, self.num_layers, self.residual, self.noise = out_channels, num_layers, residual, noise
+        require_whole("numbers_per_target", numbers_per_target)
+        self.out_channels, self.num_layers, self.residual = out_channels, num_layers, residual
+        self.numbers_per_target, self.head_reads_graph = numbers_per_target, head_reads_graph
         self.gru = GRU(num_features, hidden)
         self.own = nn.ParameterList(torch.zeros(hidden, hidden) for _ in range(num_layers))
         self.neighbours = nn.ParameterList(torch.zeros(hidden, hidden) for _ in range(num_layers))
         self.bias = nn.ParameterList(torch.zeros(hidden) for _ in range(num_layers))
-        outputs = out_channels if noise == "none" else 2 * out_channels
+        outputs = numbers_per_target * out_channels
         self.head_own = nn.Parameter(torch.zeros(hidden, outputs))
-        self.head_graph = nn.Parameter(torch.zeros(hidden, outputs if noise == "graph" else out_channels))
-        self.head_bias = nn.Parameter(self._first_bias(outputs))
+        self.head_graph = nn.Parameter(torch.zeros(hidden, outputs if head_reads_graph else out_channels))
+        self.head_bias = nn.Parameter(torch.zeros(outputs))
 
     @property
     def num_hops(self) -> int:
         """Number of graph layers; each reads one edge further."""
         return self.num_layers
 
-    @property
-    def noisy(self) -> bool:
-        """Are there sigmas beside the means?"""
-        return self.noise != "none"
-
     def initial_parameters(self, generator: Generator) -> dict[str, Tensor]:
-        """Return fresh weights, uniform within one over the root of the states; sigma starts the same everywhere."""
+        """Return fresh weights, uniform within one over the root of the states; the head's bias starts at 0."""
         bound = 1 / math.sqrt(self.gru.hidden)
         fresh = {name: uniform_within(value, bound, generator) for name, value in self.named_parameters()}
-        first_bias = self._first_bias(len(self.head_bias))
-        return {**fresh, "head_bias": first_bias.to(generator.device, self.head_bias.dtype)}
+        return {**fresh, "head_bias": torch.zeros_like(self.head_bias, device=generator.device)}
 
     def forward(self, inputs: Inputs, graphs: AnyGraphs) -> Outputs:
         """Return the output of every pair under each of its graphs."""
@@ -103,14 +93,9 @@ class RecurrentGNN(nn.Module):
         means: Tensor = from_own[..., :channels] + from_graph[..., :channels]
         if self.residual:
             means = means + self.layout.newest(inputs)[:, None]
-        if self.noise == "none":
+        further = from_own[..., channels:]
+        if self.head_reads_graph:
+            further = further + from_graph[..., channels:]
+        if self.numbers_per_target == 1:
             return means
-        raw = from_own[..., channels:]
-        if self.noise == "graph":
-            raw = raw + from_graph[..., channels:]
-        return torch.cat([means, positive_sigma(raw).expand_as(means)], -1)
-
-    def _first_bias(self, outputs: int) -> Tensor:
-        bias = torch.zeros(outputs)
-        bias[self.out_channels :] = raw_sigma(INITIAL_SIGMA)
-        return bias
+        return torch.cat([means, further.expand(*means.shape[:-1], -1)], -1)

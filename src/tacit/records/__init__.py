@@ -2,7 +2,7 @@
 
 from tacit.records.directories import CALL, make_directory, new_directory, resuming
 from tacit.records.edges import EDGE_COLUMNS, EdgeFindings, Flags, ListedEdges, Matrix, candidates_text, edges_text
-from tacit.records.model_file import MODEL, SLOT_PARTS, SLOTS, read_model
+from tacit.records.model_file import MODEL, SLOT_PARTS, SLOTS, read_model, with_observation
 from tacit.records.reading import read_record, read_run
 from tacit.records.record import FORMAT, RECORD, CandidateCount, Record, describe_device, versions
 from tacit.records.run import Run
@@ -33,5 +33,6 @@ __all__ = [
     "read_run",
     "resuming",
     "versions",
+    "with_observation",
     "write_run",
 ]

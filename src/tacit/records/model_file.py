@@ -44,7 +44,19 @@ def read_model(directory: Path, record: Record) -> dict[str, Tensor]:
             f"{KIND.remedy}",
         )
     KIND.require_finite(tensors, str(path), INFINITE)
-    return tensors
+    return with_observation(tensors)
+
+
+def with_observation(tensors: dict[str, Tensor]) -> dict[str, Tensor]:
+    """Return tensors by today's names: once the noise was a wrapper around the predictor.
+
+    >>> list(with_observation({"predictor.log_sigma": Tensor(), "predictor.predictor.own": Tensor()}))
+    ['observation.log_sigma', 'predictor.own']
+    """
+    noise = {f"predictor.{name}": f"observation.{name}" for name in ("log_sigma", "sigma_weights", "sigma_bias")}
+    if not noise.keys() & tensors.keys():
+        return tensors
+    return {noise.get(name, name.replace("predictor.predictor.", "predictor.", 1)): v for name, v in tensors.items()}
 
 
 def _read_format_1(data: bytes, where: str) -> dict[str, Tensor]:

@@ -13,8 +13,10 @@ from torch import Tensor, nn
 from tacit.config import DemoConfig, override
 from tacit.errors import InputError, did_you_mean, require, require_whole
 from tacit.graph import Slots
-from tacit.predictors import ConvolutionStack, GraphFilter, HopPredictor, WithInputNoise, WithNoise
+from tacit.observation import ObservationModel
+from tacit.predictors import ConvolutionStack, GraphFilter, HopPredictor
 from tacit.randomness import generator_for
+from tacit.registry import OBSERVATIONS
 
 # Steps that a fit takes when the number of epochs is left open: those of ten epochs on the paper's 28,000 pairs.
 STEPS = 2000
@@ -24,7 +26,7 @@ COMPILE_FROM = 1000
 # The worse half of the replicas is dropped after these parts of the training (the epochs 1, 2 and 3 of ten).
 HALVE_AT = (0.1, 0.2, 0.3)
 PREDICTORS = ("convolution", "filter", "hops")
-NOISES = ("none", "node", "input")
+NOISES = {"none": "none", "node": "gaussian", "input": "gaussian_input"}
 
 
 @dataclass(frozen=True)
@@ -51,7 +53,7 @@ class PredictorSpec:
         own = isinstance(predictor, nn.Module) or callable(predictor)
         if not own:
             _require_word("predictor", predictor, PREDICTORS, ", a torch.nn.Module or a function that makes one")
-        _require_word("noise", noise, NOISES, " or auto")
+        _require_word("noise", noise, tuple(NOISES), " or auto")
         require_whole("num_hops", plain(num_hops))
         widths = hidden if isinstance(hidden, list | tuple) else [hidden]
         for width in widths:
@@ -64,14 +66,6 @@ class PredictorSpec:
         The function is called with the keywords ``num_nodes``, ``in_channels`` and ``channels``. Over a table of
         candidates a filter takes the ``slots``.
         """
-        predictor = self._without_noise(sizes, own, seed, slots)
-        if self.noise == "node":
-            predictor = WithNoise(predictor, sizes.num_nodes, sizes.channels)
-        elif self.noise == "input":
-            predictor = WithInputNoise(predictor, sizes.num_nodes, sizes.in_channels, sizes.channels)
-        return predictor
-
-    def _without_noise(self, sizes: Sizes, own: Any, seed: int, slots: Slots | None) -> nn.Module:
         generator = generator_for(seed, "predictor")
         if self.predictor == "convolution":
             widths = [sizes.in_channels, *self.hidden, sizes.channels]
@@ -89,6 +83,13 @@ class PredictorSpec:
             raise InputError(
                 f"predictor needs a function that returns a torch.nn.Module, got {type(made).__name__}; return a module"
             )
+        return made
+
+    def observation(self, sizes: Sizes) -> ObservationModel:
+        """Return the noise of the targets."""
+        made: ObservationModel = OBSERVATIONS[NOISES[self.noise]].for_sizes(
+            num_nodes=sizes.num_nodes, in_channels=sizes.in_channels, channels=sizes.channels
+        )
         return made
 
 

@@ -6,7 +6,7 @@ from typing import Any
 
 from torch import Tensor
 
-from tacit.graph import BernoulliGraph
+from tacit.graph import GraphDistribution
 from tacit.shapes import EdgeProbs
 from tacit.uncertainty import EdgeIntervals, EdgeTests, EdgeUncertainty, intervals_around, significant_edges
 
@@ -25,12 +25,12 @@ class EdgeErrors:
     notes: list[str]
 
     @classmethod
-    def of(cls, found: EdgeUncertainty, graph: BernoulliGraph) -> "EdgeErrors":
+    def of(cls, found: EdgeUncertainty, graph: GraphDistribution) -> "EdgeErrors":
         """Return what is kept; without directions both entries of a pair are one number, to the last digit."""
         bagged, errors = (graph.mirrored(values).cpu() for values in (found.edge_probs, found.std_errors))
         return cls(bagged, errors, found.degrees, list(found.warnings))
 
-    def intervals(self, graph: BernoulliGraph, level: float = 0.95, *, simultaneous: bool = False) -> EdgeIntervals:
+    def intervals(self, graph: GraphDistribution, level: float = 0.95, *, simultaneous: bool = False) -> EdgeIntervals:
         """Return intervals around the bagged estimate, for each edge or for all at once."""
         return intervals_around(
             self.bagged,
@@ -42,7 +42,7 @@ class EdgeErrors:
             symmetric=graph.symmetric,
         )
 
-    def tests(self, graph: BernoulliGraph, identifiable: Tensor | None, **options: Any) -> EdgeTests:
+    def tests(self, graph: GraphDistribution, identifiable: Tensor | None, **options: Any) -> EdgeTests:
         """Return a test of every edge that is learned and can be told from the data."""
         return significant_edges(
             self.bagged,

@@ -12,12 +12,12 @@ from torch import Tensor, nn
 from tacit.data import Pairs
 from tacit.data.units import ChannelUnits
 from tacit.errors import InputError, require, require_whole
-from tacit.graph import BernoulliGraph, Slots, require_memory
+from tacit.graph import BernoulliGraph, GraphDistribution, Slots, require_memory
 from tacit.losses import EnergyScore
+from tacit.observation import ObservationModel
 from tacit.own_data.layout import MOST_EXPANDED
-from tacit.predictors import noisy_channels
 from tacit.randomness import generator_for
-from tacit.records import SLOT_PARTS
+from tacit.records import SLOT_PARTS, with_observation
 from tacit.shapes import EdgeMask, Samples
 from tacit.sklearn.building import PredictorSpec, Sizes
 from tacit.sklearn.edge_errors import EdgeErrors
@@ -46,8 +46,9 @@ class Fitted:
     input_units: ChannelUnits
     target_units: ChannelUnits
     spec: PredictorSpec
-    graph: BernoulliGraph
+    graph: GraphDistribution
     predictor: nn.Module | None
+    observation: ObservationModel
     history: list[dict[str, Any]]
     replicas: list[dict[str, Any]]
     best_replica: int
@@ -80,7 +81,7 @@ class Fitted:
 
     def model(self) -> LatentGraphModel:
         """Return the trained parts as a model to ask, not to train: its loss is not that of the fit."""
-        return LatentGraphModel(self.graph, self.built_predictor, EnergyScore())
+        return LatentGraphModel(self.graph, self.built_predictor, EnergyScore(), observation=self.observation)
 
     def pairs(self, inputs: Values, targets: Values) -> Pairs:
         """Return pairs in the units of training, on the device of the graph."""
@@ -101,19 +102,22 @@ class Fitted:
         require_memory(9 * num_graphs * self.graph.fixed.numel(), device, what, remedy)
         graphs = self.graph.sample(num_graphs, generator=generator)
         rows = max(1, MOST_NUMBERS // (num_graphs * self.sizes.num_nodes))
-        errors: Tensor | None = None
+        uniforms: Tensor | None = None
         for start in range(0, len(inputs), rows):
             scaled = self.input_units.scaled(inputs[start : start + rows])
             with torch.no_grad():
                 inputs_now = torch.tensor(scaled, dtype=graphs.dtype, device=device)
                 outputs = predictor(inputs_now, self.graph.for_reading(graphs))
-            if noisy_channels(predictor) is not None:
-                means, sigmas = outputs.chunk(2, -1)
-                if noise == "own" or errors is None:
-                    shape = means.shape if noise == "own" else (1, *means.shape[1:])
-                    errors = torch.randn(shape, generator=generator, device=device, dtype=means.dtype)
-                outputs = means if noise == "left out" else means + sigmas * errors
-            yield outputs.cpu()
+                described = self.observation.describe(outputs, inputs_now)
+                means = samples = self.observation.mean(described)
+                if self.observation.random and noise == "own":
+                    samples = self.observation.draw(described, generator=generator)
+                elif self.observation.random and noise == "shared":
+                    if uniforms is None:
+                        normals = torch.randn(means[:1].shape, generator=generator, device=device, dtype=means.dtype)
+                        uniforms = torch.special.ndtr(normals)
+                    samples = self.observation.sample(described, uniforms)
+            yield samples.cpu()
 
     def in_units_of_targets(self, values: Tensor) -> np.ndarray:
         """Return predictions or samples as the user's targets were given."""
@@ -142,6 +146,7 @@ class Fitted:
         weights = self.predictor_weights()
         tensors = {f"graph.{name}": value for name, value in self.graph.state_dict().items()}
         tensors |= {f"predictor.{name}": value for name, value in weights.items()}
+        tensors |= {f"observation.{name}": value for name, value in self.observation.state_dict().items()}
         if self.graph.slots is not None:
             tensors |= {f"slots.{name}": getattr(self.graph.slots, name) for name in SLOT_PARTS}
         if self.errors is not None:
@@ -158,9 +163,9 @@ class Fitted:
 
         Files written before there was a bagged estimate hold ``std_errors``, those of one fit: they are left out.
         """
-        names = ("graph", "predictor", "errors", "identifiable", "std_errors", "slots")
+        names = ("graph", "predictor", "observation", "errors", "identifiable", "std_errors", "slots")
         parts: dict[str, dict[str, Tensor]] = {name: {} for name in names}
-        for name, value in tensors.items():
+        for name, value in with_observation(dict(tensors)).items():
             part, _, rest = name.partition(".")
             parts[part][rest] = value
         start = torch.where(parts["graph"]["fixed"], parts["graph"]["fixed_probs"], 0.5)
@@ -169,17 +174,21 @@ class Fitted:
         graph = BernoulliGraph(start, parts["graph"]["fixed"], symmetric=text["symmetric"], slots=slots)
         graph.load_state_dict(parts["graph"])
         input_units, target_units = (ChannelUnits.from_dict(stored) for stored in text["units"])
-        errors = text.get("errors")
+        errors, sizes = text.get("errors"), Sizes(**text["sizes"])
+        spec = PredictorSpec(**{**text["spec"], "hidden": tuple(text["spec"]["hidden"])})
+        observation = spec.observation(sizes)
+        observation.load_state_dict(parts["observation"])
         fitted = cls(
-            Sizes(**text["sizes"]),
+            sizes,
             text["nodes"],
             text["channels"],
             text["flat"],
             input_units,
             target_units,
-            PredictorSpec(**{**text["spec"], "hidden": tuple(text["spec"]["hidden"])}),
+            spec,
             graph.to(device),
             None,
+            observation.to(device),
             text["history"],
             text["replicas"],
             text["best_replica"],

@@ -6,7 +6,7 @@ import numpy as np
 import torch
 from torch import Tensor, nn
 
-from tacit.graph import BernoulliGraph, edge_table, listed_table, to_networkx, to_pyg
+from tacit.graph import GraphDistribution, edge_table, listed_table, to_networkx, to_pyg
 from tacit.sklearn.edge_errors import EdgeErrors
 from tacit.sklearn.reading import Reading
 
@@ -124,7 +124,7 @@ class Learned(Reading):
         return self._ready().channels
 
     @property
-    def graph_(self) -> BernoulliGraph:
+    def graph_(self) -> GraphDistribution:
         """The learned distribution of graphs."""
         return self._ready().graph
 

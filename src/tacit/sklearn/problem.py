@@ -17,18 +17,19 @@ from tacit.data.series import LARGEST, RESCALE
 from tacit.data.units import ChannelUnits
 from tacit.errors import InputError, require, require_whole
 from tacit.graph import (
-    BernoulliGraph,
     EdgePrior,
     EdgeRules,
+    GraphDistribution,
     Slots,
     correlated_pairs,
     require_memory,
     step_bytes,
 )
-from tacit.losses import KernelScore, integrating_noise
+from tacit.losses import Loss
+from tacit.observation import ObservationModel
 from tacit.own_data.layout import MOST_EXPANDED, usual_layout
-from tacit.predictors import noisy_channels
 from tacit.randomness import generator_for
+from tacit.registry import LOSSES
 from tacit.sklearn.building import PredictorSpec, Sizes, build_config, plain, split_rows, torch_device
 from tacit.sklearn.fitted import Fitted, as_pairs
 from tacit.sklearn.saved import NotStored
@@ -88,7 +89,8 @@ class Problem:
             self.parameters[name] for name in ("predictor", "hidden", "num_hops", "noise", "loss")
         )
         if isinstance(noise, str) and noise == "auto":
-            learnable = loss in ("energy", "mmd") if isinstance(loss, str) else isinstance(loss, KernelScore)
+            known = LOSSES[loss] if isinstance(loss, str) and loss in LOSSES else loss
+            learnable = getattr(known, "learns_noise", False)
             noise = "node" if learnable and _is_scaled(predictor) else "none"
         return PredictorSpec.of(predictor, hidden, num_hops, noise)
 
@@ -125,7 +127,7 @@ class Problem:
         model, training = ({key: self.parameters[key] for key in keys} for keys in (MODEL_KEYS, TRAINING_KEYS))
         if not isinstance(model["loss"], str):
             model["scope"] = getattr(model.pop("loss"), "scope", "node")
-        elif model["loss"] == "elbo":  # the one loss that holds its prior itself
+        elif model["loss"] in LOSSES and LOSSES[model["loss"]].has_prior:
             model |= {key: self.parameters[key] for key in ("prior", "prior_weight")}
         return build_config(model, training, len(self.rows[0]))
 
@@ -170,7 +172,7 @@ class Problem:
         self._require_room()
         graph = self.rules.build(generator=generator_for(self.seed, "graph"), over_table=self.over_table)
         predictor = self.spec.build(self.sizes, self.parameters["predictor"], self.seed, graph.slots)
-        return self._model(graph, predictor)
+        return self._model(graph, predictor, self.spec.observation(self.sizes))
 
     def _require_room(self) -> None:
         nodes, training = self.sizes.num_nodes, self.config.training
@@ -189,19 +191,24 @@ class Problem:
         remedy = "name fewer candidates (candidates, correlated), or lower batch_size, num_graphs or replicas"
         device = torch_device(self.parameters["device"])
         loss = self.parameters["loss"]
-        if isinstance(loss, str) and loss in ("energy", "mmd"):
+        if isinstance(loss, str) and LOSSES[loss].compares:
             step += 4 * batch * self.config.model.num_graphs**2 * nodes  # every two graphs are compared
         require_memory(training.replicas * step, device, f"a fit over {what} of {nodes:,} nodes", remedy)
 
-    def _model(self, graph: BernoulliGraph, predictor: nn.Module) -> LatentGraphModel:
+    def _model(self, graph: GraphDistribution, predictor: nn.Module, observation: ObservationModel) -> LatentGraphModel:
         """Return a model of these parts with loss and prior as chosen."""
         loss = self.parameters["loss"]
         if isinstance(loss, str):
             loss = self.config.model.build_loss(self.pairs.targets[self.rows[0]])
-        if noisy_channels(predictor) is not None:
-            loss = integrating_noise(loss, self.sizes.channels)
-        prior = None if self.parameters["loss"] == "elbo" else self._build_prior(graph.slots)
-        return LatentGraphModel(graph, predictor, loss, num_graphs=self.config.model.num_graphs, prior=prior)
+        prior = None if isinstance(loss, Loss) and loss.has_prior else self._build_prior(graph.slots)
+        return LatentGraphModel(
+            graph,
+            predictor,
+            loss,
+            observation=observation,
+            num_graphs=self.config.model.num_graphs,
+            prior=prior,
+        )
 
     def _build_prior(self, slots: Slots | None) -> EdgePrior | None:
         prior, weight = plain(self.parameters["prior"]), plain(self.parameters["prior_weight"])
@@ -243,7 +250,7 @@ class Problem:
         steps = max(1, len(train) // settings.batch_size) * settings.epochs
         auto = self.parameters["compile"] == "auto"
         return bootstrap(
-            self._model(earlier.graph, earlier.built_predictor),
+            self._model(earlier.graph, earlier.built_predictor, earlier.observation),
             self.pairs[train],
             self.pairs[validation],
             settings,
@@ -274,6 +281,7 @@ class Problem:
             self.spec,
             result.model.graph,
             result.model.predictor,
+            result.model.observation,
             history,
             [asdict(replica) for replica in result.replicas],
             result.best,

@@ -10,7 +10,7 @@ from torch import Tensor
 
 from tacit.data import Pairs
 from tacit.errors import require, require_whole
-from tacit.graph import BernoulliGraph
+from tacit.graph import BernoulliGraph, GraphDistribution
 from tacit.predictors import HopPredictor
 from tacit.randomness import generator_for
 from tacit.shapes import EdgeProbs
@@ -72,7 +72,7 @@ class CommunitySystem:
         """Number of nodes."""
         return self.true_edge_probs.shape[0]
 
-    def true_graph(self) -> BernoulliGraph:
+    def true_graph(self) -> GraphDistribution:
         r"""Return the distribution $P_{\theta^*}$."""
         return BernoulliGraph(self.true_edge_probs.to(self.hop_weights.dtype))
 

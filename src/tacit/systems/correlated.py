@@ -10,29 +10,37 @@ from dataclasses import dataclass, field
 
 import torch
 from jaxtyping import Int
-from torch import Tensor
+from torch import Generator, Tensor
 
 from tacit.errors import require
-from tacit.graph import BernoulliGraph
-from tacit.shapes import EdgeMask, EdgeProbs, Graphs, Uniforms
+from tacit.graph import BernoulliGraph, GraphDistribution
+from tacit.shapes import EdgeMask, EdgeProbs, Graphs, LogProb, Uniforms
 from tacit.systems.community import CommunitySystem, community_edge_probs
 
 Sources = Int[Tensor, "node node"]  # which uniform an entry takes: a place among the N x N
 
 
-class CorrelatedGraph(BernoulliGraph):
-    """Edges that share their uniforms; its log-probability is of no use, for it counts edges as independent.
+class CorrelatedGraph(GraphDistribution):
+    r"""Edges that share their uniforms, those of one source in any combination that one uniform can make.
+
+    An edge is there if $u < \theta$, or if $u > 1 - \theta$ where it is turned round. The uniforms that make given
+    edges of a source are an interval, from the largest of what they must exceed to the least of what they must not, so that
+
+    $$P(A) = \prod_s \max(0,\; \mathrm{high}_s(A) - \mathrm{low}_s(A))$$
 
     >>> graph = CorrelatedGraph(torch.full((2, 2), 0.5), *exclusive_pairs(torch.ones(2, 2).bool()))
     >>> graph.sample(1000, generator=torch.Generator().manual_seed(0)).sum(-1).unique().tolist()
     [1.0]
+    >>> graph.log_prob(torch.tensor([[[[1.0, 0.0], [0.0, 1.0]]]])).exp().item()  # two sources, one of two edges each
+    0.25
     """
 
     sources: Sources
     turned: EdgeMask
 
     def __init__(self, edge_probs: EdgeProbs, sources: Sources, turned: EdgeMask) -> None:
-        super().__init__(edge_probs)
+        super().__init__()
+        self.marginals = BernoulliGraph(edge_probs)
         places = edge_probs.numel()
         require(
             sources.shape == turned.shape == edge_probs.shape
@@ -43,10 +51,37 @@ class CorrelatedGraph(BernoulliGraph):
         self.register_buffer("sources", sources.clone())
         self.register_buffer("turned", turned.clone())
 
+    @property
+    def edge_shape(self) -> tuple[int, int]:
+        """Nodes and nodes."""
+        return self.marginals.edge_shape
+
+    @property
+    def edge_probs(self) -> EdgeProbs:
+        r"""The marginal probability $\theta_{ij}$ of each edge."""
+        return self.marginals.edge_probs
+
+    def initial_parameters(self, generator: Generator) -> dict[str, Tensor]:
+        """Return where the marginals start."""
+        return {f"marginals.{name}": value for name, value in self.marginals.initial_parameters(generator).items()}
+
     def sample_from(self, uniforms: Uniforms) -> Graphs:
         """Return the graphs that given uniforms make, those of the sources alone."""
         shared = uniforms.flatten(-2)[..., self.sources]  # (..., node, node)
-        return super().sample_from(torch.where(self.turned, 1 - shared, shared))
+        return self.marginals.sample_from(torch.where(self.turned, 1 - shared, shared))
+
+    def log_prob(self, graphs: Graphs) -> LogProb:
+        r"""Return $\log P(A)$: the sum over sources of the logarithm of the length of an interval."""
+        bound = torch.where(self.turned, 1 - self.edge_probs, self.edge_probs)
+        above = (graphs > 0) == self.turned  # whether the uniform of the source has to be above the bound
+        high = torch.where(above, 1.0, bound).flatten(-2)  # (draw, graph, entry)
+        low = torch.where(above, bound, 0.0).flatten(-2)
+        sources = self.sources.flatten().expand_as(high)
+        high = torch.ones_like(high).scatter_reduce(-1, sources, high, "amin")  # (draw, graph, source)
+        low = torch.zeros_like(low).scatter_reduce(-1, sources, low, "amax")
+        length = high - low
+        possible = length > 0
+        return torch.where(possible, torch.where(possible, length, 1.0).log(), -torch.inf).sum(-1)
 
 
 def each_alone(edges: EdgeMask) -> tuple[Sources, EdgeMask]:

@@ -6,7 +6,7 @@ from dataclasses import replace
 import torch
 from torch import Tensor, nn
 
-from tacit.graph import BernoulliGraph, EdgePrior, Slots
+from tacit.graph import BernoulliGraph, EdgePrior, GraphDistribution, Slots
 from tacit.predictors import GraphFilter
 from tacit.training.model import LatentGraphModel
 from tacit.training.result import FitResult
@@ -62,11 +62,12 @@ def expanded_result(result: FitResult) -> FitResult:
     return replace(result, model=expanded(result.model), parameters=parameters)
 
 
-def _expanded_graph(graph: BernoulliGraph, slots: Slots) -> BernoulliGraph:
+def _expanded_graph(graph: GraphDistribution, slots: Slots) -> BernoulliGraph:
+    graph.require_coins("expanded")
     fixed, fixed_probs = in_matrix(graph.fixed, slots, fill=True), in_matrix(graph.fixed_probs, slots)
     start = torch.where(fixed, fixed_probs, 0.5)
-    full = BernoulliGraph(start, fixed, initial_range=graph.initial_range, link=graph.link)
+    full = BernoulliGraph(start, fixed, link=graph.link)
     absent = float(graph.link.raw(torch.zeros(())))
     full.raw.data = in_matrix(graph.raw.detach(), slots, fill=absent)
-    full.initial_spread = graph.initial_spread
+    full.initial_range, full.initial_spread = graph.initial_range, graph.initial_spread
     return full

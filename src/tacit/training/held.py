@@ -51,8 +51,15 @@ def held_at(model: LatentGraphModel, edge_probs: EdgeProbs) -> LatentGraphModel:
         symmetric=model.graph.symmetric,
     )
     num_graphs = max(model.num_graphs, model.loss.min_graphs)
-    predictor = copy.deepcopy(model.predictor)
-    return LatentGraphModel(graph, predictor, model.loss, num_graphs=num_graphs, share_graphs=model.share_graphs)
+    predictor, observation = copy.deepcopy(model.predictor), copy.deepcopy(model.observation)
+    return LatentGraphModel(
+        graph,
+        predictor,
+        model.loss,
+        observation=observation,
+        num_graphs=num_graphs,
+        share_graphs=model.share_graphs,
+    )
 
 
 @torch.no_grad()

@@ -1,15 +1,14 @@
-r"""The model that is trained: a graph distribution and a predictor, a loss and a gradient estimator.
+r"""The model that is trained: graph distribution, predictor, observation model, loss and gradient estimator.
 
-$$A \sim P_\theta, \qquad \hat y = f_\psi(x, A) \; [+ \; \sigma\, e, \quad e \sim N(0, 1)]$$
+$$A \sim P_\theta(A \mid c), \qquad y \sim p(y \mid f_\psi(x, A), x)$$
 
-The noise is there when the predictor has it. A loss that integrates it takes means and sigmas; for the others it is
-sampled, from uniforms that come with those of the graphs.
+$c$ is the context of a pair (:class:`~tacit.graph.Context`). Where the observation model is random, a loss that has a
+closed form integrates the noise; for the others it is sampled, from uniforms that come with those of the graphs.
 """
 
 import copy
 
 import torch
-from jaxtyping import Float
 from torch import Generator, Tensor, nn
 
 from tacit.errors import InputError, require, require_whole
@@ -23,20 +22,20 @@ from tacit.estimators import (
     require_combination,
 )
 from tacit.estimators.combination import CreditName
-from tacit.graph import BernoulliGraph, EdgePrior
+from tacit.graph import AnyGraphs, Context, EdgePrior, GraphDistribution
 from tacit.losses import Loss, LossTerms
-from tacit.predictors import initial_parameters, noisy_channels, relaxed_call
+from tacit.observation import NoNoise, ObservationModel
+from tacit.predictors import initial_parameters, numbers_per_target_of, relaxed_call
 from tacit.randomness import generator_for
 from tacit.shapes import (
-    Graphs,
     GroupUniforms,
     Inputs,
-    Normals,
+    NoiseUniforms,
     Observed,
-    Outputs,
     Samples,
     Scalar,
     StepUniforms,
+    TargetParams,
     Targets,
     UnitAverage,
 )
@@ -47,7 +46,8 @@ class LatentGraphModel(nn.Module):
 
     ``credit`` is "auto" by default: by receptive field where the loss has node scope and the predictor declares its
     number of hops, else global; a loss that is made by its credit brings its own. ``share_graphs`` draws one set of
-    graphs per batch instead of one per pair. ``prior`` adds its penalty to the loss.
+    graphs per batch instead of one per pair. ``prior`` adds its penalty to the loss. ``observation`` is the noise of
+    the targets, none by default.
     """
 
     progress: Scalar
@@ -55,10 +55,11 @@ class LatentGraphModel(nn.Module):
 
     def __init__(
         self,
-        graph: BernoulliGraph,
+        graph: GraphDistribution,
         predictor: nn.Module,
         loss: Loss,
         *,
+        observation: ObservationModel | None = None,
         estimator: Estimator | None = None,
         num_graphs: int = 16,
         share_graphs: bool = False,
@@ -67,30 +68,25 @@ class LatentGraphModel(nn.Module):
     ) -> None:
         super().__init__()
         estimator = ScoreFunction() if estimator is None else estimator
-        _require_parts(graph, predictor, loss, estimator, prior)
+        observation = NoNoise() if observation is None else observation
+        _require_parts(graph, predictor, loss, observation, estimator, prior)
         require_whole("num_graphs", num_graphs)
-        if not estimator.takes_baseline:
-            loss = loss.without_baseline()
-        require_combination(loss, estimator, num_graphs, credit, predictor)
-        channels = noisy_channels(predictor)
-        _require_noise(loss, predictor, channels)
-        self.noisy = channels is not None
-        self.noise_channels = 0 if channels is None or _noise_use(loss) == "integrates" else channels
+        loss = _with_noise(loss if estimator.takes_baseline else loss.with_baseline("none"), predictor, observation)
+        require_combination(loss, estimator, num_graphs, credit, predictor, graph)
         self.graph = graph
         self.predictor = predictor
+        self.observation = observation
         self.loss = loss
         self.num_graphs = num_graphs
         self.share_graphs = share_graphs
         self.estimator = estimator
         if estimator.takes_credit:
-            self.estimator = estimator.with_credit(
-                choose_credit(credit, loss, predictor, over_table=graph.slots is not None)
-            )
+            self.estimator = estimator.with_credit(choose_credit(credit, loss, predictor, graph))
         self.prior = _choose_prior(loss, prior, graph)
-        self.register_buffer("progress", graph.fixed_probs.new_zeros(()), persistent=False)
+        self.register_buffer("progress", graph.raw.new_zeros(()), persistent=False)
         units = graph.num_nodes if loss.scope == "node" else 1
         moving = loss.baseline == "moving_average"
-        average = graph.fixed_probs.new_zeros(units) if moving else None
+        average = graph.raw.new_zeros(units) if moving else None
         self.register_buffer("average_cost", average, persistent=False)
 
     @property
@@ -98,9 +94,17 @@ class LatentGraphModel(nn.Module):
         """The buffers that each step hands to the next: :meth:`forward` returns their new values."""
         return [] if self.average_cost is None else ["average_cost"]
 
+    @property
+    def noise_channels(self) -> int:
+        """Number of uniforms per node that the noise takes in a step; 0 where it is not sampled."""
+        sampled = self.observation.random and not self.loss.integrates
+        return (self.observation.channels or 0) if sampled else 0
+
     def uniforms_shape(self, num_pairs: int) -> tuple[int, int, int, int]:
-        """Return the shape of the uniforms that a batch of pairs needs."""
-        (rows, slots), groups = self.graph.fixed.shape, self.num_graphs // self.estimator.group_size
+        """Return the shape of the uniforms that a batch of pairs needs: those of the graphs, then of the noise."""
+        (rows, slots), groups = self.graph.uniforms_shape, self.num_graphs // self.estimator.group_size
+        if self.noise_channels:
+            rows = max(rows, self.graph.num_nodes)
         return 1 if self.share_graphs else num_pairs, groups, rows, slots + self.noise_channels
 
     def draws(self, num_pairs: int) -> int:
@@ -108,7 +112,12 @@ class LatentGraphModel(nn.Module):
         return self.num_graphs if self.share_graphs else self.num_graphs * num_pairs
 
     def forward(
-        self, inputs: Inputs, targets: Targets, uniforms: StepUniforms, observed: Observed | None = None
+        self,
+        inputs: Inputs,
+        targets: Targets,
+        uniforms: StepUniforms,
+        observed: Observed | None = None,
+        context: Context | None = None,
     ) -> tuple[Scalar, tuple[Tensor, ...]]:
         """Return a number whose gradient is the estimate for theta and psi at once, and what came of each pair.
 
@@ -116,71 +125,78 @@ class LatentGraphModel(nn.Module):
         1 where targets are missing, so that the loss of many pairs is one sum over the other; and the new values of
         what is carried.
         """
-        estimator = self.estimator
-        predict = relaxed_call(self.predictor) if estimator.through_graphs else self.predictor
-        edges, normals = self._split(uniforms)
-        graphs = estimator.draw(self.graph, edges, self.progress)
-        terms = self._terms(predict(inputs, self.graph.for_reading(graphs)), normals, targets, observed)
+        estimator, graph = self.estimator, self.graph_for(inputs, context)
+        edges, noise = self._split(uniforms)
+        graphs = estimator.draw(graph, edges, self.progress)
+        described = self.describe(inputs, graph.for_reading(graphs), relaxed=estimator.through_graphs)
+        terms = self._terms(described, noise, targets, observed)
         weights = torch.ones_like(terms.value[:, 0]) if terms.weight is None else terms.weight.mean(-1)
-        penalty = targets.new_zeros(()) if self.prior is None else self.prior.penalty(self.graph)
-        objective = terms.value.mean() + estimator.surrogate(terms, graphs, self.graph)
+        penalty = targets.new_zeros(()) if self.prior is None else self.prior.penalty(graph)
+        objective = terms.value.mean() + estimator.surrogate(terms, graphs, graph)
         if terms.weight is not None:
             objective = objective / weights.mean().clamp_min(torch.finfo(weights.dtype).tiny)
         if not estimator.hard:  # what is reported is the loss of real graphs
-            hard = self.graph.for_reading(self.graph.sample_from(edges))
-            terms = self._terms(self.predictor(inputs, hard), normals, targets, observed)
+            described = self.describe(inputs, graph.for_reading(graph.sample_from(edges)))
+            terms = self._terms(described, noise, targets, observed)
         losses = terms.value.mean(-1) + penalty * weights
         carried = () if terms.average is None else (terms.average,)
         return objective + penalty, (losses, weights, *carried)
 
-    def _split(self, uniforms: StepUniforms) -> tuple[GroupUniforms, Normals | None]:
-        """Return the uniforms of the edges and the normals of the noise, where it is sampled.
+    def graph_for(self, inputs: Inputs, context: Context | None = None) -> GraphDistribution:
+        """Return the distribution of the graphs of some pairs."""
+        return self.graph.conditioned(Context(inputs) if context is None else context)
+
+    def describe(self, inputs: Inputs, graphs: AnyGraphs, *, relaxed: bool = False) -> TargetParams:
+        """Return what describes each target under each graph: ask :attr:`observation` what it says.
+
+        ``relaxed`` takes the form of the predictor that has derivatives for the graphs.
+        """
+        predict = relaxed_call(self.predictor) if relaxed else self.predictor
+        return self.observation.describe(predict(inputs, graphs), inputs)
+
+    def _split(self, uniforms: StepUniforms) -> tuple[GroupUniforms, NoiseUniforms | None]:
+        """Return the uniforms of the graphs and those of the noise, where it is sampled.
 
         Graphs that depend on each other have their noise in common: the costs of partners are then the same function
         of their graphs, and the noise drops out of the difference.
         """
         if not self.noise_channels:
             return uniforms, None
-        edges, noise = uniforms.tensor_split([self.graph.fixed.shape[1]], -1)
+        rows, slots = self.graph.uniforms_shape
+        edges, noise = uniforms.tensor_split([slots], -1)
         noise = noise[..., : self.graph.num_nodes, :]  # a table may have more rows than nodes
-        return edges, torch.special.ndtri(noise).repeat_interleave(self.estimator.group_size, 1)
+        return edges[..., :rows, :], noise.repeat_interleave(self.estimator.group_size, 1)
 
     def _terms(
-        self, outputs: Outputs, normals: Normals | None, targets: Targets, observed: Observed | None
+        self, described: TargetParams, noise: NoiseUniforms | None, targets: Targets, observed: Observed | None
     ) -> LossTerms:
-        samples = outputs if normals is None else _with_noise(outputs, normals)
+        samples = described if noise is None else self.observation.sample(described, noise)
         average, group_size = self.average_cost, self.estimator.group_size
         return self.loss(samples, targets, observed, average=average, group_size=group_size)
 
-    @torch.no_grad()
-    def outputs(self, inputs: Inputs, num_graphs: int, *, generator: Generator) -> Outputs:
-        """Draw graphs that all pairs share, and return the predictor's output: with noise, means and then sigmas."""
-        graphs: Graphs = self.graph.sample(num_graphs, generator=generator)
-        outputs: Outputs = self.predictor(inputs, self.graph.for_reading(graphs))
-        return outputs
+    def for_loss(self, described: TargetParams, *, generator: Generator) -> TargetParams:
+        """Return what the loss takes: samples with their noise drawn, or the parameters where it integrates."""
+        return self.observation.draw(described, generator=generator) if self.noise_channels else described
 
     @torch.no_grad()
-    def sample(self, inputs: Inputs, num_graphs: int, *, generator: Generator) -> Samples:
+    def outputs(
+        self, inputs: Inputs, num_graphs: int, *, generator: Generator, context: Context | None = None
+    ) -> TargetParams:
+        """Draw graphs that all pairs share, and return what describes each target: for :attr:`observation` to read."""
+        graph = self.graph_for(inputs, context)
+        return self.describe(inputs, graph.for_reading(graph.sample(num_graphs, generator=generator)))
+
+    @torch.no_grad()
+    def sample(
+        self, inputs: Inputs, num_graphs: int, *, generator: Generator, context: Context | None = None
+    ) -> Samples:
         """Draw graphs that all pairs share and noise that they do not, and return what every pair would show."""
-        return self.add_noise(self.outputs(inputs, num_graphs, generator=generator), generator=generator)
-
-    def add_noise(
-        self, outputs: Outputs, *, generator: Generator, draws: int = 1
-    ) -> Float[Tensor, "batch sample node channel"]:
-        """Return samples from the outputs of the predictor: ``draws`` of each graph; the outputs where it has no noise.
-
-        Under a graph only the noise differs from draw to draw, so that several make quantiles smooth at little cost.
-        """
-        if not self.noisy:
-            return outputs
-        repeated = outputs.repeat_interleave(draws, 1)
-        shape = (*repeated.shape[:-1], outputs.shape[-1] // 2)
-        normals = torch.randn(shape, generator=generator, device=generator.device, dtype=outputs.dtype)
-        return _with_noise(repeated, normals.to(outputs.device))
+        described = self.outputs(inputs, num_graphs, generator=generator, context=context)
+        return self.observation.draw(described, generator=generator)
 
     def initial_parameters(self, generator: Generator) -> dict[str, Tensor]:
         """Return fresh initial values for all trainable parameters, by their full names."""
-        parts = {"graph": self.graph, "predictor": self.predictor}
+        parts = {"graph": self.graph, "predictor": self.predictor, "observation": self.observation}
         fresh = {f"{part}.{k}": v for part, m in parts.items() for k, v in initial_parameters(m, generator).items()}
         return {name: fresh[name] for name, value in self.named_parameters() if value.requires_grad}
 
@@ -193,27 +209,39 @@ class LatentGraphModel(nn.Module):
             f"num_nodes={inputs.shape[1]}",
         )
         generator = generator_for(0, "check", inputs.device)
-        outputs = self.outputs(inputs[:2], self.num_graphs, generator=generator)
-        channels, twice = targets.shape[2], "2 * " if self.noisy else ""
-        expected = (len(inputs[:2]), self.num_graphs, nodes, 2 * channels if self.noisy else channels)
+        graph = self.graph_for(inputs[:2])
+        graphs = graph.for_reading(graph.sample(self.num_graphs, generator=generator))
+        with torch.no_grad():
+            outputs = self.predictor(inputs[:2], graphs)
+        numbers = self.observation.num_given
+        times = f"{numbers} * " if numbers > 1 else ""
+        expected = (len(inputs[:2]), self.num_graphs, nodes, numbers * targets.shape[2])
         require(
             tuple(outputs.shape) == expected,
-            f"{type(self.predictor).__name__} needs to return (batch, graph, node, {twice}channel) = {expected}, "
+            f"{type(self.predictor).__name__} needs to return (batch, graph, node, {times}channel) = {expected}, "
             f"got {tuple(outputs.shape)}; see tacit.predictors.protocol for an example",
         )
+        require(
+            self.observation.channels in (None, targets.shape[2]),
+            f"channels of {type(self.observation).__name__} must be that of targets, {targets.shape[2]}, got "
+            f"{self.observation.channels}; build it with channels={targets.shape[2]}",
+        )
         channels = inputs.shape[2]
-        credit = getattr(self.estimator, "credit", None)
+        credit = self.estimator.credit
         if isinstance(credit, ReceptiveFieldCredit):
             check_locality(self.predictor, self.graph, channels, credit.num_hops, generator=generator)
         if self.estimator.through_graphs:
             check_relaxation(self.predictor, self.graph, channels, generator=generator)
 
 
-def _require_parts(graph: object, predictor: object, loss: object, estimator: object, prior: object) -> None:
+def _require_parts(
+    graph: object, predictor: object, loss: object, observation: object, estimator: object, prior: object
+) -> None:
     for name, value, kind, example in (
-        ("graph", graph, BernoulliGraph, "BernoulliGraph.uniform(12, generator=rng)"),
+        ("graph", graph, GraphDistribution, "BernoulliGraph.uniform(12, generator=rng)"),
         ("predictor", predictor, nn.Module, "HopPredictor.random(2, 4, generator=rng)"),
         ("loss", loss, Loss, 'EnergyScore(scope="node")'),
+        ("observation", observation, ObservationModel, "GaussianNoise(num_nodes=12)"),
         ("estimator", estimator, Estimator, "ScoreFunction()"),
         ("prior", prior, EdgePrior | None, "EdgePrior(0.1, weight=0.01)"),
     ):
@@ -222,37 +250,31 @@ def _require_parts(graph: object, predictor: object, loss: object, estimator: ob
             raise InputError(f"{name} needs an object like {example}, got {got}; build one")
 
 
-def _noise_use(loss: Loss) -> str:
-    """Return what a loss does with noise; a user's own takes samples."""
-    use: str = getattr(loss, "noise", "samples")
-    return use
-
-
-def _require_noise(loss: Loss, predictor: nn.Module, channels: int | None) -> None:
-    """Raise :class:`InputError` if loss and predictor disagree about noise."""
-    use, name, whose = _noise_use(loss), type(loss).__name__, type(predictor).__name__
+def _with_noise(loss: Loss, predictor: nn.Module, observation: ObservationModel) -> Loss:
+    """Return the loss in the form that goes with the observation model; what cannot go together is refused."""
+    name, noise = type(loss).__name__, type(observation).__name__
+    given, numbers = observation.num_given, numbers_per_target_of(predictor)
     require(
-        use != "integrates" or channels is not None,
-        f"{name} needs a predictor with noise, got {whose}; wrap it in WithNoise, or use the loss EnergyScore",
+        given == numbers,
+        f"observation must read numbers_per_target={numbers} of {type(predictor).__name__}, got {noise}, which reads "
+        f"{given}; use another observation model, for example HeadGaussianNoise() for 2",
     )
+    if not observation.random:
+        require(
+            not loss.integrates,
+            f"{name} needs an observation model with noise, got {noise}; pass observation=GaussianNoise(...), or use "
+            "the loss EnergyScore",
+        )
+        return loss
     require(
-        use != "refuses" or channels is None,
-        f"{name} cannot learn how large noise is, and {whose} has noise; use the loss EnergyScore or MMD, or a "
-        "predictor without noise",
+        loss.learns_noise,
+        f"{name} cannot learn how large noise is, and {noise} has noise; use the loss EnergyScore or MMD, or no noise",
     )
-    require(
-        use != "integrates" or channels == 1,
-        f"{name} needs one channel per node, got {channels} of {whose}; use EnergyScore, for which noise is sampled",
-    )
+    return loss.integrating(observation) or loss
 
 
-def _with_noise(outputs: Outputs, normals: Normals) -> Samples:
-    means, sigmas = outputs.chunk(2, -1)
-    return means + sigmas * normals
-
-
-def _choose_prior(loss: Loss, prior: EdgePrior | None, graph: BernoulliGraph) -> EdgePrior | None:
-    own: EdgePrior | None = getattr(loss, "prior", None)
+def _choose_prior(loss: Loss, prior: EdgePrior | None, graph: GraphDistribution) -> EdgePrior | None:
+    own = loss.prior
     require(
         own is None or prior is None,
         f"{type(loss).__name__} has a prior of its own and takes no second one; give it to the loss",

@@ -8,7 +8,7 @@ import torch
 from jaxtyping import Float
 from torch import Tensor
 
-from tacit.graph import BernoulliGraph
+from tacit.graph import GraphDistribution
 from tacit.randomness import generator_for
 from tacit.training.adam import adam_
 from tacit.training.lift import Outcome, Stack, constants_of, trainable_names
@@ -40,7 +40,7 @@ class StepNumbers(NamedTuple):
 class ReplicaState:
     """Stacks of tensors, the first axis the replica; Adam works entry by entry and so needs no lifting."""
 
-    graph: BernoulliGraph
+    graph: GraphDistribution
     parameters: Stack
     frozen: Stack
     moments: dict[str, tuple[Tensor, Tensor]]
@@ -106,7 +106,8 @@ class ReplicaState:
     @property
     def edge_probs(self) -> Float[Tensor, "replica row slot"]:
         """The edge probabilities of all replicas."""
-        return self.graph.probs_from(self.parameters[self._raw_name])
+        own = {name: value for name, value in self.parameters.items() if name.startswith("graph.")}
+        return self.graph.probs_of({name.removeprefix("graph."): value for name, value in own.items()})
 
     @property
     def _raw_name(self) -> str:

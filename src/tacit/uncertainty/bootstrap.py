@@ -26,7 +26,7 @@ from torch import Tensor
 from tacit.data import Pairs
 from tacit.data.resampling import bootstrap_rows, require_resamplable
 from tacit.errors import require_whole
-from tacit.graph import BernoulliGraph
+from tacit.graph import GraphDistribution
 from tacit.randomness import generator_for
 from tacit.shapes import EdgeMask, EdgeProbs
 from tacit.training import CosineDecay, FitResult, FitSettings, LatentGraphModel, Progress, fit
@@ -139,7 +139,7 @@ def short(settings: FitSettings) -> FitSettings:
     )
 
 
-def _summary(result: FitResult, same: int, fitted: BernoulliGraph, num_pairs: int) -> EdgeUncertainty:
+def _summary(result: FitResult, same: int, fitted: GraphDistribution, num_pairs: int) -> EdgeUncertainty:
     """Return what the replicas show, the first ``same`` of which had the data as it is."""
     graph, learned = result.model.graph, ~fitted.fixed
     raw_name = f"graph.{graph.link.parameter}"

@@ -20,10 +20,9 @@ from jaxtyping import Float
 from torch import Generator, Tensor
 
 from tacit.data import Pairs
-from tacit.errors import InputError, require_whole
+from tacit.errors import require_whole
 from tacit.estimators import ReceptiveFieldCredit
 from tacit.graph import reachability
-from tacit.losses import ComparingLoss
 from tacit.shapes import EdgeMask, Graphs, PairCosts
 from tacit.training import LatentGraphModel
 
@@ -44,11 +43,8 @@ def edge_curvature(
 ) -> EdgeCurvature:
     r"""Return $H_{ab}$ for the marked edges, in the order of ``edges.nonzero()``; their probability is not 0 or 1."""
     loss = model.loss
-    if not isinstance(loss, ComparingLoss):
-        raise InputError(
-            f"loss needs to be one that compares graphs, such as EnergyScore or MMD, got {type(loss).__name__}; "
-            "use the bootstrap"
-        )
+    model.graph.require_coins("edge_curvature")
+    loss.require_compares("edge_curvature")
     require_whole("num_graphs", num_graphs, 4)
     units = pairs.num_nodes if loss.scope == "node" else 1
     count = int(edges.sum())
@@ -58,10 +54,8 @@ def edge_curvature(
     for start in range(0, len(pairs), chunk):
         part = pairs[start : start + chunk]
         graphs = model.graph.sample(num_graphs, num_pairs=len(part), generator=generator)
-        outputs = model.predictor(part.inputs, graphs)
-        if model.noise_channels:
-            outputs = model.add_noise(outputs, generator=generator)
-        costs = centred(loss.pair_costs(outputs, part.observed))
+        samples = model.for_loss(model.describe(part.inputs, graphs), generator=generator)
+        costs = centred(loss.pair_costs(samples, part.observed))
         if part.observed is not None:
             counted = loss.weights_of(part.observed)
             costs = costs * counted[:, None, None]
@@ -91,7 +85,7 @@ def _scores(model: LatentGraphModel, graphs: Graphs, edges: EdgeMask, units: int
     probs = model.graph.edge_probs[edges]
     target, source = edges.nonzero().unbind(1)
     scores = (graphs[..., target, source] - probs) / (probs * (1 - probs))  # (batch, graph, edge)
-    credit = getattr(model.estimator, "credit", None)
+    credit = model.estimator.credit
     if units == 1 or not isinstance(credit, ReceptiveFieldCredit):
         return scores[:, :, None].expand(-1, -1, units, -1)
     reached = reachability(graphs, credit.num_hops - 1)  # (batch, graph, node, node): from unit to node

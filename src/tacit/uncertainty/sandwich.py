@@ -14,7 +14,7 @@ taken as known. It needs no training, and is refused where there are more than s
 """
 
 import copy
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 import torch
 from jaxtyping import Float
@@ -23,7 +23,6 @@ from torch.func import vmap
 
 from tacit.data import Pairs
 from tacit.errors import require
-from tacit.losses import ComparingLoss, SampledLoss
 from tacit.randomness import draw_uniforms
 from tacit.shapes import EdgeMask, EdgeProbs
 from tacit.training import LatentGraphModel
@@ -59,11 +58,7 @@ def sandwich(
     ``block``  is the number of neighbouring pairs that may hang together, above 1 for a series.
     """
     model.graph.require_all_pairs("sandwich")
-    require(
-        isinstance(model.loss, ComparingLoss),
-        "a sandwich needs a loss that compares graphs, such as EnergyScore or MMD, got"
-        f" {type(model.loss).__name__}; use the bootstrap",
-    )
+    model.loss.require_compares("a sandwich")
     require(
         model.estimator.group_size == 1 and model.estimator.takes_credit,
         f"a sandwich needs the estimator ScoreFunction, got {type(model.estimator).__name__}; use the bootstrap",
@@ -107,8 +102,8 @@ class _View:
     def __init__(self, model: LatentGraphModel, edges: EdgeMask, names: list[str], generator: Generator) -> None:
         self.model, self.edges, self.names, self.generator = copy.deepcopy(model), edges, names, generator
         loss = model.loss
-        if isinstance(loss, SampledLoss) and loss.baseline == "paper":  # it shrinks the gradient of a single pair
-            self.model.loss = replace(loss, baseline="leave_one_out")
+        if loss.baseline == "paper":  # it shrinks the gradient of a single pair
+            self.model.loss = loss.with_baseline("leave_one_out")
         self.raw = f"graph.{model.graph.link.parameter}"
         self.parameters = {name: self.model.get_parameter(name).detach() for name in trainable_names(model)}
         self.constants = constants_of(self.model)

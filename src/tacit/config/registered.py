@@ -1,0 +1,51 @@
+"""A key of a config whose value is a registered name."""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from pydantic.fields import FieldInfo
+
+from tacit.registry import Registry
+
+
+@dataclass(frozen=True)
+class RegisteredName:
+    """Checks a name: ``Annotated[str, AfterValidator(RegisteredName(LOSSES))]``; ``also`` are words beside the names.
+
+    >>> from tacit.registry import LOSSES
+    >>> RegisteredName(LOSSES, ("auto",))("auto")
+    'auto'
+    """
+
+    registry: Registry
+    also: tuple[str, ...] = ()
+
+    def __call__(self, name: str) -> str:
+        """Return the name, or raise :class:`InputError` with those that are registered."""
+        if name not in self.also:
+            self.registry[name]
+        return name
+
+    def __iter__(self) -> Iterator[str]:
+        yield from self.also
+        yield from self.registry
+
+
+def registered_names(field: FieldInfo) -> tuple[str, ...]:
+    """Return the names that a field of a config takes; none where it is no registered name."""
+    checks = [getattr(entry, "func", None) for entry in field.metadata]
+    return tuple(name for check in checks if isinstance(check, RegisteredName) for name in check)
+
+
+def unused_by(registry: Registry, chosen: str, key: str) -> str | None:
+    """Return in words whom a key is for, if the ``chosen`` kind does not use it and others do; else None.
+
+    >>> from tacit.losses import MMD
+    >>> from tacit.registry import LOSSES
+    >>> unused_by(LOSSES, "energy", "kernel"), unused_by(LOSSES, "mmd", "kernel")
+    ("loss 'mmd'", None)
+    """
+    users = [name for name in registry if key in getattr(registry[name], "uses", ())]
+    if not users or chosen in users:
+        return None
+    return f"{registry.what} " + " or ".join(f"'{name}'" for name in users)

@@ -1,0 +1,7 @@
+"""Observation models p(y | f(x, A), x): what the graph does not explain."""
+
+from tacit.observation.gaussian import GaussianNoise, HeadGaussianNoise, InputGaussianNoise
+from tacit.observation.model import ObservationModel
+from tacit.observation.none import NoNoise
+
+__all__ = ["GaussianNoise", "HeadGaussianNoise", "InputGaussianNoise", "NoNoise", "ObservationModel"]

@@ -1,0 +1,230 @@
+r"""Gaussian noise around the prediction.
+
+$$y = \mu + \sigma\, e, \qquad e \sim N(0, 1), \qquad \mu = f_\psi(x, A)$$
+
+===========================  ==============================================================
+:class:`GaussianNoise`       one $\sigma$ per node and channel, whatever the input
+:class:`InputGaussianNoise`  $\sigma$ from the node's own input
+:class:`HeadGaussianNoise`   $\sigma$ from a second number that the predictor gives per target
+===========================  ==============================================================
+
+The energy score needs two means over the noise, and both have the closed form
+
+$$E|d + \sigma e| = \sigma \sqrt{2 / \pi}\; e^{-d^2 / 2 \sigma^2} + d\, \mathrm{erf}(d / \sigma \sqrt 2)$$
+"""
+
+import math
+from abc import abstractmethod
+from typing import ClassVar
+
+import torch
+from jaxtyping import Float
+from torch import Generator, Tensor, nn
+from torch.nn.functional import softplus
+
+from tacit.errors import require, require_positive, require_whole
+from tacit.observation.model import ObservationModel
+from tacit.registry import register
+from tacit.shapes import Inputs, NoiseUniforms, Outputs, Samples, TargetParams, Targets
+
+# Of scaled targets: sigma starts at half their deviation, and is never so small that a density becomes a spike.
+INITIAL_SIGMA = 0.5
+SIGMA_FLOOR = 1e-3
+
+
+def expected_distance(difference: Tensor, sigma: Tensor) -> Tensor:
+    r"""Return $E|d + \sigma e|$ for a standard normal $e$; ``sigma`` must be positive.
+
+    >>> expected_distance(torch.tensor([0.0, 9.0]), torch.tensor([1.0, 1.0]))
+    tensor([0.7979, 9.0000])
+    """
+    standard = difference / (sigma * math.sqrt(2))
+    return sigma * math.sqrt(2 / math.pi) * torch.exp(-standard.square()) + difference * torch.erf(standard)
+
+
+def positive_sigma(raw: Tensor) -> Tensor:
+    r"""Return $\sigma = \log(1 + e^{\text{raw}})$ and a floor: a positive number from any.
+
+    >>> round(positive_sigma(torch.tensor(raw_sigma(0.5))).item(), 6)
+    0.5
+    """
+    return softplus(raw) + SIGMA_FLOOR
+
+
+def raw_sigma(sigma: float) -> float:
+    """Return the number that :func:`positive_sigma` makes ``sigma`` of."""
+    return math.log(math.expm1(sigma - SIGMA_FLOOR))
+
+
+class Gaussian(ObservationModel):
+    """The common part: a target is described by its mean and its deviation, means first on the last axis."""
+
+    num_parameters: ClassVar[int] = 2
+    closed_forms: ClassVar[bool] = True
+
+    def __init__(self, channels: int, initial_sigma: float) -> None:
+        super().__init__(channels)
+        require_positive("initial_sigma", initial_sigma, INITIAL_SIGMA)
+        require(
+            initial_sigma > SIGMA_FLOOR,
+            f"initial_sigma must be above {SIGMA_FLOOR}, got {initial_sigma}; scale the targets",
+        )
+        self.initial_sigma = initial_sigma
+
+    def describe(self, outputs: Outputs, inputs: Inputs) -> TargetParams:
+        """Return means and sigmas of every target under each graph."""
+        self._require_outputs(outputs)
+        means = outputs[..., : self.channels]
+        return torch.cat([means, self._sigmas(outputs, inputs).expand_as(means)], -1)
+
+    @abstractmethod
+    def _sigmas(self, outputs: Outputs, inputs: Inputs) -> Tensor:
+        """Return sigmas that can be expanded to (batch, graph, node, channel)."""
+
+    def sample(self, parameters: TargetParams, uniforms: NoiseUniforms) -> Samples:
+        r"""Return $\mu + \sigma\, \Phi^{-1}(u)$."""
+        means, sigmas = parameters.chunk(2, -1)
+        samples: Samples = means + sigmas * torch.special.ndtri(uniforms)
+        return samples
+
+    def draw(self, parameters: TargetParams, *, generator: Generator, draws: int = 1) -> Samples:
+        """Return ``draws`` samples of each graph, side by side on the axis of the graphs."""
+        means, sigmas = parameters.repeat_interleave(draws, 1).chunk(2, -1)
+        normals = torch.randn(means.shape, generator=generator, device=generator.device, dtype=means.dtype)
+        return means + sigmas * normals.to(means.device)
+
+    def mean(self, parameters: TargetParams) -> Samples:
+        """Return the means."""
+        return parameters.tensor_split(2, -1)[0]
+
+    def variance(self, parameters: TargetParams) -> Samples:
+        """Return the squares of the sigmas."""
+        return parameters.tensor_split(2, -1)[1].square()
+
+    def log_density(self, parameters: TargetParams, targets: Targets) -> Samples:
+        r"""Return $-\tfrac12 ((y - \mu) / \sigma)^2 - \log \sigma \sqrt{2 \pi}$."""
+        means, sigmas = parameters.chunk(2, -1)
+        standard = (targets[:, None] - means) / sigmas
+        return -0.5 * standard.square() - sigmas.log() - 0.5 * math.log(2 * math.pi)
+
+    def expected_distance(self, parameters: TargetParams, targets: Targets) -> Samples:
+        r"""Return $E|Y_s - y|$ of each target under each graph $s$."""
+        means, sigmas = parameters.chunk(2, -1)
+        return expected_distance(targets[:, None] - means, sigmas)
+
+    def pair_distance(self, parameters: TargetParams) -> Float[Tensor, "batch graph graph node channel"]:
+        r"""Return $E|Y_s - Y_t|$, a distance with $\sigma^2 = \sigma_s^2 + \sigma_t^2$."""
+        means, sigmas = parameters.chunk(2, -1)
+        both = (sigmas[:, :, None].square() + sigmas[:, None].square()).sqrt()
+        return expected_distance(means[:, :, None] - means[:, None], both)
+
+    def cdf(self, parameters: TargetParams, targets: Targets) -> tuple[Samples, Samples]:
+        r"""Return $\Phi((y - \mu) / \sigma)$ twice: a single value has no probability."""
+        means, sigmas = parameters.chunk(2, -1)
+        below = torch.special.ndtr((targets[:, None] - means) / sigmas)
+        return below, below
+
+
+class GaussianNoise(Gaussian):
+    r"""One $\sigma$ per node and channel, whatever the input: ``log_sigma`` is learned.
+
+    >>> noise = GaussianNoise(num_nodes=5)
+    >>> parameters = noise.describe(torch.zeros(8, 4, 5, 1), torch.zeros(8, 5, 3))
+    >>> noise.mean(parameters).shape, round(noise.variance(parameters)[0, 0, 0, 0].item(), 4)
+    (torch.Size([8, 4, 5, 1]), 0.25)
+    """
+
+    def __init__(self, num_nodes: int, channels: int = 1, *, initial_sigma: float = INITIAL_SIGMA) -> None:
+        super().__init__(channels, initial_sigma)
+        require_whole("num_nodes", num_nodes)
+        self.log_sigma = nn.Parameter(torch.full((num_nodes, channels), self._start))
+
+    @classmethod
+    def for_sizes(cls, *, num_nodes: int, in_channels: int, channels: int) -> "ObservationModel":
+        """Return the model for data of these sizes."""
+        del in_channels
+        return cls(num_nodes, channels)
+
+    @property
+    def _start(self) -> float:
+        return math.log(self.initial_sigma - SIGMA_FLOOR)
+
+    def _sigmas(self, outputs: Outputs, inputs: Inputs) -> Tensor:
+        del outputs, inputs
+        return self.log_sigma.exp() + SIGMA_FLOOR  # (node, channel)
+
+    def initial_parameters(self, generator: Generator) -> dict[str, Tensor]:
+        """Return the noise at its start, whatever it is now."""
+        return {"log_sigma": torch.full_like(self.log_sigma, self._start, device=generator.device)}
+
+
+class InputGaussianNoise(Gaussian):
+    r"""A $\sigma$ that follows the node's own input.
+
+    $$\sigma_i = \log(1 + \exp(b_i + u\, x_i + v\, |x_i|))$$
+
+    $u$ and $v$ are shared by the nodes, $b$ is not. Sizes stand beside the values because noise often grows with the
+    size of a value or change, whatever its sign.
+
+    >>> noise = InputGaussianNoise(num_nodes=5, in_channels=3)
+    >>> noise.describe(torch.zeros(8, 4, 5, 1), torch.zeros(8, 5, 3)).shape
+    torch.Size([8, 4, 5, 2])
+    """
+
+    follows_input: ClassVar[bool] = True
+
+    def __init__(
+        self, num_nodes: int, in_channels: int, channels: int = 1, *, initial_sigma: float = INITIAL_SIGMA
+    ) -> None:
+        super().__init__(channels, initial_sigma)
+        require_whole("num_nodes", num_nodes)
+        require_whole("in_channels", in_channels)
+        self.sigma_weights = nn.Parameter(torch.zeros(2 * in_channels, channels))
+        self.sigma_bias = nn.Parameter(torch.full((num_nodes, channels), raw_sigma(initial_sigma)))
+
+    @classmethod
+    def for_sizes(cls, *, num_nodes: int, in_channels: int, channels: int) -> "ObservationModel":
+        """Return the model for data of these sizes."""
+        return cls(num_nodes, in_channels, channels)
+
+    def _sigmas(self, outputs: Outputs, inputs: Inputs) -> Tensor:
+        del outputs
+        features = torch.cat([inputs, inputs.abs()], -1)
+        return positive_sigma(features @ self.sigma_weights + self.sigma_bias)[:, None]  # (batch, 1, node, channel)
+
+    def initial_parameters(self, generator: Generator) -> dict[str, Tensor]:
+        """Return the noise at its start, whatever it is now."""
+        start, device = raw_sigma(self.initial_sigma), generator.device
+        return {
+            "sigma_weights": torch.zeros_like(self.sigma_weights, device=device),
+            "sigma_bias": torch.full_like(self.sigma_bias, start, device=device),
+        }
+
+
+class HeadGaussianNoise(Gaussian):
+    r"""A $\sigma$ from the predictor: of its two numbers per target, the second makes $\sigma$ and is 0 at the start.
+
+    $$\sigma = \log(1 + \exp(b + f_2(x, A)))$$
+
+    $b$ is the constant that makes ``initial_sigma`` of 0.
+
+    >>> noise = HeadGaussianNoise()
+    >>> parameters = noise.describe(torch.zeros(8, 4, 5, 2), torch.zeros(8, 5, 3))
+    >>> round(noise.variance(parameters)[0, 0, 0, 0].item(), 4)
+    0.25
+    """
+
+    num_given: ClassVar[int] = 2
+    follows_input: ClassVar[bool] = True
+
+    def __init__(self, channels: int = 1, *, initial_sigma: float = INITIAL_SIGMA) -> None:
+        super().__init__(channels, initial_sigma)
+
+    def _sigmas(self, outputs: Outputs, inputs: Inputs) -> Tensor:
+        del inputs
+        return positive_sigma(raw_sigma(self.initial_sigma) + outputs[..., self.channels :])
+
+
+register("observation", "gaussian", GaussianNoise)
+register("observation", "gaussian_input", InputGaussianNoise)
+register("observation", "gaussian_head", HeadGaussianNoise)
