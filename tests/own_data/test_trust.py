@@ -21,8 +21,7 @@ from tacit.own_data.stages import CERTAIN_MEANS, WIDENED, take_representations
 from tacit.own_data.stored import StoredRun
 from tacit.own_data.trust import Trust, as_done, block_length
 from tacit.records import EdgeFindings, read_run
-from tacit.training import FitSettings
-from tacit.training.held import Difference
+from tacit.training import Difference, FitSettings
 
 
 @pytest.fixture(scope="module")

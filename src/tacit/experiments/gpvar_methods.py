@@ -16,8 +16,7 @@ from tacit.losses import NoisyEnergyScore
 from tacit.predictors import PolynomialFilter, WithNoise
 from tacit.randomness import generator_for
 from tacit.systems import GPVARSystem
-from tacit.training import FitResult, FitSettings, LatentGraphModel, fit
-from tacit.training.warm_start import ridge_start
+from tacit.training import FitResult, FitSettings, LatentGraphModel, fit, ridge_start
 
 Start = Literal["few edges", "ridge", "no graph"]
 Method = Callable[[Split, int, Options, Listener], Values]  # from the parts of a series and the number of the run

@@ -163,7 +163,7 @@ class BernoulliGraph(nn.Module):
         require(
             self.slots is None,
             f"{what} needs a graph over all pairs of nodes, got a table of candidates; use "
-            "tacit.training.expansion.expanded(model) where there are few nodes",
+            "tacit.training.densify(model) where there are few nodes",
         )
 
     def for_reading(self, graphs: Graphs) -> AnyGraphs:

@@ -21,10 +21,16 @@ from tacit.predictors import (
 )
 from tacit.predictors.recurrent import HeadNoise
 from tacit.randomness import generator_for
-from tacit.training import LatentGraphModel
-from tacit.training.local_ridge import is_affordable, local_ridge
-from tacit.training.table_start import table_edge_start, table_filter_start, table_ridge
-from tacit.training.warm_start import filter_start, ridge_start
+from tacit.training import (
+    LatentGraphModel,
+    filter_start,
+    is_affordable,
+    local_ridge,
+    ridge_start,
+    table_edge_start,
+    table_filter_start,
+    table_ridge,
+)
 
 START = (0.05, 0.15)  # edge probabilities begin here: few, none impossible
 START_SPREAD = 0.3  # of logits, between replicas of a warm start

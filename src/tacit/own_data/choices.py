@@ -12,7 +12,7 @@ from tacit.own_data.building import sent_lags
 from tacit.own_data.layout import MOST_EXPANDED, usual_layout
 from tacit.own_data.problem import Problem
 from tacit.own_data.trust import block_length
-from tacit.training.local_ridge import is_affordable
+from tacit.training import is_affordable
 
 ENOUGH_FOR_A_NETWORK = 2000  # pairs
 STEPS = 1500

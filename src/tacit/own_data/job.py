@@ -34,10 +34,18 @@ from tacit.own_data.unfinished import CHECKPOINT, begun, finish, taken_up
 from tacit.randomness import generator_for
 from tacit.records import CandidateCount, Record, Run, describe_device, read_run, versions, write_run
 from tacit.report import draw_run
-from tacit.training import Checkpoints, CosineDecay, FitResult, FitSettings, Listener, fit
-from tacit.training.agreement import meet_in_step
-from tacit.training.expansion import expanded, expanded_result
-from tacit.training.processes import Processes
+from tacit.training import (
+    Checkpoints,
+    CosineDecay,
+    FitResult,
+    FitSettings,
+    Listener,
+    Processes,
+    densify,
+    densify_result,
+    fit,
+    meet_in_step,
+)
 
 MOST_RIDGE_FEATURES = 3000  # of one regression: its time grows with the cube
 CAVEAT = (
@@ -125,7 +133,7 @@ def _work(plan: Plan, directory: Path, processes: Processes, lock: Lock) -> FitJ
         checkpoint=Checkpoints(directory / CHECKPOINT, before=lock.require),
     )
     if len(problem.nodes) <= MOST_EXPANDED:
-        result, untrained = expanded_result(result), expanded(untrained)
+        result, untrained = densify_result(result), densify(untrained)
     trust, complete = Trust(), not result.interrupted
     try:
         if complete:

@@ -13,8 +13,7 @@ from tacit.errors import InputError, TrainingError
 from tacit.locks import Lock, locked
 from tacit.own_data.call import Call
 from tacit.records import CALL, RECORD, new_directory, resuming
-from tacit.training.agreement import from_the_first
-from tacit.training.processes import Processes
+from tacit.training import Processes, from_the_first
 from tacit.whole_files import remove_leftovers, write_whole
 
 CHECKPOINT = "checkpoint.safetensors"

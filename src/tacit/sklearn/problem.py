@@ -33,8 +33,7 @@ from tacit.sklearn.building import PredictorSpec, Sizes, build_config, plain, sp
 from tacit.sklearn.fitted import Fitted, as_pairs
 from tacit.sklearn.saved import NotStored
 from tacit.sklearn.tables import Table
-from tacit.training import FitResult, LatentGraphModel, Progress, fit
-from tacit.training.expansion import expanded_result
+from tacit.training import FitResult, LatentGraphModel, Progress, densify_result, fit
 from tacit.uncertainty import EdgeUncertainty, bootstrap
 
 MODEL_KEYS = ("loss", "scope", "num_graphs")
@@ -257,7 +256,7 @@ class Problem:
     def fitted(self, result: FitResult) -> Fitted:
         """Return what is kept of a fit, over all pairs of nodes where they are few enough."""
         if self.sizes.num_nodes <= MOST_EXPANDED:
-            result = expanded_result(result)
+            result = densify_result(result)
         keys = ("epoch", "learning_rate", "train_loss", "validation_loss", "seconds")
         history = [{key: getattr(epoch, key) for key in keys} for epoch in result.history]
         notes = list(result.warnings)
