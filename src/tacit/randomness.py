@@ -22,6 +22,15 @@ def generator_for(seed: int, purpose: str, device: torch.device | str = "cpu") -
     return Generator(device=device).manual_seed(int.from_bytes(digest))
 
 
+def replica_seeds(seed: int, replicas: int) -> list[int]:
+    """Return a seed for each replica of a fit; fits of different seeds share none, for up to a thousand replicas.
+
+    >>> replica_seeds(2, 3)
+    [2000, 2001, 2002]
+    """
+    return [seed * 1000 + replica for replica in range(replicas)]
+
+
 def draw_uniforms(*shape: int, generator: Generator, dtype: torch.dtype = torch.float32) -> Float[Tensor, "..."]:
     r"""Draw $u = (k + r) / 2^8$: eight bits $k$ for every number, a fraction $r$ shared along the first axis.
 

@@ -13,7 +13,7 @@ The axes are always in this order, and a name always means the same thing:
 ``unit``       parts a loss is made of: the nodes at node scope, 1 at joint scope
 =============  ==========================================================================
 
-Replicas are one more axis in front of all others, added by :mod:`tacit.training.lift` and not seen here.
+Replicas are one more axis in front of all others, added by :mod:`tacit.training.gradient` and not seen here.
 Shapes are checked under test only (jaxtyping with beartype); at run time the aliases cost nothing.
 """
 

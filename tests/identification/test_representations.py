@@ -9,8 +9,16 @@ from tacit.identification.replicas import graph_relation
 from tacit.identification.transforms import CERTAIN, COMPLEMENT, LOOPS_OFF, LOOPS_ON, WHOLE_COMPLEMENT, other_graphs
 from tacit.losses import EnergyScore, NoisyEnergyScore
 from tacit.predictors import HopPredictor, WithNoise
-from tacit.training import CosineDecay, FitResult, FitSettings, LatentGraphModel, Replica
-from tacit.training.held import held_at, pair_losses, paired_difference
+from tacit.training import (
+    CosineDecay,
+    FitResult,
+    FitSettings,
+    LatentGraphModel,
+    Replica,
+    pair_losses,
+    paired_difference,
+    with_fixed_graph,
+)
 
 SETTINGS = FitSettings(epochs=10, schedule=CosineDecay(0.15), batch_size=64)
 OFF_DIAGONAL = ~torch.eye(4, dtype=torch.bool)
@@ -56,8 +64,8 @@ def test_the_exact_complement_has_the_same_loss_pair_by_pair(rng, probs):
         BernoulliGraph(probs, fixed=~OFF_DIAGONAL), Counting(1.0, 0.3, 0.5), EnergyScore(), num_graphs=5
     )
     _, validation = data(model, rng)
-    other = held_at(model, other_graphs(model.graph)[COMPLEMENT])
-    held = held_at(model, model.graph.edge_probs)
+    other = with_fixed_graph(model, other_graphs(model.graph)[COMPLEMENT])
+    held = with_fixed_graph(model, model.graph.edge_probs)
     turned = {"predictor.read": torch.tensor(-1.0), "predictor.total": torch.tensor(1.3)}
     generator = lambda: torch.Generator().manual_seed(5)  # noqa: E731
     own, weights = pair_losses(held, {}, validation, generator=generator())

@@ -21,8 +21,7 @@ from tacit.pipeline.assessment import CERTAIN_MEANS, WIDENED, take_representatio
 from tacit.pipeline.stored import StoredRun
 from tacit.pipeline.assessment import Trust, as_done, block_length
 from tacit.records import EdgeFindings, read_run
-from tacit.training import FitSettings
-from tacit.training.held import Difference
+from tacit.training import Difference, FitSettings
 
 
 @pytest.fixture(scope="module")

@@ -17,8 +17,8 @@ from tacit.losses.noisy import expected_distance
 from tacit.predictors import GraphFilter, HopPredictor, RecurrentGNN, WithInputNoise, WithNoise
 from tacit.randomness import draw_uniforms
 from tacit.training import CosineDecay, FitSettings, LatentGraphModel, fit
-from tacit.training.lift import LiftedGradient
-from tacit.training.state import ReplicaState
+from tacit.training.gradient import LiftedGradient
+from tacit.training.state import initial_stacks
 
 FREE = torch.tensor([[False, True], [True, False]])
 NOISE = [(0.2, 0.5), (0.7, 0.5)]  # two uniforms stand for the noise: any noise will do for an exact expectation
@@ -176,12 +176,11 @@ def test_a_model_without_noise_is_as_it_was(rng):
 
 
 def lifted_batches(model, rng):
-    state = ReplicaState.create(model, (0, 1), fresh=True)
     shape, data = model.uniforms_shape(8), torch.randn(8, 3, 3, generator=rng).double()
     batches = [
         (data[..., :2], data[..., 2:], draw_uniforms(*shape, generator=rng, dtype=torch.float64)) for _ in range(2)
     ]
-    return state.parameters, state.frozen, batches, (0, 1)
+    return *initial_stacks(model, (0, 1)), batches, (0, 1)
 
 
 def agree(outcome, other):

@@ -15,8 +15,7 @@ from tacit.graph import BernoulliGraph, EdgePrior
 from tacit.losses import MMD, EnergyScore, Gaussian, NoisyEnergyScore, PointMSE
 from tacit.losses.noisy import expected_distance
 from tacit.predictors import WithNoise
-from tacit.training import LatentGraphModel
-from tacit.training.lift import trainable_names
+from tacit.training import LatentGraphModel, trainable_names
 from tacit.uncertainty import sandwich
 from toys import LinearHop, visible
 

@@ -14,7 +14,7 @@ from tacit.pipeline.fitted import Fitted
 from tacit.pipeline.layout import MOST_EXPANDED
 from tacit.pipeline.plan import Plan
 from tacit.pipeline.references import references
-from tacit.randomness import generator_for
+from tacit.randomness import generator_for, replica_seeds
 from tacit.records import CandidateCount, Record, describe_device, history_line, versions
 from tacit.training import (
     Checkpoints,
@@ -25,7 +25,6 @@ from tacit.training import (
     densify,
     densify_result,
     fit,
-    replica_seeds,
 )
 
 CAVEAT = (
