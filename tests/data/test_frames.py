@@ -147,6 +147,26 @@ def test_refusals_are_those_of_the_files(tmp_path, unchecked):
             call()
 
 
+def test_odd_cells_are_refused_in_one_line():
+    index, columns = pd.date_range("2020", periods=2), pd.MultiIndex.from_tuples([("a", "u"), ("b", "u")])
+    for frame, message in {
+        "complex": (pd.DataFrame({"a": [1j, 2j]}), r"column 'a' needs numbers, got '1j'"),
+        "dates": (pd.DataFrame({"a": pd.date_range("2020", periods=2)}), "column 'a' needs numbers, got '2020-01-01"),
+        "no time": (pd.DataFrame({"a": [1.0, 2]}, index=pd.DatetimeIndex([pd.NaT] * 2)), "a time in every row, got an"),
+        "no name": (
+            pd.DataFrame({"time": [0, 1], "s": pd.array([1, None], dtype="Int64"), "a": [1.0, 2]}),
+            "a name in",
+        ),
+    }.values():
+        with pytest.raises(InputError, match=message) as refusal:
+            read_frame(frame, series="s" if "s" in frame else None)
+        assert "\n" not in str(refusal.value)
+    two = pd.DataFrame([[1.0, 2.0], [2.0, 3.0]], index=index, columns=columns)
+    assert read_frame(two).nodes == ("a", "b")
+    single = pd.concat({"p": two, "q": two})
+    assert read_frame(single).lengths == (2, 2)
+
+
 def test_the_frame_is_left_alone():
     frame = frame_of(INDICES["dates"])
     before = frame.copy()

@@ -70,7 +70,8 @@ def read_frame(
             time = label if time is None and (dates or not called) else time
     columns = (*index, *names)
     cells = [pd.Series(level.to_numpy() if level.dtype == object else level) for level in index.values()]
-    whole = pd.concat([*cells, frame.reset_index(drop=True)], axis="columns").set_axis(range(len(columns)), axis=1)
+    plain = frame.set_axis(range(len(names)), axis="columns").reset_index(drop=True)
+    whole = pd.concat([*cells, plain], axis="columns").set_axis(range(len(columns)), axis="columns")
     table = checked(Table(WHAT, columns, whole))
     return Columns(layout, time, node, value, covariates, two_levels or sep, series).series_of(table, piece=piece)
 
