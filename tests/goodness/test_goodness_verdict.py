@@ -11,7 +11,8 @@ from tacit.errors import InputError
 from tacit.goodness import Goodness, goodness_of_fit
 from tacit.graph import BernoulliGraph
 from tacit.losses import EnergyScore
-from tacit.predictors import HopPredictor, WithNoise
+from tacit.observation import GaussianNoise
+from tacit.predictors import HopPredictor
 from tacit.training import LatentGraphModel
 
 NAMES = ["north", "east", "south"]
@@ -19,8 +20,8 @@ NAMES = ["north", "east", "south"]
 
 def model_of(sigma=None, prob=0.6):
     predictor = HopPredictor(torch.tensor([[[0.8], [-0.5]]]))
-    predictor = predictor if sigma is None else WithNoise(predictor, 3, initial_sigma=sigma)
-    return LatentGraphModel(BernoulliGraph(torch.full((3, 3), prob)), predictor, EnergyScore())
+    noise = None if sigma is None else GaussianNoise(3, initial_sigma=sigma)
+    return LatentGraphModel(BernoulliGraph(torch.full((3, 3), prob)), predictor, EnergyScore(), observation=noise)
 
 
 def data(sigmas=0.3, count=1500, shift=0.0, prob=0.6):
@@ -171,7 +172,7 @@ def test_stride_is_recorded_and_thins():
 
 def test_channels_have_names_of_their_own():
     predictor = HopPredictor(torch.ones(1, 2, 2))
-    model = LatentGraphModel(BernoulliGraph(torch.full((3, 3), 0.5)), predictor, EnergyScore())
+    model = LatentGraphModel(BernoulliGraph(torch.full((3, 3), 0.5)), predictor, EnergyScore(), observation=noise)
     generator = torch.Generator().manual_seed(0)
     pairs = Pairs(torch.randn(30, 3, 2, generator=generator), torch.randn(30, 3, 2, generator=generator))
     found = judge(model, pairs)

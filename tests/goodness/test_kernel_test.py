@@ -13,7 +13,8 @@ from tacit.goodness.kernel_sums import KernelSums, p_value
 from tacit.goodness.scales import scales_of
 from tacit.graph import BernoulliGraph
 from tacit.losses import EnergyScore
-from tacit.predictors import HopPredictor, WithNoise
+from tacit.observation import GaussianNoise
+from tacit.predictors import HopPredictor
 from tacit.training import LatentGraphModel
 
 TOLERANCE = 1e-10
@@ -131,8 +132,10 @@ def test_a_pair_without_any_target_adds_the_same_to_every_candidate(rng):
 
 def small_model(prob=0.6, sigma=None, dtype=torch.float32):
     predictor = HopPredictor(torch.tensor([[[0.8], [-0.5]]]))
-    predictor = predictor if sigma is None else WithNoise(predictor, 3, initial_sigma=sigma)
-    return LatentGraphModel(BernoulliGraph(torch.full((3, 3), prob)), predictor, EnergyScore()).to(dtype=dtype)
+    noise = None if sigma is None else GaussianNoise(3, initial_sigma=sigma)
+    return LatentGraphModel(BernoulliGraph(torch.full((3, 3), prob)), predictor, EnergyScore(), observation=noise).to(
+        dtype=dtype
+    )
 
 
 def data_from(model, count, seed):
@@ -140,7 +143,7 @@ def data_from(model, count, seed):
     inputs = torch.randn(count, 3, 2, generator=generator)
     with torch.no_grad():
         graphs = model.graph.sample(1, num_pairs=count, generator=generator)
-        return Pairs(inputs, model.add_noise(model.predictor(inputs, graphs), generator=generator)[:, 0])
+        return Pairs(inputs, model.observation.draw(model.describe(inputs, graphs), generator=generator)[:, 0])
 
 
 def p_values(model, truth, data_sets, count, **choices):

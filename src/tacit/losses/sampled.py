@@ -144,7 +144,7 @@ class SampledLoss(Loss):
             )
         numbers = self.numbers_per_target
         if (samples.shape[0], *samples.shape[2:]) != (*targets.shape[:2], targets.shape[2] * numbers):
-            times = "" if numbers == 1 else f", times {numbers} numbers for each,"
+            times = "" if numbers == 1 else f", times {numbers} numbers for each"
             raise InputError(
                 f"samples {tuple(samples.shape)} (batch, graph, node, channel) and targets {tuple(targets.shape)} "
                 f"(batch, node, channel) need the same batch, nodes and channels{times}; check the predictor's output"
