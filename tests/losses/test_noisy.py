@@ -117,7 +117,7 @@ def test_pair_costs_are_what_the_loss_averages(batch, missing):
     observed = torch.ones_like(targets)
     observed[0, 1] = 0
     costs = NoisyEnergyScore(NOISE).pair_costs(outputs, observed if missing else None)
-    compared = NoisyEnergyScore(NOISE)._parts(outputs, targets, observed if missing else None, 1)[0]
+    compared = NoisyEnergyScore(NOISE).parts(outputs, targets, observed if missing else None, 1)[0]
     assert costs.shape == (4, 5, 5, 3)
     assert compared.ends == 2
     assert torch.allclose((costs.sum(2) - costs.diagonal(dim1=1, dim2=2).mT) / 4, compared.values, atol=1e-12)
