@@ -172,7 +172,7 @@ def test_stride_is_recorded_and_thins():
 
 def test_channels_have_names_of_their_own():
     predictor = HopPredictor(torch.ones(1, 2, 2))
-    model = LatentGraphModel(BernoulliGraph(torch.full((3, 3), 0.5)), predictor, EnergyScore(), observation=noise)
+    model = LatentGraphModel(BernoulliGraph(torch.full((3, 3), 0.5)), predictor, EnergyScore())
     generator = torch.Generator().manual_seed(0)
     pairs = Pairs(torch.randn(30, 3, 2, generator=generator), torch.randn(30, 3, 2, generator=generator))
     found = judge(model, pairs)

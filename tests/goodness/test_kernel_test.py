@@ -173,7 +173,7 @@ def test_wrong_edge_probabilities_are_noticed():
 def test_wrong_dependence_is_noticed_by_the_joint_kernel(rng):
     model, count = small_model(1.0, sigma=0.5), 1000
     inputs = torch.randn(count, 3, 2, generator=rng)
-    means = model.predictor.predictor(inputs, torch.ones(1, 1, 3, 3))[:, 0].detach()
+    means = model.predictor(inputs, torch.ones(1, 1, 3, 3))[:, 0].detach()
     shared = torch.randn(count, 1, 1, generator=rng) * math.sqrt(0.5)
     own = torch.randn(count, 3, 1, generator=rng) * math.sqrt(0.5)
     pairs = Pairs(inputs, means + 0.5 * (shared + own))  # right at each node, correlation 0.5 between them
