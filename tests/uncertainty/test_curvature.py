@@ -259,6 +259,7 @@ def test_order_of_the_edges_is_that_of_their_places():
 def test_a_loss_that_compares_no_graphs_is_refused():
     model, pairs = problem(TWO_EDGES, PointMSE())
     with pytest.raises(
-        InputError, match=r"loss needs to be one that compares graphs, such as .* got PointMSE; use the bootstrap"
+        InputError,
+        match=r"edge_curvature needs a loss that compares graphs, such as .* got PointMSE; use the bootstrap",
     ):
         edge_curvature(model, pairs, TWO_EDGES, generator=torch.Generator())
