@@ -36,3 +36,15 @@ def unchecked():
 @pytest.fixture
 def rng():
     return torch.Generator().manual_seed(0)
+
+
+@pytest.fixture
+def own_kinds():
+    """Let a test register kinds; they are forgotten after it."""
+    import tacit.config  # noqa: F401 - all kinds of the package are registered then
+    from tacit.registry import REGISTRIES
+
+    before = {what: dict(registry._kinds) for what, registry in REGISTRIES.items()}
+    yield
+    for what, registry in REGISTRIES.items():
+        registry._kinds = before[what]

@@ -10,7 +10,7 @@ SLOW = [name for name, blocks in PAGES.items() if any(block.slow for block in bl
 
 
 @pytest.mark.parametrize("name", RUN)
-@pytest.mark.usefixtures("unchecked")
+@pytest.mark.usefixtures("unchecked", "own_kinds")
 def test_blocks_of_a_page_run_in_order(name, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     page = PageRun(tmp_path)
@@ -21,7 +21,7 @@ def test_blocks_of_a_page_run_in_order(name, tmp_path, monkeypatch):
 
 @pytest.mark.slow
 @pytest.mark.parametrize("name", SLOW)
-@pytest.mark.usefixtures("unchecked")
+@pytest.mark.usefixtures("unchecked", "own_kinds")
 def test_slow_blocks_of_a_page_run(name, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     page = PageRun(tmp_path)

@@ -7,8 +7,9 @@ from tacit.graph import BernoulliGraph
 from tacit.identification import compare_replicas, find_representations
 from tacit.identification.replicas import graph_relation
 from tacit.identification.transforms import CERTAIN, COMPLEMENT, LOOPS_OFF, LOOPS_ON, WHOLE_COMPLEMENT, other_graphs
-from tacit.losses import EnergyScore, NoisyEnergyScore
-from tacit.predictors import HopPredictor, WithNoise
+from tacit.losses import EnergyScore
+from tacit.observation import GaussianNoise
+from tacit.predictors import HopPredictor
 from tacit.training import (
     CosineDecay,
     FitResult,
@@ -42,7 +43,7 @@ def data(model, rng, num_pairs=768):
     inputs = torch.randn(num_pairs, model.graph.num_nodes, 1, generator=rng)
     with torch.no_grad():
         graphs = model.graph.sample(1, num_pairs=num_pairs, generator=rng)
-        targets = model.add_noise(model.predictor(inputs, graphs), generator=rng)[:, 0]
+        targets = model.observation.draw(model.describe(inputs, graphs), generator=rng)[:, 0]
     pairs = Pairs(inputs, targets)
     return pairs[:512], pairs[512:]
 
@@ -119,8 +120,8 @@ def test_a_weak_edge_without_chance_passes_for_a_strong_one_at_times_where_noise
     """Under much noise the mean decides: an edge of weight 1 at times is one of weight 0.85 always."""
     sparse = torch.where(probs > 0.5, 0.85, 0.0)
     graph = BernoulliGraph(sparse, fixed=~OFF_DIAGONAL | (sparse == 0))
-    predictor = WithNoise(Counting(0.3, 0.0, 0.5), 4, initial_sigma=2.0)
-    model = LatentGraphModel(graph, predictor, NoisyEnergyScore(), num_graphs=5)
+    noise = GaussianNoise(4, initial_sigma=2.0)
+    model = LatentGraphModel(graph, Counting(0.3, 0.0, 0.5), EnergyScore(), observation=noise, num_graphs=5)
     found = search(model, rng)
     assert found[CERTAIN].equivalent
     clear = LatentGraphModel(graph, Counting(0.3, 0.0, 0.5), EnergyScore(), num_graphs=5)

@@ -76,7 +76,7 @@ def test_every_kind_of_data(name, data, kind, folder, tmp_path):
 def test_losses_choose_a_noise_that_they_can_learn(loss, folder, tmp_path):
     made, _ = learn(folder / "holes.csv", tmp_path / "run", model={"loss": loss})
     assert made.run.record.config["predictor"]["noise"] == ("node" if loss == "mmd" else "none")
-    assert StoredRun.read(made.directory, CPU).model.noisy == (loss == "mmd")
+    assert StoredRun.read(made.directory, CPU).model.observation.random == (loss == "mmd")
 
 
 @pytest.mark.parametrize("kernel", ["gaussian", "rational_quadratic"])

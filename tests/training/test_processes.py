@@ -15,7 +15,8 @@ from tacit.errors import InputError, ProcessesError
 from tacit.estimators import Concrete, DisARM
 from tacit.graph import BernoulliGraph, EdgePrior
 from tacit.losses import EnergyScore, Literature2
-from tacit.predictors import HopPredictor, WithNoise
+from tacit.observation import GaussianNoise
+from tacit.predictors import HopPredictor
 from tacit.systems import CommunitySystem
 from tacit.training import Checkpoints, CosineDecay, FitSettings, LatentGraphModel, fit
 from tacit.training.gradient import StepResult
@@ -70,9 +71,13 @@ def pairs(missing, device="cpu"):
 def make(*, known=False, noise=False, loss=None, **choices):
     rng = torch.Generator().manual_seed(0)
     predictor = SYSTEM.true_predictor() if known else HopPredictor.random(2, 4, generator=rng)
-    predictor = WithNoise(predictor, 4, 1) if noise else predictor
     graph = BernoulliGraph.uniform(4, generator=rng)
-    return LatentGraphModel(graph, predictor, loss or EnergyScore(), **{"num_graphs": 4} | choices)
+    return LatentGraphModel(
+        graph,
+        predictor,
+        loss or EnergyScore(),
+        **{"num_graphs": 4, "observation": GaussianNoise(4) if noise else None} | choices,
+    )
 
 
 @functools.cache
