@@ -122,7 +122,7 @@ def fit(
         if checkpoint is not None:
             file = CheckpointFile(checkpoint, state, found, processes)
             file.resume()
-    loop = Loop(step, validation, settings, resamples, **({} if file is None else {"save": file.consider}))
+    loop = Loop(step, validation, settings, resamples, None if file is None else file.consider)
     interrupted = False
     try:
         while not loop.done:
