@@ -130,9 +130,7 @@ def fit(
         if file is not None:
             file.write()
     except KeyboardInterrupt:
-        if (
-            state.log.steps_done == 0 or processes.several
-        ):  # the others are at another step, and cannot finish with this one
+        if state.log.steps_done == 0 or processes.several:  # other processes are at another step, and cannot finish
             raise
         interrupted = True
     except torch.OutOfMemoryError as error:

@@ -106,9 +106,10 @@ class Loop:
         order, order_states = self._order(running)
         self.step.begin_epoch(order)
         last = min(loss for loss in log.history[-1].train_loss if loss is not None) if log.history else None
+        epochs, total = self.settings.epochs, state.plan.total_steps
         while state.steps_in_epoch < len(order):
             if on_progress is not None:
-                on_progress(Progress(epoch, self.settings.epochs, log.steps_done, state.plan.total_steps, last))
+                on_progress(Progress(epoch, epochs, log.steps_done, total, last))
             self.step.take(running)
             if trace is not None and log.steps_done % trace.every == 0:
                 log.trace.append({"step": log.steps_done, **trace.monitor(state.edge_probs, state.parameters)})
