@@ -44,7 +44,7 @@ SAID = {  # exit codes, and the one line
     "no GPU": ([2, 2], "device needs a CUDA device that is there, got 'cuda:7' of "),
     "only the first refuses": ([2, 2], "out needs a new or empty directory, got full, which exists"),
     "only the second refuses": ([2, 2], "process 1: none.csv: there is no such file; check the name"),
-    "other data": ([2, 2], "train needs to be the same in every process, got 83 pairs"),
+    "other data": ([2, 2], "training inputs needs to be the same in every process, got #"),
     "the second dies": ([1, 9], LOST),
 }
 

@@ -7,6 +7,7 @@ import torch
 from jaxtyping import Float, UInt8
 from torch import Generator, Tensor
 
+REPLICAS_OF_A_SEED = 1000
 MOST_STEPS_AHEAD = 64
 MOST_BYTES_AHEAD = 2**25  # of one replica
 
@@ -23,12 +24,12 @@ def generator_for(seed: int, purpose: str, device: torch.device | str = "cpu") -
 
 
 def replica_seeds(seed: int, replicas: int) -> list[int]:
-    """Return a seed for each replica of a fit; fits of different seeds share none, for up to a thousand replicas.
+    """Return the seeds of the replicas of a run; runs of different seeds share none, up to a thousand replicas.
 
     >>> replica_seeds(2, 3)
     [2000, 2001, 2002]
     """
-    return [seed * 1000 + replica for replica in range(replicas)]
+    return [seed * REPLICAS_OF_A_SEED + replica for replica in range(replicas)]
 
 
 def draw_uniforms(*shape: int, generator: Generator, dtype: torch.dtype = torch.float32) -> Float[Tensor, "..."]:

@@ -127,6 +127,8 @@ def fingerprint(
     """
     model, state = step.model, step.state
     found: Fingerprint = {
+        **_data("training", step.train),
+        **_data("validation", validation),
         **{one.name: getattr(settings, one.name) for one in fields(settings) if one.name != "schedule"},
         "schedule": _mark([numbers.rate for numbers in state.plan.numbers]),
         "seeds": list(state.seeds),
@@ -143,8 +145,6 @@ def fingerprint(
         "parameters": {name: list(value.shape) for name, value in state.parameters.items()},
         "start": _mark_stack(state.parameters),
         "constants": _mark_stack(state.constants),
-        **_data("training", step.train),
-        **_data("validation", validation),
         "resamples": None if resamples is None else f"#{digest([resamples])}",
     }
     plain: Fingerprint = json.loads(json.dumps(found))  # as it will be read back

@@ -122,7 +122,7 @@ def fit(
         if checkpoint is not None:
             file = CheckpointFile(checkpoint, state, found, processes)
             file.resume()
-    loop = Loop(step, validation, settings, resamples, **({} if file is None else {"save": file.consider}))
+    loop = Loop(step, validation, settings, resamples, None if file is None else file.consider)
     interrupted = False
     try:
         while not loop.done:
@@ -130,9 +130,7 @@ def fit(
         if file is not None:
             file.write()
     except KeyboardInterrupt:
-        if (
-            state.log.steps_done == 0 or processes.several
-        ):  # the others are at another step, and cannot finish with this one
+        if state.log.steps_done == 0 or processes.several:  # other processes are at another step, and cannot finish
             raise
         interrupted = True
     except torch.OutOfMemoryError as error:

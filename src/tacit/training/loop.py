@@ -47,10 +47,10 @@ class Loop:
         validation: Pairs,
         settings: FitSettings,
         resamples: Int[Tensor, "replica pair"] | None = None,
-        save: Callable[[], None] = lambda: None,
+        save: Callable[[], None] | None = None,
     ) -> None:
-        self.step, self.state, self.settings, self.save = step, step.state, settings, save
-        self._resamples = resamples
+        self.step, self.state, self.settings = step, step.state, settings
+        self._resamples, self._save = resamples, save or (lambda: None)
         self._validation = Validation(step, validation)
         self._compiled_before = self.state.log.compile_seconds  # by a process that was stopped
         self._clock = 0.0
@@ -96,7 +96,7 @@ class Loop:
             keep_best(state)
         if epoch + 1 in self.settings.halve_after:
             self._drop_worse_half(epoch + 1)
-        self.save()
+        self._save()
 
     def _train(
         self, epoch: int, on_progress: Callable[[Progress], None] | None, trace: Trace | None
@@ -106,9 +106,10 @@ class Loop:
         order, order_states = self._order(running)
         self.step.begin_epoch(order)
         last = min(loss for loss in log.history[-1].train_loss if loss is not None) if log.history else None
+        epochs, total = self.settings.epochs, state.plan.total_steps
         while state.steps_in_epoch < len(order):
             if on_progress is not None:
-                on_progress(Progress(epoch, self.settings.epochs, log.steps_done, state.plan.total_steps, last))
+                on_progress(Progress(epoch, epochs, log.steps_done, total, last))
             self.step.take(running)
             if trace is not None and log.steps_done % trace.every == 0:
                 log.trace.append({"step": log.steps_done, **trace.monitor(state.edge_probs, state.parameters)})
@@ -116,7 +117,7 @@ class Loop:
             if taken % NOTICE_EVERY == 1 and state.step_losses.device.type == "cpu":  # elsewhere it would have to wait
                 last = state.step_losses[taken - 1, state.active].min().item()
             self._note_time()
-            self.save()
+            self._save()
         by_step = state.step_losses.cpu()  # (step, replica): the only wait for the device in an epoch
         self._require_finite(by_step, f"the loss became {{value}} at epoch {epoch + 1}, step {{step}}")
         return by_step.mean(0), order_states
