@@ -3,6 +3,8 @@
 import os
 import signal
 
+os.environ.setdefault("OMP_NUM_THREADS", "1")  # before torch is imported, and for processes that tests start
+
 import jaxtyping
 from jaxtyping import install_import_hook
 

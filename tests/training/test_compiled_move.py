@@ -33,8 +33,8 @@ def steps_of(state, count, weight):
 
 
 @pytest.mark.usefixtures("unchecked")
-@pytest.mark.parametrize("weight", [1.0, None])
-@pytest.mark.parametrize("link", [None, SineSquared()])
+@pytest.mark.parametrize("weight", [1.0, pytest.param(None, marks=pytest.mark.slow)])
+@pytest.mark.parametrize("link", [None, pytest.param(SineSquared(), marks=pytest.mark.slow)])
 def test_it_equals_the_eager_move(link, weight):
     eager, state = start(link), start(link)
     compiled = CompiledMove(state, SETTINGS)
