@@ -119,7 +119,7 @@ def test_one_line_and_one_exit_code(name, called, folder):
     codes, message = SAID[name]
     ends = [path.read_text().split() for rank in range(2) if (path := folder / f"{name}.end-{rank}").exists()]
     assert [int(code) for code, _ in ends] == [code for code in codes if code != 9]
-    assert max(float(seconds) for _, seconds in ends) < 60
+    assert max(float(seconds) for _, seconds in ends) < 250  # not the half hour of the process group
     printed = [(folder / f"{name}.err-{rank}").read_text() for rank in range(2)]
     assert printed[0].count("tacit: ") == 1
     assert f"tacit: {message}" in printed[0]

@@ -25,7 +25,9 @@ CASES = {
 
 
 @pytest.mark.usefixtures("unchecked")
-@pytest.mark.parametrize("name", CASES)
+@pytest.mark.parametrize(
+    "name", ["node", *(pytest.param(name, marks=pytest.mark.slow) for name in CASES if name != "node")]
+)
 def test_compiled_equals_eager(rng, name):
     """Gradients, losses and what is carried; one case has missing targets."""
     loss, link, choices = CASES[name]

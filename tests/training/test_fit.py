@@ -43,6 +43,7 @@ def run(system, pairs, seeds, lift, settings, **choices):
     return fit(make(system, **choices), pairs.train, pairs.validation, settings, seeds=seeds, lift=lift, compile=False)
 
 
+@pytest.mark.parametrize("epochs", [2, pytest.param(10, marks=pytest.mark.slow)])
 @pytest.mark.parametrize("lift", ["loop", "vmap"])
 @pytest.mark.parametrize(
     "choices",
@@ -56,11 +57,11 @@ def run(system, pairs, seeds, lift, settings, **choices):
     ],
     ids=["psi-known", "psi-trained", "joint-shared", "moving-average", "temperature", "antithetic"],
 )
-def test_replicas_together_equal_each_alone(system, pairs, lift, choices):
-    """Float64, 200 steps, initial values, batches and graphs from each replica's own seed: equal to 1e-8."""
-    settings = FitSettings(epochs=10, batch_size=16, average_fraction=0.3)
+def test_replicas_together_equal_each_alone(system, pairs, lift, choices, epochs):
+    """Float64, 40 or 200 steps, initial values, batches and graphs from each replica's own seed: equal to 1e-8."""
+    settings = FitSettings(epochs=epochs, batch_size=16, average_fraction=0.3)
     together = run(system, pairs, SEEDS, lift, settings, **choices)
-    assert together.steps == 200
+    assert together.steps == 20 * epochs
     assert together.warnings == []  # what is asked for is what ran
     for replica, seed in enumerate(SEEDS):
         alone = run(system, pairs, (seed,), "loop", settings, **choices)

@@ -229,7 +229,7 @@ def test_what_cannot_be_shared_is_refused_in_every_process(together, name):
 def test_a_process_that_dies_ends_the_others(together):
     assert together["exit codes"] == [0, 9]
     assert together["alone-0"]["said"] == LOST
-    assert together["alone-0"]["seconds"] < 60
+    assert together["alone-0"]["seconds"] < 250  # not the half hour of the process group
     assert "alone-1" not in together
 
 
