@@ -3,11 +3,12 @@
 import torch
 from torch import nn
 
-from tacit.config import FitConfig
+from tacit.config import FitConfig, ModelConfig
 from tacit.data import Pairs
 from tacit.data.ridge import ridge_regression
 from tacit.errors import require
 from tacit.graph import BernoulliGraph, EdgePrior, EdgeRules, Slots, density_prior
+from tacit.losses import Loss
 from tacit.observation import ObservationModel
 from tacit.pipeline.dataset import Dataset
 from tacit.pipeline.parts import OwnParts
@@ -74,7 +75,7 @@ def _assemble(
     observation: ObservationModel = OBSERVATIONS[config.observation.kind].for_sizes(
         num_nodes=sizes.num_nodes, in_channels=sizes.in_channels, channels=sizes.out_channels
     )
-    loss = own.loss if own.loss is not None else model.build_loss(None if train is None else train.targets)
+    loss = own.loss if own.loss is not None else _build_loss(model, train)
     return LatentGraphModel(
         model.build_graph(start),
         predictor,
@@ -86,6 +87,13 @@ def _assemble(
         credit=model.credit,
         prior=prior,
     )
+
+
+def _build_loss(model: ModelConfig, train: Pairs | None) -> Loss:
+    """Return the loss; without training pairs a kernel whose scale would be theirs has the usual one instead."""
+    if train is None and model.loss == "mmd" and model.kernel_scale in (None, "median"):
+        model = model.model_copy(update={"kernel": "rational_quadratic", "kernel_scale": None})
+    return model.build_loss(None if train is None else train.targets)
 
 
 def _build_predictor(config: FitConfig, sizes: Sizes, slots: Slots | None, own: OwnParts) -> nn.Module:
