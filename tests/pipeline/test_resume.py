@@ -15,7 +15,7 @@ from stopped_runs import QUICK, begin, content, end, signal_at_step
 from tacit.cli import main
 from tacit.console import Display
 from tacit.locks import LOCK, locked
-from tacit.pipeline import job
+from tacit.pipeline import fitting, job
 from tacit.pipeline.unfinished import CHECKPOINT
 from tacit.records import CALL, RECORD, read_run
 from tacit.training.checkpoint import KIND, Checkpoints
@@ -134,7 +134,7 @@ def kill_at_operation(number):
 @pytest.mark.parametrize("stride", [5, pytest.param(1, marks=pytest.mark.slow)])
 def test_killed_before_anything_it_does_to_files(data, tmp_path, monkeypatch, stride):
     """Before each change of a file, or each fifth, from the start to the end of a run; stages are left out."""
-    monkeypatch.setattr(job, "assess", lambda _trust, _question: None)
+    monkeypatch.setattr(fitting, "assess", lambda _answer, _inputs: None)
     quickest = [*QUICK, "--set", "training.epochs=2"]
     assert end(begin("fit", data, "--out", tmp_path / "whole", *quickest)) == 0
     expected = content(tmp_path / "whole")
