@@ -17,7 +17,17 @@ from tacit.interrupts import deferred_interrupts
 from tacit.locks import Lock
 from tacit.predictors import HopPredictor
 from tacit.randomness import generator_for, replica_seeds
-from tacit.records import EdgeFindings, Record, Run, describe_device, history_line, new_directory, read_run, versions, write_run
+from tacit.records import (
+    EdgeFindings,
+    Record,
+    Run,
+    describe_device,
+    history_line,
+    new_directory,
+    read_run,
+    versions,
+    write_run,
+)
 from tacit.report import draw_demo
 from tacit.report.demo import TITLES
 from tacit.systems import CommunitySystem

@@ -46,7 +46,9 @@ def build_model(config: FitConfig, dataset: Dataset, rules: EdgeRules, own: OwnP
     train = dataset.split.train
     if config.predictor.warm_start:
         predictor = _warm_start(predictor, train, start)
-    return _assemble(config, dataset.preparation, start, predictor, own, train, build_prior(config, dataset, rules, own))
+    return _assemble(
+        config, dataset.preparation, start, predictor, own, train, build_prior(config, dataset, rules, own)
+    )
 
 
 def empty_graph(config: FitConfig, preparation: Preparation, slots: Slots | None) -> BernoulliGraph:

@@ -68,7 +68,9 @@ def resolve_defaults(
     _choose_parts(chosen, dataset, rules, own, kind, layout)
     steps = _choose_training(chosen, pairs, kind)
     pays = not on_gpu and steps >= COMPILE_FROM and kind.compiles
-    chosen.choose("training", "compile", pays, "pays for this many steps" if pays else "would take longer than it saves")
+    chosen.choose(
+        "training", "compile", pays, "pays for this many steps" if pays else "would take longer than it saves"
+    )
     large = layout == "table" and len(dataset.nodes) > MOST_EXPANDED
     _choose_assessment(chosen, dataset, quick=kind.quick or on_gpu, large=large)
     return chosen.config, chosen.reasons

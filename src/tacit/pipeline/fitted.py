@@ -132,7 +132,9 @@ class Fitted:
         try:
             self._build(OwnParts(predictor=predictor), device)
         except (RuntimeError, ValueError) as error:
-            raise InputError(f"predictor must be like the one that was fitted, but: {_line(error)}; pass that") from None
+            raise InputError(
+                f"predictor must be like the one that was fitted, but: {_line(error)}; pass that"
+            ) from None
         self.own = predictor
 
     def make_trainable(self, train: Pairs, prior: EdgePrior | None, own: OwnParts) -> None:
@@ -166,9 +168,7 @@ def restored_model(
     return model
 
 
-def _restored_graph(
-    config: FitConfig, preparation: Preparation, tensors: Mapping[str, Tensor]
-) -> GraphDistribution:
+def _restored_graph(config: FitConfig, preparation: Preparation, tensors: Mapping[str, Tensor]) -> GraphDistribution:
     start = empty_graph(config, preparation, _restored_slots(preparation, tensors))
     graph = config.model.build_graph(start)
     graph.load_state_dict({name: tensors[f"graph.{name}"] for name in graph.state_dict()})

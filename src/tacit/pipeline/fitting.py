@@ -52,7 +52,13 @@ class Learned:
         history = [history_line(epoch) for epoch in self.result.history]
         own = self.plan.own.predictor
         return Fitted(
-            record, self.assessment.edges, history, self.plan.config, self.plan.dataset.preparation, self.result.model, own
+            record,
+            self.assessment.edges,
+            history,
+            self.plan.config,
+            self.plan.dataset.preparation,
+            self.result.model,
+            own,
         )
 
 

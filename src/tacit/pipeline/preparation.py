@@ -123,9 +123,7 @@ class PairsPreparation:
         if not isinstance(other, PairsPreparation) or self.nodes != other.nodes:
             return False
         both = (self.input_units, other.input_units), (self.target_units, other.target_units)
-        return all(
-            _same_units((ours.mean, ours.deviation), (theirs.mean, theirs.deviation)) for ours, theirs in both
-        )
+        return all(_same_units((ours.mean, ours.deviation), (theirs.mean, theirs.deviation)) for ours, theirs in both)
 
     def scaled(self, pairs: Pairs) -> Pairs:
         """Return pairs in the units of training."""
