@@ -6,10 +6,10 @@ import torch
 from torch import Generator, Tensor
 
 from tacit.data import Pairs
-from tacit.graph import Context
 from tacit.errors import require
 from tacit.evaluation.chunks import pairs_at_once
 from tacit.evaluation.point import mean_prediction, point_prediction
+from tacit.graph import Context
 from tacit.losses import EnergyScore, Loss, LossTerms
 from tacit.shapes import EdgeMask, EdgeProbs, Observed, PointPrediction
 from tacit.training import LatentGraphModel

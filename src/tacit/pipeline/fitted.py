@@ -11,8 +11,8 @@ from torch import Tensor
 
 from tacit.config import FitConfig
 from tacit.config.fit import OWN
-from tacit.errors import InputError, require
 from tacit.data import Pairs
+from tacit.errors import InputError, require
 from tacit.graph import EdgePrior, GraphDistribution, Slots
 from tacit.pipeline.building import empty_graph, empty_model
 from tacit.pipeline.parts import OwnParts, Predictor
