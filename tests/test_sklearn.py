@@ -210,7 +210,7 @@ def test_samples_hold_the_noise_and_the_mean_does_not(pairs):
     y = np.random.default_rng(0).normal(size=(60, 3))
     model = LatentGraphRegressor(**{**TINY, "epochs": 10, "noise": "node"}, candidates=[]).fit(x, y)
     samples = model.sample(x, 400)
-    sigma = model.predictor_.log_sigma.exp().detach().numpy()[:, 0] * y[_train_rows(60)].std()
+    sigma = model._fitted.observation.log_sigma.exp().detach().numpy()[:, 0] * y[_train_rows(60)].std()
     np.testing.assert_allclose(samples.std(1).mean(0), sigma, rtol=0.05)
     assert np.abs(np.corrcoef(samples[0, :, 0], samples[1, :, 0])[0, 1]) < 0.2  # each pair has noise of its own
     means = model.predictor_(

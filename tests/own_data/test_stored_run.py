@@ -48,7 +48,7 @@ def test_a_damaged_model(copy):
         assert message.endswith("; run tacit fit again")
         return message
 
-    own = tensors["predictor.predictor.own"]
+    own = tensors["predictor.own"]
     assert "own of shape (4, 2, 1) and type float32, got none" in changed(
         {name: value for name, value in tensors.items() if "own" not in name}
     )
@@ -56,7 +56,7 @@ def test_a_damaged_model(copy):
         tensors | {"graph.fixed": tensors["graph.fixed"][:2]}
     )
     assert "own of shape (4, 2, 1) and type float32, got shape (4, 2, 1) and type complex64" in changed(
-        tensors | {"predictor.predictor.own": own.to(torch.complex64)}
+        tensors | {"predictor.own": own.to(torch.complex64)}
     )
     model.write_bytes(KIND.pack(text, tensors | {"graph.slots.used": tensors["graph.fixed"]}))
     reseal(copy)

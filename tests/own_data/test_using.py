@@ -32,8 +32,8 @@ def by_hand(stored):
     mean, deviation = rows.mean(0), rows.std(0)
     scaled = (values - mean) / deviation
     tensors = {name: value.double().numpy() for name, value in stored.model.state_dict().items()}
-    own, edges = tensors["predictor.predictor.own"][:, :, 0], tensors["predictor.predictor.edge_weights"][..., 0]
-    bias = tensors["predictor.predictor.bias"][:, 0]
+    own, edges = tensors["predictor.own"][:, :, 0], tensors["predictor.edge_weights"][..., 0]
+    bias = tensors["predictor.bias"][:, 0]
     means = []
     for last in range(1, len(values)):
         lags = scaled[last - 1 : last + 1]
@@ -41,7 +41,7 @@ def by_hand(stored):
         change[1] += edges[1, 0] @ lags[:, 0]
         change[2] += edges[2, 1] @ lags[:, 1]
         means.append((scaled[last] + change) * deviation + mean)
-    sigma = np.exp(tensors["predictor.log_sigma"][:, 0]) + 1e-3
+    sigma = np.exp(tensors["observation.log_sigma"][:, 0]) + 1e-3
     return np.array(means), sigma * deviation
 
 

@@ -200,11 +200,11 @@ def test_what_is_no_record(text, copy):
 def test_numbers_that_are_none_are_refused(copy):
     model = copy / "model.safetensors"
     text, tensors = KIND.unpack(model.read_bytes(), "it")
-    own, logits = (tensors[name] for name in ("predictor.predictor.own", "graph.edge_logits"))
+    own, logits = (tensors[name] for name in ("predictor.own", "graph.edge_logits"))
     end = "put back the file that the run wrote, or run the command again"
     for name, values, value, message in (
-        ("predictor.predictor.own", own, torch.nan, "got one that is not a number in predictor.predictor.own"),
-        ("predictor.predictor.own", own, -torch.inf, "got one that is infinite in predictor.predictor.own"),
+        ("predictor.own", own, torch.nan, "got one that is not a number in predictor.own"),
+        ("predictor.own", own, -torch.inf, "got one that is infinite in predictor.own"),
         ("graph.edge_logits", logits, torch.nan, "got one that is not a number in graph.edge_logits"),
     ):
         changed = values.clone()
