@@ -16,7 +16,7 @@ the edges; who is reached over more edges would have to be listed, which is not 
 """
 
 from dataclasses import dataclass
-from typing import Protocol, runtime_checkable
+from typing import ClassVar, Protocol, runtime_checkable
 
 from tacit.errors import require
 from tacit.graph import Slots, reachability, walks_within
@@ -25,7 +25,15 @@ from tacit.shapes import Cost, DrawCost, EdgeWeights, Graphs
 
 @runtime_checkable
 class Credit(Protocol):
-    """The call that the score function makes."""
+    """The call that the score function makes.
+
+    ``num_hops``  the locality of the predictor that it relies on; None where it takes any predictor
+    """
+
+    @property
+    def num_hops(self) -> int | None:
+        """See above."""
+        ...
 
     def __call__(
         self, advantage: Cost, graphs: Graphs, *, symmetric: bool = False, slots: Slots | None = None
@@ -41,6 +49,8 @@ class Credit(Protocol):
 @dataclass(frozen=True)
 class GlobalCredit:
     """Every edge answers for the whole loss; right for any predictor."""
+
+    num_hops: ClassVar[int | None] = None
 
     def __call__(
         self, advantage: Cost, graphs: Graphs, *, symmetric: bool = False, slots: Slots | None = None
@@ -80,6 +90,8 @@ class ReceptiveFieldCredit:
 @dataclass(frozen=True)
 class OwnRowCredit:
     """A row answers for its own node alone: what literature 2 does. Exact for one hop, biased for more."""
+
+    num_hops: ClassVar[int | None] = None
 
     def __call__(
         self, advantage: Cost, graphs: Graphs, *, symmetric: bool = False, slots: Slots | None = None

@@ -14,7 +14,6 @@ from torch import Generator, Tensor, nn
 from tacit.errors import InputError, require, require_whole
 from tacit.estimators import (
     Estimator,
-    ReceptiveFieldCredit,
     ScoreFunction,
     check_locality,
     check_relaxation,
@@ -234,7 +233,7 @@ class LatentGraphModel(nn.Module):
         )
         channels = inputs.shape[2]
         credit = self.estimator.credit
-        if isinstance(credit, ReceptiveFieldCredit):
+        if credit is not None and credit.num_hops is not None:
             check_locality(self.predictor, self.graph, channels, credit.num_hops, generator=generator)
         if self.estimator.through_graphs:
             check_relaxation(self.predictor, self.graph, channels, generator=generator)

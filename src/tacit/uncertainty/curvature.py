@@ -21,7 +21,6 @@ from torch import Generator, Tensor
 
 from tacit.data import Pairs
 from tacit.errors import require_whole
-from tacit.estimators import ReceptiveFieldCredit
 from tacit.graph import reachability
 from tacit.shapes import EdgeMask, Graphs, PairCosts
 from tacit.training import LatentGraphModel
@@ -86,7 +85,7 @@ def _scores(model: LatentGraphModel, graphs: Graphs, edges: EdgeMask, units: int
     target, source = edges.nonzero().unbind(1)
     scores = (graphs[..., target, source] - probs) / (probs * (1 - probs))  # (batch, graph, edge)
     credit = model.estimator.credit
-    if units == 1 or not isinstance(credit, ReceptiveFieldCredit):
+    if units == 1 or credit is None or credit.num_hops is None:
         return scores[:, :, None].expand(-1, -1, units, -1)
     reached = reachability(graphs, credit.num_hops - 1)  # (batch, graph, node, node): from unit to node
     felt = reached[..., target]
