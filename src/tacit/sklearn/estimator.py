@@ -14,7 +14,7 @@ from torch import nn
 
 from tacit.config import FitConfig
 from tacit.devices import find_device
-from tacit.errors import InputError, require_whole
+from tacit.errors import InputError, require, require_whole
 from tacit.goodness import Goodness
 from tacit.graph import GraphDistribution
 from tacit.identification import Identifiability
@@ -56,7 +56,7 @@ class LatentGraphEstimator(BaseEstimator):  # type: ignore[misc]  # scikit-learn
     random_state: Any
     verbose: Any
 
-    def _source(self, *data: Any, reset: bool) -> Source:
+    def _source(self, X: Any, y: Any = None, *, reset: bool) -> Source:  # noqa: N803
         """Read data; in ``fit`` (``reset``) names and sizes are noted, later they are compared."""
         raise NotImplementedError
 
@@ -343,6 +343,11 @@ class LatentGraphEstimator(BaseEstimator):  # type: ignore[misc]  # scikit-learn
         return Stored({**text, "fitted": fitted, "extra": self._extra()}, tensors)
 
     def _restore(self, stored: Stored, where: str) -> None:
+        saved = stored.text.get("estimator")
+        require(
+            saved in [kind.__name__ for kind in type(self).__mro__],
+            f"{where} is a saved {saved}, and {type(self).__name__} cannot load it; use {saved}.load",
+        )
         try:
             parameters = {name: decode(value) for name, value in stored.text["parameters"].items()}
             type(self).__init__(self, **parameters)

@@ -124,8 +124,10 @@ class LatentGraphForecaster(LatentGraphEstimator):
         """Return $R^2$ of :meth:`predict` where the target is known, the mean over nodes and variables."""
         del y
         fitted, source = self._with_predictor(), self._source(X, reset=False)
-        pairs = fitted.preparation.apply(source).pairs.with_mask()
-        known = fitted.preparation.to_units(pairs.targets).double().masked_fill(pairs.observed == 0, np.nan)
+        pairs = fitted.preparation.apply(source).pairs
+        known = fitted.preparation.to_units(pairs.targets).double()
+        if pairs.observed is not None:
+            known = known.masked_fill(pairs.observed == 0, np.nan)
         predictions = self.predict(X, "mean").to_numpy().reshape(known.shape)
         return r_squared(known.numpy(), predictions)
 
