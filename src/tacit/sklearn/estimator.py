@@ -213,6 +213,8 @@ class LatentGraphEstimator(BaseEstimator):  # type: ignore[misc]  # scikit-learn
         where it predicts as well.
         """
         require_whole("num_resamples", to_python(num_resamples), FEWEST_REPLICAS)
+        if block is not None:
+            require_whole("block", to_python(block))
         fitted = self._with_predictor()
         self._edges().probs("estimate_std_errors")
         own = self._config()[1] if fitted.restored else None  # refused here where a parameter was not stored

@@ -134,8 +134,8 @@ class LatentGraphForecaster(LatentGraphEstimator):
     def _data_keys(self) -> dict[str, Any]:
         """Return those that were set: what is left at its default may stand in ``data``."""
         given = {name: to_python(getattr(self, name)) for name in ("horizon", "window", "targets", "series")}
-        covariates = (self.covariates,) if isinstance(self.covariates, str) else tuple(self.covariates)
-        given["covariates"] = covariates
+        covariates = to_python(self.covariates)
+        given["covariates"] = tuple(covariates) if isinstance(covariates, list) else covariates
         usual = DataOptions()
         return {name: value for name, value in given.items() if value != getattr(usual, name)}
 
