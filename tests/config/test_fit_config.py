@@ -50,7 +50,11 @@ def test_choices_that_a_predictor_takes(kind, choices):
 @pytest.mark.parametrize(
     ("kind", "choices", "message"),
     [
-        ("filter", {"hidden": 8}, "hidden in .predictor. is not for 'filter', which uses activation, residual, warm_start; leave it out"),
+        (
+            "filter",
+            {"hidden": 8},
+            "hidden in .predictor. is not for 'filter', which uses activation, residual, warm_start; leave it out",
+        ),
         ("filter", {"layers": 2}, "layers in .predictor. is not for 'filter', which uses activation"),
         ("filter", {"activation": "tanh", "warm_start": True}, "warm_start in .predictor. is for the linear filter"),
         ("recurrent", {"warm_start": True}, "warm_start in .predictor. is not for 'recurrent'"),

@@ -24,7 +24,8 @@ QUICK = {
 }
 CHOICES = (
     "auto", "wide", "long", "time",
-    "filter", "recurrent", "convolution", "gcn", "gat", "none", "hops", "gaussian_input", "gaussian_head", "own", "linear",
+    "filter", "recurrent", "convolution", "gcn", "gat", "none", "hops", "gaussian_input", "gaussian_head", "own",
+    "linear",
     "tanh", "energy", "mmd", "elbo", "point_mse", "joint", "score_function", "concrete", "straight_through", "median",
     "rational_quadratic", "gaussian", "sigmoid", "sine_squared", "matrix", "table", "leave_one_out",
     "paper", "euclidean",
@@ -100,7 +101,9 @@ def combinations(draw: Any) -> Case:
     for _ in range(draw(st.integers(1, 5))):
         section = draw(st.sampled_from(list(SECTIONS)))
         key = draw(
-            st.sampled_from([key for key in SECTIONS[section] if key not in ("compile", "controls", "bootstrap_replicas")])
+            st.sampled_from(
+                [key for key in SECTIONS[section] if key not in ("compile", "controls", "bootstrap_replicas")]
+            )
         )
         sections.setdefault(section, {})[key] = draw(sensible(section, key))
     files = {

@@ -72,7 +72,9 @@ def test_the_test_part_is_scored_once_and_alike_with_controls_and_without(folder
         score = module.forecast_scores
         monkeypatch.setattr(module, "forecast_scores", lambda *g, s=score, **m: calls.append(1) or s(*g, **m))
     runs = [
-        learn(folder / "wide.csv", tmp_path / str(wanted), assessment={"bootstrap_replicas": 0, "controls": wanted})[0].run.record
+        learn(folder / "wide.csv", tmp_path / str(wanted), assessment={"bootstrap_replicas": 0, "controls": wanted})[
+            0
+        ].run.record
         for wanted in (False, True)
     ]
     assert len(calls) == 1 + 3  # the model; the model and two controls
@@ -162,7 +164,11 @@ def test_settings_as_done():
         ({"bootstrap_replicas": 8, "block": 40}, 120, "a block bootstrap needs 5 blocks or more, got 8"),
         ({"bootstrap_replicas": 8}, 26, "a bootstrap needs 20 training pairs or more, got 1"),
         ({"bootstrap_replicas": None, "block": 40}, 120, "a block bootstrap needs 5 blocks or more, got 8"),
-        ({"bootstrap_replicas": 0, "block": 3}, 120, "block in [assessment] needs bootstrap_replicas, and there are none"),
+        (
+            {"bootstrap_replicas": 0, "block": 3},
+            120,
+            "block in [assessment] needs bootstrap_replicas, and there are none",
+        ),
     ],
 )
 def test_bad_input_is_refused_before_any_work(options, rows, text, tmp_path):

@@ -110,7 +110,14 @@ def test_words_for_a_person(folder, tmp_path, monkeypatch, capsys):
         == 0
     )
     printed = capsys.readouterr()
-    for words in ("chosen: predictor = filter: ", "learned graph", "ridge regression", "probability", "note: ", "report: "):
+    for words in (
+        "chosen: predictor = filter: ",
+        "learned graph",
+        "ridge regression",
+        "probability",
+        "note: ",
+        "report: ",
+    ):
         assert words in printed.out
     assert "wide.csv: reading" in printed.err
     record = json.loads((tmp_path / "runs" / "wide-1" / "record.json").read_text())
@@ -241,7 +248,10 @@ def broken(tmp_path):
         (["ok.csv", "--edges", "none.csv"], "none.csv cannot be read (No such file or directory)"),
         (["ok.csv", "--config", "none.toml"], "config needs a readable file, got none.toml"),
         (["ok.csv", "--config", "bad.toml"], "config needs TOML, but bad.toml is not"),
-        (["ok.csv", "--config", "flat.toml"], "unknown key 'window' in the config; known are assessment, data, graph, model"),
+        (
+            ["ok.csv", "--config", "flat.toml"],
+            "unknown key 'window' in the config; known are assessment, data, graph, model",
+        ),
         (["ok.csv", "--window", "0"], "Invalid value for '--window': needs a whole number of at least 1, got '0'"),
         (["ok.csv", "--horizon", "x"], "Invalid value for '--horizon'"),
         (["ok.csv", "--set", "epochs=3"], "--set needs SECTION.KEY=VALUE, got 'epochs=3'"),

@@ -224,7 +224,10 @@ def test_a_warm_start_is_near_the_regression(folder):
         ({"graph": {"prior_weight": 1.0}}, "prior_weight in .graph. needs priors; set density, or name an edge file"),
         ({"model": {"prior": 0.2}}, "prior and loss 'elbo' in .model. are for tacit demo"),
         ({"model": {"loss": "elbo"}}, "prior and loss 'elbo' in .model. are for tacit demo"),
-        ({"model": {"loss": "point_mse"}, "observation": {"kind": "gaussian"}}, "PointMSE cannot learn how large noise is"),
+        (
+            {"model": {"loss": "point_mse"}, "observation": {"kind": "gaussian"}},
+            "PointMSE cannot learn how large noise is",
+        ),
         ({"model": {"num_graphs": 1}}, "needs num_graphs >= 3, got 1"),
         ({"model": {"temperature": 0.5}}, "temperature in .model. is for estimator 'concrete'"),
         ({"model": {"estimator": "concrete"}, "predictor": {"kind": "gcn"}}, "gradients through the graph need"),

@@ -40,7 +40,11 @@ def test_with_every_pair_a_candidate_the_answer_is_that_of_the_matrix(kind, fold
         "priors": [["east", "west", 0.9]],
     }
     predictor = {"kind": kind, **({"warm_start": False} if kind == "filter" else {"hidden": 3})}
-    sections = {"predictor": predictor, "assessment": {"bootstrap_replicas": 8, "controls": True}, "training": {"epochs": 3}}
+    sections = {
+        "predictor": predictor,
+        "assessment": {"bootstrap_replicas": 8, "controls": True},
+        "training": {"epochs": 3},
+    }
     made = {
         layout: learn(folder / "wide.csv", tmp_path / layout, graph=graph | {"layout": layout}, **sections)[0]
         for layout in ("matrix", "table")

@@ -49,7 +49,9 @@ def test_forecasts_are_by_the_time_of_the_target(fitted, table):
     assert len(forecast) == 119
     tail = fitted.predict(table.iloc[-5:])
     pd.testing.assert_frame_equal(tail, forecast.iloc[-4:], rtol=1e-4, check_freq=False)  # no row depends on others
-    np.testing.assert_allclose(fitted.predict(table, "median").iloc[-4:], fitted.predict(table.iloc[-5:], 0.5), rtol=1e-4)
+    np.testing.assert_allclose(
+        fitted.predict(table, "median").iloc[-4:], fitted.predict(table.iloc[-5:], 0.5), rtol=1e-4
+    )
     ahead = forecaster(horizon=3).fit(table).predict(table)
     assert ahead.index[-1] == TIMES[-1] + pd.Timedelta("3h")
 

@@ -80,10 +80,16 @@ def test_many_nodes_have_a_table_of_edges_and_no_matrix(tmp_path):
             {"graph": {"layout": "table", "correlated": 1, "symmetric": True}},
             "holds edges with a direction, and symmetric is set",
         ),
-        ({"candidates": np.ones((4, 4))}, "candidates must be a table, edges .* or a mask of booleans, got torch.float64"),
+        (
+            {"candidates": np.ones((4, 4))},
+            "candidates must be a table, edges .* or a mask of booleans, got torch.float64",
+        ),
         ({"candidates": 3}, "candidates must be edges as .source, target., got 3"),
         (
-            {"graph": {"correlated": 1}, "candidates": Slots.from_edges(torch.tensor([0]), torch.tensor([1]), num_nodes=4)},
+            {
+                "graph": {"correlated": 1},
+                "candidates": Slots.from_edges(torch.tensor([0]), torch.tensor([1]), num_nodes=4),
+            },
             r"correlated in \[graph\] and the table of candidates both say which edges can be",
         ),
         (

@@ -57,7 +57,9 @@ def test_save_and_load(fitted, pairs, tmp_path):
         (b"", data[:100], pickle.dumps(3), data.replace(b'"kind"', b'"king"'), data.replace(b'"3"', b'"1"'))
     ):
         (tmp_path / f"bad{number}").write_bytes(bad)
-        with pytest.raises(InputError, match=f"bad{number} (needs to be a saved estimator of tacit, but is|is format 1)"):
+        with pytest.raises(
+            InputError, match=f"bad{number} (needs to be a saved estimator of tacit, but is|is format 1)"
+        ):
             LatentGraphRegressor.load(tmp_path / f"bad{number}")
     path.write_bytes(Kind(KIND.name, 9, "").pack({}, {}))
     with pytest.raises(InputError, match=r"is format 9 of tacit .*, this tacit reads a saved .* up to format 3; use"):
@@ -68,14 +70,18 @@ def test_save_and_load(fitted, pairs, tmp_path):
     text, tensors = KIND.unpack(data, "it")
     del text["fitted"]["history"]
     path.write_bytes(KIND.pack(text, tensors))
-    with pytest.raises(InputError, match=r"is a damaged saved LatentGraphRegressor \('history'\); fit and save it again"):
+    with pytest.raises(
+        InputError, match=r"is a damaged saved LatentGraphRegressor \('history'\); fit and save it again"
+    ):
         LatentGraphRegressor.load(path)
     text, tensors = KIND.unpack(data, "it")
     path.write_bytes(KIND.pack(text, {name: value for name, value in tensors.items() if name != "graph.edge_logits"}))
     with pytest.raises(InputError, match=r"is a damaged saved LatentGraphRegressor \(needs graph.edge_logits of shape"):
         LatentGraphRegressor.load(path)
     path.write_bytes(data)
-    with pytest.raises(InputError, match=r"is a saved LatentGraphRegressor, and .* cannot load it; use LatentGraphRegressor.load"):
+    with pytest.raises(
+        InputError, match=r"is a saved LatentGraphRegressor, and .* cannot load it; use LatentGraphRegressor.load"
+    ):
         LatentGraphForecaster.load(path)
 
 

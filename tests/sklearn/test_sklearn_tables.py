@@ -51,7 +51,7 @@ def test_a_table_with_channels_is_the_array_with_channels(pairs):
     array = regressor().fit(x, pairs[1])
     np.testing.assert_array_equal(model.predict(table), array.predict(x))
     shuffled = table[[("a", "wind"), ("b", "wind"), ("c", "wind"), ("a", "pm25"), ("b", "pm25"), ("c", "pm25")]]
-    with pytest.raises(InputError, match="X must have the channels of the fit in their order"):
+    with pytest.raises(InputError, match="X must have the channels of the fit in order"):
         model.predict(shuffled)
     with pytest.raises(InputError, match="same channels for all nodes, but 'b' has no column 'wind'"):
         model.predict(table.drop(columns=[("b", "wind")]))

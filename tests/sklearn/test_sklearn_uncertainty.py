@@ -17,8 +17,8 @@ from tacit.errors import InputError
 from tacit.goodness import goodness_of_fit
 from tacit.graph import BernoulliGraph
 from tacit.losses import EnergyScore
-from tacit.randomness import generator_for
 from tacit.pipeline import assessment
+from tacit.randomness import generator_for
 from tacit.records import EdgeFindings
 from tacit.registry import PREDICTORS
 from tacit.training import CosineDecay, FitSettings, LatentGraphModel, fit
@@ -195,7 +195,9 @@ def test_nothing_is_there_before_it_was_asked_for_nor_after_another_fit(known, t
     known.fit(*tables)
     assert known.edges_.columns.tolist() == ["source", "target", "probability"]
     for name in ASKED:
-        call = "call identify" if name == "edge_identifiable_" else "set bootstrap_replicas in AssessmentOptions, or call"
+        call = (
+            "call identify" if name == "edge_identifiable_" else "set bootstrap_replicas in AssessmentOptions, or call"
+        )
         with pytest.raises(AttributeError, match=rf"^{name} is not computed; {call}"):
             getattr(known, name)
         assert not hasattr(known, name)
@@ -395,7 +397,9 @@ def test_a_loss_that_is_not_stored_is_needed_for_training_only(pairs, tmp_path):
     errors = model.estimate_std_errors(*pairs, num_resamples=4).edge_std_errors_
     np.testing.assert_allclose(restored.edge_std_errors_, errors, rtol=1e-5)
     unpickled = pickle.loads(pickle.dumps(regressor(**FIVE, loss=EnergyScore(), density=0.3).fit(*pairs)))
-    np.testing.assert_allclose(unpickled.estimate_std_errors(*pairs, num_resamples=4).edge_std_errors_, errors, rtol=1e-5)
+    np.testing.assert_allclose(
+        unpickled.estimate_std_errors(*pairs, num_resamples=4).edge_std_errors_, errors, rtol=1e-5
+    )
 
 
 def test_names_of_the_fit_are_used_for_arrays_too(tables, pairs):

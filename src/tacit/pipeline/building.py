@@ -1,4 +1,4 @@
-"""From resolved choices to objects: the graph with its rules, the predictor, the noise, and the model that is trained."""
+"""From resolved choices to objects: the graph with its rules, the predictor, the noise, and the model to train."""
 
 import torch
 from torch import nn
@@ -46,7 +46,9 @@ def build_model(config: FitConfig, dataset: Dataset, rules: EdgeRules, own: OwnP
     train = dataset.split.train
     if config.predictor.warm_start:
         predictor = _warm_start(predictor, train, start)
-    return _assemble(config, dataset.preparation, start, predictor, own, train, build_prior(config, dataset, rules, own))
+    return _assemble(
+        config, dataset.preparation, start, predictor, own, train, build_prior(config, dataset, rules, own)
+    )
 
 
 def empty_graph(config: FitConfig, preparation: Preparation, slots: Slots | None) -> BernoulliGraph:

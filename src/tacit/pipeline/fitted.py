@@ -1,4 +1,4 @@
-"""What a fit leaves: its record, what is known of each edge, and the model. A run directory holds it, and so does a file."""
+"""What a fit leaves: its record, what is known of each edge, and the model; a run directory or a file holds it."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -11,8 +11,8 @@ from torch import Tensor
 
 from tacit.config import FitConfig
 from tacit.config.fit import OWN
-from tacit.errors import InputError, require
 from tacit.data import Pairs
+from tacit.errors import InputError, require
 from tacit.graph import EdgePrior, GraphDistribution, Slots
 from tacit.pipeline.building import empty_graph, empty_model
 from tacit.pipeline.parts import OwnParts, Predictor
@@ -134,7 +134,9 @@ class Fitted:
         try:
             self._build(OwnParts(predictor=predictor), device)
         except (RuntimeError, ValueError) as error:
-            raise InputError(f"predictor must be like the one that was fitted, but: {_line(error)}; pass that") from None
+            raise InputError(
+                f"predictor must be like the one that was fitted, but: {_line(error)}; pass that"
+            ) from None
         self.own = predictor
 
     def make_trainable(self, train: Pairs, prior: EdgePrior | None, own: OwnParts) -> None:
@@ -172,9 +174,7 @@ def restored_model(
     return model
 
 
-def _restored_graph(
-    config: FitConfig, preparation: Preparation, tensors: Mapping[str, Tensor]
-) -> GraphDistribution:
+def _restored_graph(config: FitConfig, preparation: Preparation, tensors: Mapping[str, Tensor]) -> GraphDistribution:
     start = empty_graph(config, preparation, _restored_slots(preparation, tensors))
     graph = config.model.build_graph(start)
     graph.load_state_dict({name: tensors[f"graph.{name}"] for name in graph.state_dict()})

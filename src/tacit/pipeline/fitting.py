@@ -1,4 +1,4 @@
-"""The one path from a plan to an answer: train, assess, score. Both doors, the command and the estimators, come here."""
+"""The one path from a plan to an answer: train, assess, score. The command and the estimators both come here."""
 
 import copy
 import math
@@ -53,7 +53,13 @@ class Learned:
         history = [history_line(epoch) for epoch in self.result.history]
         own = self.plan.own.predictor
         return Fitted(
-            record, self.assessment.edges, history, self.plan.config, self.plan.dataset.preparation, self.result.model, own
+            record,
+            self.assessment.edges,
+            history,
+            self.plan.config,
+            self.plan.dataset.preparation,
+            self.result.model,
+            own,
         )
 
 

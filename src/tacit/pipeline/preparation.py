@@ -123,9 +123,7 @@ class PairsPreparation:
         if not isinstance(other, PairsPreparation) or self.nodes != other.nodes:
             return False
         both = (self.input_units, other.input_units), (self.target_units, other.target_units)
-        return all(
-            _same_units((ours.mean, ours.deviation), (theirs.mean, theirs.deviation)) for ours, theirs in both
-        )
+        return all(_same_units((ours.mean, ours.deviation), (theirs.mean, theirs.deviation)) for ours, theirs in both)
 
     def scaled(self, pairs: Pairs) -> Pairs:
         """Return pairs in the units of training."""
@@ -171,8 +169,8 @@ def stored_preparation(stored: Mapping[str, Any]) -> Preparation:
     if stored["kind"] == "series":
         windows = {**stored["windows"], "fractions": tuple(stored["windows"]["fractions"])}
         return SeriesPreparation(Windows(**windows), Scaling.from_dict(stored["scaling"]))
-    units = (ChannelUnits.from_dict(stored[name]) for name in ("input_units", "target_units"))
-    return PairsPreparation(tuple(stored["nodes"]), *units, shuffled=bool(stored["shuffled"]))
+    inputs, targets = (ChannelUnits.from_dict(stored[name]) for name in ("input_units", "target_units"))
+    return PairsPreparation(tuple(stored["nodes"]), inputs, targets, shuffled=bool(stored["shuffled"]))
 
 
 def _same_units(ours: tuple[np.ndarray, np.ndarray], theirs: tuple[np.ndarray, np.ndarray]) -> bool:

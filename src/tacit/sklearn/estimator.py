@@ -358,7 +358,9 @@ class LatentGraphEstimator(BaseEstimator):  # type: ignore[misc]  # scikit-learn
                 self._take_extra(stored.text["extra"])
         except (KeyError, TypeError, ValueError, AttributeError, RuntimeError) as error:
             line = (str(error).strip() or type(error).__name__).splitlines()[0]
-            raise InputError(f"{where} is a damaged saved {type(self).__name__} ({line}); fit and save it again") from None
+            raise InputError(
+                f"{where} is a damaged saved {type(self).__name__} ({line}); fit and save it again"
+            ) from None
 
     def _load_device(self) -> torch.device:
         return find_device("auto" if str(self.device).startswith("cuda") else self.device)
