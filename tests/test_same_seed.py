@@ -58,6 +58,9 @@ def without_times(name, data):
         text, tensors = KIND.unpack(data, name)
         for line in text["fitted"]["history"]:
             line["seconds"] = 0
+        record = text["fitted"]["record"]
+        del record["timings"]["train_seconds"], record["timings"]["compile_seconds"]
+        del record["uncertainty"]["train_seconds"]
         return text, {key: value.numpy().tobytes() for key, value in tensors.items()}
     return data
 

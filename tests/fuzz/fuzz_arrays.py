@@ -132,7 +132,7 @@ def untouched(folder: Any, _out: str) -> None:
 @st.composite
 def pairs(draw: Any) -> Case:
     """An .npz file."""
-    words = quick("model", "training", "trust") + (["--window", "2"] if draw(st.integers(1, 10)) == 1 else [])
+    words = quick("model", "training", "assessment") + (["--window", "2"] if draw(st.integers(1, 10)) == 1 else [])
     arguments = ("fit", "p.npz", "--out", "run", "--quiet", *words)
     return Case(arguments, {"p.npz": draw(archives())}, look=untouched, trains=draw(st.integers(1, 8)) == 1)
 
@@ -178,7 +178,7 @@ def parquets(draw: Any) -> Case:
     data = io.BytesIO()
     pq.write_table(table, data)
     file = draw(damaged(data.getvalue())) if draw(st.integers(1, 5)) == 1 else data.getvalue()
-    words = quick("model", "training", "trust")
+    words = quick("model", "training", "assessment")
     arguments = ("fit", "t.parquet", "--out", "run", "--quiet", *words)
     return Case(arguments, {"t.parquet": file}, trains=draw(st.integers(1, 8)) == 1)
 

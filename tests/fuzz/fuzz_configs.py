@@ -9,6 +9,7 @@ from fuzz_words import json_values, numbers, odd_words, perhaps_damaged, plain_w
 from hypothesis import strategies as st
 
 from tacit.config import FitConfig
+from tacit.config.registered import registered_names
 
 SECTIONS = {name: list(type(getattr(FitConfig(), name)).model_fields) for name in FitConfig.model_fields}
 NODES = ("a", "b", "c")
@@ -23,7 +24,8 @@ QUICK = {
 }
 CHOICES = (
     "auto", "wide", "long", "time",
-    "filter", "recurrent", "convolution", "gcn", "gat", "none", "node", "input", "linear",
+    "filter", "recurrent", "convolution", "gcn", "gat", "none", "hops", "gaussian_input", "gaussian_head", "own",
+    "linear",
     "tanh", "energy", "mmd", "elbo", "point_mse", "joint", "score_function", "concrete", "straight_through", "median",
     "rational_quadratic", "gaussian", "sigmoid", "sine_squared", "matrix", "table", "leave_one_out",
     "paper", "euclidean",
@@ -72,14 +74,19 @@ def misspelt(draw: Any, word: str) -> str:
 def sensible(section: str, key: str) -> st.SearchStrategy[Any]:
     """Return values that a key takes, and that may or may not go with the others."""
     kind = str(type(getattr(FitConfig(), section)).model_fields[key].annotation)
-    if section == "data" and key in ("time", "node", "value", "separator", "covariates", "targets"):
+    if section == "data" and key in ("time", "node", "value", "separator", "covariates", "targets", "series"):
         return st.sampled_from(("time", "a", "value", ":"))
     if key in ("edges", "coordinates"):
         return st.sampled_from(("rules.csv", "places.csv"))
-    if "tuple[tuple[str, str]" in kind or "tuple[tuple[str, str, float" in kind:
-        ends = st.sampled_from(NODES)
+    if "tuple[tuple" in kind and section == "graph":
+        ends = st.sampled_from((*NODES, 0, 1))
         belief = [st.floats(0.01, 0.99)] if "float" in kind else []
         return st.lists(st.tuples(ends, ends, *belief).map(list), max_size=3)
+    names = registered_names(type(getattr(FitConfig(), section)).model_fields[key])
+    if names:
+        return st.sampled_from(names)
+    if key == "options":
+        return st.just({})
     found = [st.sampled_from(re.findall(r"'(\w+)'", kind))] if "Literal" in kind else []
     found += [st.integers(1, 4)] if "int" in kind else []
     found += [st.floats(0.001, 0.9)] if "float" in kind else []
@@ -94,7 +101,9 @@ def combinations(draw: Any) -> Case:
     for _ in range(draw(st.integers(1, 5))):
         section = draw(st.sampled_from(list(SECTIONS)))
         key = draw(
-            st.sampled_from([key for key in SECTIONS[section] if key not in ("compile", "controls", "std_errors")])
+            st.sampled_from(
+                [key for key in SECTIONS[section] if key not in ("compile", "controls", "bootstrap_replicas")]
+            )
         )
         sections.setdefault(section, {})[key] = draw(sensible(section, key))
     files = {

@@ -34,7 +34,7 @@ def finished(kind: str) -> dict[str, bytes | None]:
         (folder / name).write_bytes(data)
         os.chdir(folder)
         window = [] if kind == "pairs" else ["data"]
-        ended = run(("fit", name, "--out", "run", "--quiet", *quick("model", "training", "trust", *window)))
+        ended = run(("fit", name, "--out", "run", "--quiet", *quick("model", "training", "assessment", *window)))
         assert ended.code == 0, ended.err
         return {f"run/{path}": stored for path, stored in contents(folder / "run").items()}
     finally:

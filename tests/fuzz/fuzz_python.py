@@ -1,4 +1,4 @@
-"""``LatentGraphRegressor``: parameters and data of every kind end in finite answers, or in an error that is theirs."""
+"""Both estimators: parameters and data of every kind end in finite answers, or in an error that is theirs."""
 
 import time
 import traceback
@@ -11,10 +11,16 @@ from fuzz_judge import LIMIT, ROOM, Ended, Failure, Hang, Tally, within
 from fuzz_words import json_values, numbers, plain_words, whole
 from hypothesis import strategies as st
 
-from tacit import InputError, LatentGraphRegressor
+from tacit import InputError, LatentGraphForecaster, LatentGraphRegressor
+from tacit.config import AssessmentOptions, ModelConfig, TrainingOptions
 
-QUICK = {"epochs": 1, "replicas": 1, "num_graphs": 4, "compile": False, "point_graphs": 20}
-PARAMETERS = sorted(LatentGraphRegressor().get_params())
+QUICK = {
+    "training": TrainingOptions(epochs=1, replicas=1, compile=False),
+    "model": ModelConfig(num_graphs=4),
+    "assessment": AssessmentOptions(enabled=False),
+    "point_graphs": 20,
+}
+ESTIMATORS = (LatentGraphRegressor, LatentGraphForecaster)
 NODES = ("a", "b", "c")
 
 
@@ -50,12 +56,13 @@ def data(draw: Any, columns: int = 3) -> Any:
 
 
 @st.composite
-def calls(draw: Any) -> tuple[dict[str, Any], Any, Any]:
-    """Return parameters, X and y."""
-    parameters = dict(QUICK)
+def calls(draw: Any) -> tuple[Any, dict[str, Any], Any, Any]:
+    """Return an estimator, parameters, X and y."""
+    estimator, parameters = draw(st.sampled_from(ESTIMATORS)), dict(QUICK)
+    defaults = estimator().get_params()
     edges = st.lists(st.tuples(st.sampled_from((*NODES, 0, 1, 2, 7, -1)), st.sampled_from((*NODES, 0, 1))), max_size=3)
-    for name in draw(st.lists(st.sampled_from(PARAMETERS), max_size=2, unique=True)):
-        default = LatentGraphRegressor().get_params()[name]
+    for name in draw(st.lists(st.sampled_from(sorted(defaults)), max_size=2, unique=True)):
+        default = defaults[name]
         fitting = [st.integers(1, 4)] if isinstance(default, int) else [st.floats(0.01, 0.99)]
         choices = [
             *fitting,
@@ -64,22 +71,22 @@ def calls(draw: Any) -> tuple[dict[str, Any], Any, Any]:
             whole,
             numbers,
             json_values,
-            st.sampled_from(("auto", "energy", "mmd", "node", "x")),
+            st.sampled_from(("auto", "energy", "mmd", "gaussian", "hops", "x")),
         ]
         value = draw(st.one_of(choices))
-        lasting = name not in ("learning_rate", "seed") and isinstance(value, int) and 50 < value < 10**6
+        lasting = name != "random_state" and isinstance(value, int) and 50 < value < 10**6
         parameters[name] = 5 if lasting else value  # what is asked for is done, however long it takes
-    return parameters, draw(data()), draw(data())
+    return estimator, parameters, draw(data()), draw(data())
 
 
-def judge(case: tuple[dict[str, Any], Any, Any], tally: Tally) -> None:
+def judge(case: tuple[Any, dict[str, Any], Any, Any], tally: Tally) -> None:
     """Fit and predict; anything but finite answers or an error of the input is a failure."""
-    parameters, inputs, targets = case
+    estimator, parameters, inputs, targets = case
     start, error = time.perf_counter(), None
     try:
         with within(LIMIT, ROOM), warnings.catch_warnings():
             warnings.simplefilter("error")
-            model = LatentGraphRegressor(**parameters).fit(inputs, targets)
+            model = estimator(**parameters).fit(inputs, targets)
             predicted = model.predict(inputs)
     except (InputError, ValueError, TypeError) as refused:
         error = refused

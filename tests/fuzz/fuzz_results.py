@@ -19,7 +19,7 @@ class Planned(BaseException):
 
 def stop_at_plan(plan: Plan, *_: object) -> None:
     """Take the place of the training: look at what it would begin with, and end."""
-    for name, part in vars(plan.problem.split).items():
+    for name, part in vars(plan.dataset.split).items():
         for values in (part.inputs, part.targets):
             assert torch.isfinite(values).all(), f"the {name} part is not finite"
     assert all(torch.isfinite(value).all() for value in plan.model.predictor.parameters()), "the start is not finite"
@@ -35,7 +35,7 @@ def require_probabilities(probs: torch.Tensor) -> None:
 
 def require_rules(plan: Plan) -> None:
     """Refuse a start in which what is forbidden can be, or what is required need not be."""
-    graph, rules = plan.model.graph, plan.problem.rules
+    graph, rules = plan.model.graph, plan.rules
     if graph.slots is not None:
         return
     probs = graph.edge_probs.detach()

@@ -52,7 +52,13 @@ def stopped() -> Files:
         (folder / "t.csv").write_bytes(TABLE)
         os.chdir(folder)
         with mock.patch.object(job, "Checkpoints", often), mock.patch.object(Display, "step", kill):
-            words = [*quick("model", "trust", "data"), "--set", "training.epochs=4", "--set", "training.replicas=1"]
+            words = [
+                *quick("model", "assessment", "data"),
+                "--set",
+                "training.epochs=4",
+                "--set",
+                "training.replicas=1",
+            ]
             run(("fit", "t.csv", "--out", "run", "--quiet", *words, "--set", "training.compile=false"))
         raise AssertionError("it was not killed")
     except Killed:

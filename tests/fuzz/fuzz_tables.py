@@ -165,7 +165,7 @@ def quick(*sections: str) -> list[str]:
 def tables(draw: Any) -> Case:
     """A table, and perhaps words on how to read it."""
     name, data = draw(texts())
-    words = quick("model", "training", "trust", *draw(st.sampled_from((["data"], ["data"], []))))
+    words = quick("model", "training", "assessment", *draw(st.sampled_from((["data"], ["data"], []))))
     for _ in range(draw(st.sampled_from((0, 0, 0, 1, 2)))):
         key = draw(st.sampled_from(("time", "node", "value", "separator", "covariates", "targets", "layout")))
         word = draw(st.sampled_from(("a", "b", "x", ":", "time", "node", "wide", "long", "station", "value")))

@@ -8,7 +8,7 @@ from fuzz_judge import Case, Failure, Tally, judge
 from fuzz_results import require_run, strict_json
 from fuzz_tables import quick
 
-from tacit.cli import own_data
+from tacit.cli import runs
 from tacit.errors import InputError
 from tacit.pipeline import job
 
@@ -18,7 +18,7 @@ CASE = Case(("fit", "t.csv", "--out", "run", "--quiet", *quick()), {"t.csv": TAB
 @pytest.fixture
 def behave(monkeypatch):
     """Let ``tacit fit`` do something else where it reads the data."""
-    return lambda action: monkeypatch.setattr(job.Plan, "read", lambda *_: action())
+    return lambda action: monkeypatch.setattr(job.Plan, "make", lambda *_, **__: action())
 
 
 def raising(error):
@@ -80,7 +80,7 @@ def test_lines_that_are_not_clear(monkeypatch, line):
         print(line, file=sys.stderr)
         raise SystemExit(2)
 
-    monkeypatch.setattr(own_data, "Display", lambda **_: fit())
+    monkeypatch.setattr(runs, "Display", lambda **_: fit())
     with pytest.raises(Failure):
         judge(CASE, Tally())
 

@@ -3,12 +3,13 @@
 import csv
 import json
 import signal
+from importlib.metadata import PackageNotFoundError
 
 import numpy as np
 import pandas as pd
 import pytest
 
-from own_files import NODES
+from own_files import NODES, series
 from tacit.cli import main
 from tacit.cli.runs import FIT_JSON
 from tacit.records import EDGE_COLUMNS
@@ -342,3 +343,54 @@ def test_a_failed_write_leaves_only_what_it_takes_to_go_on(folder, tmp_path, mon
     assert f"No space left on device; go on with 'tacit fit --resume {tmp_path / 'out'}'" in capsys.readouterr().err
     assert {path.name for path in (tmp_path / "out").iterdir()} == {"call.json", "checkpoint.safetensors"}
     assert [path.name for path in tmp_path.iterdir()] == ["out"]
+
+
+def test_an_option_that_is_a_setting_names_it(folder, capsys):
+    assert call("fit", folder / "wide.csv", "--epochs", 10) == 2
+    assert "unknown option '--epochs'; use --set training.epochs=VALUE" in capsys.readouterr().err
+    assert call("fit", folder / "wide.csv", "--bootstrap-replicas", 10) == 2
+    assert "use --set assessment.bootstrap_replicas=VALUE" in capsys.readouterr().err
+    assert call("predict", "run", folder / "wide.csv", "--epochs", 10) == 2
+    assert "--set" not in capsys.readouterr().err  # predict has no settings
+
+
+def test_json_is_one_object_on_every_command(finished, folder, tmp_path, capsys):
+    new = ("--window", 2, "--out", tmp_path / "run", *QUICK, "--set", "assessment.enabled=false")
+    calls = [("fit", folder / "wide.csv", *new), ("predict", finished, folder / "wide.csv")]
+    for words in (*calls, ("evaluate", finished), ("report", finished)):
+        capsys.readouterr()
+        assert call(*words, "--json") == 0
+        assert isinstance(json.loads(capsys.readouterr().out), dict)
+
+
+def test_times_that_start_again_are_several_series(tmp_path, capsys):
+    """A panel in which every part has the same times: each is a series, and a note says so."""
+    parts = [pd.DataFrame(series(40, seed), columns=NODES).assign(time=range(40)) for seed in range(6)]
+    pd.concat(parts).to_csv(tmp_path / "panel.csv", index=False)
+    run, quick = tmp_path / "run", (*QUICK, "--set", "assessment.enabled=false")
+    assert call("fit", tmp_path / "panel.csv", "--window", 2, "--out", run, "--quiet", *quick) == 0
+    record = json.loads((run / "record.json").read_text())
+    assert any("series" in note for note in record["warnings"])
+    capsys.readouterr()
+    assert call("predict", run, tmp_path / "panel.csv") == 0
+    lines = capsys.readouterr().out.splitlines()
+    assert lines[0].startswith("series,time,node,")
+    assert len(lines) - 1 == 6 * 39 * 4  # every window of two rows, in none of which two series meet
+
+
+def test_a_source_tree_without_installed_metadata(folder, tmp_path, monkeypatch):
+    """``importlib.metadata`` knows nothing of tacit there: the record has the version that the package says."""
+    import tacit
+    from tacit.records import record
+
+    installed = record.version
+
+    def version(name):
+        if name == "tacit":
+            raise PackageNotFoundError(name)
+        return installed(name)
+
+    monkeypatch.setattr(record, "version", version)
+    quick = (*QUICK, "--set", "assessment.enabled=false")
+    assert call("fit", folder / "wide.csv", "--window", 2, "--out", tmp_path / "run", "--quiet", *quick) == 0
+    assert json.loads((tmp_path / "run" / "record.json").read_text())["versions"]["tacit"] == tacit.__version__

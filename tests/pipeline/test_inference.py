@@ -9,7 +9,7 @@ from scipy.stats import norm
 from own_files import NODES, learn, series
 from tacit.cli import runs
 from tacit.errors import InputError
-from tacit.pipeline import Fitted, evaluate, forecast_table, point_predictions, read_new, samples
+from tacit.pipeline import Fitted, evaluate, forecast_table, read_new
 from tacit.pipeline.new_file import write_table
 
 CPU = torch.device("cpu")

@@ -3,9 +3,7 @@
 import os
 import pickle
 import shutil
-from pathlib import Path
 
-import pandas as pd
 import pytest
 import safetensors.torch
 import torch
@@ -18,7 +16,7 @@ from tacit.errors import InputError
 from tacit.pipeline import Fitted
 from tacit.records import read_record, read_run
 from tacit.records.checksums import sealed
-from tacit.records.model_file import KIND, read_model
+from tacit.records.model_file import KIND
 from tacit.tensor_files import Kind
 
 CPU = torch.device("cpu")

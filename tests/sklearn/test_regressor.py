@@ -215,7 +215,7 @@ def test_every_choice_trains_and_predicts(pairs, options):
 
 
 def test_the_lower_bound_of_the_likelihood_is_for_the_demo(pairs):
-    with pytest.raises(InputError, match="prior and loss 'elbo' in .model. are for tacit demo"):
+    with pytest.raises(InputError, match=r"prior and loss 'elbo' in .model. are for tacit demo"):
         regressor(loss="elbo").fit(*pairs)
 
 

@@ -5,10 +5,12 @@ import pytest
 import torch
 
 from tacit import LatentGraphRegressor
+from tacit.config import PredictorOptions
 from tacit.errors import InputError
 from tacit.graph import Slots, footprint
+from tiny_fits import regressor
 
-QUICK = {"replicas": 1, "epochs": 2, "batch_size": 16, "num_graphs": 4, "compile": False, "point_graphs": 50}
+QUICK = {"training": {"epochs": 2}, "observation": "auto", "point_graphs": 50}
 
 
 def ring(nodes, pairs=60):
@@ -22,10 +24,12 @@ def ring(nodes, pairs=60):
 def test_every_pair_a_candidate_gives_the_answer_of_the_matrix(predictor):
     x, y = ring(4)
     every = [(source, target) for source in range(4) for target in range(4)]
-    prior = np.full((4, 4), 0.3)
-    options = {"candidates": every, "self_loops": True, "prior": prior, "required": [(0, 2)], "predictor": predictor}
+    options = {"candidates": every, "density": 0.3, "predictor": predictor}
+    if predictor == "filter":  # a regression on the candidates is not that on all pairs
+        options["predictor"] = PredictorOptions(kind="filter", warm_start=False)
+    rules = {"self_loops": True, "required": [(0, 2)], "prior_weight": 0.01}
     matrix, table = (
-        LatentGraphRegressor(**QUICK, **options, layout=layout).fit(x, y) for layout in ("matrix", "table")
+        regressor(**QUICK, **options, graph={**rules, "layout": layout}).fit(x, y) for layout in ("matrix", "table")
     )
     assert table.edge_probs_ == pytest.approx(matrix.edge_probs_, abs=1e-6)
     assert table.predict(x) == pytest.approx(matrix.predict(x), abs=1e-4)
@@ -36,13 +40,13 @@ def test_every_pair_a_candidate_gives_the_answer_of_the_matrix(predictor):
 
 def test_correlated_candidates_hold_the_truth_and_nothing_else():
     x, y = ring(6)
-    model = LatentGraphRegressor(**QUICK, correlated=1, layout="table").fit(x, y)
+    model = regressor(**QUICK, graph={"correlated": 1, "layout": "table"}).fit(x, y)
     assert (model.edge_probs_ > 0).tolist() == np.roll(np.eye(6), 1, 1).astype(bool).tolist()
 
 
 def test_many_nodes_have_a_table_of_edges_and_no_matrix(tmp_path):
-    x, y = ring(500, pairs=24)
-    model = LatentGraphRegressor(**QUICK, correlated=2, predictor="filter").fit(x, y)
+    x, y = ring(500, pairs=30)
+    model = regressor(**QUICK, graph={"correlated": 2}, predictor="filter").fit(x, y)
     edges = model.edges_
     assert list(edges.columns) == ["source", "target", "probability"]
     assert len(edges) == 1000
@@ -66,11 +70,28 @@ def test_many_nodes_have_a_table_of_edges_and_no_matrix(tmp_path):
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        ({"layout": "table"}, "layout 'table' needs candidates, got none; name some"),
-        ({"layout": "tabel"}, "layout needs one of auto, matrix, table, got 'tabel'"),
-        ({"correlated": 1, "candidates": [(0, 1)]}, "correlated and candidates both say which edges can be; keep one"),
-        ({"correlated": 4}, "correlated needs to be below the number of nodes, 4, got 4; lower it"),
-        ({"layout": "table", "correlated": 1, "symmetric": True}, "holds edges with a direction, and symmetric is set"),
+        ({"graph": {"layout": "table"}}, "layout 'table' needs candidates, got none; name some"),
+        (
+            {"graph": {"correlated": 1}, "candidates": [(0, 1)]},
+            r"correlated in \[graph\] and candidates in \[graph\] both say which edges can be; keep one",
+        ),
+        ({"graph": {"correlated": 4}}, r"correlated in \[graph\] needs to be below the number of nodes, 4, got 4"),
+        (
+            {"graph": {"layout": "table", "correlated": 1, "symmetric": True}},
+            "holds edges with a direction, and symmetric is set",
+        ),
+        (
+            {"candidates": np.ones((4, 4))},
+            "candidates must be a table, edges .* or a mask of booleans, got torch.float64",
+        ),
+        ({"candidates": 3}, "candidates must be edges as .source, target., got 3"),
+        (
+            {
+                "graph": {"correlated": 1},
+                "candidates": Slots.from_edges(torch.tensor([0]), torch.tensor([1]), num_nodes=4),
+            },
+            r"correlated in \[graph\] and the table of candidates both say which edges can be",
+        ),
         (
             {"candidates": Slots.from_edges(torch.tensor([0]), torch.tensor([1]), num_nodes=3)},
             "candidates needs a table of 4 nodes, got one of 3",
@@ -79,10 +100,22 @@ def test_many_nodes_have_a_table_of_edges_and_no_matrix(tmp_path):
 )
 def test_wrong_choices(options, message):
     with pytest.raises(InputError, match=message):
-        LatentGraphRegressor(**QUICK, **options).fit(*ring(4))
+        regressor(**QUICK, **options).fit(*ring(4))
 
 
 def test_what_memory_cannot_hold_is_refused(monkeypatch):
     monkeypatch.setattr(footprint, "free_bytes", lambda _device: 1000)
     with pytest.raises(InputError, match="a fit over all pairs of 4 nodes needs about 1 MB of memory, 1 MB are free"):
-        LatentGraphRegressor(**QUICK).fit(*ring(4))
+        regressor(**QUICK).fit(*ring(4))
+
+
+def test_candidates_by_name_mask_and_table_are_the_same():
+    x, y = ring(4)
+    mask = np.roll(np.eye(4), 1, 1).astype(bool)  # true at [target, source]
+    target, source = mask.nonzero()
+    table = Slots.from_edges(torch.tensor(source), torch.tensor(target), num_nodes=4)
+    named = [(str(j), str(i)) for i, j in zip(target, source, strict=True)]
+    found = [regressor(**QUICK, candidates=given).fit(x, y).edge_probs_ for given in (mask, table, named)]
+    assert (found[0] > 0).tolist() == mask.tolist()
+    np.testing.assert_array_equal(found[0], found[1])
+    np.testing.assert_array_equal(found[0], found[2])

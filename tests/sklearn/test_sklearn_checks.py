@@ -6,16 +6,10 @@ from sklearn.metrics import r2_score
 from sklearn.utils.estimator_checks import check_estimator
 
 from tacit import LatentGraphRegressor
+from tacit.config import PredictorOptions
+from tiny_fits import quick_options
 
-TINY = {
-    "noise": "none",
-    "replicas": 1,
-    "epochs": 1,
-    "batch_size": 16,
-    "num_graphs": 4,
-    "point_graphs": 8,
-    "hidden": (2,),
-}
+TINY = quick_options(predictor=PredictorOptions(kind="convolution", hidden=(2,)))
 
 
 class OneTarget(LatentGraphRegressor):

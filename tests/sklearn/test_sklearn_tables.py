@@ -5,9 +5,9 @@ import torch
 from sklearn.base import clone
 
 from tacit import LatentGraphRegressor
+from tacit.config import AssessmentOptions, DataOptions, GraphOptions, PredictorOptions, TrainingOptions
 from tacit.errors import InputError
-
-TINY = {"noise": "none", "replicas": 1, "epochs": 1, "batch_size": 16, "num_graphs": 4, "point_graphs": 8}
+from tiny_fits import regressor
 
 
 @pytest.fixture(scope="module")
@@ -18,12 +18,12 @@ def pairs():
 
 @pytest.fixture(scope="module")
 def fitted(pairs):
-    return LatentGraphRegressor(**TINY).fit(*pairs)
+    return regressor().fit(*pairs)
 
 
 def test_tables_bring_names(pairs):
     x, y = (pd.DataFrame(part, columns=["a", "b", "c"]) for part in pairs)
-    model = LatentGraphRegressor(**TINY).fit(x, y)
+    model = regressor().fit(x, y)
     assert model.nodes_ == model.feature_names_in_.tolist() == ["a", "b", "c"]
     assert model.n_features_in_ == 3
     np.testing.assert_array_equal(model.predict(x), clone(model).fit(*pairs).predict(pairs[0]))
@@ -37,7 +37,7 @@ def test_tables_bring_names(pairs):
         model.predict(x[["b", "a", "c"]])
     with pytest.raises(InputError, match="y needs the nodes of X in their order, got 'b' where X has 'a'"):
         clone(model).fit(x, y[["b", "a", "c"]])
-    assert LatentGraphRegressor(**TINY).fit(pairs[0], y).nodes_ == ["a", "b", "c"]
+    assert regressor().fit(pairs[0], y).nodes_ == ["a", "b", "c"]
 
 
 def test_a_table_with_channels_is_the_array_with_channels(pairs):
@@ -45,13 +45,13 @@ def test_a_table_with_channels_is_the_array_with_channels(pairs):
     x = rng.normal(size=(60, 3, 2))
     columns = pd.MultiIndex.from_product([["a", "b", "c"], ["pm25", "wind"]])
     table = pd.DataFrame(x.reshape(60, 6), columns=columns)
-    model = LatentGraphRegressor(**TINY).fit(table, pairs[1])
+    model = regressor().fit(table, pairs[1])
     assert (model.nodes_, model.channels_) == (["a", "b", "c"], ["pm25", "wind"])
     assert model.feature_names_in_.tolist() == ["a", "b", "c"]
-    array = LatentGraphRegressor(**TINY).fit(x, pairs[1])
+    array = regressor().fit(x, pairs[1])
     np.testing.assert_array_equal(model.predict(table), array.predict(x))
     shuffled = table[[("a", "wind"), ("b", "wind"), ("c", "wind"), ("a", "pm25"), ("b", "pm25"), ("c", "pm25")]]
-    with pytest.raises(InputError, match="X needs the channels of the fit in their order"):
+    with pytest.raises(InputError, match="X must have the channels of the fit in order"):
         model.predict(shuffled)
     with pytest.raises(InputError, match="same channels for all nodes, but 'b' has no column 'wind'"):
         model.predict(table.drop(columns=[("b", "wind")]))
@@ -59,7 +59,7 @@ def test_a_table_with_channels_is_the_array_with_channels(pairs):
 
 def test_tensors_and_targets_with_channels(pairs):
     x, y = (torch.tensor(part) for part in pairs)
-    model = LatentGraphRegressor(**TINY).fit(x, y)
+    model = regressor().fit(x, y)
     np.testing.assert_array_equal(model.predict(pairs[0]), clone(model).fit(*pairs).predict(x))
     with_channel = clone(model).fit(x[..., None], y[..., None])
     assert with_channel.predict(x).shape == (60, 3, 1)
@@ -70,25 +70,22 @@ def test_tensors_and_targets_with_channels(pairs):
 
 
 BAD_PARAMETERS = {
-    "predictor": ("convolutions", "predictor needs one of convolution, filter, hops, .*did you mean 'convolution'?"),
-    "noise": ("Node", "noise needs one of none, node, input or auto, got 'Node'; did you mean 'node'?"),
-    "loss": ("enrgy", "loss in \\[model\\] is not usable"),
-    "epochs": (0, "epochs needs to be a whole number of at least 1, got 0"),
-    "batch_size": (2.5, "batch_size needs to be a whole number of at least 1, got 2.5"),
-    "replicas": (0, "replicas in \\[training\\] is not usable"),
-    "validation_fraction": (1.0, "validation_fraction needs to be between 0 and 1, got 1.0"),
-    "scale": ("yes", "scale needs 'auto', True or False, got 'yes'"),
-    "seed": (-1, "seed needs to be a whole number of at least 0, got -1"),
-    "device": ("gpu", "device needs one of auto, cpu, cuda, cuda:N, got 'gpu'"),
-    "hidden": ((0,), "each of hidden needs to be a whole number of at least 1, got 0"),
-    "forbidden": (3, "forbidden needs edges as \\(source, target\\), got 3"),
+    "predictor": ("convolutions", "predictor must be a registered name, got .*did you mean 'convolution'?"),
+    "observation": ("Gaussian", "observation must be a registered name, got 'Gaussian'; did you mean 'gaussian'?"),
+    "loss": ("enrgy", "loss must be a registered name, got 'enrgy'; did you mean 'energy'?"),
+    "training": ({"epochs": 3}, r"training must be TrainingOptions\(...\), got .*; pass for example TrainingOptions"),
+    "data": (TrainingOptions(), r"data must be DataOptions\(...\), got .*; pass for example DataOptions"),
+    "density": (1.5, "density in .graph. is not usable: .*less than 1, got 1.5"),
+    "random_state": (-1, "random_state must be a whole number of at least 0, a generator or None, got -1"),
+    "device": ("gpu", "device must be one of auto, cpu, cuda, cuda:N, got 'gpu'"),
+    "candidates": (3, "candidates must be edges as \\(source, target\\), got 3"),
 }
 
 
 @pytest.mark.parametrize("name", BAD_PARAMETERS)
 def test_bad_parameters_are_refused_at_fit(name, pairs, unchecked):
     value, message = BAD_PARAMETERS[name]
-    model = LatentGraphRegressor(**{**TINY, name: value})
+    model = regressor().set_params(**{name: value})
     with pytest.raises(InputError, match=message):
         model.fit(*pairs)
 
@@ -106,12 +103,29 @@ def test_bad_data(fitted, pairs):
         (x[..., None, None], y, "X needs shape \\(pairs, nodes\\) or"),
     ):
         with pytest.raises(ValueError, match=message):
-            LatentGraphRegressor(**TINY).fit(bad_x, bad_y)
+            regressor().fit(bad_x, bad_y)
     with pytest.raises(ValueError, match="X has 2 features, but LatentGraphRegressor is expecting 3"):
         fitted.predict(x[:, :2])
-    with pytest.raises(InputError, match="X needs 1 channels per node as in fit, got 2"):
+    with pytest.raises(InputError, match="X must have 1 channels per node as in fit, got 2"):
         fitted.predict(np.stack([x, x], -1))
     with pytest.raises(TypeError, match="sample_weight"):
         LatentGraphRegressor().fit(x, y, sample_weight=np.ones(60))
     for name in ("edge_probs_", "history_", "nodes_"):
         assert not hasattr(LatentGraphRegressor(), name)
+
+
+def test_options_are_checked_where_they_are_made():
+    """As pydantic says it: the estimators take options that are right already."""
+    for make in (
+        lambda: TrainingOptions(epochs=0),
+        lambda: TrainingOptions(batch_size=2.5),
+        lambda: TrainingOptions(replicas=0),
+        lambda: DataOptions(validation_fraction=1.0),
+        lambda: DataOptions(scale="perhaps"),
+        lambda: PredictorOptions(hidden=(0,)),
+        lambda: GraphOptions(forbidden=3),
+        lambda: GraphOptions(layout="tabel"),
+        lambda: AssessmentOptions(bootstrap_replica=3),
+    ):
+        with pytest.raises(ValueError, match="validation error"):
+            make()

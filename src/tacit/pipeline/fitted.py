@@ -33,6 +33,8 @@ from tacit.records import (
 )
 from tacit.training import LatentGraphModel
 
+PRIOR = "prior."  # in front of the names of the tensors of a prior
+
 
 @dataclass(eq=False)
 class Fitted:
@@ -160,11 +162,15 @@ def restored_model(
 ) -> LatentGraphModel:
     """Return the model with these tensors; ValueError where one is missing or of another shape or type."""
     model = empty_model(config, preparation, _restored_slots(preparation, tensors), own, train, prior)
-    for name, value in model.state_dict().items():
+    state = model.state_dict()
+    for name, value in state.items():
+        if name.startswith(PRIOR):  # it is made from the config and the data
+            continue
         found = _kind(tensors[name]) if name in tensors else "none"
         if found != _kind(value):
             raise ValueError(f"needs {name} of {_kind(value)}, got {found}")
-    model.load_state_dict({name: tensors[name] for name in model.state_dict()})
+        state[name] = tensors[name]
+    model.load_state_dict(state)
     return model
 
 

@@ -55,6 +55,7 @@ def samples(
     fitted: Fitted, source: Source, *, num_samples: int, seed: int = 0
 ) -> Float[np.ndarray, "pair sample node channel"]:
     """Return samples of every target: one graph for all pairs at each place, and noise of each pair's own."""
+    require_whole("num_samples", num_samples)
     new, draws = fitted.preparation.apply(source), _draws(fitted, num_samples, seed)
     drawn = [draws.own_values(pairs) for pairs in _chunks(new.pairs, draws)]
     return np.concatenate([fitted.preparation.to_units(values).cpu().numpy() for values in drawn])

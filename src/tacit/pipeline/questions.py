@@ -91,8 +91,10 @@ def add_identifiability(fitted: Fitted, dataset: Dataset, *, injectivity: bool) 
 
 
 def goodness_on(fitted: Fitted, pairs: Pairs, **options: Any) -> Goodness:
-    """Test the fit on pairs that the model was not fitted on."""
+    """Test the fit on pairs that the model was not fitted on; those without any target are left out."""
     device = fitted.model.graph.raw.device
+    if pairs.observed is not None:
+        pairs = pairs[pairs.observed.flatten(1).any(1)]
     generator = generator_for(fitted.record.seed, "goodness", device)
     names = list(fitted.nodes)
     return goodness_of_fit(fitted.model, pairs.to(device), generator=generator, node_names=names, **options)

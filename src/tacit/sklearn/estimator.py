@@ -14,7 +14,7 @@ from torch import nn
 
 from tacit.config import FitConfig
 from tacit.devices import find_device
-from tacit.errors import InputError, require_whole
+from tacit.errors import InputError, require, require_whole
 from tacit.goodness import Goodness
 from tacit.graph import GraphDistribution
 from tacit.identification import Identifiability
@@ -56,7 +56,7 @@ class LatentGraphEstimator(BaseEstimator):  # type: ignore[misc]  # scikit-learn
     random_state: Any
     verbose: Any
 
-    def _source(self, *data: Any, reset: bool) -> Source:
+    def _source(self, X: Any, y: Any = None, *, reset: bool) -> Source:  # noqa: N803
         """Read data; in ``fit`` (``reset``) names and sizes are noted, later they are compared."""
         raise NotImplementedError
 
@@ -213,6 +213,8 @@ class LatentGraphEstimator(BaseEstimator):  # type: ignore[misc]  # scikit-learn
         where it predicts as well.
         """
         require_whole("num_resamples", to_python(num_resamples), FEWEST_REPLICAS)
+        if block is not None:
+            require_whole("block", to_python(block))
         fitted = self._with_predictor()
         self._edges().probs("estimate_std_errors")
         own = self._config()[1] if fitted.restored else None  # refused here where a parameter was not stored
@@ -343,6 +345,11 @@ class LatentGraphEstimator(BaseEstimator):  # type: ignore[misc]  # scikit-learn
         return Stored({**text, "fitted": fitted, "extra": self._extra()}, tensors)
 
     def _restore(self, stored: Stored, where: str) -> None:
+        saved = stored.text.get("estimator")
+        require(
+            saved in [kind.__name__ for kind in type(self).__mro__],
+            f"{where} is a saved {saved}, and {type(self).__name__} cannot load it; use {saved}.load",
+        )
         try:
             parameters = {name: decode(value) for name, value in stored.text["parameters"].items()}
             type(self).__init__(self, **parameters)

@@ -124,16 +124,18 @@ class LatentGraphForecaster(LatentGraphEstimator):
         """Return $R^2$ of :meth:`predict` where the target is known, the mean over nodes and variables."""
         del y
         fitted, source = self._with_predictor(), self._source(X, reset=False)
-        pairs = fitted.preparation.apply(source).pairs.with_mask()
-        known = fitted.preparation.to_units(pairs.targets).double().masked_fill(pairs.observed == 0, np.nan)
+        pairs = fitted.preparation.apply(source).pairs
+        known = fitted.preparation.to_units(pairs.targets).double()
+        if pairs.observed is not None:
+            known = known.masked_fill(pairs.observed == 0, np.nan)
         predictions = self.predict(X, "mean").to_numpy().reshape(known.shape)
         return r_squared(known.numpy(), predictions)
 
     def _data_keys(self) -> dict[str, Any]:
         """Return those that were set: what is left at its default may stand in ``data``."""
         given = {name: to_python(getattr(self, name)) for name in ("horizon", "window", "targets", "series")}
-        covariates = (self.covariates,) if isinstance(self.covariates, str) else tuple(self.covariates)
-        given["covariates"] = covariates
+        covariates = to_python(self.covariates)
+        given["covariates"] = tuple(covariates) if isinstance(covariates, list) else covariates
         usual = DataOptions()
         return {name: value for name, value in given.items() if value != getattr(usual, name)}
 

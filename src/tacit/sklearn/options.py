@@ -98,7 +98,9 @@ def _as_input_error(error: ValidationError) -> InputError:
     cause = first.get("ctx", {}).get("error")
     if isinstance(cause, InputError):
         return cause
-    return InputError(f"{'.'.join(str(part) for part in first['loc'])} is not usable: {first['msg'].lower()}")
+    section, *rest = (str(part) for part in first["loc"])
+    where = f"{rest[0]} in [{section}]" if rest else section
+    return InputError(f"{where} is not usable: {first['msg'].lower()}, got {first['input']!r}; correct it")
 
 
 def _edges(candidates: Any) -> tuple[tuple[Any, Any], ...]:
@@ -112,7 +114,7 @@ def _edges(candidates: Any) -> tuple[tuple[Any, Any], ...]:
         return tuple((source, target) for target, source in mask.nonzero().tolist())
     if not isinstance(candidates, list | tuple | set | frozenset):
         raise InputError(f"candidates must be edges as (source, target), got {candidates!r}; pass for example [(0, 1)]")
-    return tuple(tuple(to_python(node) for node in edge) for edge in candidates)  # type: ignore[misc]
+    return tuple(tuple(to_python(node) for node in edge) for edge in candidates)
 
 
 def seed_of(random_state: Any) -> int:

@@ -110,7 +110,7 @@ class LatentGraphRegressor(RegressorMixin, LatentGraphEstimator):  # type: ignor
         return self._as_targets(found)
 
     def sample(self, X: Any, num_samples: int = 100, random_state: Any = None) -> np.ndarray:  # noqa: N803
-        """Return (pairs, samples, nodes) or (pairs, samples, nodes, channels): at each place one graph for all pairs."""
+        """Return (pairs, samples, nodes) or (pairs, samples, nodes, channels): all pairs share the graph at each place."""
         fitted, source = self._with_predictor(), self._source(X, reset=False)
         seed = self._seed(random_state)
         return self._as_targets(samples(fitted, source, num_samples=to_python(num_samples), seed=seed))
@@ -159,7 +159,7 @@ class LatentGraphRegressor(RegressorMixin, LatentGraphEstimator):  # type: ignor
             )
         require(
             self._channels is None or inputs.channels is None or self._channels == inputs.channels,
-            f"X must have the channels of the fit in their order, {self._channels}, got {inputs.channels}; reorder them",
+            f"X must have the channels of the fit in order, {self._channels}, got {inputs.channels}; reorder them",
         )
         return inputs, targets
 

@@ -34,6 +34,10 @@ def read_inputs(estimator: BaseEstimator, X: Any, *, reset: bool) -> Table:  # n
     fewest = 2 if reset else 1  # one pair to train on, one to validate on
     options: dict[str, Any] = {"dtype": np.float64, "allow_nd": True, "ensure_min_samples": fewest}
     array = check_array(values, estimator=estimator, input_name="X", **options)
+    require(
+        not reset or array.ndim < 2 or array.shape[1] > 1,
+        "X must have a column for each of two nodes or more, got n_features = 1; a graph needs others to read",
+    )
     validate_data(estimator, array if names is None else names, reset=reset, skip_check_array=True)
     return _table("X", array, nodes, channels)
 

@@ -1,0 +1,247 @@
+"""The estimator for series: tables of every form in, forecasts by time out, and all that the pairs' one has as well."""
+
+import pickle
+import warnings
+
+import numpy as np
+import pandas as pd
+import pytest
+from sklearn.base import clone
+from sklearn.exceptions import NotFittedError
+from sklearn.metrics import r2_score
+
+from own_files import NODES, series
+from tacit import LatentGraphForecaster
+from tacit.config import AssessmentOptions, DataOptions, PredictorOptions
+from tacit.errors import InputError
+from tacit.registry import PREDICTORS
+from tiny_fits import OneLayer, forecaster, one_layer
+
+with warnings.catch_warnings():
+    warnings.simplefilter("ignore")  # PyG's own deprecations
+    pytest.importorskip("torch_geometric.nn")
+
+TIMES = pd.date_range("2024-01-01", periods=120, freq="h", name="time")
+
+
+@pytest.fixture(scope="module")
+def table():
+    return pd.DataFrame(series(), columns=NODES, index=TIMES)
+
+
+@pytest.fixture(scope="module")
+def fitted(table):
+    return forecaster().fit(table)
+
+
+@pytest.fixture(scope="module")
+def panel():
+    """Six series over the same nodes."""
+    frames = {f"s{seed}": pd.DataFrame(series(40, seed), columns=NODES) for seed in range(6)}
+    return pd.concat(frames, names=["place", "time"])
+
+
+def test_forecasts_are_by_the_time_of_the_target(fitted, table):
+    forecast = fitted.predict(table)
+    assert forecast.columns.tolist() == list(NODES)
+    assert forecast.index[0] == TIMES[2]
+    assert forecast.index[-1] == TIMES[-1] + pd.Timedelta("1h")
+    assert len(forecast) == 119
+    tail = fitted.predict(table.iloc[-5:])
+    pd.testing.assert_frame_equal(tail, forecast.iloc[-4:], rtol=1e-4, check_freq=False)  # no row depends on others
+    np.testing.assert_allclose(
+        fitted.predict(table, "median").iloc[-4:], fitted.predict(table.iloc[-5:], 0.5), rtol=1e-4
+    )
+    ahead = forecaster(horizon=3).fit(table).predict(table)
+    assert ahead.index[-1] == TIMES[-1] + pd.Timedelta("3h")
+
+
+def test_samples_quantiles_and_the_table_of_the_command(fitted, table):
+    samples = fitted.sample(table, num_samples=7)
+    assert samples.shape == (119, 7, 4)
+    np.testing.assert_array_equal(samples, fitted.sample(table, num_samples=7, random_state=0))
+    assert not np.array_equal(samples, fitted.sample(table, num_samples=7, random_state=1))
+    found = fitted.forecast(table, num_samples=2)
+    assert {"time", "node", "variable", "mean", "median", "q2.5", "q97.5", "sample_0", "sample_1"} <= set(found)
+    assert len(found) == 4 * 119
+    many = clone(fitted).set_params(point_graphs=1000).fit(table)
+    by_node = many.forecast(table).pivot(index="time", columns="node", values="mean")[list(NODES)]
+    np.testing.assert_allclose(many.predict(table), by_node, rtol=1e-5, atol=1e-4)
+
+
+def test_score_leaves_out_what_is_not_known(fitted, table):
+    predictions = fitted.predict(table).iloc[:-1]
+    assert fitted.score(table) == pytest.approx(r2_score(table.iloc[2:], predictions), rel=1e-4)
+    gaps = table.copy()
+    gaps.iloc[100:, 0] = np.nan
+    assert np.isfinite(fitted.score(gaps))
+    with pytest.warns(UserWarning, match=r"R\^2 needs a column with at least two targets"):
+        assert np.isnan(fitted.score(table.iloc[:2]))  # the only window ends before any target
+
+
+def test_evaluation_is_that_of_the_test_part_or_of_new_data(fitted, table):
+    own, new = fitted.evaluate(), fitted.evaluate(table)
+    assert own["data"] == "the test part"
+    assert own["metrics"] == fitted.record_.metrics
+    assert set(own["references"]) == {"the last value", "ridge regression"}
+    assert new["pairs"] == 118
+    assert set(new["by_node"]["crps"]) == set(NODES)
+    assert new["findings"]
+
+
+def test_columns_of_two_levels_are_nodes_and_variables(table):
+    both = pd.concat({"a": table, "b": 2 * table}, axis=1).swaplevel(axis=1).sort_index(axis=1)
+    model = forecaster().fit(both)
+    assert model.nodes_ == sorted(NODES)
+    forecast = model.predict(both)
+    assert forecast.columns.names == ["node", "variable"]
+    assert forecast.shape == (119, 8)
+    assert model.sample(both, 3).shape == (119, 3, 4, 2)
+    one = forecaster(targets="b").fit(both)
+    assert one.predict(both).columns.tolist() == [(node, "b") for node in sorted(NODES)]
+    assert one.record_.preparation["scaling"]["variables"][0] == "b"
+
+
+def test_several_series(panel):
+    model = forecaster().fit(panel)
+    forecast = model.predict(panel)
+    assert forecast.index.nlevels == 2
+    assert len(forecast) == 6 * 39  # every window of two rows, the last included
+    column = forecaster(series="place").fit(panel.reset_index())
+    np.testing.assert_array_equal(column.edge_probs_, model.edge_probs_)
+    listed = forecaster().fit([part.droplevel(0) for _, part in panel.groupby(level=0)])
+    np.testing.assert_array_equal(listed.edge_probs_, model.edge_probs_)
+    assert any("split by whole series" in note for note in model.notes_)
+
+
+def test_covariates_are_known_and_shared(table):
+    with_hour = table.assign(hour=TIMES.hour)
+    model = forecaster(covariates=["hour"]).fit(with_hour)
+    assert model.nodes_ == list(NODES)
+    assert model._fitted.preparation.sizes.num_features == 2
+    with pytest.raises(InputError, match="covariates names the column 'hour', which is not there"):
+        model.predict(table)
+
+
+def test_missing_values(table, fitted):
+    gaps = table.copy()
+    gaps.iloc[3:9, 1] = np.nan
+    model = forecaster().fit(gaps)
+    assert np.isfinite(model.predict(gaps).to_numpy()).all()
+    assert np.isfinite(model.score(gaps))
+
+
+def test_parameters_of_data_may_stand_in_the_options(table):
+    data = DataOptions(window=3, horizon=2)
+    model = LatentGraphForecaster(
+        data=data, **{k: v for k, v in forecaster().get_params().items() if k not in ("data", "window")}
+    ).fit(table)
+    assert (model.record_.config["data"]["window"], model.record_.config["data"]["horizon"]) == (3, 2)
+    assert model.predict(table).index[-1] == TIMES[-1] + pd.Timedelta("2h")
+
+
+def test_clones_parameters_and_states(table, fitted):
+    again = clone(fitted)
+    assert again.get_params() == fitted.get_params()
+    assert not hasattr(again, "edge_probs_")
+    np.testing.assert_array_equal(again.fit(table).edge_probs_, fitted.edge_probs_)
+    other = clone(fitted).set_params(random_state=1).fit(table)
+    assert not np.array_equal(other.edge_probs_, fitted.edge_probs_)
+    drawn = [clone(fitted).set_params(random_state=None).fit(table).edge_probs_ for _ in range(2)]
+    assert not np.array_equal(*drawn)
+
+
+def test_pickles_and_files(table, fitted, tmp_path):
+    fitted.save(tmp_path / "model")
+    for restored in (pickle.loads(pickle.dumps(fitted)), LatentGraphForecaster.load(tmp_path / "model")):
+        pd.testing.assert_frame_equal(restored.predict(table), fitted.predict(table))
+        pd.testing.assert_frame_equal(restored.edges_, fitted.edges_)
+        assert restored.get_params() == fitted.get_params()
+        assert restored.evaluate() == fitted.evaluate()
+        assert restored.history_ == fitted.history_
+
+
+@pytest.mark.parametrize("kind", list(PREDICTORS))
+def test_every_kind_of_predictor(kind, table):
+    narrow = {"hidden": 3} if "hidden" in PREDICTORS[kind].uses else {}
+    model = forecaster(predictor=PredictorOptions(kind=kind, **narrow)).fit(table)
+    assert np.isfinite(model.predict(table).to_numpy()).all()
+    assert model.record_.config["predictor"]["kind"] == kind
+    restored = pickle.loads(pickle.dumps(model))
+    pd.testing.assert_frame_equal(restored.predict(table), model.predict(table))
+
+
+@pytest.mark.parametrize("predictor", [OneLayer(2), one_layer])
+def test_a_predictor_of_ones_own(predictor, table):
+    model = forecaster(predictor=predictor).fit(table)
+    assert np.isfinite(model.predict(table).to_numpy()).all()
+    assert isinstance(model.predictor_, OneLayer)
+
+
+def test_a_warm_start_is_chosen_and_can_be_refused(table, fitted):
+    assert fitted.record_.config["predictor"]["warm_start"] is True
+    cold = forecaster(predictor=PredictorOptions(kind="filter", warm_start=False)).fit(table)
+    assert not np.array_equal(cold.edge_probs_, fitted.edge_probs_)
+
+
+def test_the_assessment_is_part_of_fit(table, tmp_path):
+    model = forecaster(assessment={"enabled": True, "bootstrap_replicas": 4, "controls": True}).fit(table)
+    assert model.edge_std_errors_.shape == (4, 4)
+    assert model.edge_identifiable_.dtype == bool
+    assert {"no graph", "full graph"} <= set(model.record_.references)
+    assert model.findings_
+    assert (model.edge_low_ <= model.edge_high_).all()
+    assert len(model.edge_intervals(0.9)) == 16
+    text = model.report(tmp_path / "page.html").read_text()
+    assert text.startswith("<!doctype html>")
+    assert "the table, value, 1 step ahead" in text
+
+
+def test_further_questions(fitted, table):
+    model = pickle.loads(pickle.dumps(fitted))
+    assert model.identify(table).num_pairs == 83
+    assert model.edge_identifiable_.shape == (4, 4)
+    assert model.goodness_of_fit(table).num_pairs == 118
+    model.estimate_std_errors(table, num_resamples=4)
+    assert (model.edge_std_errors_[~np.eye(4, dtype=bool)] >= 0).all()
+    other = table.copy()
+    other["north"] *= 3
+    with pytest.raises(InputError, match="the table must be the data of the fit, got data with other nodes, means"):
+        model.identify(other)
+
+
+def test_targets_of_a_table_are_its_own_later_rows(table, fitted):
+    """``y`` is there for scikit-learn, which passes None."""
+    np.testing.assert_array_equal(forecaster().fit(table, None).edge_probs_, fitted.edge_probs_)
+
+
+def test_what_is_wrong_is_one_line(table, fitted, tmp_path, unchecked):
+    for call, message in (
+        (lambda: forecaster().fit(series()), "frame must be a pandas DataFrame, got ndarray"),
+        (lambda: forecaster().fit(None), "frame must be a pandas DataFrame, got NoneType"),
+        (lambda: forecaster().fit([]), "the table must be a DataFrame or a list of them, got an empty list"),
+        (lambda: forecaster().fit(table[["north"]]), "a graph needs two nodes or more, got one, 'north'"),
+        (lambda: forecaster(window=200).fit(table), "the series needs at least 201 rows for a window of 200"),
+        (lambda: forecaster(window=0).fit(table), "window in .data. is not usable: .*got 0"),
+        (lambda: forecaster(horizon="far").fit(table), "horizon in .data. is not usable: .*got 'far'"),
+        (lambda: forecaster(targets="z").fit(table), "targets names 'z', which is no variable"),
+        (lambda: forecaster(series="z").fit(table), "series names the column 'z', which is not there"),
+        (lambda: forecaster(covariates=3).fit(table), "covariates in .data. is not usable: .*got 3"),
+        (lambda: forecaster(data={"shuffle": False}).fit(table), "shuffle in .data. has no meaning for the table"),
+        (lambda: forecaster(random_state="x").fit(table), "random_state must be a whole number of at least 0"),
+        (lambda: fitted.predict(table[["north", "east"]]), "nodes need to be those of the training data, got none"),
+        (lambda: fitted.predict(table.iloc[:1]), "the series needs at least 2 rows for a window of 2, got 1"),
+        (lambda: fitted.predict(table, point="mode"), "needs 'mean', 'median' or the level of a quantile .*got 'mode'"),
+        (lambda: fitted.sample(table, num_samples=0), "num_samples .*whole number of at least 1, got 0"),
+        (lambda: fitted.forecast(table, num_samples=-1), "num_samples .*whole number of at least 0, got -1"),
+        (lambda: fitted.save(tmp_path / "no" / "place"), "path must be a file that can be written"),
+        (lambda: LatentGraphForecaster.load(tmp_path / "nothing"), "path must be a readable file"),
+    ):
+        with pytest.raises(InputError, match=message) as caught:
+            call()
+        assert "\n" not in str(caught.value)
+    for ask in ("predict", "sample", "forecast", "score", "identify"):
+        with pytest.raises(NotFittedError, match="This LatentGraphForecaster instance is not fitted yet; call fit"):
+            getattr(forecaster(), ask)(table)
+    assert not hasattr(forecaster(), "edges_")
+    assert AssessmentOptions().enabled  # as long as nobody says otherwise
