@@ -1,36 +1,47 @@
-# make demo   install what is needed and run the main job
-# make test   install what is missing and pass the tests
-# make check  format, lint, types, import contract
-# make docs   build the documentation into site/; a warning is an error
-# make wheel  build the wheel into dist/
-# make bench  measure speed and accuracy (three quarters of an hour; leave the machine alone meanwhile)
-# make fuzz   thousands of wrong inputs, others each time; writes docs/results/fuzzing and its page (a quarter of an hour)
-# make mutations  change the formulas one at a time and see that a test fails (ten minutes)
+# make demo       install what is needed and run the main job
+# make test       the fast tests, two at a time: run them before each commit (at most six minutes on two cores)
+# make test-slow  the tests marked slow: run them before a release (half an hour)
+# make check      format, lint, types, import contract
+# make docs       check the pages drawn from records, build the documentation into site/; a warning is an error
+# make mutations  change losses, estimators and graphs one expression at a time and see that a test fails (an hour);
+#                 make mutations ONLY='tacit.losses.kernels*' changes one file
+# make wheel      build the wheel into dist/
+# make bench      measure speed and accuracy (three quarters of an hour; leave the machine alone meanwhile)
+# make fuzz       thousands of wrong inputs, others each time; writes docs/results/fuzzing and its page
 
 PYTHON ?= $(shell command -v python3.11 || command -v python3)
 BIN := .venv/bin
 PIP := $(BIN)/python -m pip --disable-pip-version-check
 
-.PHONY: demo test check format docs wheel bench fuzz mutations clean
+# Tests run in two processes with one thread each; those of a file follow each other in one process, which shares
+# its fixtures, until the other has nothing left to do.
+PYTEST := $(BIN)/pytest -n 2 --dist worksteal
+
+.PHONY: demo test test-slow check format docs wheel bench fuzz mutations clean
 
 demo: .venv/installed
 	$(BIN)/tacit demo
 
 test: .venv/installed-dev
 	@tools/chromium.sh --install >/dev/null
-	$(BIN)/pytest
+	$(PYTEST)
+
+test-slow: .venv/installed-docs
+	@tools/chromium.sh --install >/dev/null
+	$(PYTEST) -m 'slow and not gpu and not paper' --ignore tests/fuzz/test_fuzz_long.py
 
 check: .venv/installed-dev
-	$(BIN)/ruff format --check src tests benchmarks
-	$(BIN)/ruff check src tests benchmarks
+	$(BIN)/ruff format --check src tests benchmarks tools
+	$(BIN)/ruff check src tests benchmarks tools
 	$(BIN)/mypy
 	$(BIN)/lint-imports --no-cache
 
 format: .venv/installed-dev
-	$(BIN)/ruff format src tests benchmarks
-	$(BIN)/ruff check --fix src tests benchmarks
+	$(BIN)/ruff format src tests benchmarks tools
+	$(BIN)/ruff check --fix src tests benchmarks tools
 
-docs: .venv/installed-dev
+docs: .venv/installed-docs
+	$(BIN)/python tools/check_pages.py
 	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict
 
 wheel: .venv/bin/python
@@ -45,26 +56,31 @@ bench: .venv/installed-dev
 	$(BIN)/python benchmarks/best.py
 	$(BIN)/python benchmarks/limit.py
 	$(BIN)/python benchmarks/scale.py
+	$(BIN)/python benchmarks/page.py
 
 fuzz: .venv/installed-dev
-	TACIT_FUZZ_RECORD=docs/results/fuzzing/figures.json $(BIN)/pytest -s -m slow tests/fuzz
+	TACIT_FUZZ_RECORD=docs/results/fuzzing/figures.json $(BIN)/pytest -s -m slow tests/fuzz/test_fuzz_long.py
 	$(BIN)/python tests/fuzz/fuzz_page.py
 
-mutations: .venv/installed-dev
-	$(BIN)/python tests/mutations.py
+mutations: .venv/installed-mutations
+	TACIT_TYPECHECK=0 OMP_NUM_THREADS=1 $(BIN)/mutmut run --max-children 2 $(ONLY)
+	$(BIN)/mutmut results
 
 .venv/bin/python:
 	$(PYTHON) -m venv .venv
 
+# Modules are compiled when they are first imported, as most never are.
+INSTALL := $(PIP) install --quiet --no-compile --constraint constraints.txt --editable
+
 .venv/installed: pyproject.toml constraints.txt | .venv/bin/python
 	@echo "installing tacit and what it needs into .venv"
-	$(PIP) install --quiet --constraint constraints.txt --editable .
+	$(INSTALL) .
 	@touch $@
 
-.venv/installed-dev: pyproject.toml constraints.txt | .venv/bin/python
-	@echo "installing tacit and its development tools into .venv"
-	$(PIP) install --quiet --constraint constraints.txt --editable '.[dev]'
-	@touch $@ .venv/installed
+.venv/installed-%: pyproject.toml constraints.txt | .venv/bin/python
+	@echo "installing tacit and its tools ($*) into .venv"
+	$(INSTALL) '.[dev,$*]'
+	@touch $@ .venv/installed .venv/installed-dev
 
 clean:
-	rm -rf .venv build dist runs site .mypy_cache .ruff_cache .pytest_cache .hypothesis src/*.egg-info
+	rm -rf .venv build dist mutants runs site .mypy_cache .ruff_cache .pytest_cache .hypothesis src/*.egg-info

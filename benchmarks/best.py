@@ -27,7 +27,7 @@ import torch
 
 from tacit.graph import BernoulliGraph
 from tacit.losses import MMD, RationalQuadratic
-from tacit.randomness import generator_for
+from tacit.randomness import generator_for, replica_seeds
 from tacit.systems import CommunitySystem, community_edge_probs
 from tacit.training import CosineDecay, FitSettings, LatentGraphModel, fit
 
@@ -76,8 +76,7 @@ def measure(case: Case, *, warm_up: bool = True) -> dict[str, float | list[float
         model = LatentGraphModel(graph, system.true_predictor(), loss, num_graphs=case.graphs)
         epochs = case.epochs if run >= 0 else 1
         settings = FitSettings(epochs=epochs, schedule=CosineDecay(case.rate))
-        seeds = [1000 * (run + 1) + replica for replica in range(case.replicas)]
-        result = fit(model, pairs.train, pairs.validation, settings, seeds=seeds)
+        result = fit(model, pairs.train, pairs.validation, settings, seeds=replica_seeds(run + 1, case.replicas))
         if run < 0:
             continue
         found = model.graph.probs_from(result.parameters["graph.edge_logits"]).cpu()

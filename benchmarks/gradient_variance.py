@@ -27,8 +27,8 @@ from tacit.losses import EnergyScore, Literature1, PointMSE
 from tacit.randomness import draw_uniforms, generator_for
 from tacit.systems import CommunitySystem
 from tacit.training import LatentGraphModel
-from tacit.training.lift import LiftedGradient
-from tacit.training.state import ReplicaState
+from tacit.training.gradient import LiftedGradient
+from tacit.training.state import initial_stacks
 
 BATCH, NUM_GRAPHS, CHUNK = 128, 16, 4  # chunk: draws at once
 LOSSES = {
@@ -114,11 +114,11 @@ def step_times(models: dict[str, LatentGraphModel], pairs, rounds: int = 15, ste
     """Seconds of a compiled step, uniforms included: medians over rounds in which all take turns."""
     generator, calls = generator_for(3, "times"), {}
     for name, model in models.items():
-        state, gradient = ReplicaState.create(model, (0,), fresh=False), LiftedGradient(model)
+        stacks, gradient = initial_stacks(model, (0,), fresh=False), LiftedGradient(model)
 
-        def call(model=model, state=state, gradient=gradient) -> None:
+        def call(model=model, stacks=stacks, gradient=gradient) -> None:
             uniforms = draw_uniforms(*model.uniforms_shape(BATCH), generator=generator)
-            gradient(state.parameters, state.frozen, [(pairs.inputs, pairs.targets, uniforms)], (0,))
+            gradient(*stacks, [(pairs.inputs, pairs.targets, uniforms)], (0,))
 
         call()
         calls[name] = call

@@ -28,10 +28,11 @@ from tacit.predictors import HopPredictor
 from tacit.randomness import generator_for
 from tacit.systems import CommunitySystem
 from tacit.training import FitSettings, LatentGraphModel, fit
-from tacit.training.lift import LiftedGradient
+from tacit.training.gradient import LiftedGradient
 from tacit.training.processes import Processes
-from tacit.training.state import ReplicaState
-from tacit.training.step import Stepper
+from tacit.training.settings import Plan
+from tacit.training.state import TrainingState
+from tacit.training.step import TrainingStep
 
 REPLICAS, BATCH, GRAPHS, EPOCHS = 8, 128, 16, 10
 MOST_SECONDS = 0.3  # for 10 epochs of 8 replicas on an H200
@@ -105,18 +106,24 @@ def a_model(system: CommunitySystem, device: torch.device, *, train_psi: bool) -
 def step_seconds(model: LatentGraphModel, pairs: Split, rounds: int) -> float:
     """Return the time of one step of all replicas: of the recorded program on a GPU, of the loop on a CPU."""
     device, seeds = pairs.train.inputs.device, range(REPLICAS)
-    state = ReplicaState.create(model, seeds, fresh=True)
     gradient, settings = LiftedGradient(model), FitSettings(epochs=EPOCHS, batch_size=BATCH)
-    stepper = Stepper(model, pairs.train, pairs.validation, settings, seeds, state, gradient, Processes())
-    stepper.begin(0, torch.randint(len(pairs.train), (stepper.steps_per_epoch, REPLICAS, BATCH), device=device))
-    for step in range(8):
-        stepper.take(step, seeds)
-    if gradient.fallback or stepper.fallback:
-        raise SystemExit(f"this comparison needs the compiled step: {gradient.fallback or stepper.fallback}")
+    plan = Plan.of(settings, model, len(pairs.train))
+    state = TrainingState.create(model, seeds, plan)
+    step = TrainingStep(model, pairs.train, settings, state, gradient, Processes())
+    step.begin_epoch(torch.randint(len(pairs.train), (plan.steps_per_epoch, REPLICAS, BATCH), device=device))
+    for _ in range(8):
+        step.take(seeds)
+    if gradient.fallback or step.fallback:
+        raise SystemExit(f"this comparison needs the compiled step: {gradient.fallback or step.fallback}")
     if device.type == "cuda":
-        counter = stepper._resident.counter  # so many replays stay within the bits that are in place
-        return seconds_of(stepper._take._graph.replay, device, rounds, calls=50, before=counter.zero_)
-    return seconds_of(lambda: stepper.take(8, seeds), device, rounds, calls=20)
+        counter = step._buffers.counter  # so many replays stay within the bits that are in place
+        return seconds_of(step._recorded._graph.replay, device, rounds, calls=50, before=counter.zero_)
+
+    def again() -> None:
+        state.log.steps_done = 8
+        step.take(seeds)
+
+    return seconds_of(again, device, rounds, calls=20)
 
 
 def fit_seconds(model: LatentGraphModel, pairs: Split, rounds: int) -> list[float]:

@@ -19,7 +19,7 @@ from tacit.experiments.losses import elbo_grid
 from tacit.experiments.published import LOSS_TABLE
 from tacit.experiments.replication import PAPER_SETTINGS, predictor_for
 from tacit.graph import BernoulliGraph
-from tacit.randomness import generator_for
+from tacit.randomness import generator_for, replica_seeds
 from tacit.systems import CommunitySystem
 from tacit.training import FitSettings, fit
 
@@ -53,8 +53,7 @@ def settings(replicas: int) -> FitSettings:
 def train(config: ModelConfig, system: CommunitySystem, pairs, psi: str, seed: int, replicas: int):
     graph = BernoulliGraph.uniform(system.num_nodes, generator=generator_for(seed, psi), link=config.build_link())
     model = config.build(graph, predictor_for(system, psi, seed), pairs.train.targets)
-    seeds = [seed * 1000 + r for r in range(replicas)]
-    return fit(model, pairs.train, pairs.validation, settings(replicas), seeds=seeds)
+    return fit(model, pairs.train, pairs.validation, settings(replicas), seeds=replica_seeds(seed, replicas))
 
 
 def measure(name: str, system: CommunitySystem, pairs, psi: str, seed: int) -> dict:

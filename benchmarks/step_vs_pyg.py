@@ -46,8 +46,10 @@ from tacit.randomness import UniformStream, generator_for, uniforms_from
 from tacit.shapes import EdgeProbs, Graphs, Inputs, Samples, Targets
 from tacit.systems import CommunitySystem
 from tacit.training import FitSettings, LatentGraphModel
-from tacit.training.lift import LiftedGradient
-from tacit.training.state import ReplicaState, StepNumbers
+from tacit.training.gradient import LiftedGradient
+from tacit.training.settings import Plan, StepNumbers
+from tacit.training.state import TrainingState, initial_stacks
+from tacit.training.step import Update
 
 BATCH_SIZE, NUM_GRAPHS, NUM_PAIRS = 128, 32, 28_000
 KERNEL_SCALE = 0.04  # of the rational quadratic with alpha = 1/2: the paper's, and the default of MMD
@@ -67,13 +69,15 @@ class TacitStep:
         predictor = system.true_predictor().requires_grad_(train_psi)
         model = LatentGraphModel(graph, predictor, loss, num_graphs=NUM_GRAPHS, share_graphs=share)
         self.lifted = LiftedGradient(model)
-        self.state = ReplicaState.create(model, (0,), fresh=False)
+        plan = Plan.of(SETTINGS, model, BATCH_SIZE)
+        self.state = TrainingState.create(model, (0,), plan, initial_stacks(model, (0,), fresh=False))
+        self.update = Update(self.state, SETTINGS)
         self.stream: UniformStream | None = None
 
     def gradient(self, pairs: Pairs, rows: Tensor, *bits: Tensor) -> Tensor:
         """Return the gradients for the edge logits and, if trained, psi, in one row."""
         batch = pairs.inputs[rows], pairs.targets[rows], *bits
-        self.grads = self.lifted(self.state.parameters, self.state.frozen, [batch], [0]).gradients
+        self.grads = self.lifted(self.state.parameters, self.state.constants, [batch], [0]).gradients
         return torch.cat([value[0].flatten() for value in self.grads.values()])
 
     def __call__(self, pairs: Pairs, rows: Tensor, shape: tuple[int, ...], generator: Generator) -> None:
@@ -81,8 +85,9 @@ class TacitStep:
         if self.stream is None:
             self.stream = UniformStream(shape, generator)
         batch = pairs.inputs[rows], pairs.targets[rows], *self.stream.bits()
-        self.grads = self.lifted(self.state.parameters, self.state.frozen, [batch], [0]).gradients
-        self.state.update(self.grads, NUMBERS, SETTINGS)
+        result = self.lifted(self.state.parameters, self.state.constants, [batch], [0])
+        self.grads = result.gradients
+        self.update(result, NUMBERS)
 
 
 class HopLayer(MessagePassing):

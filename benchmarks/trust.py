@@ -27,7 +27,7 @@ from tacit.goodness import kernel_test
 from tacit.graph import BernoulliGraph
 from tacit.identification import identify
 from tacit.predictors import ConvolutionStack
-from tacit.randomness import generator_for
+from tacit.randomness import generator_for, replica_seeds
 from tacit.records import describe_device
 from tacit.systems import CommunitySystem
 from tacit.training import CosineDecay, FitResult, FitSettings, LatentGraphModel, fit
@@ -42,7 +42,7 @@ Figures = dict[str, Any]
 
 def trained(pairs: Split, psi: str, seed: int, config: ModelConfig = OUR_MODEL) -> FitResult:
     """Fit the paper's system with our defaults: one start where psi is known, eight where it is learned."""
-    system, seeds = CommunitySystem(), [seed * 1000 + replica for replica in range(1 if psi == "known" else 8)]
+    system, seeds = CommunitySystem(), replica_seeds(seed, 1 if psi == "known" else 8)
     graph = BernoulliGraph.uniform(system.num_nodes, generator=generator_for(seed, "graph"))
     model = config.build(graph, predictor_for(system, psi, seed), pairs.train.targets)
     settings = FitSettings(**{**vars(OUR_SETTINGS), "halve_after": () if psi == "known" else (1, 2, 3)})

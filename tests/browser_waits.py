@@ -3,7 +3,7 @@
 MARK = "performance.getEntriesByName('interactive')"  # that a page sets when all is drawn and painted
 
 
-def until(page, expression, seconds=20):
+def until(page, expression, seconds=60):
     """Look at every frame whether an expression holds; it is an error if it does not in time."""
     page.evaluate(
         f"""() => new Promise((done, fail) => {{

@@ -6,6 +6,7 @@ from pathlib import Path
 import numpy as np
 import torch
 
+from run_files import write_fields
 from tacit.records import CandidateCount, EdgeFindings, ListedEdges, Record, Run, edges_text
 
 GOODNESS = {
@@ -87,8 +88,6 @@ def make_run(
 def write_directory(run: Run, directory: Path) -> Path:
     """Write a run directory, with all that ``tacit report`` reads."""
     directory.mkdir(parents=True, exist_ok=True)
-    record = run.record.model_dump(mode="json", exclude={"files", "sha256"}) | {"format": 1}
-    (directory / "record.json").write_text(json.dumps(record))
     (directory / "history.jsonl").write_text("".join(json.dumps(line) + "\n" for line in run.history))
     names = run.record.node_names
     if run.listed is None:
@@ -97,6 +96,8 @@ def write_directory(run: Run, directory: Path) -> Path:
         columns = zip(run.listed.source, run.listed.target, run.listed.probability, strict=True)
         text = "source,target,probability\n" + "".join(f"{names[j]},{names[i]},{p:.6g}\n" for j, i, p in columns)
     (directory / "edges.csv").write_text(text)
+    files = dict.fromkeys(("edges.csv", "history.jsonl"), "")
+    write_fields(directory, run.record.model_dump(mode="json") | {"files": files})
     return directory
 
 

@@ -15,12 +15,18 @@ import torch
 
 from tacit import LatentGraphRegressor
 from tacit.cli import main
+from tacit.config import AssessmentOptions, ModelConfig, TrainingOptions
 from tacit.experiments import demo as demonstration
 from tacit.pipeline import job
 
 QUICK = ["--set", "training.compile=false", "--set", "training.epochs=2", "--set", "training.replicas=2"]
 DEMO = "[system]\nnum_pairs = 100\n[model]\nnum_graphs = 4\n[training]\nepochs = 2\nreplicas = 2\ncompile = false\n"
-TINY = {"replicas": 2, "epochs": 2, "batch_size": 16, "num_graphs": 4, "point_graphs": 8}
+TINY = {
+    "training": TrainingOptions(replicas=2, epochs=2, batch_size=16, compile=False),
+    "model": ModelConfig(num_graphs=4),
+    "assessment": AssessmentOptions(bootstrap_replicas=4, controls=False),
+    "point_graphs": 8,
+}
 
 
 def command(*arguments):
@@ -62,7 +68,7 @@ def estimator(data):
     """Estimators of two seeds: the files, predictions and samples."""
     rows = pd.read_csv(data).select_dtypes("number")
     for seed in (0, 1):
-        model = LatentGraphRegressor(**TINY, seed=seed).fit(rows.iloc[:-1], rows.iloc[1:])
+        model = LatentGraphRegressor(**TINY, random_state=seed).fit(rows.iloc[:-1], rows.iloc[1:])
         model.save(f"estimator-{seed}.safetensors")
         np.save(f"predicted-{seed}.npy", model.predict(rows))
         np.save(f"samples-{seed}.npy", model.sample(rows, 5))

@@ -44,7 +44,7 @@ SAID = {  # exit codes, and the one line
     "no GPU": ([2, 2], "device needs a CUDA device that is there, got 'cuda:7' of "),
     "only the first refuses": ([2, 2], "out needs a new or empty directory, got full, which exists"),
     "only the second refuses": ([2, 2], "process 1: none.csv: there is no such file; check the name"),
-    "other data": ([2, 2], "train needs to be the same in every process, got 83 pairs"),
+    "other data": ([2, 2], "training inputs needs to be the same in every process, got #"),
     "the second dies": ([1, 9], LOST),
 }
 
@@ -119,7 +119,7 @@ def test_one_line_and_one_exit_code(name, called, folder):
     codes, message = SAID[name]
     ends = [path.read_text().split() for rank in range(2) if (path := folder / f"{name}.end-{rank}").exists()]
     assert [int(code) for code, _ in ends] == [code for code in codes if code != 9]
-    assert max(float(seconds) for _, seconds in ends) < 60
+    assert max(float(seconds) for _, seconds in ends) < 250  # not the half hour of the process group
     printed = [(folder / f"{name}.err-{rank}").read_text() for rank in range(2)]
     assert printed[0].count("tacit: ") == 1
     assert f"tacit: {message}" in printed[0]

@@ -7,6 +7,7 @@ import torch
 from jaxtyping import Float, UInt8
 from torch import Generator, Tensor
 
+REPLICAS_OF_A_SEED = 1000
 MOST_STEPS_AHEAD = 64
 MOST_BYTES_AHEAD = 2**25  # of one replica
 
@@ -20,6 +21,15 @@ def generator_for(seed: int, purpose: str, device: torch.device | str = "cpu") -
     """
     digest = hashlib.blake2b(f"{seed}/{purpose}".encode(), digest_size=7).digest()
     return Generator(device=device).manual_seed(int.from_bytes(digest))
+
+
+def replica_seeds(seed: int, replicas: int) -> list[int]:
+    """Return the seeds of the replicas of a run; runs of different seeds share none, up to a thousand replicas.
+
+    >>> replica_seeds(2, 3)
+    [2000, 2001, 2002]
+    """
+    return [seed * REPLICAS_OF_A_SEED + replica for replica in range(replicas)]
 
 
 def draw_uniforms(*shape: int, generator: Generator, dtype: torch.dtype = torch.float32) -> Float[Tensor, "..."]:

@@ -13,7 +13,7 @@ The axes are always in this order, and a name always means the same thing:
 ``unit``       parts a loss is made of: the nodes at node scope, 1 at joint scope
 =============  ==========================================================================
 
-Replicas are one more axis in front of all others, added by :mod:`tacit.training.lift` and not seen here.
+Replicas are one more axis in front of all others, added by :mod:`tacit.training.gradient` and not seen here.
 Shapes are checked under test only (jaxtyping with beartype); at run time the aliases cost nothing.
 """
 
@@ -23,6 +23,7 @@ from torch import Tensor
 Inputs = Float[Tensor, "batch node in_channel"]
 Targets = Float[Tensor, "batch node channel"]
 Samples = Float[Tensor, "batch graph node channel"]
+Draws = Float[Tensor, "batch sample node channel"]  # one or several of each graph
 Outputs = Float[Tensor, "batch graph node output"]  # of a predictor: the means, for some observation models more
 TargetParams = Float[Tensor, "batch graph node number"]  # of each target's distribution: read by the observation model
 Observed = Float[Tensor, "batch node channel"]
@@ -32,9 +33,9 @@ EdgeProbs = Float[Tensor, "row slot"]
 EdgeLogProbs = Float[Tensor, "row slot"]
 EdgeMask = Bool[Tensor, "row slot"]
 Graphs = Float[Tensor, "draw graph row slot"]
-Uniforms = Float[Tensor, "draw graph row slot"]
-GroupUniforms = Float[Tensor, "draw group row slot"]  # one set for graphs that are drawn together
-StepUniforms = Float[Tensor, "draw group row number"]  # of the edges, then of the noise where it is sampled
+Uniforms = Float[Tensor, "#draw graph uniform_row uniform"]  # mostly one per row and slot
+GroupUniforms = Float[Tensor, "#draw group uniform_row uniform"]  # one set for graphs that are drawn together
+StepUniforms = Float[Tensor, "#draw group uniform_row number"]  # of the edges, then of the noise where it is sampled
 NoiseUniforms = Float[Tensor, "#batch graph node channel"]
 RowLogProb = Float[Tensor, "draw graph row"]
 LogProb = Float[Tensor, "draw graph"]

@@ -37,7 +37,7 @@ def test_what_is_typed_is_shown_without_control_characters_and_not_at_length(ref
     assert "unknown key 'a b\\x1b[31m' in [data]" in refused("fit", "t.csv", "--set", "data.a\nb\x1b[31m=1")
     line = refused("fit", "t.csv", "--set", f"{ANYTHING}.key=1")
     assert line.startswith("unknown key 'xxx")
-    assert line.endswith("known are data, graph, model, predictor, training, trust")
+    assert line.endswith("known are assessment, data, graph, model, observation, predictor, training")
 
 
 def test_bytes_that_are_no_text(refused):
@@ -78,15 +78,15 @@ def test_numbers_that_nobody_can_wait_for(refused, choice):
 
 def test_memory_that_runs_out_after_all(refused, monkeypatch):
     for error in (MemoryError(), RuntimeError("DefaultCPUAllocator: can't allocate memory: you tried to allocate 9")):
-        monkeypatch.setattr("tacit.pipeline.job.Plan.read", raising(error))
+        monkeypatch.setattr("tacit.pipeline.job.Plan.make", raising(error))
         assert refused("fit", "t.csv", code=1) == "the memory ran out; lower batch_size, num_graphs, replicas or hidden"
 
 
 def raising(error):
-    def read(*_):
+    def make(*_, **__):
         raise error
 
-    return read
+    return make
 
 
 def test_data_without_a_name(refused):

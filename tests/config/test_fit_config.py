@@ -4,6 +4,7 @@ import pytest
 
 from tacit.config import DataOptions, FitConfig, PredictorOptions, override
 from tacit.errors import InputError
+from tacit.registry import PREDICTORS
 
 
 def test_one_name_is_a_list_of_one():
@@ -39,27 +40,34 @@ def test_choices_that_would_be_ignored():
         ("recurrent", {"hidden": 8, "layers": 2, "residual": True, "warm_start": False}),
         ("convolution", {"hidden": 8, "residual": False}),
         ("sage", {"hidden": 8, "residual": True}),
+        ("hops", {"num_hops": 3}),
     ],
 )
 def test_choices_that_a_predictor_takes(kind, choices):
-    PredictorOptions(kind=kind, **choices).require_used()
+    PredictorOptions(kind=kind, **choices).require_used(PREDICTORS[kind])
 
 
 @pytest.mark.parametrize(
     ("kind", "choices", "message"),
     [
-        ("filter", {"hidden": 8}, "hidden in .predictor. is not for 'filter': it has no hidden layers; leave it out"),
-        ("filter", {"layers": 2}, "layers in .predictor. is not for 'filter': a node reads its neighbours alone"),
+        (
+            "filter",
+            {"hidden": 8},
+            "hidden in .predictor. is not for 'filter', which uses activation, residual, warm_start; leave it out",
+        ),
+        ("filter", {"layers": 2}, "layers in .predictor. is not for 'filter', which uses activation"),
         ("filter", {"activation": "tanh", "warm_start": True}, "warm_start in .predictor. is for the linear filter"),
         ("recurrent", {"warm_start": True}, "warm_start in .predictor. is not for 'recurrent'"),
         ("recurrent", {"activation": "tanh"}, "activation in .predictor. is not for 'recurrent'"),
         ("convolution", {"residual": True}, "residual in .predictor. is not for 'convolution'"),
+        ("hops", {"hidden": 8}, "hidden in .predictor. is not for 'hops', which uses num_hops; leave it out"),
+        ("filter", {"num_hops": 3}, "num_hops in .predictor. is not for 'filter'"),
         ("gat", {"activation": "tanh"}, "activation in .predictor. is not for 'gat'"),
     ],
 )
 def test_choices_that_a_predictor_has_no_use_for(kind, choices, message):
     with pytest.raises(InputError, match=message):
-        PredictorOptions(kind=kind, **choices).require_used()
+        PredictorOptions(kind=kind, **choices).require_used(PREDICTORS[kind])
 
 
 def test_what_is_chosen_from_the_data_has_no_default_to_name():

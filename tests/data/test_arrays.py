@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 import torch
 
-from tacit.data import read_named_pairs, read_pairs
+from tacit.data import pairs_from_arrays, read_named_pairs, read_pairs
 from tacit.errors import InputError
 
 X, Y = np.arange(24.0).reshape(4, 3, 2), np.arange(12.0).reshape(4, 3)
@@ -109,3 +109,51 @@ def test_members_that_are_no_arrays_are_passed_over(tmp_path):
         archive.writestr("x", b"not an array")
     with pytest.raises(InputError, match="needs an array 'x', got y; save it as x="):
         read_pairs(tmp_path / "p.npz")
+
+
+@pytest.mark.parametrize("dtype", [np.float64, np.float32, np.int64])
+@pytest.mark.parametrize("flat", [False, True])
+@pytest.mark.parametrize("missing", [False, True])
+def test_arrays_in_memory_give_what_a_file_gives(dtype, flat, missing, tmp_path):
+    rng = np.random.default_rng(0)
+    x = (10 * rng.normal(size=(6, 3) if flat else (6, 3, 2))).astype(dtype)
+    y = (10 * rng.normal(size=(6, 3))).astype(dtype)
+    if missing and dtype != np.int64:
+        y[2, 1] = np.nan
+    np.savez(tmp_path / "p.npz", x=x, y=y, nodes=np.array(["a", "b", "c"]))
+    before = x.copy(), y.copy()
+    read, made = read_named_pairs(tmp_path / "p.npz"), pairs_from_arrays(x, y, nodes=["a", "b", "c"])
+    assert read.nodes == made.nodes
+    for name in ("inputs", "targets", "observed"):
+        one, other = getattr(read.pairs, name), getattr(made.pairs, name)
+        assert (one is None and other is None) or torch.equal(one, other)
+    assert np.array_equal(x, before[0])
+    assert np.array_equal(y, before[1], equal_nan=True)
+    made.pairs.inputs.zero_()  # they are the fit's own
+    assert np.array_equal(x, before[0])
+
+
+def test_no_targets_yet(tmp_path):
+    np.savez(tmp_path / "p.npz", x=X)
+    read, made = read_named_pairs(tmp_path / "p.npz", out_channels=2), pairs_from_arrays(X, None, out_channels=2)
+    assert torch.equal(read.pairs.observed, made.pairs.observed)
+    assert made.pairs.targets.shape == (4, 3, 2)
+    assert made.pairs.observed.sum() == 0
+
+
+@pytest.mark.parametrize("message", REFUSALS)
+def test_bad_arrays_in_memory(message, unchecked):
+    arrays = REFUSALS[message]
+    if "y" in arrays:
+        with pytest.raises(InputError, match=rf"^{message}") as refusal:
+            pairs_from_arrays(**arrays)
+        assert "\n" not in str(refusal.value)
+
+
+def test_bad_calls_in_memory(unchecked):
+    for message, call in {
+        "y must be an array of targets, got None; pass it, or out_channels": lambda: pairs_from_arrays(X, None),
+        "array 'x' must be a NumPy array, got list; use np.asarray": lambda: pairs_from_arrays(X.tolist(), Y),
+    }.items():
+        with pytest.raises(InputError, match=message):
+            call()

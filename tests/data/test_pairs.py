@@ -98,3 +98,36 @@ def test_bad_masks(unchecked):
     for message, call in calls.items():
         with pytest.raises(InputError, match=message):
             call()
+
+
+def test_a_generator_shuffles_the_pairs_before_they_are_split():
+    pairs = Pairs(torch.arange(100.0).view(100, 1, 1), torch.zeros(100, 1, 1))
+    one, again, other = (pairs.split(generator=torch.Generator().manual_seed(seed)) for seed in (3, 3, 4))
+    parts = [part.inputs.flatten() for part in vars(one).values()]
+    assert [len(part) for part in parts] == [80, 10, 10]
+    assert torch.equal(torch.cat(parts).sort().values, pairs.inputs.flatten())  # every pair once
+    assert all(torch.equal(part, part.sort().values) for part in parts)  # in their order
+    assert not torch.equal(parts[2], torch.arange(90.0, 100))
+    assert torch.equal(one.test.inputs, again.test.inputs)
+    assert not torch.equal(one.test.inputs, other.test.inputs)
+
+
+def test_series_and_times_travel_with_their_pairs():
+    series, times = torch.arange(20) // 5, torch.arange(20).double() / 3
+    pairs = Pairs(torch.zeros(20, 2, 1), torch.zeros(20, 2, 1), series=series, times=times)
+    rows = torch.tensor([3, 19, 7])
+    for found, place in (
+        (pairs[rows], rows),
+        (pairs[4:9], slice(4, 9)),
+        (pairs.with_mask(), slice(None)),
+        (pairs.to("cpu", torch.float64), slice(None)),
+        (pairs.split().validation, slice(16, 18)),
+        (Pairs.with_missing(pairs.inputs, pairs.targets, series, times), slice(None)),
+    ):
+        assert torch.equal(found.series, series[place])
+        assert torch.equal(found.times, times[place])
+        assert found.times.dtype == torch.float64
+    assert pairs.with_mask().observed.min() == 1
+    assert pairs.split().num_series == 4
+    assert pairs.split().to("cpu").num_series == 4
+    assert Pairs(pairs.inputs, pairs.targets).split().num_series == 1

@@ -87,3 +87,68 @@ def test_what_is_too_little_is_refused(rng):
             bootstrap_rows(num_pairs, generator=rng, block=block)
     with pytest.raises(InputError, match="reach needs to be a whole number of at least 1, got 0"):
         usual_block(100, 0)
+
+
+@pytest.mark.parametrize("lengths", [[4] * 5, [3, 9, 1, 6, 2, 5], [30, 2, 2, 2, 2, 2, 1]])
+def test_whole_series_are_drawn_where_there_are_enough(lengths, rng):
+    series = torch.repeat_interleave(torch.arange(len(lengths)), torch.tensor(lengths))
+    members = [(series == one).nonzero().flatten().tolist() for one in range(len(lengths))]
+    for _ in range(30):
+        rows = bootstrap_rows(len(series), generator=rng, block=7, series=series)
+        assert rows.dtype == torch.int64
+        assert rows.shape == series.shape
+        left = rows.tolist()
+        while left:
+            whole = members[int(series[left[0]])]
+            assert left[: len(whole)] == whole[: len(left)]  # only the last one may be cut
+            left = left[len(whole) :]
+
+
+def test_every_series_is_drawn_as_often():
+    """10 series of 3 pairs, 600 resamples: 600 draws of each expected, with a deviation of sqrt(540)."""
+    rng, series = torch.Generator().manual_seed(0), torch.arange(10).repeat_interleave(3)
+    rows = torch.stack([bootstrap_rows(30, generator=rng, series=series) for _ in range(600)])
+    counts = torch.bincount(series[rows[:, ::3]].flatten(), minlength=10)
+    assert ((counts - 600).abs() < 5 * math.sqrt(540)).all()
+
+
+@pytest.mark.parametrize(("lengths", "block"), [([9, 4, 12], 5), ([25], 4), ([20, 1, 3, 2], 4), ([10, 15], 1)])
+def test_blocks_of_few_series_stay_within_them(lengths, block, rng):
+    series = torch.repeat_interleave(torch.arange(len(lengths)), torch.tensor(lengths))
+    starts = torch.tensor([0, *lengths]).cumsum(0)
+    for _ in range(30):
+        rows = bootstrap_rows(len(series), generator=rng, block=block, series=series)
+        assert rows.shape == series.shape
+        place = 0
+        while place < len(rows):
+            own = int(series[rows[place]])
+            size = min(block, lengths[own], len(rows) - place)
+            expected = starts[own] + (rows[place] - starts[own] + torch.arange(size)) % lengths[own]
+            assert torch.equal(rows[place : place + size], expected)  # neighbours, around the end of their own series
+            place += size
+
+
+def test_pairs_of_a_series_need_not_be_neighbours(rng):
+    series = torch.arange(25) % 5
+    rows = bootstrap_rows(25, generator=rng, series=series)
+    for part in rows.split(5):
+        assert part.tolist() == list(range(int(part[0]), 25, 5))
+
+
+def test_one_series_is_resampled_as_without_a_number():
+    rows = [
+        bootstrap_rows(30, generator=torch.Generator().manual_seed(1), block=3, series=series)
+        for series in (None, torch.zeros(30, dtype=torch.int64))
+    ]
+    assert torch.equal(*rows)
+
+
+def test_enough_series_need_no_blocks(rng):
+    series = torch.arange(40) // 8
+    require_resamplable(40, 20, series)
+    assert resamplable(40, 20, series)
+    assert not resamplable(40, 20, series // 2)
+    with pytest.raises(InputError, match="a block bootstrap needs 5 blocks or more, got 40 training pairs"):
+        bootstrap_rows(40, generator=rng, block=20, series=series // 2)
+    with pytest.raises(InputError, match="series must be one number for each of 40 pairs, got 39"):
+        bootstrap_rows(40, generator=rng, series=series[1:])

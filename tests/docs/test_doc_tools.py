@@ -2,7 +2,6 @@
 
 import importlib.util
 
-import griffe
 import pytest
 
 from doc_blocks import ROOT, Block, PageRun, blocks_of, differences
@@ -87,6 +86,7 @@ def test_marks_and_titles_are_read(tmp_path):
     )
 
 
+@pytest.mark.slow  # needs what make docs installs
 def test_formulas():
     formulas = load("formulas")
     shown = formulas.on_page_content(r'<p><span class="arithmatex">\(\theta &lt; 1\)</span></p>')
@@ -121,7 +121,10 @@ def fit():
 '''
 
 
+@pytest.mark.slow  # needs what make docs installs
 def test_docstrings_become_markdown():
+    import griffe
+
     docstrings = load("docstrings")
     with griffe.temporary_visited_module(MODULE, module_name="tacit") as module:
         text = docstrings.to_markdown(module["fit"].docstring.value, module["fit"])

@@ -16,6 +16,8 @@ import yaml
 
 from doc_blocks import ROOT
 
+pytestmark = pytest.mark.slow
+
 # What a browser loads by itself when it opens a page; a link that a reader may follow is another thing.
 LOADED = {"script": "src", "img": "src", "iframe": "src", "source": "src", "link": "href", "object": "data"}
 ELSEWHERE = re.compile(r"^(?:[a-z]+:)?//", re.IGNORECASE)

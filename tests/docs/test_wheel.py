@@ -11,6 +11,7 @@ import pytest
 
 from doc_blocks import ROOT, blocks_of, differences
 
+pytestmark = pytest.mark.slow
 PIP = ("-m", "pip", "--disable-pip-version-check")
 SHIPPED = ("src", "pyproject.toml", "README.md", "LICENSE")
 UNREACHABLE = ("NewConnectionError", "Failed to establish", "NameResolutionError", "Could not fetch URL", "ProxyError")

@@ -12,7 +12,8 @@ from tacit.evaluation import forecast_scores
 from tacit.evaluation.forecasts import CRPS_GRAPHS, LEVELS
 from tacit.graph import BernoulliGraph
 from tacit.losses import EnergyScore
-from tacit.predictors import HopPredictor, WithNoise
+from tacit.observation import GaussianNoise
+from tacit.predictors import HopPredictor
 from tacit.training import LatentGraphModel
 
 NODES, CHANNELS, GRAPHS = 3, 2, 60
@@ -21,10 +22,11 @@ NODES, CHANNELS, GRAPHS = 3, 2, 60
 def build(rng, *, noisy, probs=0.5):
     graph = BernoulliGraph(torch.full((NODES, NODES), probs))
     predictor = HopPredictor(torch.randn(2, 1, CHANNELS, generator=rng))
+    observation = None
     if noisy:
-        predictor = WithNoise(predictor, NODES, CHANNELS)
-        predictor.log_sigma.data = torch.randn(NODES, CHANNELS, generator=rng)
-    return LatentGraphModel(graph, predictor, EnergyScore()).double()
+        observation = GaussianNoise(NODES, CHANNELS)
+        observation.log_sigma.data = torch.randn(NODES, CHANNELS, generator=rng)
+    return LatentGraphModel(graph, predictor, EnergyScore(), observation=observation).double()
 
 
 @pytest.fixture

@@ -11,8 +11,9 @@ from tacit.data import Pairs
 from tacit.errors import InputError
 from tacit.evaluation import predict, predictive_metrics
 from tacit.graph import BernoulliGraph
-from tacit.losses import EnergyScore, NoisyEnergyScore
-from tacit.predictors import GraphFilter, WithNoise
+from tacit.losses import EnergyScore
+from tacit.observation import GaussianNoise
+from tacit.predictors import GraphFilter
 from tacit.randomness import generator_for
 from tacit.training import LatentGraphModel
 
@@ -24,9 +25,10 @@ def model_of(loss, noisy=True):
     weights = torch.zeros(2, 2, 1, 1)
     weights[0, 1] = 2.0
     predictor = GraphFilter(2, 1, 1, residual=False).with_weights(torch.zeros(2, 1, 1), weights)
+    graph, observation = BernoulliGraph(torch.tensor([[0.0, PROB], [0.0, 0.0]])), None
     if noisy:
-        predictor = WithNoise(predictor, 2, initial_sigma=SIGMA)
-    return LatentGraphModel(BernoulliGraph(torch.tensor([[0.0, PROB], [0.0, 0.0]])), predictor, loss, num_graphs=4)
+        observation = GaussianNoise(2, initial_sigma=SIGMA)
+    return LatentGraphModel(graph, predictor, loss, observation=observation, num_graphs=4)
 
 
 def mixture_quantile(level):
@@ -41,7 +43,7 @@ def mixture_quantile(level):
 
 def test_mean_median_and_quantiles_of_a_mixture(rng):
     inputs, levels = torch.ones(3, 2, 1), (0.1, 0.5, 0.9)
-    answer = predict(model_of(NoisyEnergyScore()), inputs, generator=rng, levels=levels, num_graphs=8000, num_samples=7)
+    answer = predict(model_of(EnergyScore()), inputs, generator=rng, levels=levels, num_graphs=8000, num_samples=7)
     assert answer.mean.shape == answer.median.shape == (3, 2, 1)
     assert answer.quantiles.shape == (3, 3, 2, 1)
     assert answer.samples.shape == (3, 7, 2, 1)
@@ -66,7 +68,7 @@ def test_without_noise_there_are_two_values(rng):
 def test_metrics_of_a_mixture_with_noise():
     """Every value has a formula: the CRPS that of a normal mixture, the squared error that of its mean."""
     pairs = Pairs(torch.ones(500, 2, 1), torch.full((500, 2, 1), 0.4))
-    model = model_of(NoisyEnergyScore(), noisy=True)
+    model = model_of(EnergyScore(), noisy=True)
     scores = predictive_metrics(model, pairs, model.loss, generator=generator_for(0, "t"), point_graphs=4000)
     crps = [
         scoringrules.crps_mixnorm(0.4, [0.0, 2.0], [SIGMA, SIGMA], [1 - PROB, PROB]),
@@ -84,7 +86,7 @@ def test_metrics_of_a_mixture_with_noise():
 
 @pytest.mark.usefixtures("unchecked")
 def test_errors(rng):
-    model, inputs = model_of(NoisyEnergyScore()), torch.ones(1, 2, 1)
+    model, inputs = model_of(EnergyScore()), torch.ones(1, 2, 1)
     with pytest.raises(InputError, match=r"levels needs numbers in \[0, 1\], got 1.5; pass for example \(0.05, 0.25"):
         predict(model, inputs, generator=rng, levels=(0.5, 1.5))
     with pytest.raises(InputError, match="inputs needs at least one row, got none; pass some"):

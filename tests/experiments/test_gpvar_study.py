@@ -10,8 +10,8 @@ from tacit.experiments.gpvar import FIRST_DATA_SEED, GPVAR, SETTINGS
 from tacit.experiments.gpvar_methods import Steps, regression, trained
 from tacit.experiments.study import Listener, Options
 from tacit.graph import BernoulliGraph
-from tacit.losses import NoisyEnergyScore
-from tacit.predictors import WithNoise
+from tacit.losses import EnergyScore
+from tacit.observation import GaussianNoise
 from tacit.systems import GPVARSystem
 from tacit.training import CosineDecay, FitSettings, LatentGraphModel
 
@@ -49,7 +49,8 @@ def test_point_errors_are_those_of_median_and_mean_over_graphs(monkeypatch):
     system = GPVARSystem(torch.tensor([[0.0, 1.0, 0.0], [0.0, 0.0, 1.0], [0.0, 0.0, 0.0]]))
     pairs = system.pairs(12, seed=0, window=2)
     graph = BernoulliGraph(0.6 * system.true_edge_probs)
-    model = LatentGraphModel(graph, WithNoise(system.true_predictor(), 3, initial_sigma=0.3), NoisyEnergyScore())
+    noise = GaussianNoise(3, initial_sigma=0.3)
+    model = LatentGraphModel(graph, system.true_predictor(), EnergyScore(), observation=noise)
     generator = gpvar_methods.generator_for(0, "score")
     errors: dict[str, list[float]] = {"point_mae": [], "mean_mae": []}
     for part in (pairs[:6], pairs[6:]):

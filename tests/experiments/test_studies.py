@@ -39,9 +39,12 @@ def tiny(monkeypatch):
 
 # those on data of the user's have tests of their own
 SHIPPED = [name for name, study in STUDIES.items() if study.needs_data is None]
+SLOW = ("air-quality", "generic-gnn", "gpvar", "learned-graph", "larger-graph", "perturbed")
 
 
-@pytest.mark.parametrize("name", SHIPPED)
+@pytest.mark.parametrize(
+    "name", [pytest.param(name, marks=[pytest.mark.slow] if name in SLOW else []) for name in SHIPPED]
+)
 def test_every_study_runs_draws_and_continues(tiny, tmp_path, name, unchecked):
     page = runner.run_study(name, tmp_path, TINY)
     text = page.read_text()

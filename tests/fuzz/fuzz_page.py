@@ -43,7 +43,7 @@ is good, one in six or eight is trained to the end, the others up to the first s
 {rows}
 
 Kinds of error are messages without their names and numbers. The slowest case was timed by the clock, on two cores that
-other jobs used too. `make test` judges about a thousand cases, the same each time; `make fuzz` judges this many, others
+other jobs used too. `make test` judges four hundred cases, the same each time; `make fuzz` judges this many, others
 each time, and draws this page. `TACIT_FUZZ_SEED` repeats a run. Two defects of the list below were found by
 this very run (a learning rate of 1e300, pairs without any node); after they were mended, the surfaces "python" and
 "arrays" were run again with the same seed.

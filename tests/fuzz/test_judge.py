@@ -50,8 +50,9 @@ def test_what_is_right_passes():
     ],
 )
 def test_what_is_wrong_does_not(behave, monkeypatch, action, reason):
-    monkeypatch.setattr("fuzz_judge.LIMIT", 2.0)
-    monkeypatch.setattr("fuzz_judge.PATIENCE", 3.0)
+    if reason == "took more than":
+        monkeypatch.setattr("fuzz_judge.LIMIT", 0.5)
+        monkeypatch.setattr("fuzz_judge.PATIENCE", 1.0)
     behave(action)
     with pytest.raises(Failure, match=reason):
         judge(CASE, Tally())

@@ -8,8 +8,9 @@ from tacit.errors import InputError
 from tacit.estimators import DisARM, StraightThrough
 from tacit.goodness import forecast_skill, graph_controls, skill
 from tacit.graph import BernoulliGraph, EdgePrior
-from tacit.losses import ELBO, EnergyScore, Literature2, NoisyEnergyScore
-from tacit.predictors import HopPredictor, WithNoise
+from tacit.losses import ELBO, EnergyScore, Literature2
+from tacit.observation import GaussianNoise
+from tacit.predictors import HopPredictor
 from tacit.training import FitSettings, LatentGraphModel
 
 SETTINGS = FitSettings(epochs=3, batch_size=32)
@@ -21,12 +22,16 @@ def model_and_pairs(rng, *, known=False, noisy=False, fixed=None):
     graph = BernoulliGraph(torch.full((3, 3), 0.5), fixed=fixed)
     with torch.no_grad():
         targets = predictor(inputs, graph.sample(1, num_pairs=200, generator=rng))[:, 0]
-    if noisy:
-        predictor = WithNoise(predictor, 3)
     if known:
         predictor.requires_grad_(False)
-    loss = NoisyEnergyScore() if noisy else EnergyScore(scope="node")
-    model = LatentGraphModel(graph, predictor, loss, num_graphs=4, prior=EdgePrior(0.2, weight=0.01))
+    model = LatentGraphModel(
+        graph,
+        predictor,
+        EnergyScore(scope="node"),
+        observation=GaussianNoise(3) if noisy else None,
+        num_graphs=4,
+        prior=EdgePrior(0.2, weight=0.01),
+    )
     return model, Pairs(inputs, targets)
 
 
@@ -53,9 +58,10 @@ def test_predictor_is_trained_anew_and_edges_stay(rng, noisy):
     assert told
     for value, control in ((0.0, controls.absent), (1.0, controls.present)):
         assert torch.equal(control.graph.edge_probs, torch.full((3, 3), value))
-        inner = control.predictor.predictor if noisy else control.predictor
-        assert bool(torch.isfinite(inner.hop_weights).all())
-        assert not torch.equal(inner.hop_weights, torch.tensor([[[0.8]]]))
+        assert bool(torch.isfinite(control.predictor.hop_weights).all())
+        assert not torch.equal(control.predictor.hop_weights, torch.tensor([[[0.8]]]))
+        if noisy:
+            assert (control.observation.log_sigma - model.observation.log_sigma).abs().min() > 0.01
     for name, value in model.state_dict().items():
         assert torch.equal(value, before[name]), name
 

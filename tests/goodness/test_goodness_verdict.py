@@ -11,7 +11,8 @@ from tacit.errors import InputError
 from tacit.goodness import Goodness, goodness_of_fit
 from tacit.graph import BernoulliGraph
 from tacit.losses import EnergyScore
-from tacit.predictors import HopPredictor, WithNoise
+from tacit.observation import GaussianNoise
+from tacit.predictors import HopPredictor
 from tacit.training import LatentGraphModel
 
 NAMES = ["north", "east", "south"]
@@ -19,8 +20,8 @@ NAMES = ["north", "east", "south"]
 
 def model_of(sigma=None, prob=0.6):
     predictor = HopPredictor(torch.tensor([[[0.8], [-0.5]]]))
-    predictor = predictor if sigma is None else WithNoise(predictor, 3, initial_sigma=sigma)
-    return LatentGraphModel(BernoulliGraph(torch.full((3, 3), prob)), predictor, EnergyScore())
+    noise = None if sigma is None else GaussianNoise(3, initial_sigma=sigma)
+    return LatentGraphModel(BernoulliGraph(torch.full((3, 3), prob)), predictor, EnergyScore(), observation=noise)
 
 
 def data(sigmas=0.3, count=1500, shift=0.0, prob=0.6):

@@ -13,7 +13,8 @@ from tacit.goodness.kernel_sums import KernelSums, p_value
 from tacit.goodness.scales import scales_of
 from tacit.graph import BernoulliGraph
 from tacit.losses import EnergyScore
-from tacit.predictors import HopPredictor, WithNoise
+from tacit.observation import GaussianNoise
+from tacit.predictors import HopPredictor
 from tacit.training import LatentGraphModel
 
 TOLERANCE = 1e-10
@@ -131,8 +132,10 @@ def test_a_pair_without_any_target_adds_the_same_to_every_candidate(rng):
 
 def small_model(prob=0.6, sigma=None, dtype=torch.float32):
     predictor = HopPredictor(torch.tensor([[[0.8], [-0.5]]]))
-    predictor = predictor if sigma is None else WithNoise(predictor, 3, initial_sigma=sigma)
-    return LatentGraphModel(BernoulliGraph(torch.full((3, 3), prob)), predictor, EnergyScore()).to(dtype=dtype)
+    noise = None if sigma is None else GaussianNoise(3, initial_sigma=sigma)
+    return LatentGraphModel(BernoulliGraph(torch.full((3, 3), prob)), predictor, EnergyScore(), observation=noise).to(
+        dtype=dtype
+    )
 
 
 def data_from(model, count, seed):
@@ -140,7 +143,7 @@ def data_from(model, count, seed):
     inputs = torch.randn(count, 3, 2, generator=generator)
     with torch.no_grad():
         graphs = model.graph.sample(1, num_pairs=count, generator=generator)
-        return Pairs(inputs, model.add_noise(model.predictor(inputs, graphs), generator=generator)[:, 0])
+        return Pairs(inputs, model.observation.draw(model.describe(inputs, graphs), generator=generator)[:, 0])
 
 
 def p_values(model, truth, data_sets, count, **choices):
@@ -170,7 +173,7 @@ def test_wrong_edge_probabilities_are_noticed():
 def test_wrong_dependence_is_noticed_by_the_joint_kernel(rng):
     model, count = small_model(1.0, sigma=0.5), 1000
     inputs = torch.randn(count, 3, 2, generator=rng)
-    means = model.predictor.predictor(inputs, torch.ones(1, 1, 3, 3))[:, 0].detach()
+    means = model.predictor(inputs, torch.ones(1, 1, 3, 3))[:, 0].detach()
     shared = torch.randn(count, 1, 1, generator=rng) * math.sqrt(0.5)
     own = torch.randn(count, 3, 1, generator=rng) * math.sqrt(0.5)
     pairs = Pairs(inputs, means + 0.5 * (shared + own))  # right at each node, correlation 0.5 between them

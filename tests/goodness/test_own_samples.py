@@ -9,14 +9,15 @@ from tacit.goodness import kernel_test, own_samples, thinned
 from tacit.goodness import samples as samples_module
 from tacit.graph import BernoulliGraph
 from tacit.losses import EnergyScore
-from tacit.predictors import HopPredictor, WithNoise
+from tacit.observation import GaussianNoise
+from tacit.predictors import HopPredictor
 from tacit.training import LatentGraphModel
 
 
 def coin_model(prob=0.5, sigma=None):
     predictor = HopPredictor(torch.ones(1, 1, 1))
-    predictor = predictor if sigma is None else WithNoise(predictor, 2, initial_sigma=sigma)
-    return LatentGraphModel(BernoulliGraph(torch.full((2, 2), prob)), predictor, EnergyScore())
+    noise = None if sigma is None else GaussianNoise(2, initial_sigma=sigma)
+    return LatentGraphModel(BernoulliGraph(torch.full((2, 2), prob)), predictor, EnergyScore(), observation=noise)
 
 
 def test_pairs_with_the_same_input_have_graphs_of_their_own(rng):

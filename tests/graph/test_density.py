@@ -8,6 +8,7 @@ import torch
 from tacit.errors import InputError
 from tacit.graph import BernoulliGraph, density_prior
 from tacit.losses import NoisyEnergyScore
+from tacit.observation import HeadGaussianNoise
 
 NODES, PAIRS = 4, 50
 
@@ -16,7 +17,7 @@ def score_of(sigma: float) -> float:
     """Mean energy score over the nodes when what is left, and the model's noise, have deviation sigma everywhere."""
     left = sigma * torch.distributions.Normal(0.0, 1.0).icdf((torch.arange(20_000) + 0.5) / 20_000).double()
     outputs = torch.tensor([0.0, sigma], dtype=torch.float64).expand(20_000, 3, NODES, 2)
-    return NoisyEnergyScore()(outputs, left[:, None, None].expand(-1, NODES, 1)).value.mean().item()
+    return NoisyEnergyScore(HeadGaussianNoise())(outputs, left[:, None, None].expand(-1, NODES, 1)).value.mean().item()
 
 
 def test_a_nat_is_worth_what_the_loss_says():

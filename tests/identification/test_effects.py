@@ -7,7 +7,9 @@ from tacit.errors import InputError
 from tacit.graph import BernoulliGraph
 from tacit.identification import draw_contexts, edge_effects
 from tacit.losses import EnergyScore
-from tacit.predictors import ConvolutionStack, GraphFilter, HopPredictor, WithInputNoise, WithNoise
+from tacit.observation import GaussianNoise, HeadGaussianNoise, InputGaussianNoise
+from tacit.observation.gaussian import raw_sigma
+from tacit.predictors import ConvolutionStack, GraphFilter, HopPredictor
 from tacit.training import LatentGraphModel
 
 EVERY_EDGE = torch.ones(3, 3, dtype=torch.bool)
@@ -77,24 +79,26 @@ def test_fixed_edges_have_no_entry_and_parts_equal_the_whole(rng, monkeypatch):
 
 def test_an_edge_that_changes_sigma_alone_has_an_effect(rng):
     class Louder(torch.nn.Module):
-        noisy, out_channels = True, 1
+        numbers_per_target = 2
 
         def forward(self, inputs, graphs):
             sigmas = 1 + graphs.sum(-1, keepdim=True).expand(len(inputs), -1, -1, -1)
-            return torch.cat([torch.zeros_like(sigmas), sigmas], -1)
+            raw = torch.log(torch.expm1(sigmas - 1e-3)) - raw_sigma(0.5)  # what becomes these sigmas
+            return torch.cat([torch.zeros_like(sigmas), raw], -1)
 
-    model = LatentGraphModel(BernoulliGraph(torch.full((2, 2), 0.5)), Louder(), EnergyScore())
+    graph = BernoulliGraph(torch.full((2, 2), 0.5))
+    model = LatentGraphModel(graph, Louder(), EnergyScore(), observation=HeadGaussianNoise())
     targets = torch.tensor([-2.0, 2.0]).view(2, 1, 1).expand(2, 2, 1)
     effects = edge_effects(model, torch.zeros(2, 2, 1), targets, generator=rng)
     assert torch.allclose(effects, torch.full((2, 2), 0.5))  # one more sigma, targets of deviation 2
 
 
-def test_noise_of_a_wrapped_predictor_counts_in_the_spread(rng):
+def test_noise_counts_in_the_spread(rng):
     filter_ = GraphFilter(3, window=1, num_features=1, residual=False)
     filter_.edge_weights.data.fill_(1.0)
     contexts, inputs = torch.zeros(1, 3, 3), torch.ones(4, 3, 1)
-    for noise in (WithNoise(filter_, 3), WithInputNoise(filter_, 3, 1)):
-        model = LatentGraphModel(BernoulliGraph(torch.full((3, 3), 0.5)), noise, EnergyScore())
+    for noise in (GaussianNoise(3), InputGaussianNoise(3, 1)):
+        model = LatentGraphModel(BernoulliGraph(torch.full((3, 3), 0.5)), filter_, EnergyScore(), observation=noise)
         effects = edge_effects(model, inputs, generator=rng, contexts=contexts)
         assert torch.allclose(effects, torch.full((3, 3), 2.0), atol=1e-4)  # a change of 1 against a sigma of 0.5
 

@@ -7,10 +7,19 @@ from tacit.graph import BernoulliGraph
 from tacit.identification import compare_replicas, find_representations
 from tacit.identification.replicas import graph_relation
 from tacit.identification.transforms import CERTAIN, COMPLEMENT, LOOPS_OFF, LOOPS_ON, WHOLE_COMPLEMENT, other_graphs
-from tacit.losses import EnergyScore, NoisyEnergyScore
-from tacit.predictors import HopPredictor, WithNoise
-from tacit.training import CosineDecay, FitResult, FitSettings, LatentGraphModel, Replica
-from tacit.training.held import held_at, pair_losses, paired_difference
+from tacit.losses import EnergyScore
+from tacit.observation import GaussianNoise
+from tacit.predictors import HopPredictor
+from tacit.training import (
+    CosineDecay,
+    FitResult,
+    FitSettings,
+    LatentGraphModel,
+    Replica,
+    pair_losses,
+    paired_difference,
+    with_fixed_graph,
+)
 
 SETTINGS = FitSettings(epochs=10, schedule=CosineDecay(0.15), batch_size=64)
 OFF_DIAGONAL = ~torch.eye(4, dtype=torch.bool)
@@ -34,7 +43,7 @@ def data(model, rng, num_pairs=768):
     inputs = torch.randn(num_pairs, model.graph.num_nodes, 1, generator=rng)
     with torch.no_grad():
         graphs = model.graph.sample(1, num_pairs=num_pairs, generator=rng)
-        targets = model.add_noise(model.predictor(inputs, graphs), generator=rng)[:, 0]
+        targets = model.observation.draw(model.describe(inputs, graphs), generator=rng)[:, 0]
     pairs = Pairs(inputs, targets)
     return pairs[:512], pairs[512:]
 
@@ -56,8 +65,8 @@ def test_the_exact_complement_has_the_same_loss_pair_by_pair(rng, probs):
         BernoulliGraph(probs, fixed=~OFF_DIAGONAL), Counting(1.0, 0.3, 0.5), EnergyScore(), num_graphs=5
     )
     _, validation = data(model, rng)
-    other = held_at(model, other_graphs(model.graph)[COMPLEMENT])
-    held = held_at(model, model.graph.edge_probs)
+    other = with_fixed_graph(model, other_graphs(model.graph)[COMPLEMENT])
+    held = with_fixed_graph(model, model.graph.edge_probs)
     turned = {"predictor.read": torch.tensor(-1.0), "predictor.total": torch.tensor(1.3)}
     generator = lambda: torch.Generator().manual_seed(5)  # noqa: E731
     own, weights = pair_losses(held, {}, validation, generator=generator())
@@ -111,8 +120,8 @@ def test_a_weak_edge_without_chance_passes_for_a_strong_one_at_times_where_noise
     """Under much noise the mean decides: an edge of weight 1 at times is one of weight 0.85 always."""
     sparse = torch.where(probs > 0.5, 0.85, 0.0)
     graph = BernoulliGraph(sparse, fixed=~OFF_DIAGONAL | (sparse == 0))
-    predictor = WithNoise(Counting(0.3, 0.0, 0.5), 4, initial_sigma=2.0)
-    model = LatentGraphModel(graph, predictor, NoisyEnergyScore(), num_graphs=5)
+    noise = GaussianNoise(4, initial_sigma=2.0)
+    model = LatentGraphModel(graph, Counting(0.3, 0.0, 0.5), EnergyScore(), observation=noise, num_graphs=5)
     found = search(model, rng)
     assert found[CERTAIN].equivalent
     clear = LatentGraphModel(graph, Counting(0.3, 0.0, 0.5), EnergyScore(), num_graphs=5)

@@ -205,7 +205,7 @@ def test_pair_costs_are_what_the_loss_averages(batch, name, scope, missing):
     loss, weight = LOSSES[name](scope=scope), 0.5 if name == "energy" else 1.0
     costs = loss.pair_costs(samples, observed)
     assert costs.shape == (4, 5, 5, 3 if scope == "node" else 1)
-    compared = loss._parts(samples, targets, observed, 1)[0]
+    compared = loss.parts(samples, targets, observed, 1)[0]
     assert compared.ends == 2
     assert torch.allclose((costs.sum(2) - costs.diagonal(dim1=1, dim2=2).mT) / 4, compared.values, atol=1e-12)
     seen = torch.ones_like(targets) > 0 if observed is None else observed > 0

@@ -10,8 +10,11 @@ import torch
 from scipy.integrate import quad
 
 from tacit.errors import InputError
-from tacit.losses import ELBO, MMD, EnergyScore, Literature1, Literature2, NoisyEnergyScore, PointMSE, integrating_noise
-from tacit.losses.noisy import expected_distance
+from tacit.losses import ELBO, MMD, EnergyScore, Literature1, Literature2, NoisyEnergyScore, PointMSE
+from tacit.observation import GaussianNoise, HeadGaussianNoise
+from tacit.observation.gaussian import expected_distance
+
+NOISE = HeadGaussianNoise()
 
 
 @pytest.fixture
@@ -46,7 +49,7 @@ def test_expected_distance_equals_the_integral(d, sigma):
 
 def test_value_equals_the_loop(batch):
     outputs, targets = batch
-    value = NoisyEnergyScore()(outputs, targets).value
+    value = NoisyEnergyScore(NOISE)(outputs, targets).value
     for b, i in itertools.product(range(4), range(3)):
         means, sigmas = outputs[b, :, i, 0].tolist(), outputs[b, :, i, 1].tolist()
         data = [distance(float(targets[b, i, 0]) - m, s) for m, s in zip(means, sigmas, strict=True)]
@@ -64,7 +67,7 @@ def test_its_expectation_over_graphs_is_the_crps_of_the_mixture(rng):
     chosen = torch.cartesian_prod(torch.arange(4), torch.arange(4))
     outputs = torch.stack([means[chosen], sigmas[chosen]], -1)[:, :, None]  # (pair of graphs, graph, node, 2)
     targets = torch.full((16, 1, 1), 0.4, dtype=torch.float64)
-    value = NoisyEnergyScore(baseline="none")(outputs, targets).value[:, 0]
+    value = NoisyEnergyScore(NOISE, baseline="none")(outputs, targets).value[:, 0]
     expected = scoringrules.crps_mixnorm(0.4, means.numpy(), sigmas.numpy(), probs.numpy())
     assert float(probs[chosen].prod(1) @ value) == pytest.approx(float(expected), abs=1e-12)
 
@@ -76,7 +79,7 @@ def test_it_is_the_mean_of_the_energy_score_over_the_noise(batch, rng):
     normals = torch.randn(10_000, *means.shape, generator=rng, dtype=torch.float64)
     drawn = (means + sigmas * normals).flatten(0, 1)
     values = EnergyScore()(drawn, targets.repeat(10_000, 1, 1)).value.view(10_000, 4, 3)
-    error = (values.mean(0) - NoisyEnergyScore()(outputs, targets).value) / (values.std(0) / 100)
+    error = (values.mean(0) - NoisyEnergyScore(NOISE)(outputs, targets).value) / (values.std(0) / 100)
     assert error.abs().max() < 5
 
 
@@ -84,7 +87,7 @@ def test_without_noise_it_is_the_energy_score(batch):
     outputs, targets = batch
     means = outputs[..., :1]
     none = torch.cat([means, torch.full_like(means, 1e-9)], -1)
-    noisy, plain = NoisyEnergyScore()(none, targets), EnergyScore()(means, targets)
+    noisy, plain = NoisyEnergyScore(NOISE)(none, targets), EnergyScore()(means, targets)
     for name in ("value", "cost", "baseline"):
         assert torch.allclose(getattr(noisy, name), getattr(plain, name), atol=1e-8)
 
@@ -93,15 +96,17 @@ def test_groups_are_not_compared_with_themselves(batch):
     outputs, targets = batch[0][:, :4], batch[1]
     changed = outputs.clone()
     changed[:, 1, :, 0] += 1.3
-    before, after = (NoisyEnergyScore(baseline="none")(some, targets, group_size=2).cost for some in (outputs, changed))
+    before, after = (
+        NoisyEnergyScore(NOISE, baseline="none")(some, targets, group_size=2).cost for some in (outputs, changed)
+    )
     assert torch.allclose(before[:, 0], after[:, 0], atol=1e-12)  # its partner moved, and it does not notice
     assert (before[:, 2] - after[:, 2]).abs().min() > 1e-4
 
 
 def test_leave_one_out_baseline_is_the_mean_cost_of_the_others(batch):
     outputs, targets = batch
-    baseline = NoisyEnergyScore()(outputs, targets).baseline
-    others = NoisyEnergyScore(baseline="none")(outputs[:, [0, 1, 3, 4]], targets).cost.mean(1)
+    baseline = NoisyEnergyScore(NOISE)(outputs, targets).baseline
+    others = NoisyEnergyScore(NOISE, baseline="none")(outputs[:, [0, 1, 3, 4]], targets).cost.mean(1)
     assert torch.allclose(baseline[:, 2], others, atol=1e-12)
 
 
@@ -111,8 +116,8 @@ def test_pair_costs_are_what_the_loss_averages(batch, missing):
     outputs, targets = batch
     observed = torch.ones_like(targets)
     observed[0, 1] = 0
-    costs = NoisyEnergyScore().pair_costs(outputs, observed if missing else None)
-    compared = NoisyEnergyScore()._parts(outputs, targets, observed if missing else None, 1)[0]
+    costs = NoisyEnergyScore(NOISE).pair_costs(outputs, observed if missing else None)
+    compared = NoisyEnergyScore(NOISE).parts(outputs, targets, observed if missing else None, 1)[0]
     assert costs.shape == (4, 5, 5, 3)
     assert compared.ends == 2
     assert torch.allclose((costs.sum(2) - costs.diagonal(dim1=1, dim2=2).mT) / 4, compared.values, atol=1e-12)
@@ -127,11 +132,11 @@ def test_missing_targets_change_nothing(batch):
     observed = torch.ones_like(targets)
     observed[0], observed[1, 2] = 0, 0
     fillers = [torch.where(observed > 0, targets, filler) for filler in (0.0, torch.nan)]
-    first, second = (NoisyEnergyScore()(outputs, filled, observed) for filled in fillers)
+    first, second = (NoisyEnergyScore(NOISE)(outputs, filled, observed) for filled in fillers)
     assert torch.equal(first.value, second.value)
     assert torch.equal(first.cost, second.cost)
     assert first.weight.sum() == 8
-    plain = NoisyEnergyScore()(outputs, targets)
+    plain = NoisyEnergyScore(NOISE)(outputs, targets)
     seen = observed[..., 0] > 0
     assert torch.allclose(first.value[seen], plain.value[seen], atol=1e-12)
     assert (first.value[~seen] == 0).all()
@@ -165,13 +170,13 @@ def test_without_a_model_of_the_noise_theta_is_bent_towards_a_half(truth):
     pull = (distance(B, SIGMA) - distance(0, SIGMA)) / B
     assert bent == pytest.approx(0.5 - (0.5 - truth) * pull, abs=0.0051)  # the grid's step is 0.01
     assert truth == 0.5 or abs(bent - truth) > 0.1
-    losses = expected_losses(NoisyEnergyScore(baseline="none"), truth, SIGMA)
+    losses = expected_losses(NoisyEnergyScore(NOISE, baseline="none"), truth, SIGMA)
     assert float(GRID[losses.argmin()]) == pytest.approx(truth, abs=1e-9)
 
 
 def test_it_is_proper_for_theta_and_sigma_together():
     sigmas = [0.3, 0.5, 0.6, 0.7, 1.0]
-    losses = torch.stack([expected_losses(NoisyEnergyScore(baseline="none"), 0.3, sigma) for sigma in sigmas])
+    losses = torch.stack([expected_losses(NoisyEnergyScore(NOISE, baseline="none"), 0.3, sigma) for sigma in sigmas])
     best = int(losses.argmin())
     assert sigmas[best // len(GRID)] == SIGMA
     assert float(GRID[best % len(GRID)]) == pytest.approx(0.3, abs=1e-9)
@@ -179,7 +184,11 @@ def test_it_is_proper_for_theta_and_sigma_together():
 
 
 def test_which_losses_have_a_closed_form():
-    assert integrating_noise(EnergyScore(scope="node", baseline="none"), 1) == NoisyEnergyScore(baseline="none")
+    noise = GaussianNoise(3)
+    found = EnergyScore(scope="node", baseline="none").integrating(noise)
+    assert found == NoisyEnergyScore(NOISE, baseline="none")
+    assert found.observation is noise
+    assert NoisyEnergyScore(NOISE).integrating(noise).observation is noise
     for loss, channels in (
         (EnergyScore(scope="node"), 2),
         (EnergyScore(scope="joint"), 1),
@@ -187,21 +196,24 @@ def test_which_losses_have_a_closed_form():
         (MMD(), 1),
         (PointMSE(), 1),
     ):
-        assert integrating_noise(loss, channels) is loss
-    assert [kind.noise for kind in (MMD, EnergyScore, NoisyEnergyScore)] == ["samples", "samples", "integrates"]
-    assert {kind.noise for kind in (PointMSE, Literature1, Literature2, ELBO)} == {"refuses"}
+        assert loss.integrating(GaussianNoise(3, channels)) is None
+    assert all(kind.learns_noise for kind in (MMD, EnergyScore, NoisyEnergyScore))
+    assert not any(kind.learns_noise for kind in (PointMSE, Literature1, Literature2, ELBO))
 
 
 def test_errors(unchecked):
     for message, call in {
         "NoisyEnergyScore needs scope='node', got 'joint'; over several nodes the noise has no closed": (
-            lambda: NoisyEnergyScore(scope="joint")
+            lambda: NoisyEnergyScore(NOISE, scope="joint")
         ),
         "NoisyEnergyScore needs one channel per node, got 2; over several the noise has no closed form": (
-            lambda: NoisyEnergyScore()(torch.ones(1, 4, 3, 4), torch.ones(1, 3, 2))
+            lambda: NoisyEnergyScore(NOISE)(torch.ones(1, 4, 3, 4), torch.ones(1, 3, 2))
         ),
-        r"need the same batch, nodes and twice the channels, means and then sigmas; check the predictor's output": (
-            lambda: NoisyEnergyScore()(torch.ones(1, 4, 3, 1), torch.ones(1, 3, 1))
+        "NoisyEnergyScore needs one channel per node, got 2 of HeadGaussianNoise; use EnergyScore": (
+            lambda: NoisyEnergyScore(HeadGaussianNoise(2))
+        ),
+        r"need the same batch, nodes and channels, times 2 numbers for each; check the predictor's output": (
+            lambda: NoisyEnergyScore(NOISE)(torch.ones(1, 4, 3, 1), torch.ones(1, 3, 1))
         ),
     }.items():
         with pytest.raises(InputError, match=message):

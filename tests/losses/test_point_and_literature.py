@@ -99,7 +99,7 @@ def test_literature_2_is_literature_1_with_its_own_credit_and_baseline(batch):
     one, two = Literature1("mae"), Literature2("mae")
     assert torch.equal(one(samples, targets).value, two(samples, targets).value)
     assert (two.credit, two.baseline, two.scope) == ("own_row", "moving_average", "node")
-    assert not hasattr(one, "credit")
+    assert one.credit is None
 
 
 @pytest.mark.parametrize("name", LOSSES)

@@ -12,24 +12,22 @@ import torch
 
 from own_files import NODES, learn, series
 from tacit.cli import main
-from tacit.config import FitConfig
+from tacit.config import AssessmentOptions
 from tacit.errors import InputError, TrainingError
 from tacit.identification import CERTAIN
 from tacit.identification.representations import Representation
-from tacit.pipeline import job, stages
-from tacit.pipeline.assessment import CERTAIN_MEANS, WIDENED, take_representations
-from tacit.pipeline.stored import StoredRun
-from tacit.pipeline.assessment import Trust, as_done, block_length
+from tacit.pipeline import Fitted, assessment, fitting
+from tacit.pipeline.assessment import CERTAIN_MEANS, WIDENED, Assessment, as_done, take_representations
+from tacit.pipeline.resampling import block_length
 from tacit.records import EdgeFindings, read_run
-from tacit.training import FitSettings
-from tacit.training.held import Difference
+from tacit.training import Difference, FitSettings
 
 
 @pytest.fixture(scope="module")
 def whole(folder, tmp_path_factory):
     """A run with everything that can be found out."""
-    settings = {"std_errors": 6, "controls": True}
-    return learn(folder / "wide.csv", tmp_path_factory.mktemp("trust") / "run", trust=settings)[0]
+    settings = {"bootstrap_replicas": 6, "controls": True}
+    return learn(folder / "wide.csv", tmp_path_factory.mktemp("whole") / "run", assessment=settings)[0]
 
 
 def call(*arguments):
@@ -69,11 +67,13 @@ def test_controls_stand_beside_the_references(whole):
 
 def test_the_test_part_is_scored_once_and_alike_with_controls_and_without(folder, tmp_path, monkeypatch):
     calls = []
-    for room in (stages, job):
-        score = room.forecast_scores
-        monkeypatch.setattr(room, "forecast_scores", lambda *g, s=score, **m: calls.append(1) or s(*g, **m))
+    for module in (assessment, fitting):
+        score = module.forecast_scores
+        monkeypatch.setattr(module, "forecast_scores", lambda *g, s=score, **m: calls.append(1) or s(*g, **m))
     runs = [
-        learn(folder / "wide.csv", tmp_path / str(wanted), assessment={"bootstrap_replicas": 0, "controls": wanted})[0].run.record
+        learn(folder / "wide.csv", tmp_path / str(wanted), assessment={"bootstrap_replicas": 0, "controls": wanted})[
+            0
+        ].run.record
         for wanted in (False, True)
     ]
     assert len(calls) == 1 + 3  # the model; the model and two controls
@@ -101,7 +101,7 @@ def test_stopped_meanwhile_the_fit_is_kept(folder, tmp_path, monkeypatch):
     def stopped(*arguments, **options):
         raise KeyboardInterrupt
 
-    monkeypatch.setattr(stages, "goodness_of_fit", stopped)
+    monkeypatch.setattr(assessment, "goodness_of_fit", stopped)
     job, _ = learn(folder / "wide.csv", tmp_path / "run")
     assert not job.complete
     run = read_run(tmp_path / "run")
@@ -113,14 +113,14 @@ def test_a_stage_that_fails_says_so_and_the_fit_is_kept(folder, tmp_path, monkey
     def fails(*arguments, **options):
         raise TrainingError("the loss became inf at epoch 1, step 1 (replica 0, seed 0); lower the learning rate")
 
-    monkeypatch.setattr(stages, "graph_controls", fails)
-    monkeypatch.setattr(stages, "bootstrap", fails)
+    monkeypatch.setattr(assessment, "graph_controls", fails)
+    monkeypatch.setattr(assessment, "bootstrap", fails)
     job, _ = learn(folder / "wide.csv", tmp_path / "run", assessment={"bootstrap_replicas": 4, "controls": True})
     assert job.complete
-    said = [line for line in job.run.record.findings if line.startswith("Not found out, ")]
+    said = [line for line in job.run.record.findings if line.startswith("Not computed, ")]
     assert [line.split(":")[0] for line in said] == [
-        "Not found out, standard errors",
-        "Not found out, the same model without a graph and with all edges",
+        "Not computed, standard errors",
+        "Not computed, the same model without a graph and with all edges",
     ]
     assert job.run.record.goodness["fits"] in (True, False)
 
@@ -136,19 +136,19 @@ def test_stopped_in_a_further_training_the_run_is_not_complete(room, folder, tmp
 
 
 def test_intervals_are_widened_to_hold_an_equivalent_graph():
-    trust = Trust(edges=EdgeFindings(low=[[0.0, 0.7], [0.1, 0.0]], high=[[0.0, 0.8], [0.2, 0.0]]))
+    found = Assessment(edges=EdgeFindings(low=[[0.0, 0.7], [0.1, 0.0]], high=[[0.0, 0.8], [0.2, 0.0]]))
     certain = torch.tensor([[0.0, 1.0], [0.0, 0.0]])
-    take_representations(trust, [Representation(CERTAIN, certain, {}, Difference(0.0, 1.0), 0.1)])
-    assert np.allclose(trust.edges.low, [[0.0, 0.7], [0.0, 0.0]])
-    assert np.allclose(trust.edges.high, [[0.0, 1.0], [0.2, 0.0]])
-    assert trust.findings[-2:] == [CERTAIN_MEANS, WIDENED]
+    take_representations(found, [Representation(CERTAIN, certain, {}, Difference(0.0, 1.0), 0.1)])
+    assert np.allclose(found.edges.low, [[0.0, 0.7], [0.0, 0.0]])
+    assert np.allclose(found.edges.high, [[0.0, 1.0], [0.2, 0.0]])
+    assert found.findings[-2:] == [CERTAIN_MEANS, WIDENED]
 
 
 def test_blocks_reach_over_window_and_horizon_in_a_series_only(certain):
-    preparation = StoredRun.read(certain[0].directory, torch.device("cpu")).preparation
-    assert block_length(FitConfig(), preparation, 1000) == 10  # n^(1/3)
-    assert block_length(FitConfig(), preparation, 8) == preparation.windows.window + preparation.windows.horizon
-    assert block_length(FitConfig.model_validate({"assessment": {"block": 7}}), preparation, 1000) == 7
+    preparation = Fitted.read(certain[0].directory, torch.device("cpu")).preparation
+    assert block_length(AssessmentOptions(), preparation, 1000) == 10  # n^(1/3)
+    assert block_length(AssessmentOptions(), preparation, 8) == preparation.windows.window + preparation.windows.horizon
+    assert block_length(AssessmentOptions(block=7), preparation, 1000) == 7
 
 
 def test_settings_as_done():
@@ -157,20 +157,24 @@ def test_settings_as_done():
 
 
 @pytest.mark.parametrize(
-    ("trust", "rows", "text"),
+    ("options", "rows", "text"),
     [
-        ({"std_errors": 2}, 120, "std_errors in [trust] needs 0 or at least 4 replicas, got 2"),
-        ({"std_errors": 8, "block": 40}, 120, "a block bootstrap needs 5 blocks or more, got 8"),
-        ({"std_errors": 8}, 26, "a bootstrap needs 20 training pairs or more, got 1"),
-        ({"std_errors": None, "block": 40}, 120, "a block bootstrap needs 5 blocks or more, got 8"),
-        ({"std_errors": 0, "block": 3}, 120, "block in [trust] needs std_errors, and there are none"),
+        ({"bootstrap_replicas": 2}, 120, "bootstrap_replicas in [assessment] must be 0 or at least 4, got 2; raise it"),
+        ({"bootstrap_replicas": 8, "block": 40}, 120, "a block bootstrap needs 5 blocks or more, got 8"),
+        ({"bootstrap_replicas": 8}, 26, "a bootstrap needs 20 training pairs or more, got 1"),
+        ({"bootstrap_replicas": None, "block": 40}, 120, "a block bootstrap needs 5 blocks or more, got 8"),
+        (
+            {"bootstrap_replicas": 0, "block": 3},
+            120,
+            "block in [assessment] needs bootstrap_replicas, and there are none",
+        ),
     ],
 )
-def test_bad_input_is_refused_before_any_work(trust, rows, text, tmp_path):
+def test_bad_input_is_refused_before_any_work(options, rows, text, tmp_path):
     table = pd.DataFrame(series(rows), columns=NODES).assign(time=pd.date_range("2024-01-01", periods=rows, freq="h"))
     table.to_csv(tmp_path / "data.csv", index=False)
     with pytest.raises(InputError) as error:
-        learn(tmp_path / "data.csv", tmp_path / "run", trust=trust)
+        learn(tmp_path / "data.csv", tmp_path / "run", assessment=options)
     assert text in str(error.value)
     assert not (tmp_path / "run").exists()
 

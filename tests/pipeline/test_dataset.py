@@ -5,13 +5,20 @@ import pandas as pd
 import pytest
 import torch
 
-from own_files import NODES, quick, series
+from own_files import NODES, plan_of, quick, series
 from tacit.errors import InputError
-from tacit.pipeline.dataset import Problem
+from tacit.pipeline import Dataset, read_source
+from tacit.predictors import Sizes
 
 
 def read(path, **sections):
-    return Problem.read(str(path), quick(path, **sections))
+    """The data of a file in its parts."""
+    config = quick(path, **sections)
+    return Dataset.prepare(read_source(str(path), config.data), config.data, seed=0, scaled=True)
+
+
+def rules_of(path, **sections):
+    return plan_of(path, **sections).rules
 
 
 def test_wide_long_and_parquet_are_one_problem(folder):
@@ -29,8 +36,9 @@ def test_wide_long_and_parquet_are_one_problem(folder):
 def test_covariates_targets_and_horizon(folder):
     sections = {"separator": ":", "covariates": "hour", "targets": "b", "horizon": 3}
     problem = read(folder / "two.csv", data=sections)
-    window, features, out = problem.preparation.sizes
-    assert (window, features, out) == (2, 3, 1)
+    sizes = problem.preparation.sizes
+    assert (sizes.num_nodes, sizes.window, sizes.num_features, sizes.out_channels) == (4, 2, 3, 1)
+    assert sizes.in_channels == 6
     assert problem.preparation.target_names == ("b",)
     assert problem.preparation.scaling.feature_names == ("b", "a", "hour")
     first = problem.preparation.to_units(problem.split.train.targets[:1])[0, :, 0]
@@ -44,9 +52,9 @@ def test_missing_values_are_flagged_and_masked(folder):
 
 
 def test_pairs_are_scaled_by_the_training_part(folder):
-    problem = read(folder / "pairs.npz")
+    problem = read(folder / "pairs.npz", data={"shuffle": False})
     x = np.load(folder / "pairs.npz")["x"]
-    assert problem.preparation.sizes == (1, 2, 1)
+    assert problem.preparation.sizes == Sizes(num_nodes=4, window=1, num_features=2, out_channels=1)
     assert problem.nodes == NODES
     assert [len(part) for part in vars(problem.split).values()] == [84, 12, 24]
     assert problem.preparation.input_units.mean == pytest.approx(x[:84].mean((0, 1)), abs=1e-6)
@@ -60,14 +68,14 @@ def test_nearest_others_are_the_candidates(folder, tmp_path):
     """Four places on a line; with one nearest each, the two in the middle read each other."""
     (tmp_path / "places.csv").write_text("node,x,y\nnorth,0,0\neast,2,0\nsouth,3,0\nwest,9,0\n")
     graph = {"coordinates": str(tmp_path / "places.csv"), "nearest": 1, "metric": "euclidean"}
-    problem = read(folder / "wide.csv", graph=graph)
+    plan = plan_of(folder / "wide.csv", graph=graph)
     expected = torch.zeros(4, 4, dtype=torch.bool)
     for target, source in ((0, 1), (1, 2), (2, 1), (3, 2)):
         expected[target, source] = True
-    assert torch.equal(problem.rules.allowed, expected)
-    assert problem.coordinates.tolist()[3] == [9, 0]
-    both = read(folder / "wide.csv", graph=graph | {"symmetric": True})
-    assert torch.equal(both.rules.allowed, expected | expected.mT)
+    assert torch.equal(plan.rules.allowed, expected)
+    assert plan.coordinates.tolist()[3] == [9, 0]
+    both = rules_of(folder / "wide.csv", graph=graph | {"symmetric": True})
+    assert torch.equal(both.allowed, expected | expected.mT)
 
 
 def frame(rows=40, **columns):
@@ -105,7 +113,7 @@ def test_tables_that_cannot_be_learned_from(table, sections, message, tmp_path):
 )
 def test_choices_that_pairs_have_no_use_for(sections, message, folder):
     with pytest.raises(InputError, match=message):
-        read(folder / "pairs.npz", **sections)
+        plan_of(folder / "pairs.npz", **sections)
 
 
 def test_pairs_without_known_targets(tmp_path):
@@ -113,12 +121,12 @@ def test_pairs_without_known_targets(tmp_path):
     y[32:] = np.nan
     np.savez(tmp_path / "a.npz", x=x, y=y)
     with pytest.raises(InputError, match=r"a.npz: no target of the test part is known; pass more rows"):
-        read(tmp_path / "a.npz")
+        read(tmp_path / "a.npz", data={"shuffle": False})
     y[32:] = 0
     y[:28, 1] = np.nan
     np.savez(tmp_path / "b.npz", x=x, y=y)
     with pytest.raises(InputError, match=r"b.npz: node '1' needs 2 known targets or more in the training part, got 0"):
-        read(tmp_path / "b.npz")
+        read(tmp_path / "b.npz", data={"shuffle": False})
 
 
 def test_shipped_data_is_no_table(tmp_path, monkeypatch):
@@ -133,7 +141,7 @@ def test_rules_from_the_file_and_from_the_config_add_up(folder, tmp_path):
     (tmp_path / "rules.csv").write_text("source,target,kind,probability\nnorth,east,forbidden,\neast,west,prior,0.9\n")
     graph = {"edges": str(tmp_path / "rules.csv"), "required": [["north", "south"]], "forbidden": [["west", "east"]]}
     graph["priors"] = [["west", "north", 0.2]]
-    rules = read(folder / "wide.csv", graph=graph).rules
+    rules = rules_of(folder / "wide.csv", graph=graph)
     built = rules.build(generator=torch.Generator().manual_seed(0)).edge_probs
     assert built[1, 0] == built[1, 3] == 0
     assert built[2, 0] == 1
@@ -141,9 +149,9 @@ def test_rules_from_the_file_and_from_the_config_add_up(folder, tmp_path):
     assert prior.probs[3, 1] == pytest.approx(0.9)
     assert prior.probs[0, 3] == pytest.approx(0.2)
     with pytest.raises(InputError, match="required and forbidden both name edge 'north -> east'; drop one of them"):
-        read(folder / "wide.csv", graph=graph | {"required": [["north", "east"]]})
+        rules_of(folder / "wide.csv", graph=graph | {"required": [["north", "east"]]})
     with pytest.raises(InputError, match=r"forbidden names unknown node 'nort'; did you mean 'north'\?"):
-        read(folder / "wide.csv", graph={"forbidden": [["nort", "east"]]})
+        rules_of(folder / "wide.csv", graph={"forbidden": [["nort", "east"]]})
 
 
 def test_two_answers_to_which_edges_can_be(folder, tmp_path):
@@ -153,10 +161,10 @@ def test_two_answers_to_which_edges_can_be(folder, tmp_path):
     with pytest.raises(
         InputError, match=r"nearest in .graph. and candidates in .*rules.csv both say which edges can be"
     ):
-        read(folder / "wide.csv", graph=graph)
+        rules_of(folder / "wide.csv", graph=graph)
 
 
 def test_pairs_without_any_node(tmp_path):
     np.savez(tmp_path / "p.npz", x=np.zeros((30, 0, 1)), y=np.zeros((30, 0, 1)))
     with pytest.raises(InputError, match=r"p.npz: a graph needs two nodes or more, got none; pass some"):
-        Problem.read(str(tmp_path / "p.npz"), quick("p.npz"))
+        read(tmp_path / "p.npz")

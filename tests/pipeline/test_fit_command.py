@@ -10,7 +10,7 @@ import pytest
 
 from own_files import NODES
 from tacit.cli import main
-from tacit.cli.own_data import FIT_JSON
+from tacit.cli.runs import FIT_JSON
 from tacit.records import EDGE_COLUMNS
 
 QUICK = (
@@ -109,7 +109,14 @@ def test_words_for_a_person(folder, tmp_path, monkeypatch, capsys):
         == 0
     )
     printed = capsys.readouterr()
-    for words in ("chosen: kind = filter: ", "learned graph", "ridge regression", "probability", "note: ", "report: "):
+    for words in (
+        "chosen: predictor = filter: ",
+        "learned graph",
+        "ridge regression",
+        "probability",
+        "note: ",
+        "report: ",
+    ):
         assert words in printed.out
     assert "wide.csv: reading" in printed.err
     record = json.loads((tmp_path / "runs" / "wide-1" / "record.json").read_text())
@@ -147,7 +154,9 @@ def test_predict_prints_or_writes(finished, folder, tmp_path, capsys):
     assert call("predict", finished, folder / "wide.csv", "--out", out) == 2
     assert "out needs a new file" in capsys.readouterr().err
     assert call("predict", finished, folder / "wide.csv", "--json", "--samples", 2) == 0
-    rows = json.loads(capsys.readouterr().out)
+    printed = json.loads(capsys.readouterr().out)
+    assert list(printed) == ["predictions"]  # one object, as all commands print
+    rows = printed["predictions"]
     assert len(rows) == len(lines) - 1
     assert rows[-1]["time"].startswith("2024-01-06T00:00:00")
     assert {"sample_0", "sample_1"} <= set(rows[0])
@@ -238,7 +247,10 @@ def broken(tmp_path):
         (["ok.csv", "--edges", "none.csv"], "none.csv cannot be read (No such file or directory)"),
         (["ok.csv", "--config", "none.toml"], "config needs a readable file, got none.toml"),
         (["ok.csv", "--config", "bad.toml"], "config needs TOML, but bad.toml is not"),
-        (["ok.csv", "--config", "flat.toml"], "unknown key 'window' in the config; known are data, graph, model"),
+        (
+            ["ok.csv", "--config", "flat.toml"],
+            "unknown key 'window' in the config; known are assessment, data, graph, model",
+        ),
         (["ok.csv", "--window", "0"], "Invalid value for '--window': needs a whole number of at least 1, got '0'"),
         (["ok.csv", "--horizon", "x"], "Invalid value for '--horizon'"),
         (["ok.csv", "--set", "epochs=3"], "--set needs SECTION.KEY=VALUE, got 'epochs=3'"),
@@ -248,14 +260,14 @@ def broken(tmp_path):
         (["ok.csv", "--set", "graph.edges=3"], "edges in [graph] is not usable: input should be a valid string, got 3"),
         (
             ["ok.csv", "--set", "predictor.kind=gru"],
-            "kind in [predictor] is not usable: input should be 'auto', 'filter'",
+            "kind in [predictor] is not usable: predictor must be a registered name, got 'gru'; known are convolution",
         ),
         (["ok.csv", "--set", "data.targets=z"], "ok.csv: targets names 'z', which is no variable"),
         (["ok.csv", "--set", "data.covariates=z"], "ok.csv: covariates names the column 'z', which is not there"),
         (["ok.csv", "--set", "data.separator=:"], "ok.csv: column 'a' needs the form node:variable; rename it"),
         (["ok.csv", "--set", "data.train_fraction=0.95"], "need a sum below 1, so that something is left for the test"),
         (["ok.csv", "--set", "graph.nearest=2"], "nearest in [graph] needs coordinates, and the data has none"),
-        (["ok.csv", "--device", "tpu"], "device needs one of auto, cpu, cuda, cuda:N, got 'tpu'"),
+        (["ok.csv", "--device", "tpu"], "device must be one of auto, cpu, cuda, cuda:N, got 'tpu'"),
         (["ok.csv", "--out", "ok.csv"], "out needs a new or empty directory, got ok.csv, which exists"),
         (["ok.csv", "--out", "."], "out needs a directory for this run alone, got '.', where the command runs"),
         (["ok.csv", "--sed", "1"], "unknown option '--sed'; did you mean '--seed'?"),

@@ -10,44 +10,48 @@ import pytest
 import torch
 from safetensors.torch import load_file
 
-from own_files import NODES, learn, quick, series
+from own_files import NODES, learn, plan_of, quick, series
 from tacit.data.ridge import ridge_regression
 from tacit.errors import InputError
 from tacit.graph import density_prior
+from tacit.pipeline import Fitted, OwnParts
 from tacit.pipeline.building import build_model
-from tacit.pipeline.choices import settle
-from tacit.pipeline.job import fit_settings, references
-from tacit.pipeline.dataset import Problem
-from tacit.pipeline.stored import StoredRun
+from tacit.pipeline.fitting import fit_settings
+from tacit.pipeline.references import references
 from tacit.records import read_run
+from tacit.registry import PREDICTORS
 
 with warnings.catch_warnings():
     warnings.simplefilter("ignore")  # PyG's own deprecations
     pytest.importorskip("torch_geometric.nn")
 
 CPU = torch.device("cpu")
-KINDS = ("filter", "recurrent", "convolution", "gcn", "gin", "gat", "sage")
-NOISES = ("none", "node", "input")
+KINDS = tuple(PREDICTORS)
+OBSERVED = ("none", "gaussian", "gaussian_input")
 
 
 def narrow(kind):
-    return {} if kind == "filter" else {"hidden": 3}
+    return {"hidden": 3} if "hidden" in PREDICTORS[kind].uses else {}
 
 
-@pytest.mark.parametrize("noise", NOISES)
+@pytest.mark.parametrize("observation", OBSERVED)
 @pytest.mark.parametrize("kind", KINDS)
-def test_every_predictor_with_every_noise(kind, noise, folder, tmp_path):
+def test_every_predictor_with_every_observation_model(kind, observation, folder, tmp_path):
     """It trains, is stored, and what is read back predicts the same to the last bit."""
     made, result = learn(
-        folder / "wide.csv", tmp_path / "run", predictor={"kind": kind, "noise": noise, **narrow(kind)}
+        folder / "wide.csv",
+        tmp_path / "run",
+        predictor={"kind": kind, **narrow(kind)},
+        observation={"kind": observation},
+        data={"scale": None},
     )
-    stored = StoredRun.read(made.directory, CPU)
-    inputs = Problem.read(str(folder / "wide.csv"), quick("wide.csv")).split.test.inputs
+    stored = Fitted.read(made.directory, CPU)
+    inputs = plan_of(folder / "wide.csv").dataset.split.test.inputs
     outputs = [
         model.outputs(inputs, 8, generator=torch.Generator().manual_seed(0)) for model in (result.model, stored.model)
     ]
     assert torch.equal(*outputs)
-    assert outputs[0].shape[-1] == (1 if noise == "none" else 2)
+    assert outputs[0].shape[-1] == (1 if observation == "none" else 2)
     metrics = made.run.record.metrics
     assert all(math.isfinite(value) for value in metrics.values())
     assert {"point_mae", "point_mse", "crps", "coverage_0.8", "energy_score", "distribution_loss"} <= set(metrics)
@@ -68,22 +72,22 @@ def test_every_predictor_with_every_noise(kind, noise, folder, tmp_path):
 def test_every_kind_of_data(name, data, kind, folder, tmp_path):
     made, _ = learn(folder / name, tmp_path / "run", data=data, predictor={"kind": kind, **narrow(kind)})
     assert made.complete
-    stored = StoredRun.read(made.directory, CPU)
-    assert stored.preparation.sizes == Problem.read(str(folder / name), quick(name, data=data)).preparation.sizes
+    stored = Fitted.read(made.directory, CPU)
+    assert stored.preparation.sizes == plan_of(folder / name, data=data).dataset.preparation.sizes
 
 
 @pytest.mark.parametrize("loss", ["mmd", "point_mse", "literature_1_mae", "literature_2_mse"])
 def test_losses_choose_a_noise_that_they_can_learn(loss, folder, tmp_path):
     made, _ = learn(folder / "holes.csv", tmp_path / "run", model={"loss": loss})
-    assert made.run.record.config["predictor"]["noise"] == ("node" if loss == "mmd" else "none")
-    assert StoredRun.read(made.directory, CPU).model.noisy == (loss == "mmd")
+    assert made.run.record.config["observation"]["kind"] == ("gaussian" if loss == "mmd" else "none")
+    assert Fitted.read(made.directory, CPU).model.observation.random == (loss == "mmd")
 
 
 @pytest.mark.parametrize("kernel", ["gaussian", "rational_quadratic"])
 def test_a_kernel_scaled_by_the_data_is_read_back_without_it(kernel, folder, tmp_path):
     model = {"loss": "mmd", "kernel": kernel, "kernel_scale": "median"}
     made, _ = learn(folder / "wide.csv", tmp_path / "run", model=model)
-    assert StoredRun.read(made.directory, CPU).config.model.kernel == kernel
+    assert Fitted.read(made.directory, CPU).config.model.kernel == kernel
 
 
 @pytest.mark.parametrize("symmetric", [False, True])
@@ -110,7 +114,7 @@ def test_rules_hold_exactly_everywhere(kind, symmetric, folder, tmp_path):
         if symmetric:
             assert value == probability[edge[::-1]]
     assert made.run.edge_probs[2][0] == 0.0
-    graphs = StoredRun.read(made.directory, CPU).model.graph.sample(500, generator=torch.Generator().manual_seed(0))
+    graphs = Fitted.read(made.directory, CPU).model.graph.sample(500, generator=torch.Generator().manual_seed(0))
     assert graphs[..., 2, 0].max() == 0
     assert graphs[..., 1, 0].min() == 1
     assert result.model.graph.edge_probs[2, 0] == 0
@@ -132,9 +136,9 @@ def test_the_record_says_what_was_chosen_and_keeps_what_was_given(plain):
     config = record.config
     assert config["training"]["epochs"] == 1
     assert not [value for section in ("predictor", "training") for value in config[section].values() if value is None]
-    assert "auto" not in (config["predictor"]["kind"], config["predictor"]["noise"])
+    assert "auto" not in (config["predictor"]["kind"], config["observation"]["kind"])
     chosen = {choice.split(" = ")[0] for choice in record.choices}
-    assert {"kind", "residual", "noise", "warm_start", "batch_size"} <= chosen
+    assert {"predictor", "residual", "observation", "warm_start", "batch_size"} <= chosen
     assert not chosen & {"epochs", "compile", "replicas"}
     assert all(len(choice.split(": ", 1)[1]) > 5 for choice in record.choices)
     assert record.title == "wide.csv, value, 1 step ahead"
@@ -160,7 +164,7 @@ def test_metrics_are_in_the_units_of_the_data(folder, tmp_path, plain):
 
 def test_references_made_by_hand(folder):
     """The last value: errors are the changes of the test part; sigma is the size of those of the training part."""
-    problem = Problem.read(str(folder / "wide.csv"), quick("wide.csv"))
+    problem = plan_of(folder / "wide.csv").dataset
     found = references(problem.preparation, problem.split)
     changes = np.diff(series(), axis=0)[1:]  # targets from row 2 on
     train, test = changes[:83], changes[83 + 12 :]
@@ -170,7 +174,7 @@ def test_references_made_by_hand(folder):
     inside = np.abs(test) <= 1.2815516 * np.sqrt((train**2).mean(0))
     assert last["coverage_0.8"] == pytest.approx(inside.mean(), abs=1e-6)
     assert found["ridge regression"]["crps"] < last["crps"]
-    pairs = Problem.read(str(folder / "pairs.npz"), quick("pairs.npz"))
+    pairs = plan_of(folder / "pairs.npz").dataset
     assert set(references(pairs.preparation, pairs.split)) == {"ridge regression"}
 
 
@@ -185,29 +189,25 @@ def test_settings_halve_early_and_only_where_there_are_several():
 
 
 def test_a_density_is_a_belief_about_every_edge(folder):
-    config = quick("wide.csv", graph={"density": 0.2})
-    problem = Problem.read(str(folder / "wide.csv"), config)
-    settled, _ = settle(config, problem, on_gpu=False)
-    prior = build_model(settled, problem, 0).prior
+    plan = plan_of(folder / "wide.csv", graph={"density": 0.2})
+    problem, settled, prior = plan.dataset, plan.config, plan.model.prior
     sigma = float(ridge_regression(problem.split.train, problem.split.validation).sigmas.mean())
-    window, _, out = problem.preparation.sizes
-    weights = window * out if settled.predictor.kind == "filter" else 0
+    sizes = problem.preparation.sizes
+    weights = sizes.window * sizes.out_channels if settled.predictor.kind == "filter" else 0
     expected = density_prior(0.2, sigma, len(problem.split.train), len(problem.nodes), weights)
     assert prior.weight == pytest.approx(expected.weight)
     assert torch.allclose(prior.probs, expected.probs)
     heavier = settled.model_copy(update={"graph": settled.graph.model_copy(update={"prior_weight": 0.5})})
-    assert build_model(heavier, problem, 0).prior.weight == 0.5
+    assert build_model(heavier, problem, plan.rules, OwnParts(), 0).prior.weight == 0.5
 
 
 def test_a_warm_start_is_near_the_regression(folder):
-    config = quick("wide.csv", predictor={"kind": "filter", "warm_start": True})
-    problem = Problem.read(str(folder / "wide.csv"), config)
-    settled, _ = settle(config, problem, on_gpu=False)
-    probs = build_model(settled, problem, 0).graph.edge_probs.detach()
+    plan = plan_of(folder / "wide.csv", predictor={"kind": "filter", "warm_start": True})
+    settled, probs = plan.config, plan.model.graph.edge_probs.detach()
     assert probs[2, 1] == pytest.approx(0.5)  # the strongest relation, east -> south
     assert probs[0, 3] == pytest.approx(0.03)
     cold = settled.model_copy(update={"predictor": settled.predictor.model_copy(update={"warm_start": False})})
-    assert build_model(cold, problem, 0).graph.edge_probs.max() <= 0.15
+    assert build_model(cold, plan.dataset, plan.rules, OwnParts(), 0).graph.edge_probs.max() <= 0.15
 
 
 @pytest.mark.parametrize(
@@ -224,7 +224,10 @@ def test_a_warm_start_is_near_the_regression(folder):
         ({"graph": {"prior_weight": 1.0}}, "prior_weight in .graph. needs priors; set density, or name an edge file"),
         ({"model": {"prior": 0.2}}, "prior and loss 'elbo' in .model. are for tacit demo"),
         ({"model": {"loss": "elbo"}}, "prior and loss 'elbo' in .model. are for tacit demo"),
-        ({"model": {"loss": "point_mse"}, "predictor": {"noise": "node"}}, "PointMSE cannot learn how large noise is"),
+        (
+            {"model": {"loss": "point_mse"}, "observation": {"kind": "gaussian"}},
+            "PointMSE cannot learn how large noise is",
+        ),
         ({"model": {"num_graphs": 1}}, "needs num_graphs >= 3, got 1"),
         ({"model": {"temperature": 0.5}}, "temperature in .model. is for estimator 'concrete'"),
         ({"model": {"estimator": "concrete"}, "predictor": {"kind": "gcn"}}, "gradients through the graph need"),

@@ -15,12 +15,11 @@ from stopped_runs import QUICK, begin, content, end, signal_at_step
 from tacit.cli import main
 from tacit.console import Display
 from tacit.locks import LOCK, locked
-from tacit.pipeline import job
+from tacit.pipeline import fitting, job
 from tacit.pipeline.unfinished import CHECKPOINT
 from tacit.records import CALL, RECORD, read_run
 from tacit.training.checkpoint import KIND, Checkpoints
 
-KILLS = 20
 kill_at_step = partial(signal_at_step, number=signal.SIGKILL)
 
 
@@ -82,11 +81,12 @@ def stopped(data, tmp_path, monkeypatch):
     return run
 
 
-def test_killed_at_random_moments_it_ends_with_the_same_files(data, whole, tmp_path):
+@pytest.mark.parametrize("enough", [4, pytest.param(20, marks=pytest.mark.slow)])
+def test_killed_at_random_moments_it_ends_with_the_same_files(data, whole, tmp_path, enough):
     """Real processes, SIGKILL, moments from a fixed seed spread over a run; several kills in a row on each run."""
     expected, seconds = whole
     moments, kills, runs = random.Random(0), 0, 0
-    while kills < KILLS:
+    while kills < enough:
         run = tmp_path / f"run-{runs}"
         runs += 1
         for _ in range(4):
@@ -131,13 +131,14 @@ def kill_at_operation(number):
     job.Checkpoints = partial(Checkpoints, every=3600)
 
 
-def test_killed_before_anything_it_does_to_files(data, tmp_path, monkeypatch):
-    """Before the first, the second, ... change of a file from the start to the end of a run; stages are left out."""
-    monkeypatch.setattr(job, "assess", lambda _trust, _question: None)
+@pytest.mark.parametrize("stride", [5, pytest.param(1, marks=pytest.mark.slow)])
+def test_killed_before_anything_it_does_to_files(data, tmp_path, monkeypatch, stride):
+    """Before each change of a file, or each fifth, from the start to the end of a run; stages are left out."""
+    monkeypatch.setattr(fitting, "assess", lambda _answer, _inputs: None)
     quickest = [*QUICK, "--set", "training.epochs=2"]
     assert end(begin("fit", data, "--out", tmp_path / "whole", *quickest)) == 0
     expected = content(tmp_path / "whole")
-    for number in range(1, 100):
+    for number in range(1, 100, stride):
         run = tmp_path / f"run-{number}"
         code = end(begin("fit", data, "--out", run, *quickest, prepare=partial(kill_at_operation, number)))
         if code == 0:
@@ -152,7 +153,7 @@ def test_killed_before_anything_it_does_to_files(data, tmp_path, monkeypatch):
         else:
             assert end(begin("fit", "--resume", run)) == 2  # it is finished, and tidied up
         assert content(run) == expected
-    assert 15 < number < 40
+    assert 15 < number < 45
 
 
 def test_sigterm_names_the_command_that_goes_on(data, whole, tmp_path, monkeypatch, capsys):

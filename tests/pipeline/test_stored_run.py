@@ -8,7 +8,7 @@ import torch
 from own_files import learn
 from run_files import read_fields, reseal, write_fields
 from tacit.errors import InputError
-from tacit.pipeline.stored import StoredRun
+from tacit.pipeline import Fitted
 from tacit.records.model_file import KIND
 
 CPU = torch.device("cpu")
@@ -22,14 +22,14 @@ def copy(plain, tmp_path):
 
 def refused(directory):
     with pytest.raises(InputError) as caught:
-        StoredRun.read(directory, CPU)
+        Fitted.read(directory, CPU)
     assert "\n" not in str(caught.value)
     return str(caught.value)
 
 
 def test_what_is_read_back_is_what_was_learned(plain):
     _, result = plain
-    stored = StoredRun.read(plain[0].directory, CPU)
+    stored = Fitted.read(plain[0].directory, CPU)
     learned = result.model.state_dict()
     assert all(torch.equal(value, learned[name]) for name, value in stored.model.state_dict().items())
     assert not stored.model.training
@@ -44,11 +44,11 @@ def test_a_damaged_model(copy):
         model.write_bytes(KIND.pack(text, tensors))
         reseal(copy)
         message = refused(copy)
-        assert message.startswith(f"{copy} holds a damaged run (model.safetensors needs ")
+        assert message.startswith(f"{copy} holds a damaged run (model.safetensors: needs ")
         assert message.endswith("; run tacit fit again")
         return message
 
-    own = tensors["predictor.predictor.own"]
+    own = tensors["predictor.own"]
     assert "own of shape (4, 2, 1) and type float32, got none" in changed(
         {name: value for name, value in tensors.items() if "own" not in name}
     )
@@ -56,7 +56,7 @@ def test_a_damaged_model(copy):
         tensors | {"graph.fixed": tensors["graph.fixed"][:2]}
     )
     assert "own of shape (4, 2, 1) and type float32, got shape (4, 2, 1) and type complex64" in changed(
-        tensors | {"predictor.predictor.own": own.to(torch.complex64)}
+        tensors | {"predictor.own": own.to(torch.complex64)}
     )
     model.write_bytes(KIND.pack(text, tensors | {"graph.slots.used": tensors["graph.fixed"]}))
     reseal(copy)
@@ -68,7 +68,7 @@ def test_a_model_of_another_run(copy, folder, tmp_path):
     shutil.copy(other.directory / "model.safetensors", copy / "model.safetensors")
     assert "model.safetensors is a whole model, but not that of this run: its checksum is not the one" in refused(copy)
     reseal(copy)
-    assert "model.safetensors needs predictor." in refused(copy)
+    assert "model.safetensors: needs predictor." in refused(copy)
 
 
 @pytest.mark.parametrize(
@@ -83,7 +83,7 @@ def test_a_model_of_another_run(copy, folder, tmp_path):
         (lambda record: record["config"].update(extra=1), "(record.json: extra: Extra inputs are not permitted)"),
         (lambda record: record["config"]["predictor"].update(kind="tree"), "(record.json: predictor.kind: "),
         (lambda record: record.update(preparation={}), "is a run of tacit demo or another job"),
-        (lambda record: record.update(format=9), "has format 9, this tacit reads up to format 2"),
+        (lambda record: record.update(format=9), "has format 9, this tacit reads format 3"),
         (lambda record: record.pop("seed"), "holds a damaged run (seed: Field required)"),
     ],
 )

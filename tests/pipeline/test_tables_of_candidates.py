@@ -9,14 +9,11 @@ import pytest
 import torch
 from safetensors.torch import load_file
 
-from own_files import NODES, learn, quick, series
+from own_files import NODES, learn, plan_of, series
 from tacit.cli import main
 from tacit.errors import InputError
 from tacit.graph import EdgeRules, Slots, footprint
-from tacit.pipeline.building import build_model
-from tacit.pipeline.choices import settle
-from tacit.pipeline.dataset import Problem
-from tacit.pipeline.stored import StoredRun
+from tacit.pipeline import Fitted
 from tacit.records import EDGE_COLUMNS
 
 CPU = torch.device("cpu")
@@ -43,7 +40,11 @@ def test_with_every_pair_a_candidate_the_answer_is_that_of_the_matrix(kind, fold
         "priors": [["east", "west", 0.9]],
     }
     predictor = {"kind": kind, **({"warm_start": False} if kind == "filter" else {"hidden": 3})}
-    sections = {"predictor": predictor, "assessment": {"bootstrap_replicas": 8, "controls": True}, "training": {"epochs": 3}}
+    sections = {
+        "predictor": predictor,
+        "assessment": {"bootstrap_replicas": 8, "controls": True},
+        "training": {"epochs": 3},
+    }
     made = {
         layout: learn(folder / "wide.csv", tmp_path / layout, graph=graph | {"layout": layout}, **sections)[0]
         for layout in ("matrix", "table")
@@ -58,16 +59,14 @@ def test_with_every_pair_a_candidate_the_answer_is_that_of_the_matrix(kind, fold
     for section in ("metrics", "references"):
         first, second = (getattr(made[layout].run.record, section) for layout in ("matrix", "table"))
         assert second == pytest.approx(first, rel=1e-4) if section == "metrics" else first.keys() == second.keys()
-    first, second = (StoredRun.read(made[layout].directory, CPU).model.state_dict() for layout in ("matrix", "table"))
+    first, second = (Fitted.read(made[layout].directory, CPU).model.state_dict() for layout in ("matrix", "table"))
     for name, value in first.items():
         torch.testing.assert_close(second[name], value, rtol=1e-4, atol=1e-5)
 
 
 def test_a_belief_about_every_edge_holds_over_the_table(folder):
     graph = {"candidates": SOME, "density": 0.2, "priors": [["west", "south", 0.9]], "layout": "table"}
-    config = quick("wide.csv", graph=graph)
-    problem = Problem.read(str(folder / "wide.csv"), config)
-    model = build_model(settle(config, problem, on_gpu=False)[0], problem, 0)
+    model = plan_of(folder / "wide.csv", graph=graph).model
     slots = model.graph.slots
     own = slots.positions(torch.tensor([3]), torch.tensor([2]))
     probs = model.prior.probs.flatten()
@@ -95,7 +94,7 @@ def test_rules_hold_and_the_truth_is_found(tmp_path):
     )
     assert lowest > 0.6 > 0.3 > highest
     assert result.model.graph.slots is not None
-    stored = StoredRun.read(made.directory, CPU).model
+    stored = Fitted.read(made.directory, CPU).model
     assert stored.graph.slots is None
     assert stored.graph.fixed.sum() == 16 - 4
     assert made.run.record.config["graph"]["layout"] == "table"
@@ -109,15 +108,13 @@ def test_the_layout_is_chosen_by_nodes_and_candidates(tmp_path):
         pd.DataFrame(rng.normal(size=(30, nodes)), columns=names).assign(time=range(30)).to_csv(table, index=False)
         pd.DataFrame({"node": names, "x": rng.random(nodes), "y": rng.random(nodes)}).to_csv(places, index=False)
         graph = {"coordinates": str(places), "nearest": nearest, "metric": "euclidean"}
-        config = quick(table, graph=graph)
-        settled, choices = settle(config, Problem.read(str(table), config), on_gpu=False)
-        assert settled.graph.layout == expected
-        (said,) = [choice for choice in choices if choice.startswith("layout")]
+        plan = plan_of(table, graph=graph)
+        assert plan.config.graph.layout == expected
+        (said,) = [choice for choice in plan.choices if choice.startswith("layout")]
         assert said.startswith(f"layout = {expected}: ")
-    plain = quick(table)
-    settled, choices = settle(plain, Problem.read(str(table), plain), on_gpu=False)
-    assert settled.graph.layout == "matrix"
-    assert not [choice for choice in choices if choice.startswith("layout")]
+    plain = plan_of(table)
+    assert plain.config.graph.layout == "matrix"
+    assert not [choice for choice in plain.choices if choice.startswith("layout")]
 
 
 @pytest.mark.parametrize(
@@ -175,8 +172,7 @@ def test_a_fit_over_all_pairs_of_very_many_nodes_is_refused_by_the_command(tmp_p
 
 
 def screened(path, **sections):
-    config = quick(path, **sections)
-    return Problem.read(str(path), config).rules.slots
+    return plan_of(path, **sections).rules.slots
 
 
 def test_correlated_candidates_come_from_the_training_part_alone(folder, tmp_path):
@@ -254,7 +250,7 @@ def test_fifteen_hundred_nodes_from_the_command(tmp_path, capsys, monkeypatch):
     record = json.loads((run / "record.json").read_text())
     assert record["candidates"] == {"count": 7500, "others": 0.0}
     assert record["config"]["graph"]["layout"] == "table"
-    skipped = [finding for finding in record["findings"] if finding.startswith("Not looked at, ")]
+    skipped = [finding for finding in record["findings"] if finding.startswith("Not computed, ")]
     assert len(skipped) == 4
     assert all("there are more than 400 nodes; fit some of the nodes by themselves" in finding for finding in skipped)
     assert record["goodness"]["num_pairs"] == 8
@@ -266,7 +262,7 @@ def test_fifteen_hundred_nodes_from_the_command(tmp_path, capsys, monkeypatch):
     tensors = load_file(run / "model.safetensors")
     assert {f"graph.slots.{part}" for part in ("row_node", "senders", "used")} <= set(tensors)
     assert max(value.numel() for value in tensors.values()) <= 7500
-    stored = StoredRun.read(run, CPU)
+    stored = Fitted.read(run, CPU)
     assert stored.run.listed.probability == edges["probability"].tolist()
     assert stored.model.graph.edge_probs[stored.model.graph.slots.used].tolist() == pytest.approx(
         edges["probability"].tolist(), abs=1e-6

@@ -8,7 +8,8 @@ from tacit.data import Pairs
 from tacit.errors import InputError
 from tacit.graph import BernoulliGraph
 from tacit.losses import EnergyScore
-from tacit.predictors import PyGPredictor, WithNoise, initial_parameters, num_hops_of
+from tacit.observation import GaussianNoise
+from tacit.predictors import PyGPredictor, initial_parameters, num_hops_of
 from tacit.training import FitSettings, LatentGraphModel, fit
 
 with warnings.catch_warnings():
@@ -66,8 +67,9 @@ def test_a_small_fit_runs_in_turn_and_eagerly_and_says_so(rng, name):
 def test_replicas_are_looped_where_lifting_was_asked_for(rng):
     model = LatentGraphModel(
         BernoulliGraph.uniform(3, generator=rng, low=0.2, high=0.8),
-        WithNoise(PyGPredictor(build("GCNConv"), window=2, num_features=2, out_channels=2), 3, 2),
+        PyGPredictor(build("GCNConv"), window=2, num_features=2, out_channels=2),
         EnergyScore(),
+        observation=GaussianNoise(3, 2),
         num_graphs=4,
     )
     pairs = Pairs(torch.randn(60, 3, 4, generator=rng), torch.randn(60, 3, 2, generator=rng)).split()

@@ -27,7 +27,7 @@ def test_the_unit_equals_that_of_torch(rng):
 
 
 def by_loop(predictor, x, adjacency):
-    """One pair and one graph: (node, window * feature) to (node, mean and sigma)."""
+    """One pair and one graph: (node, window * feature) to (node, mean and further numbers)."""
     nodes, layout = len(x), predictor.layout
     first = [predictor.gru(x[i].view(1, 1, layout.window, layout.num_features))[0, 0] for i in range(nodes)]
     states = first
@@ -46,32 +46,33 @@ def by_loop(predictor, x, adjacency):
         if predictor.residual:
             mean = mean + x[i].view(layout.window, -1)[-1, :channels]
         raw = (first[i] @ predictor.head_own + predictor.head_bias)[channels:]
-        if predictor.noise == "graph":
+        if predictor.head_reads_graph:
             raw = raw + states[i] @ predictor.head_graph[:, channels:]
-        sigma = torch.log1p(raw.exp()) + 1e-3
-        rows.append(torch.cat([mean, sigma]))
+        rows.append(torch.cat([mean, raw]))
     return torch.stack(rows)
 
 
 @pytest.mark.parametrize(
-    ("noise", "layers", "channels", "residual", "shared"),
-    [("none", 1, 1, True, True), ("input", 2, 1, True, False), ("graph", 1, 2, False, True)],
+    ("numbers", "reads", "layers", "channels", "residual", "shared"),
+    [(1, False, 1, 1, True, True), (2, False, 2, 1, True, False), (3, True, 1, 2, False, True)],
 )
-def test_equals_the_loop(rng, noise, layers, channels, residual, shared):
-    predictor = started(RecurrentGNN(4, 2, channels, 6, layers, residual, noise=noise), rng)
+def test_equals_the_loop(rng, numbers, reads, layers, channels, residual, shared):
+    head = {"numbers_per_target": numbers, "head_reads_graph": reads}
+    predictor = started(RecurrentGNN(4, 2, channels, 6, layers, residual, **head), rng)
     inputs = torch.randn(3, 5, 8, generator=rng).double()
     graphs = (torch.rand(1 if shared else 3, 4, 5, 5, generator=rng) < 0.4).double()
     outputs = predictor(inputs, graphs)
-    assert outputs.shape == (3, 4, 5, channels * (1 if noise == "none" else 2))
+    assert outputs.shape == (3, 4, 5, channels * numbers)
     for b in range(3):
         for s in range(4):
             expected = by_loop(predictor, inputs[b], graphs[0 if shared else b, s])
             assert torch.allclose(outputs[b, s], expected, atol=1e-12)
 
 
-@pytest.mark.parametrize(("layers", "noise"), [(1, "none"), (2, "graph")])
-def test_it_is_as_local_as_it_says_and_has_derivatives(rng, layers, noise):
-    predictor = RecurrentGNN(3, 1, hidden=8, num_layers=layers, noise=noise)
+@pytest.mark.parametrize(("layers", "numbers"), [(1, 1), (2, 2)])
+def test_it_is_as_local_as_it_says_and_has_derivatives(rng, layers, numbers):
+    head = {"numbers_per_target": numbers, "head_reads_graph": True}
+    predictor = RecurrentGNN(3, 1, hidden=8, num_layers=layers, **head)
     assert predictor.num_hops == layers
     check_locality(predictor, even_graph(8), 3, layers, generator=rng)
     check_relaxation(predictor, even_graph(8), 3, generator=rng)
@@ -80,17 +81,17 @@ def test_it_is_as_local_as_it_says_and_has_derivatives(rng, layers, noise):
             check_locality(predictor, even_graph(8), 3, 1, generator=rng)
 
 
-def test_noise_from_the_input_does_not_read_the_graph(rng):
+def test_further_numbers_read_the_graph_only_where_they_are_told_to(rng):
     inputs, graphs = torch.randn(2, 5, 3, generator=rng).double(), torch.ones(1, 2, 5, 5).double()
     graphs[:, 0] = 0
-    for noise, same in (("input", True), ("graph", False)):
-        sigmas = started(RecurrentGNN(3, 1, noise=noise), rng)(inputs, graphs)[..., 1]
-        assert torch.equal(sigmas[:, 0], sigmas[:, 1]) == same
-        assert (sigmas > 0).all()
+    for reads in (False, True):
+        predictor = started(RecurrentGNN(3, 1, numbers_per_target=2, head_reads_graph=reads), rng)
+        further = predictor(inputs, graphs)[..., 1]
+        assert torch.equal(further[:, 0], further[:, 1]) != reads
 
 
 def test_it_can_be_lifted_differentiated_and_traced(rng):
-    predictor = started(RecurrentGNN(3, 2, hidden=4, noise="input"), rng)
+    predictor = started(RecurrentGNN(3, 2, hidden=4, numbers_per_target=2), rng)
     inputs, graphs = torch.randn(2, 3, 6, generator=rng).double(), torch.ones(1, 2, 3, 3).double()
 
     def loss(parameters):
@@ -108,8 +109,8 @@ def test_it_can_be_lifted_differentiated_and_traced(rng):
 
 def test_errors(unchecked):
     for message, call in {
-        "noise needs one of none, input, graph, got 'node'; for one sigma per node wrap": (
-            lambda: RecurrentGNN(3, 1, noise="node")
+        "numbers_per_target needs to be a whole number of at least 1, got 0": (
+            lambda: RecurrentGNN(3, 1, numbers_per_target=0)
         ),
         "hidden needs to be a whole number of at least 1, got 0": lambda: RecurrentGNN(3, 1, hidden=0),
         "num_layers needs to be a whole number of at least 1, got 0": lambda: RecurrentGNN(3, 1, num_layers=0),

@@ -64,7 +64,7 @@ def opening(chromium):
     def open_(path, *, ready=READY, **settings):
         context = chromium.new_context(**{"viewport": {"width": 1200, "height": 900}, **settings})
         contexts.append(context)
-        context.set_default_timeout(20_000)
+        context.set_default_timeout(60_000)
         page = context.new_page()
         page.on("console", lambda message: said.append(message.text))
         page.on("pageerror", lambda error: said.append(str(error)))

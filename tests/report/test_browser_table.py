@@ -167,21 +167,19 @@ def test_a_name_in_the_file_is_no_formula(table):
     assert sources == {*NAMES} - {"=HYPERLINK(1)"} | {"'=HYPERLINK(1)"}
 
 
-def test_many_candidates_are_quick(opened, page_file):
-    """Fifty thousand rows: a sort and a filter take a second or two at most, here about 0.1 s each."""
+def test_many_candidates_show_a_few_rows_at_a_time(opened, page_file):
+    """Fifty thousand rows are sorted and filtered, and a few are drawn."""
     run = make_run(1000, candidates=50)
     page = opened(page_file("candidates", lambda: run))
     assert page.locator(".rows").inner_text() == "50,000 edges of 50,000."
-    taken = page.evaluate("""() => {
-        const start = performance.now();
+    page.evaluate("""() => {
         document.querySelector("th[data-column=source] button").click();
         const filter = document.querySelector(".filter");
         filter.value = "node 99";
         filter.dispatchEvent(new Event("input"));
-        return performance.now() - start;
     }""")
     nines = [
         ("99" in f"{i}"[:2]) or ("99" in f"{j}"[:2]) for i, j in zip(run.listed.source, run.listed.target, strict=True)
     ]
     assert page.locator(".rows").inner_text() == f"{sum(nines):,} edges of 50,000."
-    assert taken < 4000
+    assert page.locator(".edge-table tbody tr").count() <= 100

@@ -1,3 +1,5 @@
+"""The estimator for pairs: what it learns, predicts, samples and scores, and every choice of its parts."""
+
 import copy
 import pickle
 import subprocess
@@ -9,39 +11,30 @@ import pandas as pd
 import pytest
 import torch
 from sklearn.base import clone
+from sklearn.exceptions import NotFittedError
 from sklearn.metrics import r2_score
 from sklearn.model_selection import GridSearchCV, KFold
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import FunctionTransformer
-from torch import nn
 
 from tacit import LatentGraphRegressor
+from tacit.config import AssessmentOptions, ModelConfig, PredictorOptions, TrainingOptions
 from tacit.errors import InputError
-from tacit.losses import EnergyScore, NoisyEnergyScore
-from tacit.sklearn.building import build_config
+from tacit.losses import EnergyScore
+from tacit.registry import PREDICTORS
 from tacit.sklearn.score import r_squared
+from tiny_fits import LINEAR, TRUTH, OneLayer, one_layer, parts_of, random_pairs, regressor
 
-TINY = {"noise": "none", "replicas": 1, "epochs": 1, "batch_size": 16, "num_graphs": 4, "point_graphs": 8}
-TRUTH = np.array([[0.0, 0.8, 0.0], [0.0, 0.0, 0.3], [1.0, 0.0, 0.0]])
+with warnings.catch_warnings():
+    warnings.simplefilter("ignore")  # PyG's own deprecations
+    pytest.importorskip("torch_geometric.nn")
 
-
-def random_pairs(num_pairs, seed=0):
-    """Three nodes; each shows half of itself and what it reads at the moment, times 3, plus 10."""
-    rng = np.random.default_rng(seed)
-    x = rng.normal(size=(num_pairs, 3))
-    graphs = rng.random((num_pairs, 3, 3)) < TRUTH
-    return x, 10 + 3 * (0.5 * x + np.einsum("pij,pj->pi", graphs, x))
-
-
-class OneLayer(nn.Module):
-    """A module of the user's own."""
-
-    def __init__(self, in_channels):
-        super().__init__()
-        self.weight = nn.Parameter(torch.full((in_channels, 1), 0.5))
-
-    def forward(self, inputs, graphs):
-        return inputs[:, None] @ self.weight + graphs @ (inputs[:, None] @ self.weight)
+LEARNING = {
+    "predictor": LINEAR,
+    "training": TrainingOptions(replicas=1, epochs=25, batch_size=64, learning_rate=0.2, predictor_learning_rate=0.04),
+    "model": ModelConfig(num_graphs=16),
+    "assessment": AssessmentOptions(enabled=False),
+}
 
 
 @pytest.fixture(scope="module")
@@ -51,17 +44,16 @@ def pairs():
 
 @pytest.fixture(scope="module")
 def fitted(pairs):
-    return LatentGraphRegressor(**TINY).fit(*pairs)
+    return regressor().fit(*pairs)
 
 
 @pytest.fixture(scope="module")
 def learned():
-    options = {"replicas": 1, "epochs": 25, "batch_size": 64, "learning_rate": 0.2, "hidden": (), "noise": "none"}
-    return LatentGraphRegressor(**options).fit(*random_pairs(600))
+    return LatentGraphRegressor(**LEARNING, observation="none").fit(*random_pairs(770))
 
 
 def test_it_learns_the_probabilities_and_predicts_the_mean(learned):
-    # 540 training pairs: an oracle that saw every graph would have a standard error of 0.02 for an edge
+    # 539 training pairs: an oracle that saw every graph would have a standard error of 0.02 for an edge
     assert np.abs(learned.edge_probs_ - TRUTH).max() < 0.1
     x, y = random_pairs(500, seed=1)
     best = 10 + 3 * (0.5 * x + x @ TRUTH.T)
@@ -70,7 +62,7 @@ def test_it_learns_the_probabilities_and_predicts_the_mean(learned):
 
 def test_predictions_are_the_mean_and_the_median_of_the_samples(learned, pairs):
     x = pairs[0]
-    samples = learned.sample(x, learned.point_graphs)
+    samples = learned.sample(x, learned.point_graphs).astype(float)
     assert samples.shape == (60, 1000, 3)
     np.testing.assert_allclose(learned.predict(x), samples.mean(1), atol=1e-4)
     np.testing.assert_allclose(learned.predict(x, point="median"), np.median(samples, 1), atol=1e-4)
@@ -81,35 +73,41 @@ def test_predictions_are_the_mean_and_the_median_of_the_samples(learned, pairs):
 def test_a_certain_graph_makes_the_predictor_s_own_output_in_the_units_of_the_targets(pairs):
     x, y = pairs
     everything = [(i, j) for i in range(3) for j in range(3) if i != j]
-    model = LatentGraphRegressor(**TINY, required=everything).fit(x, y)
-    train = np.sort(_train_rows(60))
+    model = regressor(graph={"required": everything}).fit(x, y)
+    train = parts_of(60)[0]
     mean, sd, y_mean, y_sd = x[train].mean(), x[train].std(), y[train].mean(), y[train].std()
     graph = torch.ones(1, 1, 3, 3) - torch.eye(3)
     output = model.predictor_(torch.tensor((x - mean) / sd)[..., None].float(), graph)[:, 0, :, 0]
     np.testing.assert_allclose(model.predict(x), output.detach().numpy() * y_sd + y_mean, rtol=1e-5)
 
 
-def _train_rows(num_pairs):
-    from tacit.randomness import generator_for
-
-    return torch.randperm(num_pairs, generator=generator_for(0, "validation rows")).numpy()[: -num_pairs // 10]
-
-
-def test_same_seed_same_result_and_a_refit_starts_afresh(fitted, pairs):
+def test_same_state_same_result_and_a_refit_starts_afresh(fitted, pairs):
     again = clone(fitted).fit(*pairs)
     np.testing.assert_array_equal(again.edge_probs_, fitted.edge_probs_)
     np.testing.assert_array_equal(again.predict(pairs[0]), fitted.predict(pairs[0]))
     before = again.edge_probs_.copy()
     np.testing.assert_array_equal(again.fit(*pairs).edge_probs_, before)
-    other = clone(fitted).set_params(seed=1).fit(*pairs)
+    other = clone(fitted).set_params(random_state=1).fit(*pairs)
     assert not np.array_equal(other.edge_probs_, fitted.edge_probs_)
+
+
+def test_random_states_are_those_of_scikit_learn(fitted, pairs):
+    drawn = [clone(fitted).set_params(random_state=None).fit(*pairs).edge_probs_ for _ in range(2)]
+    assert not np.array_equal(*drawn)
+    states = [np.random.RandomState(3) for _ in range(2)]
+    first, second = (regressor(random_state=state).fit(*pairs) for state in states)
+    np.testing.assert_array_equal(first.edge_probs_, second.edge_probs_)
+    assert not np.array_equal(second.fit(*pairs).edge_probs_, first.edge_probs_)  # the state has moved on
+    x = pairs[0][:2]
+    np.testing.assert_array_equal(fitted.sample(x, 5), fitted.sample(x, 5, random_state=0))
+    assert not np.array_equal(fitted.sample(x, 50), fitted.sample(x, 50, random_state=np.random.default_rng(1)))
 
 
 def test_no_global_generator_is_used_and_nothing_given_is_changed(pairs):
     x, y = (part.copy() for part in pairs)
     before, module = np.random.get_state()[1].copy(), OneLayer(1)
     weights = copy.deepcopy(module.state_dict())
-    LatentGraphRegressor(**TINY, predictor=module).fit(x, y).predict(x)
+    regressor(predictor=module).fit(x, y).predict(x)
     np.testing.assert_array_equal(before, np.random.get_state()[1])
     np.testing.assert_array_equal(x, pairs[0])
     np.testing.assert_array_equal(y, pairs[1])
@@ -148,35 +146,50 @@ def test_missing_targets_are_not_looked_at(pairs):
     x, y = pairs
     gaps = y.copy()
     gaps[::4, 1] = np.nan
-    model = LatentGraphRegressor(**TINY).fit(x, gaps)
+    model = regressor().fit(x, gaps)
     assert np.isfinite(model.predict(x)).all()
     gaps[:, 1] = np.nan
-    with pytest.warns(UserWarning, match="y has no value for node '1' among the training pairs"):
-        LatentGraphRegressor(**TINY).fit(x, gaps)
+    with pytest.raises(InputError, match="node '1' needs 2 known targets or more in the training part, got 0"):
+        regressor().fit(x, gaps)
 
 
 def test_what_is_known_of_the_edges_is_kept_exactly(pairs):
     x, y = (pd.DataFrame(part, columns=["a", "b", "c"]) for part in pairs)
-    model = LatentGraphRegressor(**TINY, forbidden=[("a", "b")], required=[("b", "a")], self_loops=True).fit(x, y)
+    rules = {"forbidden": [("a", "b")], "required": [("b", "a")], "self_loops": True}
+    model = regressor(graph=rules).fit(x, y)
     assert (model.edge_probs_[1, 0], model.edge_probs_[0, 1]) == (0, 1)
     assert (np.diag(model.edge_probs_) > 0).all()
     assert ("a", "b") not in model.to_networkx().edges
-    undirected = LatentGraphRegressor(**TINY, symmetric=True).fit(x, y)
+    by_position = regressor(graph={**rules, "forbidden": [(0, 1)], "required": [(1, 0)]}).fit(x, y)
+    np.testing.assert_array_equal(by_position.edge_probs_, model.edge_probs_)
+    undirected = regressor(graph={"symmetric": True}).fit(x, y)
     np.testing.assert_array_equal(undirected.edge_probs_, undirected.edge_probs_.T)
     assert not undirected.to_networkx().is_directed()
     assert (np.diag(undirected.edge_probs_) == 0).all()
     with pytest.raises(InputError, match="required and forbidden both name edge 'a -> b'"):
-        LatentGraphRegressor(forbidden=[("a", "b")], required=[("a", "b")]).fit(x, y)
+        regressor(graph={"forbidden": [("a", "b")], "required": [("a", "b")]}).fit(x, y)
     with pytest.raises(InputError, match="forbidden names unknown node 'z'"):
-        LatentGraphRegressor(forbidden=[("z", "b")]).fit(x, y)
+        regressor(graph={"forbidden": [("z", "b")]}).fit(x, y)
 
 
-@pytest.mark.parametrize("prior", [0.9, {("0", "1"): 0.9}, np.full((3, 3), 0.9)])
-def test_a_strong_prior_pulls_the_edges_it_is_about(pairs, prior):
-    options = {**TINY, "epochs": 60, "batch_size": 54, "learning_rate": 0.4}
-    model = LatentGraphRegressor(**options, prior=prior, prior_weight=100.0).fit(*pairs)
+@pytest.mark.parametrize("wish", ["density", "one"])
+def test_a_strong_prior_pulls_the_edges_it_is_about(pairs, wish):
+    training = {"epochs": 60, "batch_size": 42, "learning_rate": 0.4}
+    about_one = {} if wish == "density" else {"priors": [("0", "1", 0.9)]}
+    density = 0.9 if wish == "density" else None
+    model = regressor(training=training, graph={"prior_weight": 100.0, **about_one}, density=density).fit(*pairs)
     assert model.edge_probs_[1, 0] > 0.8  # source 0, target 1
-    assert (model.edge_probs_[0, 2] > 0.8) == (not isinstance(prior, dict))
+    assert (model.edge_probs_[0, 2] > 0.8) == (wish == "density")
+
+
+@pytest.mark.parametrize("kind", list(PREDICTORS))
+def test_every_kind_of_predictor(kind, pairs):
+    narrow = {"hidden": 3} if "hidden" in PREDICTORS[kind].uses else {}
+    model = regressor(predictor=PredictorOptions(kind=kind, **narrow), observation="auto").fit(*pairs)
+    assert np.isfinite(model.predict(pairs[0], point="median")).all()
+    assert model.record_.config["predictor"]["kind"] == kind
+    restored = pickle.loads(pickle.dumps(model))
+    np.testing.assert_array_equal(restored.predict(pairs[0]), model.predict(pairs[0]))
 
 
 @pytest.mark.parametrize(
@@ -184,43 +197,55 @@ def test_a_strong_prior_pulls_the_edges_it_is_about(pairs, prior):
     [
         {"predictor": "filter"},
         {"predictor": "hops"},
-        {"noise": "node"},
-        {"noise": "input", "scope": "joint"},
+        {"predictor": OneLayer(1)},
+        {"predictor": one_layer},
+        {"observation": "gaussian"},
+        {"observation": "gaussian_input", "model": {"scope": "joint"}},
         {"loss": EnergyScore(scope="joint")},
         {"loss": "mmd"},
-        {"loss": "elbo", "prior": 0.5},
-        {"hidden": 4},
+        {"model": {"loss": "mmd", "kernel": "gaussian", "kernel_scale": "median"}},
+        {"predictor": PredictorOptions(kind="convolution", hidden=4)},
     ],
 )
 def test_every_choice_trains_and_predicts(pairs, options):
-    model = LatentGraphRegressor(**{**TINY, **options}).fit(*pairs)
+    model = regressor(**options).fit(*pairs)
     assert np.isfinite(model.predict(pairs[0], point="median")).all()
     restored = pickle.loads(pickle.dumps(model))
     np.testing.assert_array_equal(restored.predict(pairs[0]), model.predict(pairs[0]))
 
 
+def test_the_lower_bound_of_the_likelihood_is_for_the_demo(pairs):
+    with pytest.raises(InputError, match="prior and loss 'elbo' in .model. are for tacit demo"):
+        regressor(loss="elbo").fit(*pairs)
+
+
 def test_numbers_of_numpy_are_numbers(fitted, pairs, unchecked):
-    ours = {"epochs": np.int64(1), "batch_size": np.int64(16), "num_graphs": np.int64(4), "seed": np.int64(0)}
-    model = LatentGraphRegressor(**{**TINY, **ours, "learning_rate": np.float64(0.05)}).fit(*pairs)
+    model = regressor(random_state=np.int64(0), point_graphs=np.int64(8)).fit(*pairs)
     np.testing.assert_array_equal(model.edge_probs_, fitted.edge_probs_)
+    np.testing.assert_array_equal(model.sample(pairs[0], np.int64(3)), fitted.sample(pairs[0], 3))
+    dense = regressor(density=np.float64(0.1)).fit(*pairs)
+    assert dense.record_.config["graph"]["density"] == 0.1
 
 
 def test_samples_hold_the_noise_and_the_mean_does_not(pairs):
     x, _ = pairs
     y = np.random.default_rng(0).normal(size=(60, 3))
-    model = LatentGraphRegressor(**{**TINY, "epochs": 10, "noise": "node"}, candidates=[]).fit(x, y)
+    model = regressor(training={"epochs": 10}, observation="gaussian", candidates=[]).fit(x, y)
+    assert not model.edge_probs_.any()  # no edge was named, so that none can be
     samples = model.sample(x, 400)
-    sigma = model.predictor_.log_sigma.exp().detach().numpy()[:, 0] * y[_train_rows(60)].std()
+    observation = model._fitted.model.observation
+    sigma = observation.log_sigma.exp().detach().numpy()[:, 0] * y[parts_of(60)[0]].std()
     np.testing.assert_allclose(samples.std(1).mean(0), sigma, rtol=0.05)
     assert np.abs(np.corrcoef(samples[0, :, 0], samples[1, :, 0])[0, 1]) < 0.2  # each pair has noise of its own
+    preparation = model._fitted.preparation
     means = model.predictor_(
-        torch.tensor(model._fitted.input_units.scaled(x[..., None])).float(), torch.zeros(1, 1, 3, 3)
+        torch.tensor(preparation.input_units.scaled(x[..., None])).float(), torch.zeros(1, 1, 3, 3)
     )
-    np.testing.assert_allclose(
-        model.predict(x), model._fitted.in_units_of_targets(means[:, 0, :, :1].detach()), rtol=1e-5
-    )
+    np.testing.assert_allclose(model.predict(x), preparation.to_units(means[:, 0].detach())[..., 0], atol=1e-5)
     parts = np.concatenate([model.predict(x[:7]), model.predict(x[7:])])
     np.testing.assert_allclose(parts, model.predict(x), atol=1e-6)
+    medians = np.concatenate([model.predict(x[:7], "median"), model.predict(x[7:], "median")])
+    np.testing.assert_allclose(medians, model.predict(x, "median"), atol=1e-6)
 
 
 @pytest.mark.parametrize(
@@ -233,45 +258,43 @@ def test_samples_hold_the_noise_and_the_mean_does_not(pairs):
     ],
 )
 def test_noise_is_learned_where_it_can_be(pairs, options, noise):
-    model = LatentGraphRegressor(**{**TINY, "noise": "auto", **options}).fit(*pairs)
-    assert hasattr(model.predictor_, "log_sigma") == noise
-    integrated = isinstance(model._problem(*pairs).build().loss, NoisyEnergyScore)
-    assert integrated == noise
+    model = regressor(observation="auto", **options).fit(*pairs)
+    assert model._fitted.model.observation.random == noise
+    assert model._fitted.model.loss.integrates == noise
 
 
 def test_noise_that_is_not_modelled_bends_the_probabilities():
-    x, y = random_pairs(600)
+    x, y = random_pairs(860)
     y = y + 2 * np.random.default_rng(1).normal(size=y.shape)
-    options = {"replicas": 1, "epochs": 25, "batch_size": 64, "learning_rate": 0.2, "hidden": ()}
     errors = {
-        noise: np.abs(LatentGraphRegressor(**options, noise=noise).fit(x, y).edge_probs_ - TRUTH).max()
+        noise: np.abs(LatentGraphRegressor(**LEARNING, observation=noise).fit(x, y).edge_probs_ - TRUTH).max()
         for noise in ("none", "auto")
     }
     assert errors["auto"] < 0.15
     assert errors["none"] > 2 * errors["auto"]
 
 
-def test_epochs_follow_from_the_number_of_pairs():
-    model, training = {}, {"epochs": None, "batch_size": 128, "compile": "auto"}
-    few, many = (build_config(model, training, pairs).training for pairs in (1280, 1_280_000))
-    assert (few.epochs, many.epochs) == (200, 10)
-    assert (few.halve_after, many.halve_after) == ((20, 40, 60), (1, 2, 3))
-    assert few.compile
-    assert not build_config(model, {**training, "epochs": 10}, 1280).training.compile
-
-
 def test_in_a_pipeline_and_a_grid(pairs):
     x, y = pairs
     two_channels = FunctionTransformer(lambda x: np.stack([x, x**2], -1))
-    pipeline = make_pipeline(two_channels, LatentGraphRegressor(**TINY))
+    pipeline = make_pipeline(two_channels, regressor())
     assert pipeline.fit(x, y).predict(x).shape == y.shape
     assert pipeline[-1].predictor_.widths[0] == 2
-    grid = GridSearchCV(
-        LatentGraphRegressor(**TINY), {"learning_rate": np.logspace(-2, -1, 2)}, cv=KFold(2), error_score="raise"
-    )
+    grid = GridSearchCV(regressor(), {"density": np.linspace(0.1, 0.2, 2)}, cv=KFold(2), error_score="raise")
     grid.fit(x, y)
     assert np.isfinite(grid.cv_results_["mean_test_score"]).all()
     assert grid.predict(x).shape == y.shape
+
+
+@pytest.mark.parametrize("predictor", [OneLayer(1), one_layer])
+def test_own_predictors_in_other_processes(pairs, predictor):
+    """A pickle of an estimator that is not fitted keeps its module: a grid can be searched by two processes."""
+    model = regressor(predictor=predictor)
+    unpickled = pickle.loads(pickle.dumps(model)).predictor
+    assert unpickled is predictor or isinstance(unpickled, OneLayer)
+    grid = GridSearchCV(model, {"density": [0.2, 0.4]}, cv=KFold(2), n_jobs=2, error_score="raise").fit(*pairs)
+    assert np.isfinite(grid.cv_results_["mean_test_score"]).all()
+    assert grid.predict(pairs[0]).shape == pairs[1].shape
 
 
 def test_the_graphs_of_other_libraries(fitted):
@@ -283,11 +306,11 @@ def test_the_graphs_of_other_libraries(fitted):
     assert fitted.to_networkx(threshold=1.0).number_of_edges() == 0
 
 
-def test_verbose_prints_a_line_for_every_epoch(pairs, capsys):
-    LatentGraphRegressor(**{**TINY, "epochs": 3}, verbose=True).fit(*pairs)
-    assert [line.split(",")[0] for line in capsys.readouterr().out.splitlines()] == [
-        f"epoch {i} of 3" for i in (1, 2, 3)
-    ]
+def test_verbose_prints_stages_and_a_line_for_every_epoch(pairs, capsys):
+    regressor(training={"epochs": 3}, verbose=True).fit(*pairs)
+    lines = [line.split(",")[0] for line in capsys.readouterr().out.splitlines()]
+    assert [line for line in lines if line.startswith("epoch")] == [f"epoch {i} of 3" for i in (1, 2, 3)]
+    assert "X and y: scoring on the test part" in lines
 
 
 def test_importing_tacit_does_not_import_sklearn():
@@ -296,12 +319,24 @@ def test_importing_tacit_does_not_import_sklearn():
     assert ran.stdout.split() == ["False", "False"]
 
 
-def test_more_graphs_than_memory_holds():
-    x = np.random.default_rng(0).normal(size=(40, 3))
-    model = LatentGraphRegressor(epochs=1, replicas=1, compile=False, point_graphs=2**62).fit(x, x)
-    with pytest.raises(InputError, match=r"a prediction under 4,.* graphs needs about 10\^.* GB .*lower point_graphs"):
+def test_more_than_memory_holds(pairs):
+    x = pairs[0]
+    model = regressor(point_graphs=2**62).fit(x, x)
+    with pytest.raises(InputError, match=r"a prediction under 4,.* graphs needs about 10\^.* GB .*lower the number of"):
         model.predict(x)
     with pytest.raises(InputError, match=r"lower .*num_graphs"):
-        LatentGraphRegressor(epochs=1, replicas=1, compile=False, num_graphs=400_000).fit(x, x)
-    with pytest.raises(InputError, match=r"y needs numbers of at most 1e\+15, got one of size 1e\+300"):
-        LatentGraphRegressor(epochs=1, replicas=1, compile=False).fit(x, x * 1e300 / np.abs(x).max())
+        regressor(model={"num_graphs": 4_000_000}).fit(x, x)
+    with pytest.raises(InputError, match=r"array 'y' needs numbers of at most 1e\+15, got one of size 1e\+300"):
+        regressor().fit(x, x * 1e300 / np.abs(x).max())
+
+
+def test_a_page_is_written(fitted, tmp_path):
+    page = fitted.report(tmp_path / "page.html")
+    text = page.read_text()
+    assert text.startswith("<!doctype html>")
+    assert "X and y" in text
+    with pytest.raises(InputError, match=r"path must be a file that can be written, got .*page.html \(No such file"):
+        fitted.report(tmp_path / "no" / "page.html")
+    with pytest.raises(NotFittedError):
+        regressor().report(tmp_path / "other.html")
+    assert not (tmp_path / "other.html").exists()

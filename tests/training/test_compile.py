@@ -12,8 +12,8 @@ from tacit.predictors import HopPredictor
 from tacit.randomness import draw_uniforms
 from tacit.systems import CommunitySystem
 from tacit.training import FitSettings, LatentGraphModel, fit
-from tacit.training.lift import LiftedGradient
-from tacit.training.state import ReplicaState
+from tacit.training.gradient import LiftedGradient
+from tacit.training.state import initial_stacks
 
 CASES = {
     "node": (EnergyScore(), None, {"num_graphs": 5}),
@@ -25,7 +25,9 @@ CASES = {
 
 
 @pytest.mark.usefixtures("unchecked")
-@pytest.mark.parametrize("name", CASES)
+@pytest.mark.parametrize(
+    "name", ["node", *(pytest.param(name, marks=pytest.mark.slow) for name in CASES if name != "node")]
+)
 def test_compiled_equals_eager(rng, name):
     """Gradients, losses and what is carried; one case has missing targets."""
     loss, link, choices = CASES[name]
@@ -37,7 +39,7 @@ def test_compiled_equals_eager(rng, name):
         loss,
         **{"num_graphs": 6} | choices,
     ).double()
-    state = ReplicaState.create(model, (0, 1), fresh=True)
+    stacks = initial_stacks(model, (0, 1))
     shape = model.uniforms_shape(64)
     batches = [
         (pairs.inputs, pairs.targets, draw_uniforms(*shape, generator=rng, dtype=torch.float64)) for _ in range(2)
@@ -48,7 +50,7 @@ def test_compiled_equals_eager(rng, name):
     results = {}
     for compiled in (False, True):
         gradient = LiftedGradient(model, compile=compiled)
-        results[compiled] = gradient(state.parameters, state.frozen, batches, (0, 1))
+        results[compiled] = gradient(*stacks, batches, (0, 1))
         if gradient.fallback is not None:
             pytest.skip(f"no compiler here: {gradient.fallback}")
     for name, value in results[True][0].items():
@@ -87,17 +89,16 @@ def test_cuda_agrees_with_cpu(rng):
     system = CommunitySystem()
     pairs = system.generate(64, 0).to("cpu", torch.float64)
     model = LatentGraphModel(BernoulliGraph.uniform(12, generator=rng), system.true_predictor(), EnergyScore()).double()
-    state = ReplicaState.create(model, (0, 1), fresh=True)
+    stacks = initial_stacks(model, (0, 1))
     batches = [
         (pairs.inputs, pairs.targets, draw_uniforms(64, 16, 12, 12, generator=rng, dtype=torch.float64))
         for _ in range(2)
     ]
-    expected = LiftedGradient(model, compile=False)(state.parameters, state.frozen, batches, (0, 1))
+    expected = LiftedGradient(model, compile=False)(*stacks, batches, (0, 1))
     gpu = model.to("cuda")
     on_gpu = lambda stack: {name: value.cuda() for name, value in stack.items()}  # noqa: E731
     found = LiftedGradient(gpu)(
-        on_gpu(state.parameters),
-        on_gpu(state.frozen),
+        *(on_gpu(stack) for stack in stacks),
         [tuple(part.cuda() for part in batch) for batch in batches],
         (0, 1),
     )

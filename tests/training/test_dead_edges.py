@@ -9,11 +9,10 @@ from tacit.graph import BernoulliGraph, Sigmoid, SineSquared
 from tacit.losses import MMD
 from tacit.systems import CommunitySystem, community_edge_probs
 from tacit.training import CosineDecay, FitSettings, LatentGraphModel, StepDecay, fit
-from tacit.training.floor import HIGHEST, edge_floor
-from tacit.training.lift import LiftedGradient
-from tacit.training.processes import Processes
-from tacit.training.state import ReplicaState, StepNumbers
-from tacit.training.step import Stepper
+from tacit.training.gradient import StepResult
+from tacit.training.settings import HIGHEST_FLOOR, Plan, StepNumbers, edge_floor
+from tacit.training.state import TrainingState, initial_stacks
+from tacit.training.step import Update
 
 SEEDS = (0, 1)
 SYSTEM = CommunitySystem(community_edge_probs(1))  # 6 nodes, 24 of 36 probabilities are 0.75
@@ -39,26 +38,26 @@ def test_true_edges_die_without_the_floor_and_none_with_it():
 
 
 @pytest.mark.parametrize("schedule", [CosineDecay(), StepDecay()])
-@pytest.mark.parametrize(("choices", "first"), [({}, HIGHEST), ({"share_graphs": False}, 1 / (8 * 50))])
+@pytest.mark.parametrize(("choices", "first"), [({}, HIGHEST_FLOOR), ({"share_graphs": False}, 1 / (8 * 50))])
 def test_the_floor_of_a_training(schedule, choices, first):
     """It falls along a line to 0 after 0.4 of the steps, whatever the schedule and the averaging."""
-    model, pairs = model_of(BernoulliGraph(torch.full((6, 6), 0.5)), **choices), SYSTEM.generate(500, 0)
+    model, pairs = model_of(BernoulliGraph(torch.full((6, 6), 0.5)), **choices), 500
     settings = FitSettings(epochs=2, batch_size=50, schedule=schedule, average_fraction=0.0)
-    state = ReplicaState.create(model, SEEDS, fresh=True)
-    stepper = Stepper(model, pairs, pairs, settings, SEEDS, state, LiftedGradient(model, compile=False), Processes())
-    floors = [stepper._numbers(step).floor for step in range(20)]
+    floors = [numbers.floor for numbers in Plan.of(settings, model, pairs).numbers]
     assert floors == pytest.approx([first * max(0, 1 - step / 8) for step in range(20)], abs=1e-15)
     assert floors[8:] == [0.0] * 12
 
 
 def pushed(graph, floor, *, sightings=1.0, steps=100):
     """Return the probabilities after large steps, up in the first replica and down in the second."""
-    state = ReplicaState.create(model_of(graph), SEEDS, fresh=False)
-    name = f"graph.{graph.link.parameter}"
+    model, settings = model_of(graph), FitSettings(sightings=sightings)
+    stacks = initial_stacks(model, SEEDS, fresh=False)
+    state = TrainingState.create(model, SEEDS, Plan.of(settings, model, 10), stacks)
+    update, name = Update(state, settings), f"graph.{graph.link.parameter}"
     away = torch.tensor([-1.0, 1.0])[:, None, None].expand(2, 6, 6)
-    numbers = StepNumbers(0.1, None, 0.0, floor, 1.0, 1.0)
+    numbers = StepNumbers(0.1, 0.0, 0.0, floor, 1.0, 1.0)
     for _ in range(steps):
-        state.update({name: away}, numbers, FitSettings(sightings=sightings))
+        update(StepResult({name: away}, torch.ones(2, 1), torch.ones(2, 1), {}), numbers)
     return graph.probs_from(state.parameters[name]), state.parameters[name]
 
 
@@ -114,7 +113,7 @@ def test_links_at_the_floor():
 
 
 def test_few_graphs_need_a_floor_and_many_do_not():
-    assert edge_floor(1.0, 16, 0.0) == HIGHEST
+    assert edge_floor(1.0, 16, 0.0) == HIGHEST_FLOOR
     assert edge_floor(2.0, 2048, 0.0) == 2 / 2048
     assert edge_floor(0.0, 16, 0.0) == 0
 

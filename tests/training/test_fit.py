@@ -12,8 +12,9 @@ from tacit.predictors import HopPredictor
 from tacit.randomness import generator_for
 from tacit.systems import CommunitySystem
 from tacit.training import CosineDecay, FitSettings, LatentGraphModel, StepDecay, Trace, fit
-from tacit.training.lift import LiftedGradient
-from tacit.training.state import ReplicaState
+from tacit.training.gradient import LiftedGradient
+from tacit.training.state import initial_stacks
+from tacit.training.step import Update
 
 SEEDS = (3, 7, 20)
 
@@ -42,6 +43,7 @@ def run(system, pairs, seeds, lift, settings, **choices):
     return fit(make(system, **choices), pairs.train, pairs.validation, settings, seeds=seeds, lift=lift, compile=False)
 
 
+@pytest.mark.parametrize("epochs", [2, pytest.param(10, marks=pytest.mark.slow)])
 @pytest.mark.parametrize("lift", ["loop", "vmap"])
 @pytest.mark.parametrize(
     "choices",
@@ -55,11 +57,11 @@ def run(system, pairs, seeds, lift, settings, **choices):
     ],
     ids=["psi-known", "psi-trained", "joint-shared", "moving-average", "temperature", "antithetic"],
 )
-def test_replicas_together_equal_each_alone(system, pairs, lift, choices):
-    """Float64, 200 steps, initial values, batches and graphs from each replica's own seed: equal to 1e-8."""
-    settings = FitSettings(epochs=10, batch_size=16, average_fraction=0.3)
+def test_replicas_together_equal_each_alone(system, pairs, lift, choices, epochs):
+    """Float64, 40 or 200 steps, initial values, batches and graphs from each replica's own seed: equal to 1e-8."""
+    settings = FitSettings(epochs=epochs, batch_size=16, average_fraction=0.3)
     together = run(system, pairs, SEEDS, lift, settings, **choices)
-    assert together.steps == 200
+    assert together.steps == 20 * epochs
     assert together.warnings == []  # what is asked for is what ran
     for replica, seed in enumerate(SEEDS):
         alone = run(system, pairs, (seed,), "loop", settings, **choices)
@@ -89,10 +91,10 @@ def test_a_predictor_that_cannot_be_lifted_is_looped_with_the_same_result(system
 
 
 def test_vmap_is_taken_when_asked_for(system, pairs, monkeypatch):
-    import tacit.training.lift
+    import tacit.training.gradient
 
     lifted = []
-    monkeypatch.setattr(tacit.training.lift, "vmap", lambda f: lifted.append(f) or torch.func.vmap(f))
+    monkeypatch.setattr(tacit.training.gradient, "vmap", lambda f: lifted.append(f) or torch.func.vmap(f))
     run(system, pairs, SEEDS, "vmap", FitSettings(epochs=1, batch_size=64))
     assert lifted
 
@@ -130,25 +132,22 @@ def test_training_finds_a_small_graph(system, pairs):
     assert after < before
 
 
-def test_average_is_the_mean_of_the_last_iterates(system, pairs):
+def test_average_is_the_mean_of_the_last_iterates(system, pairs, monkeypatch):
     """The mean over all steps of the probabilities, noted on the way; with a fraction of 0 the last step is kept."""
     steps = []
     moving = FitSettings(epochs=1, batch_size=64, average_fraction=1.0)
     averaged = run(system, pairs, (0,), "loop", moving)
 
-    from tacit.training.state import ReplicaState
+    original = Update.__call__
 
-    original = ReplicaState.update
+    def spy(self, *args):
+        losses = original(self, *args)
+        steps.append(torch.sigmoid(self.state.parameters["graph.edge_logits"]))
+        return losses
 
-    def spy(self, *args, **kwargs):
-        original(self, *args, **kwargs)
-        steps.append(torch.sigmoid(self.parameters["graph.edge_logits"]))
-
-    ReplicaState.update = spy
-    try:
+    with monkeypatch.context() as patched:
+        patched.setattr(Update, "__call__", spy)
         run(system, pairs, (0,), "loop", moving)
-    finally:
-        ReplicaState.update = original
     expected = torch.stack(steps).mean(0)
     assert torch.allclose(torch.sigmoid(averaged.parameters["graph.edge_logits"]), expected, atol=1e-12)
     last = run(system, pairs, (0,), "loop", FitSettings(epochs=1, batch_size=64, average_fraction=0.0))
@@ -300,18 +299,18 @@ def test_errors(system, pairs, unchecked):
 def test_moving_average_is_handed_from_step_to_step(system, pairs):
     """Two steps by hand: the second starts from the average that the first left, per replica and node."""
     model = make(system, loss=Literature2("mse")).double()
-    state = ReplicaState.create(model, SEEDS, fresh=True)
+    parameters, constants = initial_stacks(model, SEEDS)
     gradient = LiftedGradient(model, compile=False)
     generator = torch.Generator().manual_seed(1)
     average = torch.zeros(len(SEEDS), 4, dtype=torch.float64)
     for _ in range(2):
         uniforms = torch.rand(model.uniforms_shape(8), generator=generator, dtype=torch.float64)
         batches = [(pairs.train.inputs[:8], pairs.train.targets[:8], uniforms)] * len(SEEDS)
-        _, losses, _, carried = gradient(state.parameters, state.frozen, batches, range(len(SEEDS)))
-        state.frozen |= carried
+        _, losses, _, carried = gradient(parameters, constants, batches, range(len(SEEDS)))
+        constants |= carried
         by_node = []
         for replica in range(len(SEEDS)):
-            model.load_state_dict({name: value[replica] for name, value in state.parameters.items()}, strict=False)
+            model.load_state_dict({name: value[replica] for name, value in parameters.items()}, strict=False)
             samples = model.predictor(pairs.train.inputs[:8], model.graph.sample_from(uniforms))
             by_node.append((samples - pairs.train.targets[:8, None]).square().mean((0, 1, 3)).detach())
         average = 0.95 * average + 0.05 * torch.stack(by_node)
@@ -406,10 +405,11 @@ def test_what_a_step_hands_on_reaches_the_next(system, pairs, monkeypatch):
     seen = []
     original = LiftedGradient.__call__
 
-    def spy(self, parameters, frozen, batches, running):
-        outcome = original(self, parameters, frozen, batches, running)
-        seen.append((frozen.get("average_cost"), outcome.carried.get("average_cost"), frozen["progress"].clone()))
-        return outcome
+    def spy(self, parameters, constants, batches, running):
+        before = {name: value.clone() for name, value in constants.items()}
+        result = original(self, parameters, constants, batches, running)
+        seen.append((before.get("average_cost"), result.carried.get("average_cost"), before["progress"]))
+        return result
 
     monkeypatch.setattr(LiftedGradient, "__call__", spy)
     settings = FitSettings(epochs=1, batch_size=64)

@@ -9,8 +9,8 @@ from tacit.losses import ELBO, MMD, EnergyScore, Literature1, Literature2, Point
 from tacit.predictors import HopPredictor
 from tacit.systems import CommunitySystem
 from tacit.training import FitSettings, LatentGraphModel, fit
-from tacit.training.lift import LiftedGradient
-from tacit.training.state import ReplicaState
+from tacit.training.gradient import LiftedGradient
+from tacit.training.state import initial_stacks
 
 pytestmark = [pytest.mark.gpu, pytest.mark.skipif(not torch.cuda.is_available(), reason="needs a CUDA device")]
 LOSSES = [MMD(scope="joint"), EnergyScore(), PointMSE(), Literature1("mae"), Literature2("mse"), ELBO(0.3)]
@@ -29,9 +29,9 @@ def outcome(loss, estimator, link, observed, device, *, compile):
     batch = [pairs.inputs, pairs.targets, uniforms]
     if observed:
         batch.append((torch.rand(pairs.targets.shape, generator=rng) < 0.7).double())
-    state = ReplicaState.create(model, SEEDS, fresh=True)
+    stacks = initial_stacks(model, SEEDS)
     model = model.to(device)
-    stacks = [{name: value.to(device) for name, value in stack.items()} for stack in (state.parameters, state.frozen)]
+    stacks = [{name: value.to(device) for name, value in stack.items()} for stack in stacks]
     gradient = LiftedGradient(model, compile=compile)
     batches = [tuple(part.to(device) for part in batch)] * len(SEEDS)
     result = gradient(*stacks, batches, range(len(SEEDS)))
@@ -80,7 +80,7 @@ def test_replayed_steps_equal_steps_taken_one_by_one(loss, estimator, monkeypatc
     pairs = CommunitySystem().generate(2000, 0).to("cuda", torch.float64).split()
     results = []
     for warm_up in (3, 10**9):
-        monkeypatch.setattr("tacit.training.replay.WARM_UP_CALLS", warm_up)
+        monkeypatch.setattr("tacit.training.cuda_graph.WARM_UP_CALLS", warm_up)
         rng = torch.Generator().manual_seed(0)
         graph, predictor = BernoulliGraph.uniform(12, generator=rng), HopPredictor.random(2, 4, generator=rng)
         model = LatentGraphModel(graph, predictor, loss, estimator=estimator, num_graphs=4)

@@ -13,25 +13,34 @@ from tacit.errors import InputError
 from tacit.estimators import Concrete, DisARM, ScoreFunction, StraightThrough
 from tacit.graph import BernoulliGraph
 from tacit.losses import ELBO, MMD, EnergyScore, Gaussian, Literature1, NoisyEnergyScore, PointMSE
-from tacit.losses.noisy import expected_distance
-from tacit.predictors import GraphFilter, HopPredictor, RecurrentGNN, WithInputNoise, WithNoise
+from tacit.observation import GaussianNoise, HeadGaussianNoise, InputGaussianNoise, NoNoise
+from tacit.observation.gaussian import expected_distance
+from tacit.predictors import GraphFilter, HopPredictor, RecurrentGNN
 from tacit.randomness import draw_uniforms
 from tacit.training import CosineDecay, FitSettings, LatentGraphModel, fit
-from tacit.training.lift import LiftedGradient
-from tacit.training.state import ReplicaState
+from tacit.training.gradient import LiftedGradient
+from tacit.training.state import initial_stacks
 
+HEAD_OF_2 = HeadGaussianNoise(2)
 FREE = torch.tensor([[False, True], [True, False]])
 NOISE = [(0.2, 0.5), (0.7, 0.5)]  # two uniforms stand for the noise: any noise will do for an exact expectation
+
+
+class SampledEnergyScore(EnergyScore):
+    """The energy score without its closed form."""
+
+    def integrating(self, observation):
+        del observation
 
 
 def toy(loss, num_graphs, **choices):
     """Two nodes, two free edges, two hops, sigma from the input; all in float64."""
     generator = torch.Generator().manual_seed(1)
     graph = BernoulliGraph(torch.where(FREE, torch.tensor([[0.0, 0.3], [0.6, 0.0]]), 0.0), fixed=~FREE)
-    predictor = WithInputNoise(HopPredictor(torch.randn(2, 2, 1, generator=generator)), 2, 2)
-    for value in (predictor.sigma_weights, predictor.sigma_bias):
+    predictor, noise = HopPredictor(torch.randn(2, 2, 1, generator=generator)), InputGaussianNoise(2, 2)
+    for value in (noise.sigma_weights, noise.sigma_bias):
         value.data = 0.5 * torch.randn(value.shape, generator=generator)
-    model = LatentGraphModel(graph, predictor, loss, num_graphs=num_graphs, **choices).double()
+    model = LatentGraphModel(graph, predictor, loss, observation=noise, num_graphs=num_graphs, **choices).double()
     inputs = torch.randn(1, 2, 2, generator=generator).double()
     return model, inputs, 0.5 * torch.randn(1, 2, 1, generator=generator).double()
 
@@ -66,8 +75,14 @@ def exact_gradient(model, inputs, targets, expectation):
     def loss(parameters):
         edge_probs = model.graph.link.probs(parameters["graph.edge_logits"])
         probs = oracles.graph_probs(graphs, torch.where(FREE, edge_probs, 0.0))
-        own = {name.removeprefix("predictor."): v for name, v in parameters.items() if name.startswith("predictor.")}
-        return expectation(probs, functional_call(model.predictor, own, (inputs, graphs[None])))
+        own, noise = (
+            {name.removeprefix(part): v for name, v in parameters.items() if name.startswith(part)}
+            for part in ("predictor.", "observation.")
+        )
+        means = functional_call(model.predictor, own, (inputs, graphs[None]))
+        features = torch.cat([inputs, inputs.abs()], -1)
+        sigmas = torch.log1p((features @ noise["sigma_weights"] + noise["sigma_bias"]).exp()) + 1e-3
+        return expectation(probs, torch.cat([means, sigmas[:, None].expand_as(means)], -1))
 
     parameters = {name: value.detach() for name, value in model.named_parameters()}
     parameters["graph.edge_logits"] = torch.where(FREE, parameters["graph.edge_logits"], 0.5)
@@ -93,8 +108,9 @@ WAYS = {
 @pytest.mark.parametrize("way", WAYS)
 def test_gradients_with_integrated_noise_are_exact_in_expectation(way, missing):
     estimator, baseline, num_graphs = WAYS[way]
-    model, inputs, targets = toy(NoisyEnergyScore(baseline=baseline), num_graphs, estimator=estimator)
+    model, inputs, targets = toy(EnergyScore(scope="node", baseline=baseline), num_graphs, estimator=estimator)
     assert model.uniforms_shape(7)[-1] == 2
+    assert type(model.loss) is NoisyEnergyScore
     observed = torch.tensor([[[1.0], [0.0]]]).double() if missing else None
     nodes = [0] if missing else [0, 1]
 
@@ -116,7 +132,7 @@ def test_gradients_with_integrated_noise_are_exact_in_expectation(way, missing):
     ("name", "loss"),
     [
         ("energy", lambda **k: EnergyScore(scope="joint", **k)),
-        ("energy", lambda **k: EnergyScore(scope="node", **k)),
+        ("energy", lambda **k: SampledEnergyScore(scope="node", **k)),
         ("gaussian", lambda **k: MMD(Gaussian(0.4), scope="node", **k)),
     ],
 )
@@ -142,9 +158,10 @@ def test_sampled_noise_is_normal_and_as_large_as_sigma(rng):
     """20,000 samples of each node, eight numbers, five standard errors: a false alarm once in 200,000 runs."""
     model, inputs, _ = toy(EnergyScore(scope="joint"), 4)
     outputs = model.outputs(inputs, 20_000, generator=torch.Generator().manual_seed(3))
-    samples = model.add_noise(outputs, generator=rng)
+    samples = model.observation.draw(outputs, generator=rng)
     uniforms = draw_uniforms(20_000, 1, 2, 3, generator=rng, dtype=torch.float64)
-    _, normals = model._split(uniforms)
+    _, noise = model._split(uniforms)
+    normals = torch.special.ndtri(noise)
     assert samples.shape == (1, 20_000, 2, 1)
     for drawn in ((samples - outputs[..., :1]) / outputs[..., 1:], normals):
         values = drawn.reshape(-1, 2)  # (sample, node)
@@ -155,7 +172,7 @@ def test_sampled_noise_is_normal_and_as_large_as_sigma(rng):
 
 
 @pytest.mark.parametrize("estimator", [StraightThrough(), Concrete()])
-@pytest.mark.parametrize("loss", [NoisyEnergyScore(), EnergyScore(scope="joint")])
+@pytest.mark.parametrize("loss", [EnergyScore(), EnergyScore(scope="joint")])
 def test_gradients_pass_through_graphs_with_noise(rng, estimator, loss):
     model, inputs, targets = toy(loss, 4, estimator=estimator)
     uniforms = draw_uniforms(*model.uniforms_shape(1), generator=rng, dtype=torch.float64)
@@ -176,12 +193,11 @@ def test_a_model_without_noise_is_as_it_was(rng):
 
 
 def lifted_batches(model, rng):
-    state = ReplicaState.create(model, (0, 1), fresh=True)
     shape, data = model.uniforms_shape(8), torch.randn(8, 3, 3, generator=rng).double()
     batches = [
         (data[..., :2], data[..., 2:], draw_uniforms(*shape, generator=rng, dtype=torch.float64)) for _ in range(2)
     ]
-    return state.parameters, state.frozen, batches, (0, 1)
+    return *initial_stacks(model, (0, 1)), batches, (0, 1)
 
 
 def agree(outcome, other):
@@ -190,10 +206,10 @@ def agree(outcome, other):
         assert torch.allclose(value, other.gradients[name], atol=1e-10)
 
 
-@pytest.mark.parametrize(("loss", "last"), [(NoisyEnergyScore(), 3), (EnergyScore(scope="joint"), 4)])
+@pytest.mark.parametrize(("loss", "last"), [(EnergyScore(), 3), (EnergyScore(scope="joint"), 4)])
 def test_lifted_and_looped_agree(rng, loss, last):
     graph = BernoulliGraph.uniform(3, generator=rng, low=0.3, high=0.7)
-    model = LatentGraphModel(graph, WithNoise(GraphFilter(3, 2, 1), 3), loss, num_graphs=4).double()
+    model = LatentGraphModel(graph, GraphFilter(3, 2, 1), loss, observation=GaussianNoise(3), num_graphs=4).double()
     assert model.uniforms_shape(8) == (8, 4, 3, last)
     arguments = lifted_batches(model, rng)
     lifted = LiftedGradient(model, lift="vmap", compile=False)
@@ -204,8 +220,9 @@ def test_lifted_and_looped_agree(rng, loss, last):
 @pytest.mark.slow
 def test_a_recurrent_network_with_sampled_noise_compiles(rng):
     graph = BernoulliGraph.uniform(3, generator=rng, low=0.3, high=0.7)
-    predictor = RecurrentGNN(2, 1, hidden=3, noise="input")
-    model = LatentGraphModel(graph, predictor, EnergyScore(scope="joint"), num_graphs=4).double()
+    predictor = RecurrentGNN(2, 1, hidden=3, numbers_per_target=2)
+    loss, noise = EnergyScore(scope="joint"), HeadGaussianNoise()
+    model = LatentGraphModel(graph, predictor, loss, observation=noise, num_graphs=4).double()
     arguments = lifted_batches(model, rng)
     compiled = LiftedGradient(model)
     outcome = compiled(*arguments)
@@ -229,14 +246,14 @@ def test_a_fit_finds_theta_and_sigma_and_without_noise_theta_is_bent():
     for name in ("with", "without"):
         known = GraphFilter(3, 1, 1, residual=False).with_weights(torch.zeros(3, 1, 1), weights)
         known.requires_grad_(False)
-        predictor, loss = (WithNoise(known, 3), NoisyEnergyScore()) if name == "with" else (known, EnergyScore())
+        noise = GaussianNoise(3) if name == "with" else NoNoise()
         graph = BernoulliGraph(torch.full((3, 3), 0.5).fill_diagonal_(0), fixed=~off_diagonal)
-        model = LatentGraphModel(graph, predictor, loss, num_graphs=8)
+        model = LatentGraphModel(graph, known, EnergyScore(), observation=noise, num_graphs=8)
         settings = FitSettings(epochs=6, batch_size=128, schedule=CosineDecay(0.1))
         fit(model, pairs.train, pairs.validation, settings, compile=False)
         errors[name] = (graph.edge_probs - truth)[off_diagonal].abs().max().item()
         if name == "with":
-            sigmas = model.predictor.log_sigma.exp()
+            sigmas = model.observation.log_sigma.exp()
             assert (sigmas - 0.7).abs().max() < 0.05
     assert errors["with"] < 0.08
     assert errors["without"] > 0.15
@@ -244,31 +261,39 @@ def test_a_fit_finds_theta_and_sigma_and_without_noise_theta_is_bent():
 
 def test_impossible_combinations_are_refused(rng, unchecked):
     graph, bare = BernoulliGraph(torch.full((3, 3), 0.5)), GraphFilter(3, 2, 1)
-    noisy, two = WithNoise(bare, 3), WithNoise(GraphFilter(3, 2, 2, 2), 3, 2)
+    noise, two = GaussianNoise(3), GaussianNoise(3, 2)
 
     class Silent(nn.Module):
-        noisy = True
+        numbers_per_target = "two"
 
-    for predictor, loss, message in (
+    for predictor, observation, loss, message in (
+        (bare, None, NoisyEnergyScore(noise), "NoisyEnergyScore needs an observation model with noise, got NoNoise"),
+        (bare, two, NoisyEnergyScore(noise), "NoisyEnergyScore needs one channel per node, got 2 of GaussianNoise"),
         (
             bare,
-            NoisyEnergyScore(),
-            "NoisyEnergyScore needs a predictor with noise, got GraphFilter; wrap it in WithNoise",
-        ),
-        (two, NoisyEnergyScore(), "NoisyEnergyScore needs one channel per node, got 2 of WithNoise; use EnergyScore"),
-        (
-            noisy,
+            noise,
             PointMSE(),
-            "PointMSE cannot learn how large noise is, and WithNoise has noise; use the loss EnergyScore",
+            "PointMSE cannot learn how large noise is, and GaussianNoise has noise; use",
         ),
-        (noisy, Literature1(), "Literature1 cannot learn how large noise is"),
-        (noisy, ELBO(), "ELBO cannot learn how large noise is"),
-        (Silent(), EnergyScore(), "out_channels of Silent, which says it is noisy"),
+        (bare, noise, Literature1(), "Literature1 cannot learn how large noise is"),
+        (bare, noise, ELBO(), "ELBO cannot learn how large noise is"),
+        (Silent(), noise, EnergyScore(), "numbers_per_target of Silent must be a positive integer, got 'two'"),
+        (bare, HeadGaussianNoise(), EnergyScore(), "must read numbers_per_target=1 of GraphFilter, got HeadGauss"),
+        (
+            RecurrentGNN(2, 1, numbers_per_target=2),
+            noise,
+            EnergyScore(),
+            r"observation must read numbers_per_target=2 of RecurrentGNN, got GaussianNoise, which reads 1; use",
+        ),
+        (bare, "gaussian", EnergyScore(), r"observation needs an object like GaussianNoise\(num_nodes=12\), got 'gau"),
     ):
         with pytest.raises(InputError, match=message):
-            LatentGraphModel(graph, predictor, loss)
-    model = LatentGraphModel(graph, two, EnergyScore())
+            LatentGraphModel(graph, predictor, loss, observation=observation)
+    model = LatentGraphModel(graph, RecurrentGNN(2, 2, 2, numbers_per_target=2), EnergyScore(), observation=HEAD_OF_2)
     with pytest.raises(
-        InputError, match=r"WithNoise needs to return \(batch, graph, node, 2 \* channel\) = \(2, 16, 3, 2\), got"
+        InputError, match=r"RecurrentGNN needs to return \(batch, graph, node, 2 \* channel\) = \(2, 16, 3, 2\), got"
     ):
         model.check(torch.zeros(4, 3, 4), torch.zeros(4, 3, 1))
+    model = LatentGraphModel(graph, bare, EnergyScore(), observation=two)
+    with pytest.raises(InputError, match=r"channels of GaussianNoise must be that of targets, 1, got 2; build it with"):
+        model.check(torch.zeros(4, 3, 2), torch.zeros(4, 3, 1))

@@ -15,10 +15,11 @@ from tacit.errors import InputError, ProcessesError
 from tacit.estimators import Concrete, DisARM
 from tacit.graph import BernoulliGraph, EdgePrior
 from tacit.losses import EnergyScore, Literature2
-from tacit.predictors import HopPredictor, WithNoise
+from tacit.observation import GaussianNoise
+from tacit.predictors import HopPredictor
 from tacit.systems import CommunitySystem
 from tacit.training import Checkpoints, CosineDecay, FitSettings, LatentGraphModel, fit
-from tacit.training.lift import Outcome
+from tacit.training.gradient import StepResult
 from tacit.training.processes import LOST, Processes
 
 PROBS = torch.tensor([[0.7, 0.3, 0.0, 0.0], [0.0, 0.6, 0.4, 0.0], [0.0, 0.0, 0.5, 0.9], [0.8, 0.0, 0.0, 0.5]])
@@ -46,11 +47,11 @@ REFUSED = {
     "paper": "baseline 'paper' mixes the pairs of a batch, which 2 processes share out; use baseline 'leave_one_out'",
     "moving average": "baseline 'moving_average' weighs pairs by their missing targets, which 2 processes share out",
     "small batch": "batch_size needs a pair for each of 2 processes, got 1; start fewer processes",
-    "other data": "train needs to be the same in every process, got 320 pairs",
-    "fewer data": "and 319 pairs",
+    "other data": "training inputs needs to be the same in every process, got #",
+    "fewer data": "training pairs needs to be the same in every process, got 320 in process 0 and 319 in process 1;",
     "other seeds": "seeds needs to be the same in every process, got [0] in process 0 and [1] in process 1; give all",
-    "other settings": "settings needs to be the same in every process",
-    "other start": "the start needs to be the same in every process",
+    "other settings": "epochs needs to be the same in every process, got 1 in process 0 and 2 in process 1; give all",
+    "other start": "start needs to be the same in every process",
     "checkpoint in one": "checkpoint needs to be the same in every process, got one in process 0 and none in process 1",
     "other loss": "loss needs to be the same in every process, got #",
     "checkpoint of another": "is of another training: epochs is 1 here and 2 there, another schedule; fit as",
@@ -70,9 +71,13 @@ def pairs(missing, device="cpu"):
 def make(*, known=False, noise=False, loss=None, **choices):
     rng = torch.Generator().manual_seed(0)
     predictor = SYSTEM.true_predictor() if known else HopPredictor.random(2, 4, generator=rng)
-    predictor = WithNoise(predictor, 4, 1) if noise else predictor
     graph = BernoulliGraph.uniform(4, generator=rng)
-    return LatentGraphModel(graph, predictor, loss or EnergyScore(), **{"num_graphs": 4} | choices)
+    return LatentGraphModel(
+        graph,
+        predictor,
+        loss or EnergyScore(),
+        **{"num_graphs": 4, "observation": GaussianNoise(4) if noise else None} | choices,
+    )
 
 
 @functools.cache
@@ -107,7 +112,7 @@ def refusal(name, rank, folder):
     elif name == "checkpoint in one":
         checkpoint = Checkpoints(folder / name) if rank == 0 else None
     elif name == "other loss":
-        model, checkpoint = {"loss": EnergyScore(scope=["joint", "node"][rank])}, Checkpoints(folder / name)
+        model = {"loss": EnergyScore(scope=["joint", "node"][rank])}
     elif name == "checkpoint of another":
         checkpoint = Checkpoints(folder / f"{name}-{rank}")  # a file that only the first one sees
         two = FitSettings(epochs=2)
@@ -224,7 +229,7 @@ def test_what_cannot_be_shared_is_refused_in_every_process(together, name):
 def test_a_process_that_dies_ends_the_others(together):
     assert together["exit codes"] == [0, 9]
     assert together["alone-0"]["said"] == LOST
-    assert together["alone-0"]["seconds"] < 60
+    assert together["alone-0"]["seconds"] < 250  # not the half hour of the process group
     assert "alone-1" not in together
 
 
@@ -236,7 +241,7 @@ def test_shares_cover_a_batch_once():
 
 
 def test_alone_nothing_is_touched():
-    outcome = Outcome({"w": torch.ones(1, 2)}, torch.ones(1, 3), torch.ones(1, 3), {})
+    result = StepResult({"w": torch.ones(1, 2)}, torch.ones(1, 3), torch.ones(1, 3), {})
     assert Processes.current() == Processes(0, 1)
-    assert Processes().combined(outcome) is outcome
+    assert Processes().combined(result) is result
     assert Processes().meet("word") == ["word"]

@@ -9,6 +9,7 @@ from tacit.errors import InputError
 from tacit.estimators import Concrete, DisARM, StraightThrough
 from tacit.graph import BernoulliGraph, CandidateGraphs, EdgePrior, Slots, boolean_powers, candidate_powers
 from tacit.losses import MMD, EnergyScore, Literature2
+from tacit.observation import GaussianNoise
 from tacit.predictors import (
     ConvolutionStack,
     GraphFilter,
@@ -16,7 +17,6 @@ from tacit.predictors import (
     PolynomialFilter,
     PyGPredictor,
     RecurrentGNN,
-    WithNoise,
 )
 from tacit.training import FitSettings, LatentGraphModel, fit
 
@@ -66,7 +66,7 @@ def predictors(slots, rng):
         "stack with loops": ConvolutionStack.random([CHANNELS, 3, 1], self_loops=True, generator=rng),
         "polynomial": PolynomialFilter(torch.randn(3, 2, generator=rng) / 2, num_features=2),
         "recurrent": recurrent,
-        "noisy": WithNoise(HopPredictor.random(2, CHANNELS, generator=rng), NODES, 1),
+        "noisy": HopPredictor.random(2, CHANNELS, generator=rng),
         "pyg": PyGPredictor(a_linear_sum(CHANNELS), window=2, num_features=2),
     }
     return {name: (one.double(), one.double()) for name, one in same.items()} | {
@@ -96,6 +96,8 @@ def two_models(rng, name, *, hub=False, **choices):
     mask, slots = a_table(rng, hub=hub)
     probs = torch.rand(NODES, NODES, generator=rng, dtype=torch.float64) * mask
     dense, listed = predictors(slots, rng)[name]
+    if name == "noisy":
+        choices["observation"] = GaussianNoise(NODES).double()
     first = LatentGraphModel(BernoulliGraph(probs, ~mask), dense, num_graphs=4, **choices)
     second = LatentGraphModel(BernoulliGraph(in_slots(probs, slots), slots=slots), listed, num_graphs=4, **choices)
     return first, second, slots

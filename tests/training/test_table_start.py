@@ -1,5 +1,7 @@
 """Warm starts over a table: with all nodes as candidates those of the matrix, with some the regressions on these."""
 
+from importlib import import_module
+
 import pytest
 import torch
 
@@ -8,11 +10,16 @@ from tacit.data.ridge import ridge_regression
 from tacit.errors import InputError
 from tacit.graph import Slots, all_slots
 from tacit.predictors import GraphFilter
-from tacit.training import local_ridge as module
-from tacit.training.local_ridge import is_affordable, local_ridge
-from tacit.training.table_start import table_edge_start, table_filter_start, table_ridge
-from tacit.training.warm_start import filter_start
+from tacit.training import (
+    filter_start,
+    is_affordable,
+    local_ridge,
+    table_edge_start,
+    table_filter_start,
+    table_ridge,
+)
 
+module = import_module("tacit.training.local_ridge")  # the function has the name of its file
 NODES, WINDOW = 5, 2
 
 

@@ -1,6 +1,7 @@
 """The bootstrap: its arithmetic by hand, its errors where counting gives them, and that it leaves the model alone."""
 
 import math
+from dataclasses import replace
 from functools import partial
 from importlib import import_module
 
@@ -164,6 +165,15 @@ def test_first_replicas_train_on_the_data_as_it_is_and_the_others_on_resamples(a
     assert arguments[3] == short(QUICK)
     assert found.degrees == replicas - same - 1
     assert found.resampled.shape == (replicas - same, 4, 4)
+
+
+def test_pairs_of_several_series_are_resampled_by_whole_series(asked):
+    model, pairs = visible(LOOPS[:1, :1], 60, EnergyScore())
+    series = torch.arange(60) // 10
+    run(model, replace(pairs, series=series), FitSettings(epochs=1, batch_size=40), replicas=4)
+    choices = asked[0][1]
+    for row in choices["resamples"][2:]:
+        assert all(len(set(series[part].tolist())) == 1 for part in row.split(10))
 
 
 def test_a_quarter_of_many_replicas_train_on_the_data_as_it_is(asked):

@@ -11,9 +11,9 @@ import oracles
 from tacit.data import Pairs
 from tacit.errors import InputError
 from tacit.estimators import ReceptiveFieldCredit
-from tacit.losses import EnergyScore, NoisyEnergyScore, PointMSE
-from tacit.losses.noisy import expected_distance
-from tacit.predictors import WithNoise
+from tacit.losses import EnergyScore, PointMSE
+from tacit.observation import GaussianNoise
+from tacit.observation.gaussian import expected_distance
 from tacit.training import LatentGraphModel
 from tacit.uncertainty import curvature
 from tacit.uncertainty.curvature import centred, edge_curvature
@@ -147,8 +147,16 @@ def test_drawn_graphs_give_it_within_counted_errors(scope):
 
 def noisy(loss):
     model, inputs, targets = toy(ONE_EDGE, EnergyScore(), 2, 4, hops=1)
-    predictor = WithNoise(model.predictor, num_nodes=2, initial_sigma=0.4)
-    return LatentGraphModel(model.graph, predictor, loss, num_graphs=4).double(), Pairs(inputs, targets)
+    noise = GaussianNoise(num_nodes=2, initial_sigma=0.4)
+    noisy = LatentGraphModel(model.graph, model.predictor, loss, observation=noise, num_graphs=4)
+    return noisy.double(), Pairs(inputs, targets)
+
+
+class SampledEnergyScore(EnergyScore):
+    """The energy score without its closed form."""
+
+    def integrating(self, observation):
+        del observation
 
 
 def exact_of_noisy(model, pairs):
@@ -156,7 +164,7 @@ def exact_of_noisy(model, pairs):
     graphs, probs = every_graph(model, ONE_EDGE)
     theta = model.graph.edge_probs.detach()[ONE_EDGE]
     weights, score = probs(theta), (graphs[:, 0, 1] - theta) / (theta * (1 - theta))
-    means, sigmas = model.predictor(pairs.inputs, graphs[None]).detach().chunk(2, -1)
+    means, sigmas = model.describe(pairs.inputs, graphs[None]).detach().chunk(2, -1)
     total = 0.0
     for s, t in itertools.product(range(2), repeat=2):
         both = torch.hypot(sigmas[:, s], sigmas[:, t])
@@ -166,7 +174,7 @@ def exact_of_noisy(model, pairs):
 
 
 def test_noise_that_is_integrated():
-    model, pairs = noisy(NoisyEnergyScore())
+    model, pairs = noisy(EnergyScore())
     exact = exact_of_noisy(model, pairs)
     assert exact > 1e-3
     assert float(expected_curvature(model, pairs, ONE_EDGE)[0]) == pytest.approx(exact, abs=TOLERANCE)
@@ -174,7 +182,8 @@ def test_noise_that_is_integrated():
 
 def test_noise_that_is_sampled():
     """Without it the curvature would be another: noise blurs what an edge does."""
-    model, pairs = noisy(EnergyScore())
+    model, pairs = noisy(SampledEnergyScore())
+    assert model.noise_channels == 1
     exact = exact_of_noisy(model, pairs)
     mean, error = mean_over_draws(model, pairs[torch.arange(200) % 2], ONE_EDGE)
     assert abs(float(mean) - exact) < MOST_ERRORS * float(error)
@@ -250,6 +259,7 @@ def test_order_of_the_edges_is_that_of_their_places():
 def test_a_loss_that_compares_no_graphs_is_refused():
     model, pairs = problem(TWO_EDGES, PointMSE())
     with pytest.raises(
-        InputError, match=r"loss needs to be one that compares graphs, such as .* got PointMSE; use the bootstrap"
+        InputError,
+        match=r"edge_curvature needs a loss that compares graphs, such as .* got PointMSE; use the bootstrap",
     ):
         edge_curvature(model, pairs, TWO_EDGES, generator=torch.Generator())

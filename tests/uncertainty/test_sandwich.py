@@ -12,11 +12,10 @@ from tacit.data import Pairs
 from tacit.errors import InputError
 from tacit.estimators import DisARM, StraightThrough
 from tacit.graph import BernoulliGraph, EdgePrior
-from tacit.losses import MMD, EnergyScore, Gaussian, NoisyEnergyScore, PointMSE
-from tacit.losses.noisy import expected_distance
-from tacit.predictors import WithNoise
-from tacit.training import LatentGraphModel
-from tacit.training.lift import trainable_names
+from tacit.losses import MMD, EnergyScore, Gaussian, PointMSE
+from tacit.observation import GaussianNoise
+from tacit.observation.gaussian import expected_distance
+from tacit.training import LatentGraphModel, trainable_names
 from tacit.uncertainty import sandwich
 from toys import LinearHop, visible
 
@@ -82,10 +81,10 @@ def test_blocks_of_the_curvature_are_second_derivatives_of_the_exact_loss(sharp)
     theta, weight, sigma = 0.4, 1.0, 0.5
     ranks = [(torch.arange(n, dtype=torch.float64) + 0.5) / n for n in (96, 144)]
     y = torch.cat([weight + sigma * torch.special.ndtri(ranks[0]), sigma * torch.special.ndtri(ranks[1])])
-    predictor = WithNoise(LinearHop(torch.full((1, 1, 1), weight)), num_nodes=1, initial_sigma=sigma)
-    predictor.log_sigma.requires_grad_(False)
+    predictor = LinearHop(torch.full((1, 1, 1), weight))
+    noise = GaussianNoise(num_nodes=1, initial_sigma=sigma).requires_grad_(False)
     graph = BernoulliGraph(torch.tensor([[theta]]))
-    model = LatentGraphModel(graph, predictor, NoisyEnergyScore(), num_graphs=MANY_GRAPHS).double()
+    model = LatentGraphModel(graph, predictor, EnergyScore(), observation=noise, num_graphs=MANY_GRAPHS).double()
     pairs = Pairs(torch.ones(PAIRS, 1, 1, dtype=torch.float64), y[:, None, None])
 
     def loss(both):

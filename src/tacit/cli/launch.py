@@ -129,8 +129,7 @@ class Launch:
     def _end_together(self, code: int, message: str | None) -> int:
         from torch.distributed import destroy_process_group
 
-        from tacit.training.agreement import Ended
-        from tacit.training.processes import Processes
+        from tacit.training import Ended, Processes
 
         processes = Processes(self.rank, self.count)
         met: list[Any] = [None]

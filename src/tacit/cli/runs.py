@@ -93,7 +93,13 @@ def fit(
 
         if resume is not None:
             given = {"DATA": data, "--config": config, "--set": set_, "--window": window, "--horizon": horizon}
-            given |= {"--series": series, "--edges": edges, "--symmetric": symmetric, "--std-errors": std_errors, "--out": out}
+            given |= {
+                "--series": series,
+                "--edges": edges,
+                "--symmetric": symmetric,
+                "--std-errors": std_errors,
+                "--out": out,
+            }
             _require_alone({**given, "--seed": seed or None, "--device": device != "auto"})
             job = resume_fit(resume, find_device=find_begun, listener=listener)
         elif data is None:

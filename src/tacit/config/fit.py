@@ -25,6 +25,8 @@ def _listed(value: Any) -> Any:
 
 Names = Annotated[tuple[str, ...], BeforeValidator(_listed)]
 Width = Annotated[int, Field(ge=1)]
+Node = str | Annotated[int, Field(ge=0, strict=True)]  # by name or by position
+Edge = tuple[Node, Node]  # (source, target)
 TABLE_KEYS = ("layout", "time", "node", "value", "separator", "covariates", "series")
 SERIES_KEYS = ("targets", "window", "horizon")
 PAIRS_KEYS = ("shuffle",)
@@ -70,10 +72,10 @@ class GraphOptions(Closed):
     """What is known of the edges."""
 
     edges: str | None = Field(None, description="CSV of rules: source,target,kind,probability")
-    forbidden: tuple[tuple[str, str], ...] = Field((), description='edges that cannot be, as [["source", "target"]]')
-    required: tuple[tuple[str, str], ...] = Field((), description="edges that are always there")
-    candidates: tuple[tuple[str, str], ...] = Field((), description="if any are named, no others can be")
-    priors: tuple[tuple[str, str, float], ...] = Field((), description='beliefs, as [["source", "target", 0.9]]')
+    forbidden: tuple[Edge, ...] = Field((), description='edges that cannot be, as [["source", "target"]]')
+    required: tuple[Edge, ...] = Field((), description="edges that are always there")
+    candidates: tuple[Edge, ...] | None = Field(None, description="the only edges that can be; all when left out")
+    priors: tuple[tuple[Node, Node, float], ...] = Field((), description='beliefs, as [["source", "target", 0.9]]')
     symmetric: bool = Field(False, description="edges have no direction")
     self_loops: bool = Field(False, description="a node's own path is always on; this adds a random one")
     coordinates: str | None = Field(None, description="CSV: node and its two coordinates, for nearest and for maps")

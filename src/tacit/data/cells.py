@@ -126,12 +126,12 @@ class Table:
         return {column: place for place, column in reversed(list(enumerate(self.columns)))}
 
     def _refuse_first(self, column: str, cells: Any, bad: Any, need: str, remedy: str) -> None:
+        import pandas as pd
+
         rows = np.flatnonzero(np.asarray(bad, dtype=bool))
         if len(rows):
             cell = cells.iloc[rows[0]]
-            got = (
-                "an empty cell" if cell is None or cell != cell else repr(cell if isinstance(cell, str) else str(cell))
-            )
+            got = "an empty cell" if pd.isna(cell) else repr(cell if isinstance(cell, str) else str(cell))
             more = f" ({len(rows)} such cells)" if len(rows) > 1 else ""
             raise self.refuse(f"column '{column}' needs {need}, got {got} in row {rows[0] + 1}{more}; {remedy}")
 
@@ -142,7 +142,8 @@ class Table:
     def _is_number_type(cells: Any) -> bool:
         import pandas as pd
 
-        return bool(pd.api.types.is_numeric_dtype(cells) and not pd.api.types.is_bool_dtype(cells))
+        others = pd.api.types.is_bool_dtype(cells) or pd.api.types.is_complex_dtype(cells)
+        return bool(pd.api.types.is_numeric_dtype(cells) and not others)
 
 
 def open_table(path: str | Path) -> Table:

@@ -30,8 +30,9 @@ def read_frame(
     """Return the series of a DataFrame, the same as :func:`read_series` of a file with the same cells.
 
     The index holds the times (dates or numbers) unless ``time`` names a column or one is called so. Columns of two
-    levels are (node, variable). An index of two levels is (instance, time): several series over the same nodes. The
-    other arguments are those of :func:`read_series`. NaN is a missing value.
+    levels are (node, variable). An index of two levels is (instance, time), or the other way round where the first
+    holds dates or is called time: several series over the same nodes. NaN is a missing value. The other arguments are
+    those of :func:`read_series`.
 
     >>> import pandas as pd
     >>> days = pd.date_range("2020-01-01", periods=3)
@@ -52,7 +53,9 @@ def read_frame(
         index = {label: frame.index.get_level_values(level) for level, label in enumerate(labels)}
         long = layout == "long" or node is not None or any(label.lower() in NODE_NAMES[:-1] for label in labels)
         if not long:
-            series, time = series or labels[0], time or labels[1]
+            dated = [label.lower() in TIME_NAMES or level.dtype.kind == "M" for label, level in index.items()]
+            instance, moment = reversed(labels) if dated == [True, False] else labels
+            series, time = series or instance, time or moment
     else:
         require(
             frame.index.nlevels == 1,
@@ -67,7 +70,8 @@ def read_frame(
             time = label if time is None and (dates or not called) else time
     columns = (*index, *names)
     cells = [pd.Series(level.to_numpy() if level.dtype == object else level) for level in index.values()]
-    whole = pd.concat([*cells, frame.reset_index(drop=True)], axis="columns").set_axis(range(len(columns)), axis=1)
+    plain = frame.set_axis(range(len(names)), axis="columns").reset_index(drop=True)
+    whole = pd.concat([*cells, plain], axis="columns").set_axis(range(len(columns)), axis="columns")
     table = checked(Table(WHAT, columns, whole))
     return Columns(layout, time, node, value, covariates, two_levels or sep, series).series_of(table, piece=piece)
 

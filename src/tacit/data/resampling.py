@@ -58,22 +58,27 @@ def bootstrap_rows(
 
 def _of_series(series: SeriesOfPair, block: int, generator: Generator) -> Int[Tensor, " pair"]:
     """Return a resample of whole series, or of blocks within them where they are few."""
-    numbers = torch.unique(series)
-    members = [(series == number).nonzero().flatten() for number in numbers]
-    whole, drawn, count = len(numbers) >= FEWEST_SERIES, [], 0
-    own = torch.cat([torch.full((len(rows),), one) for one, rows in enumerate(members)])  # series of each place below
-    place = torch.cat([torch.arange(len(rows)) for rows in members])
-    while count < len(series):
-        if whole:
-            rows = members[int(torch.randint(len(members), (), generator=generator, device=generator.device))]
-        else:
-            start = int(torch.randint(len(series), (), generator=generator, device=generator.device))
-            neighbours = members[int(own[start])]
-            reach = torch.arange(min(block, len(neighbours)))
-            rows = neighbours[(place[start] + reach) % len(neighbours)]
-        drawn.append(rows)
-        count += len(rows)
-    return torch.cat(drawn)[: len(series)].to(generator.device)
+    number_of_pair, lengths = torch.unique(series, return_inverse=True, return_counts=True)[1:]
+    order = number_of_pair.argsort(stable=True)  # the pairs, one series after another
+    first = lengths.cumsum(0) - lengths  # where each series starts in that order
+    if len(lengths) >= FEWEST_SERIES:
+        drawn = _draws(len(lengths), int(lengths.min()), len(series), generator)
+        offset, size = torch.zeros_like(drawn), lengths[drawn]
+    else:
+        start = _draws(len(series), min(block, int(lengths.min())), len(series), generator)
+        drawn = number_of_pair[order[start]]
+        offset, size = start - first[drawn], lengths[drawn].clamp(max=block)
+    size = size[: 1 + int((size.cumsum(0) < len(series)).sum())]  # enough of them
+    which = torch.repeat_interleave(torch.arange(len(size)), size)[: len(series)]
+    step = torch.arange(len(which)) - (size.cumsum(0) - size)[which]
+    place = (offset[which] + step) % lengths[drawn[which]]
+    rows: Tensor = order[first[drawn[which]] + place]
+    return rows.to(generator.device)
+
+
+def _draws(choices: int, least: int, need: int, generator: Generator) -> Int[Tensor, " draw"]:
+    """Return draws with replacement, enough for ``need`` pairs if each brings ``least`` of them."""
+    return torch.randint(choices, (-(-need // least),), generator=generator, device=generator.device).cpu()
 
 
 def usual_block(num_pairs: int, reach: int) -> int:

@@ -79,7 +79,7 @@ def restarts(times: Times) -> tuple[int, ...]:
     """Return the lengths of the runs if time starts again, and () if it does not.
 
     A run ends where time does not go on. Time starts again if there are two runs or more, each of two rows or more, and
-    all begin at the same time, give or take half a step (the median one). Times that are out of order by accident, or
+    all begin within less than half a step (the median one) of the first. Times that are out of order by accident, or
     come twice, do not pass.
 
     >>> restarts(np.array([0, 1, 2, 0, 1, 2, 3])), restarts(np.array([0, 1, 3, 2, 4])), restarts(np.array([0, 1, 1, 2]))
@@ -92,6 +92,6 @@ def restarts(times: Times) -> tuple[int, ...]:
     if len(starts) < 2 or lengths.min() < 2:
         return ()
     step = np.sort(steps[steps > zero])[(int((steps > zero).sum()) - 1) // 2]
-    if (2 * np.abs(times[starts] - times[0]) > step).any():
+    if (2 * np.abs(times[starts] - times[0]) >= step).any():
         return ()
     return tuple(lengths.tolist())

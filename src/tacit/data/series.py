@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from functools import cached_property
 
 import numpy as np
 from jaxtyping import Float, Int, Shaped
@@ -91,7 +92,7 @@ class Series:
         """The number of the series that each row belongs to."""
         return np.repeat(np.arange(self.num_series), self.lengths or (len(self),))
 
-    @property
+    @cached_property
     def parts(self) -> "tuple[Series, ...]":
         """The series, one by one."""
         if not self.lengths:
@@ -163,6 +164,10 @@ class Series:
             require(
                 self.times.shape == (time,),
                 f"times needs one time for each of the {time} rows of values, got shape {self.times.shape}",
+            )
+            require(
+                self.times.dtype.kind in "iufMm",
+                f"times must be numbers or dates, got {self.times.dtype}; use np.array(times, dtype='datetime64[s]')",
             )
         shape = (time, len(self.covariate_names)) if self.covariate_names else None
         if self.covariates is not None:

@@ -98,7 +98,7 @@ class Columns:
                 if name is not None:
                     table.require_column(argument, name)
         require_other(table, series, named)
-        time, notes = _time_column(table, self.time)
+        time, notes = _time_column(table, self.time, [column for column in table.columns if column != series])
         others = [column for column in table.columns if column not in (time, series, *covariates)]
         called = [column for column in others if column.lower() in NODE_NAMES]
         if self.layout == "long" or (self.layout == "auto" and (node or values or called)):
@@ -119,14 +119,16 @@ class Columns:
             raise table.refuse(str(error)) from None
 
 
-def _time_column(table: Table, time: str | None) -> tuple[str, tuple[str, ...]]:
+def _time_column(table: Table, time: str | None, columns: list[str]) -> tuple[str, tuple[str, ...]]:
     """Return the column of times: the one named, one called so, or the first when it holds times."""
     if time is not None:
         return time, ()
-    called = [column for column in table.columns if column.lower() in TIME_NAMES]
+    called = [column for column in columns if column.lower() in TIME_NAMES]
     if called:
         return called[0], ()
-    first = table.columns[0]
+    if not columns:
+        raise table.refuse("there is no column of times; add one, and name it by time")
+    first = columns[0]
     steps = np.diff(table.numbers(first, largest=np.inf)) if table.is_numeric(first) else np.ones(1)
     if len(steps) and (steps > 0).all() and (steps == steps[0]).all():
         return first, (f"column '{first}' was taken for the times; name another by time",)

@@ -127,9 +127,9 @@ class Windows:
         of_pair = used.series_of_row[rows]
         part, split_notes = assign_parts(of_pair, self.fractions, generator)
         self._require_parts(part)
-        ends = [1 + rows[(part == 0) & (of_pair == one)].max(initial=-1) for one in range(used.num_series)]
-        train_ends = np.maximum(0, np.array(ends) - used.starts)  # counted within each series
         row_of_series = np.arange(len(used)) - used.starts[used.series_of_row]
+        train_ends = np.zeros(used.num_series, dtype=np.int64)
+        np.maximum.at(train_ends, of_pair[part == 0], 1 + row_of_series[rows[part == 0]])
         scaling = Scaling.measured(used, row_of_series < train_ends[used.series_of_row], chosen)
         pairs = self.pairs(used, scaling, rows - self.horizon)
         if pairs.observed is not None and bool(pairs.observed.all()):
@@ -203,7 +203,7 @@ class Windows:
         if fits.all():
             return series, ()
         short, empty = int((~long).sum()), int((long & ~fits).sum())
-        reasons = [f"{short} shorter than the {need} rows that {wish} take"] if short else []
+        reasons = [f"{short} shorter than the {need} rows of {wish}"] if short else []
         reasons += [f"{empty} without a known target"] if empty else []
         note = f"{short + empty} of {series.num_series} series were left out: {', '.join(reasons)}"
         return series.selected(np.flatnonzero(fits).tolist()), (note,)
@@ -251,9 +251,11 @@ def _places(chosen: Bool[np.ndarray, " pair"]) -> slice | Int[np.ndarray, " chos
 
 
 def _time_numbers(times: Times) -> Tensor:
-    """Return times as numbers, dates as seconds since 1970."""
+    """Return times as numbers: dates in seconds since 1970, durations in seconds."""
     if times.dtype.kind == "M":
-        times = (times - np.datetime64(0, "s")) / np.timedelta64(1, "s")
+        times = times - np.datetime64(0, "s")
+    if times.dtype.kind == "m":
+        times = times / np.timedelta64(1, "s")
     return torch.from_numpy(times.astype(np.float64))
 
 

@@ -16,8 +16,18 @@ from tacit.identification import Identifiability, identify
 from tacit.interrupts import deferred_interrupts
 from tacit.locks import Lock
 from tacit.predictors import HopPredictor
-from tacit.randomness import generator_for
-from tacit.records import EdgeFindings, Record, Run, describe_device, history_line, new_directory, read_run, versions, write_run
+from tacit.randomness import generator_for, replica_seeds
+from tacit.records import (
+    EdgeFindings,
+    Record,
+    Run,
+    describe_device,
+    history_line,
+    new_directory,
+    read_run,
+    versions,
+    write_run,
+)
 from tacit.report import draw_demo
 from tacit.report.demo import TITLES
 from tacit.systems import CommunitySystem
@@ -124,7 +134,7 @@ def _train(
         pairs.train,
         pairs.validation,
         config.training.build(),
-        seeds=[seed * 1000 + replica for replica in range(replicas)],
+        seeds=replica_seeds(seed, replicas),
         compile=config.training.compile,
         monitor=lambda edge_probs, _: {"edge_prob_mae": (edge_probs - truth).abs().mean((1, 2)).tolist()},
         on_progress=listener.step,

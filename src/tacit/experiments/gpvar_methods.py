@@ -17,8 +17,7 @@ from tacit.observation import GaussianNoise
 from tacit.predictors import PolynomialFilter
 from tacit.randomness import generator_for
 from tacit.systems import GPVARSystem
-from tacit.training import FitResult, FitSettings, LatentGraphModel, fit
-from tacit.training.warm_start import ridge_start
+from tacit.training import FitResult, FitSettings, LatentGraphModel, fit, ridge_start
 
 Start = Literal["few edges", "ridge", "no graph"]
 Method = Callable[[Split, int, Options, Listener], Values]  # from the parts of a series and the number of the run

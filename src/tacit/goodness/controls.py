@@ -11,8 +11,7 @@ import torch
 
 from tacit.data import Pairs
 from tacit.errors import require
-from tacit.training import FitSettings, LatentGraphModel, Progress, fit
-from tacit.training.held import held_at
+from tacit.training import FitSettings, LatentGraphModel, Progress, fit, with_fixed_graph
 
 
 @dataclass(frozen=True)
@@ -57,7 +56,7 @@ def graph_controls(
     )
     graph = model.graph
     graph.require_all_pairs("graph_controls")
-    controls = [held_at(model, torch.where(graph.fixed, graph.fixed_probs, value)) for value in (0.0, 1.0)]
+    controls = [with_fixed_graph(model, torch.where(graph.fixed, graph.fixed_probs, value)) for value in (0.0, 1.0)]
     if any(parameter.requires_grad for part in (model.predictor, model.observation) for parameter in part.parameters()):
         for control in controls:
             result = fit(control, train, validation, settings, seeds=seeds, compile=compile, on_progress=on_progress)

@@ -18,6 +18,7 @@ from tacit.graph.footprint import free_bytes, require_memory, step_bytes
 from tacit.graph.links import Link, Sigmoid, SineSquared, Unlinked
 from tacit.graph.listed import listed_slots
 from tacit.graph.nearest import nearest_slots
+from tacit.graph.per_pair import CoinsPerPair
 from tacit.graph.priors import EdgePrior
 from tacit.graph.reachability import boolean_powers, reachability, soft_powers, walks_within
 from tacit.graph.reading import AnyGraphs, CandidateGraphs, read
@@ -29,6 +30,7 @@ __all__ = [
     "AnyGraphs",
     "BernoulliGraph",
     "CandidateGraphs",
+    "CoinsPerPair",
     "Context",
     "EdgePrior",
     "EdgeRules",

@@ -204,7 +204,7 @@ class GraphDistribution(nn.Module, ABC):
         require(
             self.slots is None,
             f"{what} needs a graph over all pairs of nodes, got a table of candidates; use "
-            "tacit.training.expansion.expanded(model) where there are few nodes",
+            "tacit.training.densify(model) where there are few nodes",
         )
 
     def _without_coins(self, what: str) -> InputError:

@@ -25,9 +25,18 @@ from tacit.identification.transforms import COMPLEMENTS, other_graphs
 from tacit.predictors import initial_parameters
 from tacit.randomness import generator_for
 from tacit.shapes import EdgeProbs
-from tacit.training import CosineDecay, FitSettings, LatentGraphModel, Progress, fit
-from tacit.training.held import Difference, held_at, pair_losses, paired_difference
-from tacit.training.lift import LiftName
+from tacit.training import (
+    CosineDecay,
+    Difference,
+    FitSettings,
+    LatentGraphModel,
+    LiftName,
+    Progress,
+    fit,
+    pair_losses,
+    paired_difference,
+    with_fixed_graph,
+)
 
 Start = dict[str, Tensor]
 SETTINGS = FitSettings(epochs=10, schedule=CosineDecay(0.05))
@@ -96,7 +105,7 @@ def find_representations(
     starts = {name: predictor_starts(model, generator, signs=name in COMPLEMENTS) for name in graphs}
     if not any(starts.values()):
         return []
-    present = held_at(model, model.graph.edge_probs.detach()).to(device, dtype)
+    present = with_fixed_graph(model, model.graph.edge_probs.detach()).to(device, dtype)
     if train.observed is not None or validation.observed is not None:
         train, validation = train.with_mask(), validation.with_mask()
     seed = int(torch.randint(2**31, (), generator=generator, device=generator.device))
@@ -150,7 +159,7 @@ def _train(
     every = [start for name in graphs for start in starts[name]]
     seeds = range(len(names))
     stacks = {name: torch.stack([start[name] for start in every]) for name in every[0]}
-    trained = held_at(present, present.graph.edge_probs).to(train.inputs.device, train.inputs.dtype)
+    trained = with_fixed_graph(present, present.graph.edge_probs).to(train.inputs.device, train.inputs.dtype)
     stack = torch.stack([graphs[name] for name in names])
     result = fit(
         trained, train[:MOST_PAIRS], validation, settings, seeds=seeds, lift=lift, compile=compile,

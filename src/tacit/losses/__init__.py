@@ -14,8 +14,9 @@ from tacit.losses.literature import ELBO, Literature1, Literature2
 from tacit.losses.noisy import NoisyEnergyScore
 from tacit.losses.options import LossOptions, LossPreset
 from tacit.losses.point import PointMSE
-from tacit.losses.sampled import SampledLoss
+from tacit.losses.sampled import Part, SampledLoss
 from tacit.losses.terms import Loss, LossTerms
+from tacit.losses.units import unit_mean
 
 __all__ = [
     "ELBO",
@@ -34,8 +35,10 @@ __all__ = [
     "LossTerms",
     "NegativeDistance",
     "NoisyEnergyScore",
+    "Part",
     "PointMSE",
     "RationalQuadratic",
     "SampledLoss",
     "median_distance",
+    "unit_mean",
 ]

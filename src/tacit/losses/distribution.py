@@ -44,7 +44,8 @@ class KernelScore(SampledLoss):
         )
         require_positive("weight", self.weight, 1.0)
 
-    def _parts(self, samples: Samples, targets: Targets, observed: Observed | None, group_size: int) -> list[Part]:
+    def parts(self, samples: Samples, targets: Targets, observed: Observed | None, group_size: int) -> list[Part]:
+        r"""Return $r$ from the other samples and $g$ from the target, both by the kernel."""
         pairwise = self.kernel(self._pairwise_squared_distance(samples, observed))  # (batch, graph, graph, unit)
         sums = pairwise.sum(2)
         if group_size == 1:

@@ -46,7 +46,8 @@ class Literature1(SampledLoss):
         super().__post_init__()
         require_one_of("error", self.error, get_args(ErrorName))
 
-    def _parts(self, samples: Samples, targets: Targets, observed: Observed | None, group_size: int) -> list[Part]:
+    def parts(self, samples: Samples, targets: Targets, observed: Observed | None, group_size: int) -> list[Part]:
+        """Return the error of each graph by itself."""
         del group_size  # graphs are not compared
         difference = samples - targets[:, None]
         errors = difference.abs() if self.error == "mae" else difference.square()
@@ -96,7 +97,8 @@ class ELBO(SampledLoss):
             raise InputError("loss 'elbo' in [model] needs a prior, got none; set prior, for example to 0.5")
         return cls(options.likelihood_sd, options.prior, **options.common())
 
-    def _parts(self, samples: Samples, targets: Targets, observed: Observed | None, group_size: int) -> list[Part]:
+    def parts(self, samples: Samples, targets: Targets, observed: Observed | None, group_size: int) -> list[Part]:
+        """Return minus the log-likelihood of each graph by itself."""
         del group_size  # graphs are not compared
         standardised = (samples - targets[:, None]) / self.sd
         surprise = 0.5 * standardised.square() + math.log(self.sd * math.sqrt(2 * math.pi))

@@ -70,7 +70,8 @@ class NoisyEnergyScore(SampledLoss):
         """Return the same loss for another observation model."""
         return replace(self, observation=observation)
 
-    def _parts(self, samples: TargetParams, targets: Targets, observed: Observed | None, group_size: int) -> list[Part]:
+    def parts(self, samples: TargetParams, targets: Targets, observed: Observed | None, group_size: int) -> list[Part]:
+        r"""Return $E|Y_s - Y_t|$ of the other graphs, times $-\tfrac12$, and $E|Y_s - y|$."""
         if targets.shape[-1] != 1:
             raise InputError(
                 f"NoisyEnergyScore needs one channel per node, got {targets.shape[-1]}; over several the noise has no "

@@ -28,7 +28,8 @@ class PointMSE(SampledLoss):
     pairwise: ClassVar[bool] = True
     proper: ClassVar[bool] = True
 
-    def _parts(self, samples: Samples, targets: Targets, observed: Observed | None, group_size: int) -> list[Part]:
+    def parts(self, samples: Samples, targets: Targets, observed: Observed | None, group_size: int) -> list[Part]:
+        """Return the error of each graph times the mean error of the others."""
         error = samples - targets[:, None]
         others = without_own_group(error.sum(1, keepdim=True), error, group_size) / (samples.shape[1] - group_size)
         return [Part(2, unit_mean(error * others, self.scope, observed))]

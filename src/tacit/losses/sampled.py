@@ -92,7 +92,7 @@ class SampledLoss(Loss):
         self._require_fitting(samples, targets, observed, group_size)
         if observed is not None:
             targets = torch.where(observed > 0, targets, 0.0)  # whatever stands there, even NaN
-        parts = self._parts(samples, targets, observed, group_size)
+        parts = self.parts(samples, targets, observed, group_size)
         value = _sum(part.values.mean(1) for part in parts)
         cost = _sum(part.ends * part.values for part in parts)
         weights = None if observed is None else self.weights_of(observed)
@@ -102,7 +102,7 @@ class SampledLoss(Loss):
         return LossTerms(value, cost, baseline, weights if self.averages else None, new_average)
 
     @abstractmethod
-    def _parts(self, samples: Samples, targets: Targets, observed: Observed | None, group_size: int) -> list[Part]:
+    def parts(self, samples: Samples, targets: Targets, observed: Observed | None, group_size: int) -> list[Part]:
         """Return $r$ and $g$, or one of them."""
 
     def weights_of(self, observed: Observed) -> UnitLoss:
@@ -144,7 +144,7 @@ class SampledLoss(Loss):
             )
         numbers = self.numbers_per_target
         if (samples.shape[0], *samples.shape[2:]) != (*targets.shape[:2], targets.shape[2] * numbers):
-            times = "" if numbers == 1 else f", times {numbers} numbers for each,"
+            times = "" if numbers == 1 else f", times {numbers} numbers for each"
             raise InputError(
                 f"samples {tuple(samples.shape)} (batch, graph, node, channel) and targets {tuple(targets.shape)} "
                 f"(batch, node, channel) need the same batch, nodes and channels{times}; check the predictor's output"

@@ -25,7 +25,7 @@ from torch.nn.functional import softplus
 from tacit.errors import require, require_positive, require_whole
 from tacit.observation.model import ObservationModel
 from tacit.registry import register
-from tacit.shapes import Inputs, NoiseUniforms, Outputs, Samples, TargetParams, Targets
+from tacit.shapes import Draws, Inputs, NoiseUniforms, Outputs, Samples, TargetParams, Targets
 
 # Of scaled targets: sigma starts at half their deviation, and is never so small that a density becomes a spike.
 INITIAL_SIGMA = 0.5
@@ -87,7 +87,7 @@ class Gaussian(ObservationModel):
         samples: Samples = means + sigmas * torch.special.ndtri(uniforms)
         return samples
 
-    def draw(self, parameters: TargetParams, *, generator: Generator, draws: int = 1) -> Samples:
+    def draw(self, parameters: TargetParams, *, generator: Generator, draws: int = 1) -> Draws:
         """Return ``draws`` samples of each graph, side by side on the axis of the graphs."""
         means, sigmas = parameters.repeat_interleave(draws, 1).chunk(2, -1)
         normals = torch.randn(means.shape, generator=generator, device=generator.device, dtype=means.dtype)

@@ -16,7 +16,7 @@ from jaxtyping import Float
 from torch import Generator, Tensor, nn
 
 from tacit.errors import InputError, require, require_whole
-from tacit.shapes import Inputs, NoiseUniforms, Outputs, Samples, TargetParams, Targets
+from tacit.shapes import Draws, Inputs, NoiseUniforms, Outputs, Samples, TargetParams, Targets
 
 
 class ObservationModel(nn.Module, ABC):
@@ -72,7 +72,7 @@ class ObservationModel(nn.Module, ABC):
     def log_density(self, parameters: TargetParams, targets: Targets) -> Samples:
         """Return the log-density of each target under each graph."""
 
-    def draw(self, parameters: TargetParams, *, generator: Generator, draws: int = 1) -> Samples:
+    def draw(self, parameters: TargetParams, *, generator: Generator, draws: int = 1) -> Draws:
         """Return ``draws`` samples of each graph, side by side on the axis of the graphs.
 
         Under a graph only the noise differs from draw to draw, so that several make quantiles smooth at little cost.

@@ -27,9 +27,9 @@ from tacit.identification import (
 from tacit.pipeline.layout import MOST_EXPANDED
 from tacit.pipeline.preparation import Preparation
 from tacit.pipeline.resampling import block_length
-from tacit.randomness import generator_for
+from tacit.randomness import generator_for, replica_seeds
 from tacit.records import EdgeFindings
-from tacit.training import FitResult, FitSettings, LatentGraphModel, Listener, replica_seeds
+from tacit.training import FitResult, FitSettings, LatentGraphModel, Listener
 from tacit.uncertainty import adopt_bagged, bootstrap, expected_wrong_edges
 
 LEVEL = 0.95

@@ -3,11 +3,12 @@
 import torch
 from torch import nn
 
-from tacit.config import FitConfig
+from tacit.config import FitConfig, ModelConfig
 from tacit.data import Pairs
 from tacit.data.ridge import ridge_regression
 from tacit.errors import require
 from tacit.graph import BernoulliGraph, EdgePrior, EdgeRules, Slots, density_prior
+from tacit.losses import Loss
 from tacit.observation import ObservationModel
 from tacit.pipeline.dataset import Dataset
 from tacit.pipeline.parts import OwnParts
@@ -45,19 +46,30 @@ def build_model(config: FitConfig, dataset: Dataset, rules: EdgeRules, own: OwnP
     train = dataset.split.train
     if config.predictor.warm_start:
         predictor = _warm_start(predictor, train, start)
-    return _assemble(config, dataset.preparation, start, predictor, own, train, _prior(config, dataset, rules, own))
+    return _assemble(
+        config, dataset.preparation, start, predictor, own, train, build_prior(config, dataset, rules, own)
+    )
 
 
-def empty_model(
-    config: FitConfig, preparation: Preparation, slots: Slots | None, own: OwnParts
-) -> LatentGraphModel:
-    """Return a model of the right shapes, to be filled with what was stored."""
+def empty_graph(config: FitConfig, preparation: Preparation, slots: Slots | None) -> BernoulliGraph:
+    """Return a graph of the right shape, to be filled with what was stored."""
     nodes = len(preparation.nodes)
     shape = (nodes, nodes) if slots is None else slots.senders.shape
     link, symmetric = config.model.build_link(), config.graph.symmetric
-    start = BernoulliGraph(torch.zeros(shape), link=link, symmetric=symmetric, slots=slots)
+    return BernoulliGraph(torch.zeros(shape), link=link, symmetric=symmetric, slots=slots)
+
+
+def empty_model(
+    config: FitConfig,
+    preparation: Preparation,
+    slots: Slots | None,
+    own: OwnParts,
+    train: Pairs | None = None,
+    prior: EdgePrior | None = None,
+) -> LatentGraphModel:
+    """Return a model of the right shapes, to be filled with what was stored; with pairs, one to train further."""
     predictor = _build_predictor(config, preparation.sizes, slots, own)
-    return _assemble(config, preparation, start, predictor, own, None, None)
+    return _assemble(config, preparation, empty_graph(config, preparation, slots), predictor, own, train, prior)
 
 
 def _assemble(
@@ -74,7 +86,7 @@ def _assemble(
     observation: ObservationModel = OBSERVATIONS[config.observation.kind].for_sizes(
         num_nodes=sizes.num_nodes, in_channels=sizes.in_channels, channels=sizes.out_channels
     )
-    loss = own.loss if own.loss is not None else model.build_loss(None if train is None else train.targets)
+    loss = own.loss if own.loss is not None else _build_loss(model, train)
     return LatentGraphModel(
         model.build_graph(start),
         predictor,
@@ -86,6 +98,13 @@ def _assemble(
         credit=model.credit,
         prior=prior,
     )
+
+
+def _build_loss(model: ModelConfig, train: Pairs | None) -> Loss:
+    """Return the loss; without training pairs a kernel whose scale would be theirs has the usual one instead."""
+    if train is None and model.loss == "mmd" and model.kernel_scale in (None, "median"):
+        model = model.model_copy(update={"kernel": "rational_quadratic", "kernel_scale": None})
+    return model.build_loss(None if train is None else train.targets)
 
 
 def _build_predictor(config: FitConfig, sizes: Sizes, slots: Slots | None, own: OwnParts) -> nn.Module:
@@ -107,7 +126,7 @@ def _warm_start(predictor: nn.Module, train: Pairs, graph: BernoulliGraph) -> Gr
     return table_filter_start(found, predictor, jitter=START_JITTER)
 
 
-def _prior(config: FitConfig, dataset: Dataset, rules: EdgeRules, own: OwnParts) -> EdgePrior | None:
+def build_prior(config: FitConfig, dataset: Dataset, rules: EdgeRules, own: OwnParts) -> EdgePrior | None:
     """Return the soft priors, as strong as the data is noisy and scarce unless the config says how strong."""
     graph, train, sizes = config.graph, dataset.split.train, dataset.preparation.sizes
     if graph.density is None and not rules.priors:

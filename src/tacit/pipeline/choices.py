@@ -8,12 +8,14 @@ from typing import Any
 
 from tacit.config import FitConfig
 from tacit.data.resampling import resamplable
+from tacit.errors import require
 from tacit.graph import EdgeRules
 from tacit.pipeline.dataset import Dataset
 from tacit.pipeline.layout import MOST_EXPANDED, usual_layout
 from tacit.pipeline.parts import OwnParts
 from tacit.pipeline.resampling import block_length
 from tacit.predictors import PredictorKind
+from tacit.registry import LOSSES
 from tacit.training import is_affordable
 
 ENOUGH_FOR_A_NETWORK = 2000  # pairs
@@ -50,6 +52,10 @@ def resolve_defaults(
     config: FitConfig, dataset: Dataset, rules: EdgeRules, own: OwnParts, *, on_gpu: bool
 ) -> tuple[FitConfig, list[str]]:
     """Return the config with nothing left open, and a sentence for each choice that was made."""
+    require(
+        config.model.prior is None and (own.loss is not None or not LOSSES[config.model.loss].has_prior),
+        "prior and loss 'elbo' in [model] are for tacit demo; say what is believed of edges by density in [graph]",
+    )
     chosen, pairs = _Open(config), len(dataset.split.train)
     if dataset.preparation.is_series:
         window = dataset.preparation.sizes.window
@@ -62,7 +68,9 @@ def resolve_defaults(
     _choose_parts(chosen, dataset, rules, own, kind, layout)
     steps = _choose_training(chosen, pairs, kind)
     pays = not on_gpu and steps >= COMPILE_FROM and kind.compiles
-    chosen.choose("training", "compile", pays, "pays for this many steps" if pays else "would take longer than it saves")
+    chosen.choose(
+        "training", "compile", pays, "pays for this many steps" if pays else "would take longer than it saves"
+    )
     large = layout == "table" and len(dataset.nodes) > MOST_EXPANDED
     _choose_assessment(chosen, dataset, quick=kind.quick or on_gpu, large=large)
     return chosen.config, chosen.reasons

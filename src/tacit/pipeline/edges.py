@@ -30,7 +30,7 @@ class Edges:
     @property
     def graph(self) -> GraphDistribution:
         """The learned distribution of graphs."""
-        return self.fitted.model.graph
+        return self.fitted.graph
 
     def probs(self, name: str = "edge_probs_") -> Tensor:
         """Return the probability of every ordered pair; refused over a table of candidates."""

@@ -12,8 +12,9 @@ from torch import Tensor
 from tacit.config import FitConfig
 from tacit.config.fit import OWN
 from tacit.errors import InputError, require
-from tacit.graph import Slots
-from tacit.pipeline.building import empty_model
+from tacit.data import Pairs
+from tacit.graph import EdgePrior, GraphDistribution, Slots
+from tacit.pipeline.building import empty_graph, empty_model
 from tacit.pipeline.parts import OwnParts, Predictor
 from tacit.pipeline.preparation import Preparation, stored_preparation
 from tacit.records import (
@@ -39,6 +40,7 @@ class Fitted:
 
     ``own``      the predictor that was passed as an object, if it was
     ``weights``  tensors of a model whose own predictor was not passed yet
+    ``restored`` it was read from a file: its model predicts, and needs its loss and priors again to be trained further
     """
 
     record: Record
@@ -49,6 +51,14 @@ class Fitted:
     _model: LatentGraphModel | None
     own: Predictor | None = None
     weights: Mapping[str, Tensor] | None = None
+    restored: bool = False
+
+    @property
+    def graph(self) -> GraphDistribution:
+        """The learned distribution of graphs, for which the predictor is not needed."""
+        if self._model is not None:
+            return self._model.graph
+        return _restored_graph(self.config, self.preparation, self.weights or {})
 
     @property
     def model(self) -> LatentGraphModel:
@@ -95,7 +105,7 @@ class Fitted:
             model = restored_model(*parts, tensors, OwnParts()).to(device).eval()
         except (ValueError, KeyError, TypeError, RuntimeError) as error:
             raise _damaged(directory, f"{MODEL}: {_line(error)}") from None
-        return cls(record, EdgeFindings(), [], *parts, model)
+        return cls(record, EdgeFindings(), [], *parts, model, restored=True)
 
     def to_parts(self) -> tuple[dict[str, Any], dict[str, Tensor]]:
         """Return what JSON can hold of it, and the rest as tensors."""
@@ -112,7 +122,7 @@ class Fitted:
         record = Record.model_validate(text["record"])
         config, preparation = _settled(record)
         stored = EdgeFindings.model_validate(text["edges"]), list(text["history"]), config, preparation
-        fitted = cls(record, *stored, None, weights=dict(tensors))
+        fitted = cls(record, *stored, None, weights=dict(tensors), restored=True)
         if config.predictor.kind != OWN:
             fitted._build(OwnParts(), device)
         return fitted
@@ -122,8 +132,17 @@ class Fitted:
         try:
             self._build(OwnParts(predictor=predictor), device)
         except (RuntimeError, ValueError) as error:
-            raise InputError(f"predictor must be like the one that was fitted, but: {_line(error)}; pass that") from None
+            raise InputError(
+                f"predictor must be like the one that was fitted, but: {_line(error)}; pass that"
+            ) from None
         self.own = predictor
+
+    def make_trainable(self, train: Pairs, prior: EdgePrior | None, own: OwnParts) -> None:
+        """Give a model that was read from a file its loss and priors again."""
+        device, tensors = self.graph.raw.device, model_tensors(self.model)
+        parts = self.config, self.preparation, tensors, own
+        self._model = restored_model(*parts, train=train, prior=prior).to(device).eval()
+        self.restored = False
 
     def _build(self, own: OwnParts, device: torch.device) -> None:
         self._model = restored_model(self.config, self.preparation, self.weights or {}, own).to(device).eval()
@@ -131,19 +150,36 @@ class Fitted:
 
 
 def restored_model(
-    config: FitConfig, preparation: Preparation, tensors: Mapping[str, Tensor], own: OwnParts
+    config: FitConfig,
+    preparation: Preparation,
+    tensors: Mapping[str, Tensor],
+    own: OwnParts,
+    *,
+    train: Pairs | None = None,
+    prior: EdgePrior | None = None,
 ) -> LatentGraphModel:
     """Return the model with these tensors; ValueError where one is missing or of another shape or type."""
-    slots = None
-    if any(name.startswith(SLOTS) for name in tensors):
-        slots = Slots(len(preparation.nodes), *(tensors[f"{SLOTS}.{name}"] for name in SLOT_PARTS))
-    model = empty_model(config, preparation, slots, own)
+    model = empty_model(config, preparation, _restored_slots(preparation, tensors), own, train, prior)
     for name, value in model.state_dict().items():
         found = _kind(tensors[name]) if name in tensors else "none"
         if found != _kind(value):
             raise ValueError(f"needs {name} of {_kind(value)}, got {found}")
     model.load_state_dict({name: tensors[name] for name in model.state_dict()})
     return model
+
+
+def _restored_graph(config: FitConfig, preparation: Preparation, tensors: Mapping[str, Tensor]) -> GraphDistribution:
+    start = empty_graph(config, preparation, _restored_slots(preparation, tensors))
+    graph = config.model.build_graph(start)
+    graph.load_state_dict({name: tensors[f"graph.{name}"] for name in graph.state_dict()})
+    return graph
+
+
+def _restored_slots(preparation: Preparation, tensors: Mapping[str, Tensor]) -> Slots | None:
+    """Return the table of candidates that a model is over, if it is over one."""
+    if not any(name.startswith(SLOTS) for name in tensors):
+        return None
+    return Slots(len(preparation.nodes), *(tensors[f"{SLOTS}.{name}"] for name in SLOT_PARTS))
 
 
 def _settled(record: Record) -> tuple[FitConfig, Preparation]:

@@ -14,7 +14,7 @@ from tacit.pipeline.fitted import Fitted
 from tacit.pipeline.layout import MOST_EXPANDED
 from tacit.pipeline.plan import Plan
 from tacit.pipeline.references import references
-from tacit.randomness import generator_for
+from tacit.randomness import generator_for, replica_seeds
 from tacit.records import CandidateCount, Record, describe_device, history_line, versions
 from tacit.training import (
     Checkpoints,
@@ -25,7 +25,6 @@ from tacit.training import (
     densify,
     densify_result,
     fit,
-    replica_seeds,
 )
 
 CAVEAT = (
@@ -53,7 +52,13 @@ class Learned:
         history = [history_line(epoch) for epoch in self.result.history]
         own = self.plan.own.predictor
         return Fitted(
-            record, self.assessment.edges, history, self.plan.config, self.plan.dataset.preparation, self.result.model, own
+            record,
+            self.assessment.edges,
+            history,
+            self.plan.config,
+            self.plan.dataset.preparation,
+            self.result.model,
+            own,
         )
 
 

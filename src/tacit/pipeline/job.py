@@ -88,7 +88,9 @@ def _plan(request: Request, device: torch.device, listener: Listener) -> Plan:
     listener.stage(f"{name}: reading")
     config = FitConfig.model_validate(request.config)
     now = versions()
-    others = [f"{key} {request.versions.get(key)} and {now[key]}" for key in now if request.versions.get(key) != now[key]]
+    others = [
+        f"{key} {request.versions.get(key)} and {now[key]}" for key in now if request.versions.get(key) != now[key]
+    ]
     return Plan.make(
         read_source(request.source, config.data),
         config,

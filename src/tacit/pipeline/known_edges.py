@@ -1,6 +1,5 @@
 """What is known of the edges: rules of the config and its files; candidates by place, by correlation or by name."""
 
-from collections.abc import Collection
 from dataclasses import replace
 
 import numpy as np
@@ -42,7 +41,7 @@ def _require_one_source(config: GraphOptions, rules: EdgeRules, candidates: Slot
     sources = {
         "nearest in [graph]": config.nearest is not None,
         "correlated in [graph]": config.correlated is not None,
-        "candidates in [graph]": bool(config.candidates),
+        "candidates in [graph]": config.candidates is not None,
         f"candidates in {config.edges}": rules.candidates is not None,
         "the table of candidates": candidates is not None,
     }
@@ -71,11 +70,10 @@ def _require_fewer(name: str, k: int, num_nodes: int) -> None:
 
 def _with_named(rules: EdgeRules, config: GraphOptions) -> EdgeRules:
     """Return the rules of the file with those that the config names itself."""
-    known = rules.candidates if isinstance(rules.candidates, Collection) else ()
     return replace(
         rules,
         forbidden={*rules.forbidden, *config.forbidden},
         required={*rules.required, *config.required},
-        candidates={*known, *config.candidates} if config.candidates else rules.candidates,
+        candidates=rules.candidates if config.candidates is None else {*config.candidates},
         priors={**rules.priors, **{(source, target): belief for source, target, belief in config.priors}},
     )

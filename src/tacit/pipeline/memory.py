@@ -58,7 +58,7 @@ def training_bytes(config: FitConfig, dataset: Dataset, own: OwnParts, rows: int
         channels=channels,
         number_bytes=NUMBER_BYTES,
     )
-    loss = own.loss or config.model.build_loss(dataset.split.train.targets[:1])
+    loss = own.loss or config.model.build_loss(dataset.split.train.targets)
     if loss.pairwise and loss.scope == "node":
         step += NUMBER_BYTES * batch * graphs**2 * sizes.num_nodes  # every two graphs are compared
     weights = kind.edge_weights(sizes)

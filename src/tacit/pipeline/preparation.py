@@ -14,6 +14,8 @@ from tacit.errors import InputError, require
 from tacit.pipeline.sources import Source, about
 from tacit.predictors import Sizes
 
+ROUNDING = 1e-4  # units of the same numbers in single and in double precision differ by less
+
 
 @dataclass(frozen=True, eq=False)
 class SeriesPreparation:
@@ -58,6 +60,13 @@ class SeriesPreparation:
     def to_units(self, values: Tensor) -> Tensor:
         """Return scaled predictions in the units of the data."""
         return self.scaling.to_units(values)
+
+    def has_units_of(self, other: "Preparation") -> bool:
+        """Are nodes, means and deviations those of another preparation, up to rounding?"""
+        if not isinstance(other, SeriesPreparation) or self.nodes != other.nodes:
+            return False
+        ours, theirs = self.scaling, other.scaling
+        return _same_units((ours.mean, ours.deviation), (theirs.mean, theirs.deviation))
 
     def apply(self, source: Source) -> NewPairs:
         """Return a pair for every window of new data."""
@@ -109,6 +118,13 @@ class PairsPreparation:
         """Return scaled predictions in the units of the data."""
         return torch.from_numpy(self.target_units.restored(values.double().cpu().numpy())).to(values)
 
+    def has_units_of(self, other: "Preparation") -> bool:
+        """Are nodes, means and deviations those of another preparation, up to rounding?"""
+        if not isinstance(other, PairsPreparation) or self.nodes != other.nodes:
+            return False
+        both = (self.input_units, other.input_units), (self.target_units, other.target_units)
+        return all(_same_units((ours.mean, ours.deviation), (theirs.mean, theirs.deviation)) for ours, theirs in both)
+
     def scaled(self, pairs: Pairs) -> Pairs:
         """Return pairs in the units of training."""
         inputs, targets = (
@@ -155,6 +171,14 @@ def stored_preparation(stored: Mapping[str, Any]) -> Preparation:
         return SeriesPreparation(Windows(**windows), Scaling.from_dict(stored["scaling"]))
     units = (ChannelUnits.from_dict(stored[name]) for name in ("input_units", "target_units"))
     return PairsPreparation(tuple(stored["nodes"]), *units, shuffled=bool(stored["shuffled"]))
+
+
+def _same_units(ours: tuple[np.ndarray, np.ndarray], theirs: tuple[np.ndarray, np.ndarray]) -> bool:
+    """Compare means and deviations; a mean may differ by a small part of the deviation."""
+    if ours[0].shape != theirs[0].shape:
+        return False
+    close = np.abs(ours[0] - theirs[0]) <= ROUNDING * (theirs[1] + np.abs(theirs[0]))
+    return bool(close.all()) and np.allclose(ours[1], theirs[1], rtol=ROUNDING, atol=0.0)
 
 
 def _few(names: tuple[str, ...], most: int = 5) -> str:

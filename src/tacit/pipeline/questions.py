@@ -1,15 +1,19 @@
 """Further questions to a fitted model: the stages of the assessment, each by itself, with the data of the fit."""
 
+from dataclasses import replace
 from typing import Any
 
 from tacit.config import AssessmentOptions
 from tacit.data import Pairs
+from tacit.errors import require
 from tacit.goodness import Goodness, goodness_of_fit
 from tacit.identification import Identifiability
 from tacit.pipeline.assessment import Assessment, as_done, estimate_std_errors, identify_edges
+from tacit.pipeline.building import build_prior
 from tacit.pipeline.dataset import Dataset
 from tacit.pipeline.fitted import Fitted
 from tacit.pipeline.fitting import fit_settings
+from tacit.pipeline.known_edges import read_rules
 from tacit.pipeline.parts import OwnParts
 from tacit.pipeline.resampling import block_length, require_resampling
 from tacit.pipeline.sources import Source
@@ -18,16 +22,34 @@ from tacit.training import Listener
 
 
 def same_dataset(fitted: Fitted, source: Source) -> Dataset:
-    """Return the data of the fit again, in the same parts."""
+    """Return the data of the fit again, in the same parts; other data has other units, and is refused."""
     kind = OwnParts(predictor=fitted.own).kind(fitted.config.predictor)
-    return Dataset.prepare(source, fitted.config.data, seed=fitted.record.seed, scaled=kind.scaled)
+    dataset = Dataset.prepare(source, fitted.config.data, seed=fitted.record.seed, scaled=kind.scaled)
+    require(
+        dataset.preparation.has_units_of(fitted.preparation),
+        f"{source.name} must be the data of the fit, got data with other nodes, means or deviations; pass what fit "
+        "was called with",
+    )
+    return dataset
 
 
-def add_std_errors(fitted: Fitted, dataset: Dataset, replicas: int, block: int | None, listener: Listener) -> None:
-    """Estimate standard errors and keep them with the fit; the mean over replicas becomes the answer where it can."""
+def add_std_errors(
+    fitted: Fitted,
+    dataset: Dataset,
+    replicas: int,
+    block: int | None,
+    listener: Listener,
+    own: OwnParts | None = None,
+) -> None:
+    """Estimate standard errors and keep them with the fit; the mean over replicas becomes the answer where it can.
+
+    ``own``  the loss and the table of candidates that were passed as objects, for a fit that was read from a file
+    """
     config, train = fitted.config, dataset.split.train
     options = AssessmentOptions(bootstrap_replicas=replicas, block=block)
     require_resampling(options, dataset.preparation, train)
+    if fitted.restored:
+        _make_trainable(fitted, dataset, own or OwnParts())
     answer, device = Assessment(edges=fitted.edges), fitted.model.graph.raw.device
     estimate_std_errors(
         answer,
@@ -43,6 +65,15 @@ def add_std_errors(fitted: Fitted, dataset: Dataset, replicas: int, block: int |
     fitted.edges = answer.edges
     findings = [*fitted.record.findings, *answer.findings]
     fitted.record = fitted.record.model_copy(update={"uncertainty": answer.uncertainty, "findings": findings})
+
+
+def _make_trainable(fitted: Fitted, dataset: Dataset, own: OwnParts) -> None:
+    """Give a fit that was read from a file the loss and the priors of its training."""
+    own = replace(own, predictor=fitted.own)
+    layout = "matrix" if fitted.graph.slots is None else "table"
+    config = fitted.config.model_copy(update={"graph": fitted.config.graph.model_copy(update={"layout": layout})})
+    rules = read_rules(dataset, config.graph, own.candidates)
+    fitted.make_trainable(dataset.split.train, build_prior(config, dataset, rules, own), own)
 
 
 def add_identifiability(fitted: Fitted, dataset: Dataset, *, injectivity: bool) -> Identifiability:

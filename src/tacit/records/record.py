@@ -1,7 +1,8 @@
 """The record of a run: what ``record.json`` holds."""
 
 import platform
-from importlib.metadata import version
+from importlib import import_module
+from importlib.metadata import PackageNotFoundError, version
 from typing import Any
 
 import torch
@@ -74,7 +75,15 @@ class Record(BaseModel):
 
 def versions() -> dict[str, str]:
     """Return the versions of Python and of the libraries that results depend on."""
-    return {"python": platform.python_version(), **{name: version(name) for name in LIBRARIES}}
+    return {"python": platform.python_version(), **{name: _version(name) for name in LIBRARIES}}
+
+
+def _version(library: str) -> str:
+    """Return the installed version; a library that runs from its sources has none, and says its own."""
+    try:
+        return version(library)
+    except PackageNotFoundError:
+        return str(getattr(import_module(library), "__version__", "unknown"))
 
 
 def describe_device(device: torch.device, processes: int = 1) -> str:

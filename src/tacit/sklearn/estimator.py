@@ -156,7 +156,7 @@ class LatentGraphEstimator(BaseEstimator):  # type: ignore[misc]  # scikit-learn
     @property
     def graph_(self) -> GraphDistribution:
         """The learned distribution of graphs."""
-        return self._with_predictor().model.graph
+        return self._ready().graph
 
     @property
     def predictor_(self) -> nn.Module:
@@ -215,8 +215,9 @@ class LatentGraphEstimator(BaseEstimator):  # type: ignore[misc]  # scikit-learn
         require_whole("num_resamples", to_python(num_resamples), FEWEST_REPLICAS)
         fitted = self._with_predictor()
         self._edges().probs("estimate_std_errors")
+        own = self._config()[1] if fitted.restored else None  # refused here where a parameter was not stored
         dataset = same_dataset(fitted, self._source(X, y, reset=False))
-        add_std_errors(fitted, dataset, to_python(num_resamples), to_python(block), self._listener())
+        add_std_errors(fitted, dataset, to_python(num_resamples), to_python(block), self._listener(), own)
         return self
 
     def identify(self, X: Any, y: Any = None, *, injectivity: bool = True) -> Identifiability:  # noqa: N803
@@ -350,7 +351,9 @@ class LatentGraphEstimator(BaseEstimator):  # type: ignore[misc]  # scikit-learn
                 self._take_extra(stored.text["extra"])
         except (KeyError, TypeError, ValueError, AttributeError, RuntimeError) as error:
             line = (str(error).strip() or type(error).__name__).splitlines()[0]
-            raise InputError(f"{where} is a damaged saved {type(self).__name__} ({line}); fit and save it again") from None
+            raise InputError(
+                f"{where} is a damaged saved {type(self).__name__} ({line}); fit and save it again"
+            ) from None
 
     def _load_device(self) -> torch.device:
         return find_device("auto" if str(self.device).startswith("cuda") else self.device)
@@ -370,7 +373,7 @@ class LatentGraphEstimator(BaseEstimator):  # type: ignore[misc]  # scikit-learn
         return fitted
 
     def _edges(self) -> Edges:
-        return Edges(self._with_predictor())
+        return Edges(self._ready())
 
     def _listener(self) -> Listener:
         return Listener(_print_stage, _print_epoch) if self.verbose else Listener()

@@ -24,7 +24,7 @@ class CorrelatedGraph(GraphDistribution):
     r"""Edges that share their uniforms, those of one source in any combination that one uniform can make.
 
     An edge is there if $u < \theta$, or if $u > 1 - \theta$ where it is turned round. The uniforms that make given
-    edges of a source are an interval, from the largest of what they must exceed to the least of what they must not, so that
+    edges of a source are an interval, from the largest of what they must exceed to the least of what they must not:
 
     $$P(A) = \prod_s \max(0,\; \mathrm{high}_s(A) - \mathrm{low}_s(A))$$
 

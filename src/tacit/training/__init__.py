@@ -1,21 +1,56 @@
-"""Training: many replicas of one model, by stochastic gradients."""
+"""Training: many replicas of one model, by stochastic gradients.
 
-from tacit.training.agreement import from_the_first, meet_in_step
+A step is in ``step.py`` (the body and the update of the parameters), ``gradient.py`` and ``state.py``.
+"""
+
 from tacit.training.checkpoint import Checkpoints
-from tacit.training.expansion import expanded as densify
-from tacit.training.expansion import expanded_result as densify_result
+from tacit.training.densify import densify, densify_result
 from tacit.training.fit import fit
-from tacit.training.listener import Listener
-from tacit.training.local_ridge import is_affordable, local_ridge
+from tacit.training.fixed_graph import Difference, pair_losses, paired_difference, with_fixed_graph
+from tacit.training.gradient import LiftName, constants_of, gradient_of_one, trainable_names
+from tacit.training.local_ridge import LocalRidge, is_affordable, local_ridge
 from tacit.training.loop import Monitor, Trace
 from tacit.training.model import LatentGraphModel
-from tacit.training.processes import Processes
-from tacit.training.result import Epoch, FitResult, Progress, Replica
-from tacit.training.schedule import CosineDecay, Schedule, StepDecay
-from tacit.training.settings import FitSettings
-from tacit.training.table_start import table_edge_start, table_filter_start, table_ridge
-from tacit.training.warm_start import filter_start, ridge_start
+from tacit.training.processes import Ended, Processes, from_the_first, meet_in_step
+from tacit.training.result import Epoch, FitResult, Listener, Progress, Replica
+from tacit.training.settings import CosineDecay, FitSettings, Schedule, StepDecay
+from tacit.training.warm_start import filter_start, ridge_start, table_edge_start, table_filter_start, table_ridge
 
-
-def replica_seeds(seed, replicas):
-    return [seed * 1000 + replica for replica in range(replicas)]
+__all__ = [
+    "Checkpoints",
+    "CosineDecay",
+    "Difference",
+    "Ended",
+    "Epoch",
+    "FitResult",
+    "FitSettings",
+    "LatentGraphModel",
+    "LiftName",
+    "Listener",
+    "LocalRidge",
+    "Monitor",
+    "Processes",
+    "Progress",
+    "Replica",
+    "Schedule",
+    "StepDecay",
+    "Trace",
+    "constants_of",
+    "densify",
+    "densify_result",
+    "filter_start",
+    "fit",
+    "from_the_first",
+    "gradient_of_one",
+    "is_affordable",
+    "local_ridge",
+    "meet_in_step",
+    "pair_losses",
+    "paired_difference",
+    "ridge_start",
+    "table_edge_start",
+    "table_filter_start",
+    "table_ridge",
+    "trainable_names",
+    "with_fixed_graph",
+]

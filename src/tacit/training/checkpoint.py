@@ -1,31 +1,41 @@
 """Checkpoints: a fit that is stopped at any moment goes on from the last one, and ends as if it had never stopped.
 
-Where several processes train they stand at the same place with the same numbers, so that one file serves all: the first
-writes it, and reads it for the others. How many they are is not in it, and may be another number when the fit goes on.
+A checkpoint is the state of a training (:mod:`tacit.training.state`) in a file, with a fingerprint of that training. It
+can only be resumed by an identical training. Where several processes train they have the same state, so that one file
+serves all: the first writes it, and reads it for the others. How many they are is not in it, and may be another number
+when the fit goes on.
 """
 
+import hashlib
+import json
 import time
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from pathlib import Path
 from typing import Any
 
+import torch
+from torch import Tensor, nn
+
+from tacit.data import Pairs
 from tacit.errors import InputError, require
-from tacit.tensor_files import Kind
-from tacit.training.agreement import from_the_first, require_agreement
-from tacit.training.fingerprint import Fingerprint, differences, in_words
-from tacit.training.lift import Stack
-from tacit.training.loop import Loop
-from tacit.training.snapshot import restore, snapshot
+from tacit.tensor_files import Kind, digest
+from tacit.training.gradient import Stack
+from tacit.training.processes import Processes, from_the_first
+from tacit.training.settings import FitSettings
+from tacit.training.state import TrainingState
+from tacit.training.step import TrainingStep
 from tacit.whole_files import read_whole, write_whole
 
 KIND = Kind("checkpoint", 1, "delete it to start again")
 MOST_OF_THE_TIME = 0.01  # that is spent on writing
+DEEPEST = 8  # objects inside of objects that are looked at
+Fingerprint = dict[str, Any]
 
 
 @dataclass(frozen=True)
 class Checkpoints:
-    """Where a fit keeps what it has become, and how often.
+    """Where a fit keeps its state, and how often.
 
     ``every``  seconds from one to the next, at least; longer where writing takes more than a hundredth of the time.
                0 writes after each step.
@@ -47,22 +57,23 @@ class Checkpoints:
         )
 
 
-class Keeper:
-    """Reads the checkpoint of a loop and writes it when it is time."""
+class CheckpointFile:
+    """Reads the state of a training from its file, and writes it when it is time."""
 
-    def __init__(self, checkpoints: Checkpoints, loop: Loop, fingerprint: Fingerprint) -> None:
+    def __init__(
+        self, checkpoints: Checkpoints, state: TrainingState, found: Fingerprint, processes: Processes
+    ) -> None:
         self.path, self._every, self._before = checkpoints.path, checkpoints.every, checkpoints.before
-        self._loop, self._fingerprint, self._processes = loop, fingerprint, loop.stepper.processes
+        self._state, self._fingerprint, self._processes = state, found, processes
         self._next = time.monotonic() + self._every
         self._written: tuple[int, int] | None = None
 
-    def take_up(self) -> None:
-        """Bring the loop to where the checkpoint is, if there is one; one of another training is refused."""
-        require_agreement(self._processes, in_words(self._fingerprint))
+    def resume(self) -> None:
+        """Bring the state to where the file is, if there is one; one of another training is refused."""
         found = from_the_first(self._processes, self._read)
         if found is not None:
             try:
-                restore(self._loop, *found)
+                self._state.load_tensors(*found)
             except (ValueError, KeyError, TypeError, RuntimeError) as error:
                 raise InputError(f"{self.path} is a damaged checkpoint ({error}); {KIND.remedy}") from None
             self._written = self._place
@@ -97,11 +108,111 @@ class Keeper:
         if self._before is not None:
             self._before()
         start = time.monotonic()
-        text, tensors = snapshot(self._loop)
+        text, tensors = self._state.to_tensors()
         write_whole(self.path, KIND.pack({"fingerprint": self._fingerprint, **text}, tensors))
         self._written, end = self._place, time.monotonic()
         self._next = end + max(self._every, (end - start) / MOST_OF_THE_TIME if self._every else 0.0)
 
     @property
     def _place(self) -> tuple[int, int]:
-        return self._loop.steps_done, len(self._loop.history)
+        return self._state.log.steps_done, len(self._state.log.history)
+
+
+def fingerprint(
+    step: TrainingStep, validation: Pairs, settings: FitSettings, resamples: Tensor | None, trace_every: int | None
+) -> Fingerprint:
+    """Return what the result of a training depends on, by a name for each part; ``#...`` stands for a checksum.
+
+    It is taken before the first step, where the parameters are those that the training starts with.
+    """
+    model, state = step.model, step.state
+    found: Fingerprint = {
+        **_data("training", step.train),
+        **_data("validation", validation),
+        **{one.name: getattr(settings, one.name) for one in fields(settings) if one.name != "schedule"},
+        "schedule": _mark([numbers.rate for numbers in state.plan.numbers]),
+        "seeds": list(state.seeds),
+        "compile": step.gradient.compiles,
+        "lift": "vmap" if step.gradient.lifted else "loop",
+        "trace": trace_every,
+        "device": step.train.inputs.device.type,
+        "num_graphs": model.num_graphs,
+        "share_graphs": model.share_graphs,
+        **{
+            part: _mark(described(getattr(model, part)))
+            for part in ("graph", "predictor", "loss", "estimator", "prior")
+        },
+        "parameters": {name: list(value.shape) for name, value in state.parameters.items()},
+        "start": _mark_stack(state.parameters),
+        "constants": _mark_stack(state.constants),
+        "resamples": None if resamples is None else f"#{digest([resamples])}",
+    }
+    plain: Fingerprint = json.loads(json.dumps(found))  # as it will be read back
+    return plain
+
+
+def in_words(found: Fingerprint) -> dict[str, str]:
+    """Return it short enough to be shown, checksums by their first letters.
+
+    >>> in_words({"epochs": 10, "loss": "#0123456789abcdef"})
+    {'epochs': '10', 'loss': '#01234567'}
+    """
+    return {name: str(value)[:9] if str(value).startswith("#") else str(value) for name, value in found.items()}
+
+
+def differences(here: Fingerprint, there: Fingerprint) -> list[str]:
+    """Return in words how two fingerprints differ.
+
+    >>> differences({"epochs": 10, "loss": "#ab"}, {"epochs": 20, "loss": "#cd"})
+    ['epochs is 10 here and 20 there', 'another loss']
+    """
+    names = [name for name in {**there, **here} if here.get(name) != there.get(name)]
+    return [_said(name, here.get(name), there.get(name)) for name in names]
+
+
+def described(value: Any, depth: int = DEEPEST) -> Any:
+    """Return an object as lists and texts that are the same in every process: its type and its public attributes.
+
+    >>> from tacit.losses import EnergyScore
+    >>> described(EnergyScore(scope="node")) == described(EnergyScore(scope="joint"))
+    False
+    """
+    if value is None or isinstance(value, bool | int | float | str | torch.dtype | torch.device):
+        return repr(value)
+    if isinstance(value, Tensor):
+        return digest([value])
+    if isinstance(value, list | tuple):
+        return [described(entry, depth) for entry in value]
+    if isinstance(value, set | frozenset):
+        return sorted(json.dumps(described(entry, depth)) for entry in value)
+    if isinstance(value, dict):
+        return [[described(key, depth), described(entry, depth)] for key, entry in value.items()]
+    named = value if hasattr(value, "__qualname__") else type(value)  # a function or a class, or an object
+    name = f"{named.__module__}.{named.__qualname__}"
+    if named is value or depth == 0:
+        return name
+    inside = {key: entry for key, entry in getattr(value, "__dict__", {}).items() if not key.startswith("_")}
+    if isinstance(value, nn.Module):  # the values of its parameters and buffers are looked at elsewhere
+        inside |= dict(value.named_children())
+        inside.pop("training", None)
+    return [name, [[key, described(entry, depth - 1)] for key, entry in sorted(inside.items())]]
+
+
+def _said(name: str, here: Any, there: Any) -> str:
+    if any(str(value).startswith("#") for value in (here, there)):
+        return f"another {name}"
+    return f"{name} is {here} here and {there} there"
+
+
+def _data(part: str, pairs: Pairs) -> dict[str, Any]:
+    tensors = {"inputs": pairs.inputs, "targets": pairs.targets, "mask": pairs.observed}
+    marks = {f"{part} {name}": None if value is None else f"#{digest([value])}" for name, value in tensors.items()}
+    return {f"{part} pairs": len(pairs), **marks}
+
+
+def _mark_stack(stack: Stack) -> str:
+    return _mark([[name, digest([value])] for name, value in stack.items()])
+
+
+def _mark(value: Any) -> str:
+    return f"#{hashlib.sha256(json.dumps(value).encode()).hexdigest()}"

@@ -15,17 +15,15 @@ from torch import Tensor
 from tacit.data import Pairs
 from tacit.errors import InputError, ProcessesError, did_you_mean, require, require_whole
 from tacit.interrupts import deferred_interrupts
-from tacit.training.agreement import facts_of, require_agreement, require_shareable
-from tacit.training.checkpoint import Checkpoints, Keeper
-from tacit.training.fingerprint import fingerprint
-from tacit.training.lift import LiftedGradient, LiftName, Stack
+from tacit.training.checkpoint import CheckpointFile, Checkpoints, fingerprint, in_words
+from tacit.training.gradient import LiftedGradient, LiftName, Stack
 from tacit.training.loop import Loop, Monitor, Trace
 from tacit.training.model import LatentGraphModel
-from tacit.training.processes import Processes
+from tacit.training.processes import Processes, require_agreement, require_shareable
 from tacit.training.result import FitResult, Progress
-from tacit.training.settings import FitSettings
-from tacit.training.state import ReplicaState
-from tacit.training.step import Stepper
+from tacit.training.settings import FitSettings, Plan
+from tacit.training.state import TrainingState, initial_stacks
+from tacit.training.step import TrainingStep
 
 
 def fit(
@@ -100,41 +98,39 @@ def fit(
         settings = replace(settings, sightings=0.0)
     model = model.to(train.inputs.device, train.inputs.dtype)
     model.check(train.inputs, train.targets)
-    state = ReplicaState.create(model, seeds, fresh=not start_at_model)
+    parameters, known = initial_stacks(model, seeds, fresh=not start_at_model)
     for name, stack in (starts or {}).items():
-        _require_stack("starts", "trained", name, stack, state.parameters)
-        state.parameters[name] = stack.to(state.parameters[name], copy=True)
+        _require_stack("starts", "trained", name, stack, parameters)
+        parameters[name] = stack.to(parameters[name], copy=True)
     for name, stack in (constants or {}).items():
-        _require_stack("constants", "known", name, stack, state.frozen)
-        state.frozen[name] = stack.to(state.frozen[name])
-    gradient = LiftedGradient(model, lift=lift, compile=compile)
+        _require_stack("constants", "known", name, stack, known)
+        known[name] = stack.to(known[name])
     if resamples is not None:
         _require_resamples(resamples, len(seeds), len(train))
         resamples = resamples.to(train.inputs.device)
     processes = Processes.current()
     require_shareable(model, train, settings, processes)
-    if processes.several:
-        start = {**state.parameters, **state.frozen, "resamples": resamples}
-        if model.graph.slots is not None:
-            start |= {"candidates": model.graph.slots.senders, "used": model.graph.slots.used}
+    plan, early_stopping = Plan.of(settings, model, len(train)), settings.patience is not None
+    state = TrainingState.create(model, seeds, plan, (parameters, known), early_stopping=early_stopping)
+    gradient = LiftedGradient(model, lift=lift, compile=compile)
+    step = TrainingStep(model, train, settings, state, gradient, processes)
+    file = None
+    if checkpoint is not None or processes.several:
+        found = fingerprint(step, validation, settings, resamples, None if trace is None else trace.every)
         kept = {"checkpoint": "none" if checkpoint is None else "one"}
-        require_agreement(processes, facts_of(train, validation, settings, seeds, start) | kept)
-    loop = Loop(Stepper(model, train, validation, settings, seeds, state, gradient, processes), seeds, resamples)
-    keeper = None
-    if checkpoint is not None:
-        keeper = Keeper(checkpoint, loop, fingerprint(loop, compile=compile, trace=trace))
-        keeper.take_up()
-        loop.save = keeper.consider
+        require_agreement(processes, in_words(found) | kept)
+        if checkpoint is not None:
+            file = CheckpointFile(checkpoint, state, found, processes)
+            file.resume()
+    loop = Loop(step, validation, settings, resamples, None if file is None else file.consider)
     interrupted = False
     try:
-        for epoch in range(len(loop.history), settings.epochs):
-            if loop.done:
-                break
-            loop.run_epoch(epoch, monitor, on_progress, trace)
-        if keeper is not None:
-            keeper.write()
+        while not loop.done:
+            loop.run_epoch(monitor, on_progress, trace)
+        if file is not None:
+            file.write()
     except KeyboardInterrupt:
-        if loop.steps_done == 0 or processes.several:  # the others are at another step, and cannot finish with this one
+        if state.log.steps_done == 0 or processes.several:  # other processes are at another step, and cannot finish
             raise
         interrupted = True
     except torch.OutOfMemoryError as error:

@@ -1,21 +1,24 @@
-"""The training loop: steps, validation, the dropping of bad replicas, and the choice at the end."""
+"""The training loop: epochs, validation, early stopping, the dropping of bad replicas, and the choice at the end."""
 
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
-from typing import Any
+from itertools import repeat
 
 import torch
 from jaxtyping import Float, Int
-from torch import Tensor
+from torch import Generator, Tensor
 
-from tacit.data.pairs import epoch_batches
+from tacit.data import Pairs
+from tacit.data.pairs import covering_batches, epoch_batches
 from tacit.errors import TrainingError, require_whole
-from tacit.randomness import generator_for
-from tacit.training.lift import Stack
-from tacit.training.patience import BestEpochs
+from tacit.randomness import UniformStream, generator_for
+from tacit.training.cuda_graph import Bits, Recorded
+from tacit.training.gradient import Batch, Stack, StackedBatch
 from tacit.training.result import Epoch, FitResult, Progress, Replica
-from tacit.training.step import Stepper
+from tacit.training.settings import FitSettings
+from tacit.training.state import TrainingState
+from tacit.training.step import TINY, TrainingStep
 
 NOTICE_EVERY = 20  # steps between two losses shown
 Monitor = Callable[[Float[Tensor, "replica row slot"], Stack], dict[str, list[float]]]
@@ -33,154 +36,228 @@ class Trace:
 
 
 class Loop:
-    """The moving parts of one fit."""
+    """Trains a state epoch by epoch. Nothing that a resumed training needs is kept here.
+
+    ``save``  is called whenever another process could go on from the state
+    """
 
     def __init__(
-        self, stepper: Stepper, seeds: Sequence[int], resamples: Int[Tensor, "replica pair"] | None = None
+        self,
+        step: TrainingStep,
+        validation: Pairs,
+        settings: FitSettings,
+        resamples: Int[Tensor, "replica pair"] | None = None,
+        save: Callable[[], None] | None = None,
     ) -> None:
-        self.stepper, self.seeds, self.resamples = stepper, seeds, resamples
-        self.model, self.train, self.settings = stepper.model, stepper.train, stepper.settings
-        self.state, self.gradient = stepper.state, stepper.gradient
-        train, settings = self.train, self.settings
-        self.orders = [generator_for(seed, "batches", train.inputs.device) for seed in seeds]
-        self.active = list(range(len(seeds)))
-        self.dropped: dict[int, int] = {}
-        self.history: list[Epoch] = []
-        self.traced: list[dict[str, Any]] = []
-        self.validation_loss = torch.full((len(seeds),), torch.inf, dtype=train.inputs.dtype)
-        self.steps_done = 0
-        self.seconds = self._clock = 0.0
-        self.epoch_losses: list[Tensor] = []  # of the steps of an epoch under way
-        self.epoch_orders = [order.get_state() for order in self.orders]  # when it began
-        self.epoch_seconds = 0.0  # that it took in a process that was stopped
-        self.save: Callable[[], None] = lambda: None  # called whenever another process could go on from here
-        self.best_epochs = None if settings.patience is None else BestEpochs(settings.patience)
+        self.step, self.state, self.settings = step, step.state, settings
+        self._resamples, self._save = resamples, save or (lambda: None)
+        self._validation = Validation(step, validation)
+        self._compiled_before = self.state.log.compile_seconds  # by a process that was stopped
+        self._clock = 0.0
 
     @property
     def done(self) -> bool:
-        """Is there nothing more to be gained?"""
-        return self.best_epochs is not None and self.best_epochs.exhausted
+        """Is there no epoch left, or no gain to be expected from it?"""
+        log, patience = self.state.log, self.settings.patience
+        stopped_early = patience is not None and log.epochs_without_gain >= patience
+        return stopped_early or len(log.history) == self.settings.epochs
 
     @property
     def running(self) -> list[int]:
         """Replicas that are computed: one lifted program keeps its shape, a loop leaves out the dropped ones."""
-        return list(range(len(self.seeds))) if self.gradient.lifted else self.active
+        return list(range(len(self.state.seeds))) if self.step.gradient.lifted else self.state.active
 
     def run_epoch(
-        self,
-        epoch: int,
-        monitor: Monitor | None,
-        on_progress: Callable[[Progress], None] | None,
-        trace: Trace | None = None,
+        self, monitor: Monitor | None, on_progress: Callable[[Progress], None] | None, trace: Trace | None = None
     ) -> None:
-        """Train one epoch, validate, and drop the worse half where the settings say so."""
-        self._clock = time.perf_counter() - self.stepper.compile_seconds - self.epoch_seconds
+        """Train one epoch, or the rest of it; validate, and drop the worse half where the settings say so."""
+        state, log, epoch = self.state, self.state.log, len(self.state.log.history)
+        self._clock = time.perf_counter() - self.step.compile_seconds - log.epoch_seconds
         try:
-            train_loss = self._train(epoch, on_progress, trace)
-            self.validation_loss[self.active] = self.validate(self.state.parameters)[self.active]
+            train_loss, order_states = self._train(epoch, on_progress, trace)
+            state.validation_loss[state.active] = self._validate(state.parameters)[state.active]
         finally:  # the time until Ctrl-C counts too
-            seconds = self.seconds_of_epoch()
-            self.seconds += seconds
-        monitored = monitor(self.state.edge_probs, self.state.parameters) if monitor else {}
-        self.history.append(
+            self._note_time()
+            log.train_seconds += log.epoch_seconds
+        monitored = monitor(state.edge_probs, state.parameters) if monitor else {}
+        log.history.append(
             Epoch(
                 epoch + 1,
                 self.settings.schedule(epoch, self.settings.epochs),
                 self._listed(train_loss),
-                self._listed(self.validation_loss),
-                seconds,
+                self._listed(state.validation_loss),
+                log.epoch_seconds,
                 {name: self._listed(torch.tensor(values)) for name, values in monitored.items()},
             )
         )
-        if self.best_epochs is not None:
-            self.best_epochs.look(self.validation_loss, self.state.parameters)
+        log.epoch_seconds = 0.0
+        state.order_states.copy_(order_states)
+        if self.settings.patience is not None:
+            keep_best(state)
         if epoch + 1 in self.settings.halve_after:
             self._drop_worse_half(epoch + 1)
-        self.epoch_losses, self.epoch_seconds = [], 0.0
-        self.save()
-
-    def seconds_of_epoch(self) -> float:
-        """How long the epoch under way took up to now, without compiling."""
-        return time.perf_counter() - self.stepper.compile_seconds - self._clock
+        self._save()
 
     def _train(
         self, epoch: int, on_progress: Callable[[Progress], None] | None, trace: Trace | None
-    ) -> Float[Tensor, " replica"]:
-        """Take the steps of one epoch, or those that are left of it, and return the mean loss of each replica."""
-        stepper, running, losses = self.stepper, self.running, self.epoch_losses
-        self.epoch_orders = [order.get_state() for order in self.orders]
-        orders = [self._batches(r) for r in running]
-        last = min(loss for loss in self.history[-1].train_loss if loss is not None) if self.history else None
-        order = torch.stack(orders, 1)  # (step, replica, batch)
-        stepper.begin(self.steps_done, order, len(losses))
-        for _ in range(len(losses), len(order)):
+    ) -> tuple[Float[Tensor, " replica"], Tensor]:
+        """Take the steps left of an epoch; return the mean loss of each replica, and the generators after it."""
+        state, log, running = self.state, self.state.log, self.running
+        order, order_states = self._order(running)
+        self.step.begin_epoch(order)
+        last = min(loss for loss in log.history[-1].train_loss if loss is not None) if log.history else None
+        epochs, total = self.settings.epochs, state.plan.total_steps
+        while state.steps_in_epoch < len(order):
             if on_progress is not None:
-                on_progress(Progress(epoch, self.settings.epochs, self.steps_done, stepper.total_steps, last))
-            losses.append(stepper.take(self.steps_done, running))
-            self.steps_done += 1
-            if trace is not None and self.steps_done % trace.every == 0:
-                seen = trace.monitor(self.state.edge_probs, self.state.parameters)
-                self.traced.append({"step": self.steps_done, **seen})
-            if len(losses) % NOTICE_EVERY == 1 and losses[-1].device.type == "cpu":  # elsewhere it would have to wait
-                last = losses[-1][self.active].min().item()
-            self.save()
-        by_step = torch.stack(losses).cpu()  # (step, replica): the only wait for the device in an epoch
+                on_progress(Progress(epoch, epochs, log.steps_done, total, last))
+            self.step.take(running)
+            if trace is not None and log.steps_done % trace.every == 0:
+                log.trace.append({"step": log.steps_done, **trace.monitor(state.edge_probs, state.parameters)})
+            taken = state.steps_in_epoch
+            if taken % NOTICE_EVERY == 1 and state.step_losses.device.type == "cpu":  # elsewhere it would have to wait
+                last = state.step_losses[taken - 1, state.active].min().item()
+            self._note_time()
+            self._save()
+        by_step = state.step_losses.cpu()  # (step, replica): the only wait for the device in an epoch
         self._require_finite(by_step, f"the loss became {{value}} at epoch {epoch + 1}, step {{step}}")
-        return by_step.mean(0)
+        return by_step.mean(0), order_states
 
-    def _batches(self, replica: int) -> Int[Tensor, "step batch"]:
-        """Return the training pairs of an epoch of one replica, in its own order, cut into batches."""
-        batches = epoch_batches(len(self.train), self.stepper.batch_size, self.orders[replica])
-        return batches if self.resamples is None else self.resamples[replica][batches]
+    def _order(self, running: Sequence[int]) -> tuple[Int[Tensor, "step running batch"], Tensor]:
+        """Return the training pairs of an epoch, each replica's in its own order, and the generators after drawing."""
+        train, states, orders = self.step.train, self.state.order_states.clone(), []
+        for replica in running:
+            generator = Generator(train.inputs.device)
+            generator.set_state(states[replica].clone())  # a view may not be aligned
+            batches = epoch_batches(len(train), self.state.plan.batch_size, generator)
+            orders.append(batches if self._resamples is None else self._resamples[replica][batches])
+            states[replica] = generator.get_state()
+        return torch.stack(orders, 1), states
 
-    def validate(self, parameters: Stack) -> Float[Tensor, " replica"]:
-        """Return the validation loss of each replica, all of them under the same random graphs."""
-        mean = self.stepper.validate(parameters, self.running)
-        self._require_finite(mean[None], f"the validation loss became {{value}} after {self.steps_done} steps")
+    def _validate(self, parameters: Stack) -> Float[Tensor, " replica"]:
+        mean = self._validation(parameters, self.running)
+        self._require_finite(
+            mean[None], f"the validation loss became {{value}} after {self.state.log.steps_done} steps"
+        )
         return mean
+
+    def _note_time(self) -> None:
+        log, compiled = self.state.log, self.step.compile_seconds
+        log.epoch_seconds = time.perf_counter() - compiled - self._clock
+        log.compile_seconds = self._compiled_before + compiled
 
     def finish(self, interrupted: bool) -> FitResult:
         """Take the averaged parameters, or those of the best epoch if better; keep the best replica."""
-        parameters = self.state.averaged()
-        self.validation_loss[self.active] = self.validate(parameters)[self.active]
-        if self.best_epochs is not None:
-            parameters, self.validation_loss = self.best_epochs.better_than(self.validation_loss, parameters)
-        best = min(self.active, key=lambda r: float(self.validation_loss[r]))
-        known = {name: value[best] for name, value in self.state.frozen.items() if name in self.model.state_dict()}
-        self.model.load_state_dict({**known, **{name: value[best] for name, value in parameters.items()}}, strict=False)
-        notes = [note for note in (self.gradient.fallback, self.stepper.fallback) if note]
+        state, log, model = self.state, self.state.log, self.step.model
+        parameters, loss = state.averaged(), state.validation_loss
+        loss[state.active] = self._validate(parameters)[state.active]
+        if self.settings.patience is not None:
+            parameters, loss = better_than_best(state, loss, parameters)
+        best = min(state.active, key=lambda replica: float(loss[replica]))
+        known = {name: value[best] for name, value in state.constants.items() if name in model.state_dict()}
+        model.load_state_dict({**known, **{name: value[best] for name, value in parameters.items()}}, strict=False)
+        not_recorded = self.step.fallback or self._validation.fallback
+        notes = [note for note in (self.step.gradient.fallback, not_recorded) if note]
         if interrupted:
-            notes.append(f"stopped by the user after {self.steps_done} of {self.stepper.total_steps} steps")
-        losses = self.validation_loss.tolist()
-        replicas = [Replica(seed, losses[r], self.dropped.get(r)) for r, seed in enumerate(self.seeds)]
+            notes.append(f"stopped by the user after {log.steps_done} of {state.plan.total_steps} steps")
+        ends = zip(state.seeds, loss.tolist(), strict=True)
         return FitResult(
-            self.model,
+            model,
             best,
-            replicas,
-            self.history,
+            [Replica(seed, value, log.dropped.get(replica)) for replica, (seed, value) in enumerate(ends)],
+            log.history,
             parameters,
-            self.steps_done,
-            self.seconds,
-            self.stepper.compile_seconds,
+            log.steps_done,
+            log.train_seconds,
+            self._compiled_before + self.step.compile_seconds,
             interrupted,
             notes,
-            self.traced,
+            log.trace,
         )
 
     def _drop_worse_half(self, epoch: int) -> None:
-        ranked = sorted(self.active, key=lambda r: float(self.validation_loss[r]))
-        keep = max(1, len(ranked) // 2)
-        self.dropped |= dict.fromkeys(ranked[keep:], epoch)
-        self.active = sorted(ranked[:keep])
+        ranked = sorted(self.state.active, key=lambda replica: float(self.state.validation_loss[replica]))
+        self.state.log.dropped |= dict.fromkeys(ranked[max(1, len(ranked) // 2) :], epoch)
 
     def _listed(self, values: Tensor) -> list[float | None]:
-        return [float(value) if r in self.active else None for r, value in enumerate(values)]
+        return [None if replica in self.state.log.dropped else float(value) for replica, value in enumerate(values)]
 
     def _require_finite(self, losses: Float[Tensor, "step replica"], what: str) -> None:
-        bad = ~torch.isfinite(losses[:, self.active])
+        active = self.state.active
+        bad = ~torch.isfinite(losses[:, active])
         if bad.any():
             step, position = (int(i) for i in bad.nonzero()[0])
-            replica = self.active[position]
+            replica = active[position]
             where = what.format(value=losses[step, replica].item(), step=step + 1)
-            who = f"replica {replica}, seed {self.seeds[replica]}"
+            who = f"replica {replica}, seed {self.state.seeds[replica]}"
             raise TrainingError(f"{where} ({who}); lower the learning rate or check the predictor")
+
+
+class Validation:
+    """The loss of each replica on the validation pairs, all of them under the same random graphs."""
+
+    def __init__(self, step: TrainingStep, pairs: Pairs) -> None:
+        self._step, self._pairs, self._size = step, pairs, step.state.plan.batch_size
+        device = pairs.inputs.device
+        self._covering = [(index.to(device), new) for index, new in covering_batches(len(pairs), self._size)]
+        self._recorded = Recorded(self._of_present_parameters)
+
+    @property
+    def fallback(self) -> str | None:
+        """Why the losses are not replayed on a GPU, or None."""
+        return self._recorded.fallback
+
+    def __call__(self, parameters: Stack, running: Sequence[int]) -> Float[Tensor, " replica"]:
+        """Return the mean over the pairs, by the weights of what was observed."""
+        step, inputs = self._step, self._pairs.inputs
+        shape, generator = step.model.uniforms_shape(self._size), generator_for(0, "validation", inputs.device)
+        draws = UniformStream(shape, generator, inputs.dtype)
+        total, count = (inputs.new_zeros(len(step.state.seeds)) for _ in range(2))
+        for rows, new in self._covering:
+            bits = draws.bits()
+            if step.gradient.lifted and parameters is step.state.parameters:
+                losses, weights = self._recorded(rows, *bits)
+            else:
+                losses, weights = self._losses(rows, bits, parameters, running)
+            new_here = max(0, new - step.share.start)
+            total += losses[:, :new_here].sum(1)
+            count += weights[:, :new_here].sum(1)
+        sums = step.processes.summed(torch.stack([total, count]))
+        return (sums[0] / sums[1].clamp_min(TINY)).cpu()
+
+    def _of_present_parameters(self, rows: Tensor, *bits: Tensor) -> tuple[Tensor, ...]:
+        state = self._step.state
+        return self._losses(rows, (bits[0], bits[1]), state.parameters, range(len(state.seeds)))
+
+    def _losses(self, rows: Tensor, bits: Bits, parameters: Stack, running: Sequence[int]) -> tuple[Tensor, Tensor]:
+        """Return losses and weights of a batch that all replicas share."""
+        batch, step = self._step.batch(self._pairs, rows, bits), self._step
+        batches: Iterable[Batch] | StackedBatch = repeat(batch, len(running))
+        if step.gradient.lifted:  # in memory as in training, or it would be compiled once more
+            batches = StackedBatch(tuple(part.expand(len(running), *part.shape).contiguous() for part in batch))
+        result = step.gradient(parameters, step.state.constants, batches, running)
+        return result.losses, result.weights
+
+
+def keep_best(state: TrainingState) -> None:
+    """Keep the parameters of each replica if its validation loss is lower than ever; count the epochs without gain.
+
+    A replica that was dropped keeps the loss it had, and so never gets better.
+    """
+    better = bool((state.validation_loss < state.best_losses).any())
+    best, losses = better_than_best(state, state.validation_loss, state.parameters)
+    for name, value in best.items():
+        state.best[name].copy_(value)
+    state.best_losses.copy_(losses)
+    state.log.epochs_without_gain = 0 if better else state.log.epochs_without_gain + 1
+
+
+def better_than_best(
+    state: TrainingState, losses: Float[Tensor, " replica"], parameters: Stack
+) -> tuple[Stack, Float[Tensor, " replica"]]:
+    """Return for each replica whichever has the lower loss: these parameters, or those of its best epoch."""
+    lower = losses < state.best_losses
+    chosen = {
+        name: torch.where(lower.to(value.device).view(-1, *[1] * (value.ndim - 1)), value, state.best[name])
+        for name, value in parameters.items()
+    }
+    return chosen, torch.where(lower, losses, state.best_losses)

@@ -32,6 +32,7 @@ from tacit.shapes import (
     Inputs,
     NoiseUniforms,
     Observed,
+    Outputs,
     Samples,
     Scalar,
     StepUniforms,
@@ -174,7 +175,7 @@ class LatentGraphModel(nn.Module):
         average, group_size = self.average_cost, self.estimator.group_size
         return self.loss(samples, targets, observed, average=average, group_size=group_size)
 
-    def for_loss(self, described: TargetParams, *, generator: Generator) -> TargetParams:
+    def for_loss(self, described: TargetParams, *, generator: Generator) -> Outputs:
         """Return what the loss takes: samples with their noise drawn, or the parameters where it integrates."""
         return self.observation.draw(described, generator=generator) if self.noise_channels else described
 

@@ -9,26 +9,48 @@ whatever the shares are: a batch need not split evenly. The penalty of a prior i
 One sum over the processes per step carries gradients, losses and weights. Every process draws the uniforms of the whole
 batch and uses those of its share, and all start alike and move by the same $g$: nothing else needs to be sent, and the
 result is that of one process, up to the rounding of sums.
+
+What the processes need to have in common is compared before the first step: each brings its facts to a meeting; where
+they differ, every process raises the same error. A process whose job is already over brings that instead, so that none
+waits for it in vain.
 """
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple, TypeVar
 
 import torch
 import torch.distributed as dist
 from jaxtyping import Float
 from torch import Tensor
 
-from tacit.errors import ProcessesError
-from tacit.training.lift import Outcome
+from tacit.data import Pairs
+from tacit.errors import InputError, ProcessesError, require
+from tacit.training.gradient import StepResult
+from tacit.training.model import LatentGraphModel
+from tacit.training.settings import FitSettings
+
+Found = TypeVar("Found")
 
 # Stands for the weight of a share that observes nothing: far below the rounding of any other, yet where no share
 # observes anything the gradient is still that of the prior.
 NOTHING = 1e-30
 LOST = "another process of this training ended, and this one cannot go on alone; all need to start again"
 SILENT = "another process of this training did not answer in time; see what became of it; all need to start again"
+
+
+class Ended(NamedTuple):
+    """What a process brings to a meeting when its job is over: its exit code, and what it has to say."""
+
+    code: int
+    message: str | None
+
+
+class EndedElsewhereError(ProcessesError):
+    """Another process had ended where this one wanted to train."""
+
+    in_step = True
 
 
 @dataclass(frozen=True)
@@ -63,19 +85,19 @@ class Processes:
         """
         return slice(self.rank * size // self.count, (self.rank + 1) * size // self.count)
 
-    def combined(self, outcome: Outcome) -> Outcome:
-        """Return the outcome of the whole batch from that of this share: losses and weights as sums, (replica, 1)."""
+    def combined(self, result: StepResult) -> StepResult:
+        """Return the result of the whole batch from that of this share: losses and weights as sums, (replica, 1)."""
         if not self.several:
-            return outcome
-        weights = outcome.weights.sum(1, keepdim=True).clamp_min(NOTHING)
-        means = {**outcome.gradients, **outcome.carried}
+            return result
+        weights = result.weights.sum(1, keepdim=True).clamp_min(NOTHING)
+        means = {**result.gradients, **result.carried}
         columns = [value.reshape(len(weights), -1) for value in means.values()]
-        losses = outcome.losses.sum(1, keepdim=True)
+        losses = result.losses.sum(1, keepdim=True)
         total = self.summed(torch.cat([weights, losses, *(weights * column for column in columns)], 1))
         weights, losses, *sums = torch.split(total, [1, 1, *(column.shape[1] for column in columns)], 1)
         whole = {name: (part / weights).view_as(value) for (name, value), part in zip(means.items(), sums, strict=True)}
-        gradients = {name: whole[name] for name in outcome.gradients}
-        return Outcome(gradients, losses, weights, {name: whole[name] for name in outcome.carried})
+        gradients = {name: whole[name] for name in result.gradients}
+        return StepResult(gradients, losses, weights, {name: whole[name] for name in result.carried})
 
     def summed(self, values: Float[Tensor, "..."]) -> Float[Tensor, "..."]:
         """Return the sum over the processes, the same to the last bit in each; ``values`` are overwritten."""
@@ -109,3 +131,60 @@ def _others_needed() -> Iterator[None]:
         yield
     except RuntimeError as error:  # whatever the transport says, of which no two say the same
         raise ProcessesError(SILENT if "imed out" in str(error) else LOST) from error
+
+
+def require_shareable(model: LatentGraphModel, train: Pairs, settings: FitSettings, processes: Processes) -> None:
+    """Raise :class:`InputError` if a batch of this training cannot be shared out exactly."""
+    if not processes.several:
+        return
+    size, count, baseline = min(settings.batch_size, len(train)), processes.count, model.loss.baseline
+    require(size >= count, f"batch_size needs a pair for each of {count} processes, got {size}; start fewer processes")
+    if baseline == "paper" or (baseline == "moving_average" and train.observed is not None):
+        why = "mixes the pairs of a batch" if baseline == "paper" else "weighs pairs by their missing targets"
+        raise InputError(
+            f"baseline '{baseline}' {why}, which {count} processes share out; use baseline 'leave_one_out', or one "
+            "process"
+        )
+
+
+def require_agreement(processes: Processes, facts: Mapping[str, str]) -> None:
+    """Raise :class:`InputError` in every process, naming the fact, unless all bring the same facts."""
+    met = meet_in_step(processes, dict(facts))
+    for rank, other in enumerate(met):
+        for name, value in met[0].items():
+            require(
+                other.get(name) == value,
+                f"{name} needs to be the same in every process, got {value} in process 0 and {other.get(name)} in "
+                f"process {rank}; give all of them the same data, settings and seeds",
+            )
+
+
+def from_the_first(processes: Processes, find: Callable[[], Found]) -> Found:
+    """Return in every process what the first one finds, or raise the :class:`InputError` that it meets.
+
+    A file is read like this: it decides for all, whether or not the others see the same one.
+    """
+    if not processes.several:
+        return find()
+    found, refused = None, None
+    if processes.first:
+        try:
+            found = find()
+        except InputError as error:
+            refused = str(error)
+    refused = meet_in_step(processes, refused)[0]  # before anything long is sent: none may have ended
+    if refused is not None:
+        raise InputError(refused)
+    told: Found = processes.told(found)
+    return told
+
+
+def meet_in_step(processes: Processes, brought: Any) -> list[Any]:
+    """Wait for all processes and return what each brings; raise if the job of one is over."""
+    met = processes.meet(brought)
+    for rank, other in enumerate(met):
+        if isinstance(other, Ended):
+            raise EndedElsewhereError(
+                f"process {rank} ended before this training: {other.message or 'its job was done'}"
+            )
+    return met

@@ -1,9 +1,12 @@
 """What a fit returns, and what it tells on the way."""
 
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any
 
-from tacit.training.lift import Stack
+from pydantic import FiniteFloat, NonNegativeInt
+
+from tacit.training.gradient import Stack
 from tacit.training.model import LatentGraphModel
 
 
@@ -19,14 +22,22 @@ class Progress:
 
 
 @dataclass(frozen=True)
+class Listener:
+    """Whom to tell how a job goes: which stage it is in, and each training step."""
+
+    stage: Callable[[str], None] = field(default=lambda _: None)
+    step: Callable[[Progress], None] = field(default=lambda _: None)
+
+
+@dataclass(frozen=True)
 class Epoch:
     """What one epoch showed; lists have an entry per replica, None once it was dropped."""
 
-    epoch: int
-    learning_rate: float
+    epoch: NonNegativeInt
+    learning_rate: FiniteFloat
     train_loss: list[float | None]
     validation_loss: list[float | None]
-    seconds: float
+    seconds: FiniteFloat
     monitored: dict[str, list[float | None]] = field(default_factory=dict)
 
 

@@ -1,107 +1,120 @@
-"""The parameters of all replicas, how a gradient moves them, and their running average."""
+"""The state of a training: everything that a step or an epoch changes. A checkpoint is this state in a file.
+
+Whatever a fit makes anew from its arguments is not part of it: data, the plan of learning rates, compiled code.
+"""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
-from typing import NamedTuple
+from dataclasses import asdict, dataclass, field
+from typing import Any
 
 import torch
-from jaxtyping import Float
+from jaxtyping import Float, UInt8
+from pydantic import FiniteFloat, NonNegativeInt, TypeAdapter, ValidationError
 from torch import Tensor
 
 from tacit.graph import GraphDistribution
-from tacit.randomness import generator_for
-from tacit.training.adam import adam_
-from tacit.training.lift import Outcome, Stack, constants_of, trainable_names
+from tacit.randomness import MOST_STEPS_AHEAD, UniformStream, generator_for
+from tacit.training.gradient import Stack, constants_of, trainable_names
 from tacit.training.model import LatentGraphModel
-from tacit.training.settings import FitSettings
-
-TINY = torch.finfo(torch.float32).tiny
-
-
-class StepNumbers(NamedTuple):
-    """What differs from step to step beside the data: floats, or tensors on a GPU.
-
-    ``rate``        learning rate
-    ``weight``      of the step in the average; the first that counts has 1. None where nothing is averaged
-    ``progress``    how much of the training is done
-    ``floor``       lowest edge probability, see :mod:`tacit.training.floor`
-    ``..._correction``  of Adam's moments, which start at 0
-    """
-
-    rate: float | Tensor
-    weight: float | Tensor | None
-    progress: float | Tensor
-    floor: float | Tensor
-    first_correction: float | Tensor
-    second_correction: float | Tensor
+from tacit.training.result import Epoch
+from tacit.training.settings import Plan
 
 
 @dataclass
-class ReplicaState:
-    """Stacks of tensors, the first axis the replica; Adam works entry by entry and so needs no lifting."""
+class TrainingLog:
+    """What was counted and noted so far: the part of the state that is text in a checkpoint.
 
+    ``dropped``              the epoch after which a replica was dropped, by replica
+    ``epochs_without_gain``  since a replica had a lower validation loss than ever before
+    ``train_seconds``        of the epochs that are over, without compiling
+    ``epoch_seconds``        of the epoch under way
+    """
+
+    steps_done: NonNegativeInt = 0
+    epochs_without_gain: NonNegativeInt = 0
+    dropped: dict[NonNegativeInt, NonNegativeInt] = field(default_factory=dict)
+    history: list[Epoch] = field(default_factory=list)
+    trace: list[dict[str, Any]] = field(default_factory=list)
+    train_seconds: FiniteFloat = 0.0
+    epoch_seconds: FiniteFloat = 0.0
+    compile_seconds: FiniteFloat = 0.0
+
+
+@dataclass
+class TrainingState:
+    """Tensors with an entry per replica, random streams, and the log; tensors are changed in place.
+
+    ``constants``      what a step takes as given; those named in ``changing`` are handed from step to step
+    ``averages``       the mean of the last steps, of edge probabilities as probabilities
+    ``best``           with early stopping, the parameters of each replica at its lowest validation loss
+    ``step_losses``    of the steps of the epoch under way
+    ``order_states``   of the generators of the batches, when the epoch under way began
+    """
+
+    seeds: Sequence[int]
+    plan: Plan
     graph: GraphDistribution
     parameters: Stack
-    frozen: Stack
-    moments: dict[str, tuple[Tensor, Tensor]]
+    constants: Stack
+    changing: list[str]
+    first_moments: Stack
+    second_moments: Stack
     averages: Stack
-    has_average: bool = False
+    best: Stack
+    best_losses: Float[Tensor, " replica"]
+    validation_loss: Float[Tensor, " replica"]
+    step_losses: Float[Tensor, "step replica"]
+    order_states: UInt8[Tensor, "replica byte"]
+    streams: list[UniformStream]
+    log: TrainingLog
 
     @classmethod
-    def create(cls, model: LatentGraphModel, seeds: Sequence[int], *, fresh: bool) -> "ReplicaState":
-        """Return the state at which the replicas of these seeds start."""
-        present = {name: value.detach() for name, value in model.named_parameters()}
-        starts = [model.initial_parameters(generator_for(seed, "initial")) if fresh else present for seed in seeds]
-        parameters = {
-            name: torch.stack([start[name] for start in starts]).to(present[name]).clone()
-            for name in trainable_names(model)
-        }
-        frozen = {name: value.expand(len(seeds), *value.shape) for name, value in constants_of(model).items()}
-        frozen |= {name: frozen[name].contiguous() for name in model.carried}  # as the steps will return them
-        moments = {name: (torch.zeros_like(value), torch.zeros_like(value)) for name, value in parameters.items()}
-        averages = {name: torch.zeros_like(value) for name, value in parameters.items()}
-        return cls(model.graph, parameters, frozen, moments, averages)
+    def create(
+        cls,
+        model: LatentGraphModel,
+        seeds: Sequence[int],
+        plan: Plan,
+        stacks: tuple[Stack, Stack] | None = None,
+        *,
+        early_stopping: bool = False,
+    ) -> "TrainingState":
+        """Return the state before the first step; ``stacks`` are as :func:`initial_stacks` returns them."""
+        parameters, constants = initial_stacks(model, seeds) if stacks is None else stacks
+        like, shape = model.graph.raw.detach(), model.uniforms_shape(plan.batch_size)
+        changing = [*model.carried, *(["progress"] if model.estimator.scheduled else [])]
+        own = {name: constants[name].clone(memory_format=torch.contiguous_format) for name in changing}
+        first, second, averages = (
+            {name: torch.zeros_like(value) for name, value in parameters.items()} for _ in range(3)
+        )
+        infinite = torch.full((len(seeds),), torch.inf, dtype=like.dtype)
+        return cls(
+            seeds,
+            plan,
+            model.graph,
+            parameters,
+            constants | own,
+            changing,
+            first,
+            second,
+            averages,
+            best={name: value.clone() for name, value in parameters.items()} if early_stopping else {},
+            best_losses=infinite,
+            validation_loss=infinite.clone(),
+            step_losses=like.new_zeros(plan.steps_per_epoch, len(seeds)),
+            order_states=torch.stack([generator_for(seed, "batches", like.device).get_state() for seed in seeds]),
+            streams=[UniformStream(shape, generator_for(seed, "graphs", like.device), like.dtype) for seed in seeds],
+            log=TrainingLog(),
+        )
 
-    def update(self, gradients: Stack, numbers: StepNumbers, settings: FitSettings) -> None:
-        """Take one step of Adam, keep edges alive, and move the average towards the result.
+    @property
+    def active(self) -> list[int]:
+        """The replicas that were not dropped."""
+        return [replica for replica in range(len(self.seeds)) if replica not in self.log.dropped]
 
-        Everything happens in place. On a GPU the numbers are tensors: the step can be compiled, recorded and replayed.
-        """
-        for name, value in self.parameters.items():
-            adam_(
-                value,
-                gradients[name],
-                *self.moments[name],
-                rate=numbers.rate if name.startswith("graph.") else numbers.rate * settings.predictor_rate,
-                betas=settings.adam_betas,
-                corrections=(numbers.first_correction, numbers.second_correction),
-            )
-        raw, floor = self.parameters.get(self._raw_name), numbers.floor
-        if raw is not None and settings.sightings > 0 and (isinstance(floor, Tensor) or floor > 0):
-            raw.copy_(self.graph.kept_off(raw, floor))
-        if numbers.weight is not None:
-            for name, value in self.parameters.items():
-                average = self.averages[name]
-                average.add_((self._shown(name, value) - average) * numbers.weight)
-
-    def move(self, outcome: Outcome, numbers: StepNumbers, settings: FitSettings) -> Float[Tensor, " replica"]:
-        """Move by what a step gave, and return the loss of each replica."""
-        self.update(outcome.gradients, numbers, settings)
-        return outcome.losses.sum(1) / outcome.weights.sum(1).clamp_min(TINY)
-
-    def carry(self, carried: Stack) -> None:
-        """Keep what a step hands to the next."""
-        for name, value in carried.items():
-            if value.device.type == "cuda":
-                self.frozen[name].copy_(value)
-            else:
-                self.frozen[name] = value
-
-    def averaged(self) -> Stack:
-        """Return the averaged parameters, or the present ones when nothing was averaged."""
-        if not self.has_average:
-            return self.parameters
-        return {name: self._stored(name, value) for name, value in self.averages.items()}
+    @property
+    def steps_in_epoch(self) -> int:
+        """The steps taken of the epoch under way."""
+        return self.log.steps_done - len(self.log.history) * self.plan.steps_per_epoch
 
     @property
     def edge_probs(self) -> Float[Tensor, "replica row slot"]:
@@ -109,13 +122,107 @@ class ReplicaState:
         own = {name: value for name, value in self.parameters.items() if name.startswith("graph.")}
         return self.graph.probs_of({name.removeprefix("graph."): value for name, value in own.items()})
 
-    @property
-    def _raw_name(self) -> str:
-        return f"graph.{self.graph.link.parameter}"
+    def averaged(self) -> Stack:
+        """Return the averaged parameters, or the present ones when nothing was averaged."""
+        if not self.log.steps_done or not self.plan.numbers[self.log.steps_done - 1].weight:
+            return self.parameters
+        raw = raw_name(self.graph)
+        return {name: self.graph.link.raw(value) if name == raw else value for name, value in self.averages.items()}
 
-    def _shown(self, name: str, value: Tensor) -> Tensor:
-        """Edge probabilities are averaged as probabilities: the mean of logits would favour the extremes."""
-        return self.graph.link.probs(value) if name == self._raw_name else value
+    def to_tensors(self) -> tuple[dict[str, Any], Stack]:
+        """Return the state as text and tensors, between two steps or two epochs.
 
-    def _stored(self, name: str, value: Tensor) -> Tensor:
-        return self.graph.link.raw(value) if name == self._raw_name else value
+        Inside an epoch the order of its batches is that of its start: it is drawn again, and the steps taken are left
+        out.
+        """
+        places = [stream.place() for stream in self.streams]
+        streams = {
+            "streams/states": torch.stack([state for state, _ in places]),
+            "streams/steps": torch.tensor([steps for _, steps in places]),
+        }
+        return asdict(self.log), self._named() | streams
+
+    def load_tensors(self, text: dict[str, Any], tensors: Stack) -> None:
+        """Go on from what :meth:`to_tensors` returned elsewhere; ValueError where it is not of a training like this."""
+        log = self._checked_log(text)
+        self._check(tensors, [replica for replica in range(len(self.seeds)) if replica not in log.dropped])
+        for name, value in self._named().items():
+            value.copy_(tensors[name])
+        for stream, state, steps in zip(
+            self.streams, tensors["streams/states"], tensors["streams/steps"].tolist(), strict=True
+        ):
+            stream.go_to(state.clone(), steps)
+        self.log = log
+
+    def _named(self) -> Stack:
+        """Return the tensors that are changed in place, by name."""
+        parts = {
+            "parameters": self.parameters,
+            "first_moments": self.first_moments,
+            "second_moments": self.second_moments,
+            "averages": self.averages,
+            "carried": {name: self.constants[name] for name in self.changing},
+            "best": self.best,
+        }
+        alone = ("best_losses", "validation_loss", "step_losses", "order_states")
+        by_part = {f"{part}/{name}": value for part, stack in parts.items() for name, value in stack.items()}
+        return by_part | {name: getattr(self, name) for name in alone}
+
+    def _checked_log(self, text: dict[str, Any]) -> TrainingLog:
+        """Return the log; a checksum says that a file is as it was written, not that its content is possible."""
+        try:
+            log = TypeAdapter(TrainingLog).validate_python(text)
+        except ValidationError as error:
+            first = error.errors()[0]
+            raise ValueError(f"{'.'.join(str(part) for part in first['loc'])}: {first['msg']}") from None
+        replicas, epochs, steps = range(len(self.seeds)), len(log.history), self.plan.steps_per_epoch
+        possible = {
+            "dropped": log.dropped.keys() < set(replicas)
+            and all(1 <= epoch <= epochs for epoch in log.dropped.values()),
+            "history": all(
+                [loss is None for loss in losses] == [log.dropped.get(replica, epochs) < number for replica in replicas]
+                for number, line in enumerate(log.history, 1)
+                for losses in (line.train_loss, line.validation_loss)
+            ),
+            "steps_done": epochs * steps <= log.steps_done <= min((epochs + 1) * steps, self.plan.total_steps),
+        }
+        for name, is_possible in possible.items():
+            if not is_possible:
+                raise ValueError(f"{name} cannot be")
+        return log
+
+    def _check(self, tensors: Stack, active: list[int]) -> None:
+        """Raise ValueError unless tensors have the names, shapes and types of this state, and are finite."""
+        own = self.to_tensors()[1]
+        for name in (*own, *tensors):
+            if name not in tensors:
+                raise ValueError(f"{name} is missing")
+            if name not in own:
+                raise ValueError(f"{name} is not of this training")
+        for name, like in own.items():
+            value, like = tensors[name], like.cpu()
+            if (value.shape, value.dtype) != (like.shape, like.dtype):
+                raise ValueError(f"{name} has another shape or type")
+            if value.is_floating_point() and name != "step_losses":  # those are looked at when the epoch is over
+                there = value.isfinite() | (value == like)  # an edge that starts at 0 has a logit of -inf
+                if not there[active].all():
+                    raise ValueError(f"{name} is not finite")
+        steps = tensors["streams/steps"]
+        if int(steps.min()) < 0 or int(steps.max()) > MOST_STEPS_AHEAD:
+            raise ValueError("streams/steps cannot be")
+
+
+def initial_stacks(model: LatentGraphModel, seeds: Sequence[int], *, fresh: bool = True) -> tuple[Stack, Stack]:
+    """Return parameters and constants of the replicas of these seeds; if not ``fresh``, parameters are the model's."""
+    present = {name: value.detach() for name, value in model.named_parameters()}
+    starts = [model.initial_parameters(generator_for(seed, "initial")) if fresh else present for seed in seeds]
+    parameters = {
+        name: torch.stack([start[name] for start in starts]).to(present[name]).clone()
+        for name in trainable_names(model)
+    }
+    return parameters, {name: value.expand(len(seeds), *value.shape) for name, value in constants_of(model).items()}
+
+
+def raw_name(graph: GraphDistribution) -> str:
+    """Return the name of the parameter behind the edge probabilities."""
+    return f"graph.{graph.link.parameter}"

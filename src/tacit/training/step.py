@@ -1,197 +1,240 @@
-"""One training step: batches and uniforms, gradient, Adam, average, for all replicas."""
+r"""One training step for all replicas: batch, gradient, Adam, floor, average.
+
+$$g = \nabla_{\theta, \psi} L(\text{batch}), \qquad
+  m \leftarrow \beta_1 m + (1 - \beta_1)\, g, \qquad v \leftarrow \beta_2 v + (1 - \beta_2)\, g^2, \qquad
+  p \leftarrow p - \eta\, \frac{m / (1 - \beta_1^t)}{\sqrt{v / (1 - \beta_2^t)} + \varepsilon}$$
+
+:meth:`TrainingStep._step` is the step, on every device. On a GPU it is recorded once and replayed, without a wait for
+the device (:mod:`tacit.training.cuda_graph`). :class:`Update` is the one place where parameters change.
+"""
 
 from collections.abc import Iterable, Sequence
-from itertools import repeat
 
 import torch
 from jaxtyping import Float, Int
 from torch import Tensor
+from torch.utils._pytree import TreeSpec, tree_flatten, tree_unflatten
 
 from tacit.data import Pairs
-from tacit.data.pairs import covering_batches
-from tacit.randomness import JoinedStreams, UniformStream, generator_for
-from tacit.training.compiled_move import CompiledMove
-from tacit.training.floor import edge_floor
-from tacit.training.lift import Batch, LiftedGradient, Outcome, Stack, Together
+from tacit.randomness import JoinedStreams
+from tacit.training.cuda_graph import Bits, DeviceBuffers, Recorded, read_buffers
+from tacit.training.gradient import Batch, CompiledProgram, LiftedGradient, Stack, StackedBatch, StepResult
 from tacit.training.model import LatentGraphModel
 from tacit.training.processes import Processes
-from tacit.training.replay import Replayed
-from tacit.training.resident import Resident, at
-from tacit.training.settings import FitSettings
-from tacit.training.state import TINY, ReplicaState, StepNumbers
+from tacit.training.settings import FitSettings, StepNumbers
+from tacit.training.state import TrainingState, raw_name
+
+TINY = torch.finfo(torch.float32).tiny
+EPSILON = 1e-8  # of Adam, PyTorch's
 
 
-class Stepper:
-    """Takes steps and validates. On a GPU both are recorded once and replayed, without a wait for the device.
+class TrainingStep:
+    """Takes the steps of a training, each from one state to the next.
 
-    Where several processes train, each computes its share of every batch, and steps and losses are those of the whole.
+    Where several processes train, each computes its share of every batch, and the step is that of the whole batch.
     """
 
     def __init__(
         self,
         model: LatentGraphModel,
         train: Pairs,
-        validation: Pairs,
         settings: FitSettings,
-        seeds: Sequence[int],
-        state: ReplicaState,
+        state: TrainingState,
         gradient: LiftedGradient,
         processes: Processes,
     ) -> None:
-        self.model, self.train, self.validation, self.settings = model, train, validation, settings
-        self.state, self.gradient = state, gradient
-        self.batch_size = min(settings.batch_size, len(train))
-        self.processes, self._share = processes, processes.share(self.batch_size)
-        self.steps_per_epoch = len(train) // self.batch_size
-        self.total_steps = self.steps_per_epoch * settings.epochs
-        self._averaging_from = round((1 - settings.average_fraction) * self.total_steps)
-        device = train.inputs.device
-        self._streams = [self._stream(generator_for(seed, "graphs", device)) for seed in seeds]
-        self._together = JoinedStreams(self._streams)
-        self._plan = [self._numbers(step) for step in range(self.total_steps)]
-        on_gpu = device.type == "cuda"
-        self._plan_there = torch.tensor(self._plan, device=device) if on_gpu else None
-        self._resident = None if self._plan_there is None else Resident(self._plan_there, self._together)
+        self.model, self.train, self.state = model, train, state
+        self.gradient, self.processes = gradient, processes
+        self.share = processes.share(state.plan.batch_size)
+        self._joined = JoinedStreams(state.streams)
         self._order: Int[Tensor, "step running batch"] | None = None
-        self._first = 0  # the step of the training with which the order begins
-        self._covering = [(index.to(device), new) for index, new in covering_batches(len(validation), self.batch_size)]
-        self._take, self._look = Replayed(self._step, fixed=True), Replayed(self._loss_of_batch)
+        if gradient.lifted:
+            gradient.try_to_lift(state.parameters, state.constants, self._example())
+        device = train.inputs.device
+        on_gpu = device.type == "cuda"
+        self._plan = torch.tensor(state.plan.numbers, device=device) if on_gpu else None
+        # With several processes it is not recorded: whether a record may hold their sum depends on the transport.
+        records = gradient.lifted and not processes.several
+        self._buffers = DeviceBuffers(self._plan, self._joined) if self._plan is not None and records else None
+        self._recorded = Recorded(self._step_from_buffers, fixed=True)
         compiles = on_gpu and gradient.compiles and not processes.several  # several must all round alike
-        self._compiled = CompiledMove(state, settings) if compiles else None
-
-    @property
-    def streams(self) -> list[UniformStream]:
-        """The uniforms of each replica."""
-        return self._streams
+        self._update = Update(state, settings, compile=compiles)
 
     @property
     def compile_seconds(self) -> float:
-        """How long compiling took, up to now."""
-        return self.gradient.compile_seconds + (self._compiled.compile_seconds if self._compiled is not None else 0.0)
-
-    @property
-    def _replays(self) -> bool:
-        """Is the step one program for all replicas, that a GPU can replay?
-
-        With several processes it is not recorded: whether a record may hold their sum depends on the transport.
-        """
-        return self.gradient.lifted and not self.processes.several
+        """How long compiling took in this process."""
+        return self.gradient.compile_seconds + self._update.compile_seconds
 
     @property
     def fallback(self) -> str | None:
         """Why steps on a GPU are not replayed, or None."""
-        reason = self._take.fallback or self._look.fallback
-        return f"the step cannot be recorded, so that it starts kernel by kernel, slower ({reason})" if reason else None
+        return self._recorded.fallback
 
-    def begin(self, step: int, order: Int[Tensor, "step running batch"], done: int = 0) -> None:
-        """Take the rows of the training pairs for an epoch, of which ``step`` comes next and ``done`` are behind."""
-        self._first, self._order = step - done, order
-        if self._resident is not None and self._replays:
-            self._resident.begin_epoch(step, order, done)
+    def begin_epoch(self, order: Int[Tensor, "step running batch"]) -> None:
+        """Take the rows of the training pairs for the steps of an epoch, some of which may have been taken."""
+        self._order = order
+        if self._buffers is not None:
+            self._buffers.begin_epoch(self.state.log.steps_done, order, self.state.steps_in_epoch)
 
-    def take(self, step: int, running: Sequence[int]) -> Float[Tensor, " replica"]:
-        """Take the next step and return the loss of each replica; see :meth:`begin`."""
-        numbers = self._plan[step]
-        if self._resident is not None and self._replays:
-            losses = self._take(*self._resident.prepare())[0].clone()
+    def take(self, running: Sequence[int]) -> None:
+        """Take the next step, and note its losses in the state; see :meth:`begin_epoch`."""
+        state, within = self.state, self.state.steps_in_epoch
+        if self._order is None:
+            raise RuntimeError("begin_epoch needs to come before the first step")
+        if self._buffers is not None:
+            (losses,) = self._recorded(*self._buffers.prepare())
         else:
-            if self._order is None:
-                raise RuntimeError("begin needs to come before the first step")
-            self._tell_progress(float(numbers.progress))
-            now = numbers if self._plan_there is None else StepNumbers(*self._plan_there[step])
-            if not numbers.weight:
-                now = now._replace(weight=None)
-            losses = self._move(self._batches(self._order[step - self._first], running), now, running)
-        self.state.has_average |= bool(numbers.weight)
+            step = state.log.steps_done
+            numbers = state.plan.numbers[step] if self._plan is None else StepNumbers(*self._plan[step])
+            each = (state.streams[replica].bits() for replica in running)
+            bits = self._joined.bits() if self.gradient.lifted else each
+            losses = self._step(numbers, self._order[within], bits, running)
+        state.step_losses[within].copy_(losses)
+        state.log.steps_done += 1
+
+    def _step_from_buffers(self, *buffers: Tensor) -> tuple[Tensor, ...]:
+        """Take the step that the counter in the buffers is at; this is what a GPU records."""
+        return (self._step(*read_buffers(*buffers), range(len(self.state.seeds))),)
+
+    def _step(
+        self,
+        numbers: StepNumbers,
+        rows: Int[Tensor, "running batch"],
+        bits: Bits | Iterable[Bits],
+        running: Sequence[int],
+    ) -> Float[Tensor, " replica"]:
+        """Take a step, and return the loss of each replica: the one body of a step, recorded or not.
+
+        ``bits`` make the uniforms that draw graphs: stacked where replicas are lifted, else of one after another.
+        """
+        state = self.state
+        if self.model.estimator.scheduled:
+            state.constants["progress"].fill_(numbers.progress)
+        own = self.gradient(state.parameters, state.constants, self._batches(rows, bits), running)
+        result = self.processes.combined(own)
+        losses = self._update(result, numbers)
+        for name, value in result.carried.items():
+            state.constants[name].copy_(value)
         return losses
 
-    def validate(self, parameters: Stack, running: Sequence[int]) -> Float[Tensor, " replica"]:
-        """Return the validation loss of each replica, all of them under the same random graphs."""
-        device, dtype = self.train.inputs.device, self.train.inputs.dtype
-        draws = self._stream(generator_for(0, "validation", device))
-        total, count = (torch.zeros(len(self._streams), device=device, dtype=dtype) for _ in range(2))
-        for rows, new in self._covering:
-            bits = self._own(*draws.bits())
-            if self.gradient.lifted and parameters is self.state.parameters:
-                losses, weights = self._look(rows[self._share], *bits)
-            else:
-                batch = _batch(self.validation, rows[self._share], *bits)
-                losses, weights = self._losses(batch, parameters, running)
-            new_here = max(0, new - self._share.start)
-            total += losses[:, :new_here].sum(1)
-            count += weights[:, :new_here].sum(1)
-        sums = self.processes.summed(torch.stack([total, count]))
-        return (sums[0] / sums[1].clamp_min(TINY)).cpu()
+    def _batches(self, rows: Tensor, bits: Bits | Iterable[Bits]) -> Iterable[Batch] | StackedBatch:
+        """Return what the replicas train on: one after another where they are looped over, else all at once."""
+        if isinstance(bits, tuple):
+            return StackedBatch(self.batch(self.train, rows, bits))
+        return (self.batch(self.train, own, own_bits) for own, own_bits in zip(rows, bits, strict=True))
 
-    def _step(self, *resident: Tensor) -> tuple[Tensor, ...]:
-        scalars, rows, bytes_, fraction = at(*resident)
-        numbers = StepNumbers(*scalars)
-        if self.model.estimator.scheduled:
-            self.state.frozen["progress"] = scalars[2].to(self.train.inputs.dtype).expand(len(rows))
-        if self.settings.average_fraction == 0:
-            numbers = numbers._replace(weight=None)
-        batches = Together(_batch(self.train, rows, bytes_, fraction))
-        return (self._move(batches, numbers, range(len(rows))),)
+    def batch(self, pairs: Pairs, rows: Int[Tensor, "*replica batch"], bits: Bits) -> Batch:
+        """Return this process's share of a batch; graphs that all pairs of a batch share are drawn by all processes."""
+        rows, (bytes_, fraction) = rows[..., self.share], bits
+        own_bytes = bytes_ if self.model.share_graphs else bytes_[..., self.share, :, :, :]
+        batch = (pairs.inputs[rows], pairs.targets[rows], own_bytes, fraction)
+        return batch if pairs.observed is None else (*batch, pairs.observed[rows])
 
-    def _loss_of_batch(self, rows: Tensor, bytes_: Tensor, fraction: Tensor) -> tuple[Tensor, ...]:
-        batch = _batch(self.validation, rows, bytes_, fraction)
-        return self._losses(batch, self.state.parameters, range(len(self._streams)))
+    def _example(self) -> StackedBatch:
+        """Return a batch of the first pairs, with which to find out whether replicas can be lifted."""
+        replicas, size, inputs = len(self.state.seeds), self.state.plan.batch_size, self.train.inputs
+        pairs, *rest = self.model.uniforms_shape(size)
+        bytes_ = torch.zeros(replicas, pairs, *rest, dtype=torch.uint8, device=inputs.device)
+        fraction = inputs.new_full((replicas, 1, *rest), 0.5)
+        rows = torch.arange(size, device=inputs.device).expand(replicas, -1)
+        return StackedBatch(self.batch(self.train, rows, (bytes_, fraction)))
 
-    def _losses(self, batch: Batch, parameters: Stack, running: Sequence[int]) -> tuple[Tensor, Tensor]:
-        """Return losses and weights of a batch that all replicas share."""
-        batches: Iterable[Batch] | Together = repeat(batch, len(running))
-        if self.gradient.lifted:  # in memory as in training, or it would be compiled once more
-            batches = Together(tuple(part.expand(len(running), *part.shape).contiguous() for part in batch))
-        outcome = self.gradient(parameters, self.state.frozen, batches, running)
-        return outcome.losses, outcome.weights
+
+class Update:
+    """Move the parameters of all replicas by the result of a step, in place: Adam, floor, average.
+
+    With ``compile`` it is one program: on a GPU a kernel or two instead of a dozen of a microsecond each. The numbers
+    of the step are then tensors.
+    """
+
+    def __init__(self, state: TrainingState, settings: FitSettings, *, compile: bool = False) -> None:
+        self.state, self._settings, self._compiles = state, settings, compile
+        self._program = CompiledProgram(self._move_flat, in_place=True)
+        self._spec: TreeSpec | None = None
+
+    @property
+    def compile_seconds(self) -> float:
+        """How long compiling took."""
+        return self._program.compile_seconds
+
+    @property
+    def fallback(self) -> str | None:
+        """Why the compiled program is not used, or None."""
+        return self._program.fallback
+
+    def __call__(self, result: StepResult, numbers: StepNumbers) -> Float[Tensor, " replica"]:
+        """Move the parameters and return the loss of each replica."""
+        state = self.state
+        moved = state.parameters, state.first_moments, state.second_moments, state.averages
+        arguments = *moved, result.gradients, result.losses, result.weights, numbers
+        if not self._compiles:
+            return self._move(*arguments)
+        tensors, self._spec = tree_flatten(arguments)
+        losses: Tensor = self._program(*tensors)
+        return losses
+
+    def _move_flat(self, *tensors: Tensor) -> Tensor:
+        if self._spec is None:
+            raise RuntimeError("a call needs to come first")
+        return self._move(*tree_unflatten(list(tensors), self._spec))
 
     def _move(
-        self, batches: Iterable[Batch] | Together, numbers: StepNumbers, running: Sequence[int]
+        self,
+        parameters: Stack,
+        first_moments: Stack,
+        second_moments: Stack,
+        averages: Stack,
+        gradients: Stack,
+        losses: Float[Tensor, "replica batch"],
+        weights: Float[Tensor, "replica batch"],
+        numbers: StepNumbers,
     ) -> Float[Tensor, " replica"]:
-        own: Outcome = self.gradient(self.state.parameters, self.state.frozen, batches, running)
-        outcome = self.processes.combined(own)
-        losses = self._advance(outcome, numbers)
-        self.state.carry(outcome.carried)
-        return losses
-
-    def _advance(self, outcome: Outcome, numbers: StepNumbers) -> Float[Tensor, " replica"]:
-        if self._compiled is None:
-            return self.state.move(outcome, numbers, self.settings)
-        return self._compiled(outcome, numbers)
-
-    def _batches(self, rows: Tensor, running: Sequence[int]) -> Iterable[Batch] | Together:
-        """Return what the replicas train on: one after another where they are looped over, else all at once."""
-        rows = rows[:, self._share]
-        if not self.gradient.lifted:
-            each = zip(rows, running, strict=True)
-            return (_batch(self.train, own, *self._own(*self._streams[r].bits())) for own, r in each)
-        bytes_, fraction = self._together.bits()
-        own_bytes = bytes_ if self.model.share_graphs else bytes_[:, self._share]
-        return Together(_batch(self.train, rows, own_bytes, fraction))
-
-    def _own(self, bytes_: Tensor, fraction: Tensor) -> tuple[Tensor, Tensor]:
-        """Return of the bits of a batch those for this process's share; graphs that all pairs share are everyone's."""
-        return bytes_ if self.model.share_graphs else bytes_[self._share], fraction
-
-    def _stream(self, generator: torch.Generator) -> UniformStream:
-        return UniformStream(self.model.uniforms_shape(self.batch_size), generator, self.train.inputs.dtype)
-
-    def _numbers(self, step: int) -> StepNumbers:
-        """Return what differs from step to step; a weight of 0 before the average begins."""
-        settings, (epoch, within) = self.settings, divmod(step, self.steps_per_epoch)
-        counted = step - self._averaging_from + 1
-        rate = settings.schedule(epoch + within / self.steps_per_epoch, settings.epochs)
-        done = step / self.total_steps
-        floor = edge_floor(settings.sightings, self.model.draws(self.batch_size), done)
-        corrections = (1 - beta ** (step + 1) for beta in settings.adam_betas)
-        return StepNumbers(rate, 1 / counted if counted > 0 else 0.0, done, floor, *corrections)
-
-    def _tell_progress(self, done: float) -> None:
-        """Let an estimator with a schedule know how much of the training is done."""
-        if self.model.estimator.scheduled:
-            self.state.frozen["progress"] = torch.full_like(self.state.frozen["progress"], done)
+        graph, settings, raw = self.state.graph, self._settings, raw_name(self.state.graph)
+        for name, value in parameters.items():
+            adam_(
+                value,
+                gradients[name],
+                first_moments[name],
+                second_moments[name],
+                rate=numbers.rate if name.startswith("graph.") else numbers.rate * settings.predictor_rate,
+                betas=settings.adam_betas,
+                corrections=(numbers.first_correction, numbers.second_correction),
+            )
+        if raw in parameters and settings.sightings > 0 and _may_differ_from_0(numbers.floor):
+            parameters[raw].copy_(graph.kept_off(parameters[raw], numbers.floor))
+        if settings.average_fraction > 0 and _may_differ_from_0(numbers.weight):
+            for name, value in parameters.items():  # the mean of logits would favour the extremes
+                shown = graph.link.probs(value) if name == raw else value
+                averages[name].add_((shown - averages[name]) * numbers.weight)
+        return losses.sum(1) / weights.sum(1).clamp_min(TINY)
 
 
-def _batch(pairs: Pairs, rows: Tensor, bytes_: Tensor, fraction: Tensor) -> Batch:
-    batch = (pairs.inputs[rows], pairs.targets[rows], bytes_, fraction)
-    return batch if pairs.observed is None else (*batch, pairs.observed[rows])
+def adam_(
+    value: Tensor,
+    gradient: Tensor,
+    first: Tensor,
+    second: Tensor,
+    *,
+    rate: float | Tensor,
+    betas: tuple[float, float],
+    corrections: tuple[float | Tensor, float | Tensor],
+) -> None:
+    r"""Take a step of Adam (Kingma and Ba 2015) in place; ``corrections`` are $1 - \beta_1^t$ and $1 - \beta_2^t$.
+
+    The same numbers as ``torch.optim.Adam``. It is written out because a step here is a fraction of a millisecond: six
+    operations instead of an optimizer's bookkeeping, and on a GPU one kernel together with what follows them.
+
+    >>> value, first, second = torch.ones(1), torch.zeros(1), torch.zeros(1)
+    >>> adam_(value, torch.tensor([3.0]), first, second, rate=0.1, betas=(0.9, 0.99), corrections=(0.1, 0.01))
+    >>> round(value.item(), 4)  # the first step is as long as the rate, whatever the gradient
+    0.9
+    """
+    first.lerp_(gradient, 1 - betas[0])
+    second.mul_(betas[1]).addcmul_(gradient, gradient, value=1 - betas[1])
+    length = (second / corrections[1]).sqrt_().add_(EPSILON)
+    value.sub_(first / length * (rate / corrections[0]))
+
+
+def _may_differ_from_0(number: float | Tensor) -> bool:
+    """Say whether a number has an effect; a number on a GPU is not looked at, which would mean to wait for it."""
+    return isinstance(number, Tensor) or number > 0

@@ -6,19 +6,25 @@ filter flipped. A ridge regression has one minimum. Its largest coefficients nam
 $$\theta_{ij} = \begin{cases} \text{high} & \text{if } |w_{ij}| \text{ is in the top share off the diagonal} \\
 \text{low} & \text{else} \end{cases}$$
 
-No edge starts at 0 or 1, from which it could not return.
+No edge starts at 0 or 1, from which it could not return. Over all pairs of nodes: :func:`ridge_start` and
+:func:`filter_start`. Over a table of candidates, by regressions on the candidates alone: :func:`table_ridge`,
+:func:`table_edge_start` and :func:`table_filter_start`.
 """
 
 from collections.abc import Sequence
 
 import torch
+from jaxtyping import Bool, Float
+from torch import Tensor
 
 from tacit.data.pairs import Pairs
 from tacit.data.regression import RegressionFit, regress
 from tacit.data.ridge import RIDGE_PENALTIES, ridge_path
 from tacit.errors import require
+from tacit.graph import Slots
 from tacit.predictors.filter import GraphFilter
 from tacit.shapes import EdgeProbs
+from tacit.training.local_ridge import LocalRidge, local_ridge
 
 # Measured on GPVAR, where 11% of the pairs are edges: the true graph was found from here.
 TOP, HIGH, LOW = 0.15, 0.5, 0.03
@@ -50,9 +56,7 @@ def ridge_start(
     )
     scores = _ridge(pairs, penalties).edge_scores
     away = ~torch.eye(pairs.num_nodes, dtype=torch.bool, device=scores.device)
-    ranked = scores[away].sort(descending=True).values
-    chosen = scores >= ranked[max(0, round(top * len(ranked)) - 1)]
-    return torch.where(chosen, high, low).to(scores.dtype) * away
+    return _high_and_low(scores, away, top, high, low)
 
 
 def filter_start(
@@ -72,20 +76,10 @@ def filter_start(
     An edge that cannot be ($\theta_{ij} = 0$) starts at 0. Each replica is moved by ``jitter``, see
     :meth:`GraphFilter.with_weights`.
     """
-    require(
-        predictor.activation == "linear",
-        f"predictor needs activation 'linear', got '{predictor.activation}'; a regression says nothing about others",
-    )
-    layout, sent = predictor.layout, predictor.sent_features
-    lags = layout.lags(pairs.inputs)[..., :sent]  # (pair, node, lag, sent feature)
-    fit = _ridge(Pairs(lags.flatten(2).contiguous(), pairs.targets, pairs.observed), penalties)
+    _require_linear(predictor)
+    fit = _ridge(_sent(pairs, predictor), penalties)
     nodes = torch.arange(pairs.num_nodes, device=fit.coefficients.device)
-    own = torch.zeros_like(predictor.own, device=nodes.device, dtype=fit.coefficients.dtype)
-    by_lag = own.view(len(nodes), layout.window, layout.num_features, layout.out_channels)
-    by_lag[:, :, :sent] = fit.coefficients[nodes, nodes].view(len(nodes), layout.window, sent, layout.out_channels)
-    if predictor.residual:  # the newest value is added to the filter's output, so take it off the own path
-        channels = torch.arange(layout.out_channels, device=nodes.device)
-        by_lag[:, -1, channels, channels] -= 1
+    own = _own_weights(fit.coefficients[nodes, nodes], predictor)
     probs = edge_probs.to(fit.coefficients)[..., None, None]
     factor = torch.where(probs > 0, 1 / probs if in_expectation else 1.0, 0.0)
     edge_weights = fit.coefficients * factor
@@ -93,9 +87,83 @@ def filter_start(
     return predictor.with_weights(own, edge_weights, fit.intercepts, jitter=jitter)
 
 
+def table_ridge(pairs: Pairs, predictor: GraphFilter, slots: Slots) -> LocalRidge:
+    """Return the regressions on what the nodes of a filter send, on all pairs, the penalty chosen on the last."""
+    pairs = _sent(pairs, predictor)
+    chosen = local_ridge(*_cut(pairs), slots).penalty
+    return local_ridge(pairs, pairs, slots, penalties=[chosen])
+
+
+def table_edge_start(found: LocalRidge, slots: Slots) -> EdgeProbs:
+    """Return edge probabilities to begin with, high for the largest weights and low for the others; 0 in empty slots.
+
+    High is the same share of the candidates as of all pairs in ``ridge_start``: an edge that is missed rises from low,
+    while one that has no effect stays where it begins.
+
+    >>> inputs = torch.randn(60, 3, 1, generator=torch.Generator().manual_seed(0))
+    >>> table = Slots.from_edges(torch.tensor([1, 2, 0, 0]), torch.tensor([0, 0, 1, 2]), num_nodes=3)
+    >>> pairs = Pairs(inputs, inputs[:, [2, 1, 2]])  # 0 reads 2, the others themselves
+    >>> found = local_ridge(pairs[:40], pairs[40:], table)
+    >>> [round(prob, 2) for prob in table_edge_start(found, table)[0].tolist()]
+    [0.03, 0.5]
+    """
+    others = slots.used & (slots.senders != slots.row_node[:, None])
+    return _high_and_low(found.edge_scores, others, TOP, HIGH, LOW)
+
+
+def table_filter_start(found: LocalRidge, predictor: GraphFilter, *, jitter: float = 0.0) -> GraphFilter:
+    """Return a linear filter over the table that begins at the regressions, which are those of :func:`table_ridge`.
+
+    Each replica is moved by ``jitter``, see :meth:`GraphFilter.with_weights`.
+    """
+    _require_linear(predictor)
+    return predictor.with_weights(_own_weights(found.own, predictor), found.edges, found.intercepts, jitter=jitter)
+
+
+def _require_linear(predictor: GraphFilter) -> None:
+    require(
+        predictor.activation == "linear",
+        f"predictor needs activation 'linear', got '{predictor.activation}'; a regression says nothing about others",
+    )
+
+
+def _sent(pairs: Pairs, predictor: GraphFilter) -> Pairs:
+    """Return pairs with only those inputs that the nodes of a filter send to each other."""
+    lags = predictor.layout.lags(pairs.inputs)[..., : predictor.sent_features]  # (pair, node, lag, sent feature)
+    return Pairs(lags.flatten(2).contiguous(), pairs.targets, pairs.observed)
+
+
+def _cut(pairs: Pairs) -> tuple[Pairs, Pairs]:
+    """Return the first pairs and the last ones, which choose the penalty of a regression on the first."""
+    cut = len(pairs) - max(1, round(LATER_SHARE * len(pairs)))
+    require(cut >= 2, f"pairs needs three or more for a regression, got {len(pairs)}; pass more pairs")
+    return pairs[:cut], pairs[cut:]
+
+
 def _ridge(pairs: Pairs, penalties: Sequence[float]) -> RegressionFit:
     """Return the ridge regression on all pairs, its penalty chosen on the last of them."""
-    later = max(1, round(LATER_SHARE * len(pairs)))
-    require(len(pairs) - later >= 2, f"pairs needs three or more for a regression, got {len(pairs)}; pass more pairs")
-    chosen = regress(pairs[: len(pairs) - later], pairs[len(pairs) - later :], ridge_path, penalties).penalty
+    chosen = regress(*_cut(pairs), ridge_path, penalties).penalty
     return regress(pairs, pairs, ridge_path, [chosen])
+
+
+def _high_and_low(
+    scores: Float[Tensor, "row slot"], others: Bool[Tensor, "row slot"], top: float, high: float, low: float
+) -> EdgeProbs:
+    """Return ``high`` for the ``top`` share of scores among the ``others``, ``low`` for the rest, 0 elsewhere."""
+    ranked = scores[others].sort(descending=True).values
+    if not len(ranked):
+        return torch.zeros_like(scores)
+    chosen = scores >= ranked[max(0, round(top * len(ranked)) - 1)]
+    return torch.where(chosen, high, low).to(scores) * others
+
+
+def _own_weights(sent: Float[Tensor, "node in_channel channel"], predictor: GraphFilter) -> Tensor:
+    """Return a filter's weights of each node's own inputs, from those of what it sends; 0 for other features."""
+    layout, features = predictor.layout, predictor.sent_features
+    own = torch.zeros_like(predictor.own, device=sent.device, dtype=sent.dtype)
+    by_lag = own.view(-1, layout.window, layout.num_features, layout.out_channels)
+    by_lag[:, :, :features] = sent.view(-1, layout.window, features, layout.out_channels)
+    if predictor.residual:  # the newest value is added to the filter's output, so take it off the own path
+        channels = torch.arange(layout.out_channels, device=own.device)
+        by_lag[:, -1, channels, channels] -= 1
+    return own

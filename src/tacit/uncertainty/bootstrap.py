@@ -27,7 +27,7 @@ from tacit.data import Pairs
 from tacit.data.resampling import bootstrap_rows, require_resamplable
 from tacit.errors import require_whole
 from tacit.graph import GraphDistribution
-from tacit.randomness import generator_for
+from tacit.randomness import generator_for, replica_seeds
 from tacit.shapes import EdgeMask, EdgeProbs
 from tacit.training import CosineDecay, FitResult, FitSettings, LatentGraphModel, Progress, fit
 from tacit.uncertainty.boundary import NOTHING_KNOWN, interior_edges, rounded_at_boundary, with_usual_errors
@@ -108,7 +108,7 @@ def bootstrap(
     require_whole("replicas", replicas, FEWEST_REPLICAS)
     require_resamplable(len(train), block, train.series)
     same = max(2, round(SAME_SHARE * replicas))
-    seeds = [seed * 1000 + replica for replica in range(replicas)]
+    seeds = replica_seeds(seed, replicas)
     rows = [
         bootstrap_rows(len(train), generator=generator_for(s, "resample"), block=block, series=train.series)
         for s in seeds[same:]

@@ -7,8 +7,7 @@ from torch import Tensor
 
 from tacit.data import Pairs
 from tacit.randomness import generator_for
-from tacit.training import LatentGraphModel
-from tacit.training.held import Difference, pair_losses, paired_difference
+from tacit.training import Difference, LatentGraphModel, pair_losses, paired_difference
 
 State = dict[str, Tensor]
 
@@ -18,7 +17,7 @@ def loss_difference(model: LatentGraphModel, pairs: Pairs, one: State, other: St
     """Return how much higher the mean loss of ``pairs`` is with one state than with the other, and its standard error.
 
     States are parameters and buffers of the model by name; what they lack is taken from the model. The data alone
-    decides: a prior's penalty, which leaves out held edges, does not count. Every pair has graphs of its own.
+    decides: a prior's penalty, which leaves out fixed edges, does not count. Every pair has graphs of its own.
     """
     judge = copy.deepcopy(model)
     judge.prior, judge.share_graphs = None, False

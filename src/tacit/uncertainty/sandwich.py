@@ -25,8 +25,7 @@ from tacit.data import Pairs
 from tacit.errors import require
 from tacit.randomness import draw_uniforms
 from tacit.shapes import EdgeMask, EdgeProbs
-from tacit.training import LatentGraphModel
-from tacit.training.lift import constants_of, gradient_of_one, trainable_names
+from tacit.training import LatentGraphModel, constants_of, gradient_of_one, trainable_names
 from tacit.uncertainty.boundary import NOTHING_KNOWN, interior_edges
 from tacit.uncertainty.curvature import edge_curvature
 

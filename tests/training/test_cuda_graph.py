@@ -3,7 +3,7 @@
 import pytest
 import torch
 
-from tacit.training.replay import WARM_UP_CALLS, Replayed
+from tacit.training.cuda_graph import WARM_UP_CALLS, Recorded
 
 needs_gpu = pytest.mark.skipif(not torch.cuda.is_available(), reason="needs a CUDA device")
 
@@ -15,11 +15,11 @@ def test_without_a_gpu_every_call_is_a_plain_one():
         calls.append(values)
         return (2 * values,)
 
-    replayed = Replayed(double)
+    recorded = Recorded(double)
     for number in range(WARM_UP_CALLS + 3):
-        assert replayed(torch.full((2,), float(number)))[0].tolist() == [2.0 * number] * 2
+        assert recorded(torch.full((2,), float(number)))[0].tolist() == [2.0 * number] * 2
     assert len(calls) == WARM_UP_CALLS + 3
-    assert replayed.fallback is None
+    assert recorded.fallback is None
 
 
 @pytest.mark.gpu
@@ -32,12 +32,12 @@ def test_a_recorded_function_is_not_called_again_and_sees_new_inputs():
         total.add_(values)
         return (total * 10,)
 
-    replayed = Replayed(add)
+    recorded = Recorded(add)
     for number in range(10):
-        out = replayed(torch.full((2,), float(number), device="cuda"))[0]
+        out = recorded(torch.full((2,), float(number), device="cuda"))[0]
         assert out.tolist() == [10.0 * sum(range(number + 1))] * 2
     assert len(calls) == WARM_UP_CALLS + 1  # the last of them was recorded
-    assert replayed.fallback is None
+    assert recorded.fallback is None
 
 
 @pytest.mark.gpu
@@ -49,8 +49,8 @@ def test_what_cannot_be_recorded_runs_as_before_and_says_why():
         total.add_(values)
         return (values * float(values.sum().item()),)  # a look at a value stops the recording
 
-    replayed = Replayed(looks)
+    recorded = Recorded(looks)
     for number in range(8):
-        assert replayed(torch.full((1,), float(number), device="cuda"))[0].item() == number**2
+        assert recorded(torch.full((1,), float(number), device="cuda"))[0].item() == number**2
     assert total.item() == sum(range(8))
-    assert replayed.fallback
+    assert recorded.fallback

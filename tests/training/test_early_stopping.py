@@ -9,17 +9,26 @@ from tacit.losses import EnergyScore
 from tacit.predictors import HopPredictor
 from tacit.systems import CommunitySystem
 from tacit.training import CosineDecay, FitSettings, LatentGraphModel, fit
-from tacit.training.patience import BestEpochs
+from tacit.training.loop import better_than_best, keep_best
+from tacit.training.settings import Plan
+from tacit.training.state import TrainingState
 
 
 def test_each_replica_keeps_its_own_best_epoch():
-    seen = BestEpochs(patience=2)
+    model = LatentGraphModel(BernoulliGraph(torch.full((3, 3), 0.5)), HopPredictor(torch.ones(1, 1, 1)), EnergyScore())
+    plan = Plan.of(FitSettings(), model, 10)
+    state, name = TrainingState.create(model, (0, 1), plan, early_stopping=True), "graph.edge_logits"
+    waited = []
     for epoch, losses in enumerate([[3.0, 1.0], [2.0, 5.0], [4.0, 6.0], [4.0, 7.0]]):
-        assert not seen.exhausted
-        seen.look(torch.tensor(losses), {"w": torch.full((2, 3), float(epoch))})
-    assert seen.exhausted
-    kept, losses = seen.better_than(torch.tensor([9.0, 0.5]), {"w": torch.full((2, 3), 9.0)})
-    assert kept["w"][:, 0].tolist() == [1.0, 9.0]
+        state.validation_loss.copy_(torch.tensor(losses))
+        state.parameters[name].fill_(epoch)
+        keep_best(state)
+        waited.append(state.log.epochs_without_gain)
+    assert waited == [0, 0, 1, 2]
+    assert state.best[name][:, 0, 0].tolist() == [1.0, 0.0]
+    last = {name: torch.full((2, 3, 3), 9.0)}
+    kept, losses = better_than_best(state, torch.tensor([9.0, 0.5]), last)
+    assert kept[name][:, 0, 0].tolist() == [1.0, 9.0]
     assert losses.tolist() == [2.0, 0.5]
 
 

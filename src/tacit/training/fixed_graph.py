@@ -1,4 +1,4 @@
-r"""A model whose graph is held at given probabilities: only the predictor is left to be learned.
+r"""A model whose graph is fixed at given probabilities: only the predictor is left to be learned.
 
 Losses of two such models are compared pair by pair under the same random numbers,
 
@@ -33,17 +33,17 @@ class Difference(NamedTuple):
     std_error: float
 
 
-def held_at(model: LatentGraphModel, edge_probs: EdgeProbs) -> LatentGraphModel:
+def with_fixed_graph(model: LatentGraphModel, edge_probs: EdgeProbs) -> LatentGraphModel:
     """Return a copy of a model with every edge fixed, trained by its own loss and without a prior for the edges.
 
     >>> from tacit.losses import EnergyScore
     >>> from tacit.predictors import HopPredictor
     >>> graph, predictor = BernoulliGraph(torch.full((2, 2), 0.5)), HopPredictor(torch.ones(1, 1, 1))
-    >>> held = held_at(LatentGraphModel(graph, predictor, EnergyScore()), torch.eye(2))
-    >>> held.graph.edge_probs.tolist(), bool(held.graph.fixed.all())
+    >>> fixed = with_fixed_graph(LatentGraphModel(graph, predictor, EnergyScore()), torch.eye(2))
+    >>> fixed.graph.edge_probs.tolist(), bool(fixed.graph.fixed.all())
     ([[1.0, 0.0], [0.0, 1.0]], True)
     """
-    model.graph.require_all_pairs("held_at")
+    model.graph.require_all_pairs("with_fixed_graph")
     graph = BernoulliGraph(
         edge_probs.detach(),
         fixed=torch.ones_like(model.graph.fixed),
@@ -64,16 +64,16 @@ def held_at(model: LatentGraphModel, edge_probs: EdgeProbs) -> LatentGraphModel:
 
 @torch.no_grad()
 def pair_losses(
-    held: LatentGraphModel, parameters: dict[str, Tensor], pairs: Pairs, *, generator: Generator
+    model: LatentGraphModel, parameters: dict[str, Tensor], pairs: Pairs, *, generator: Generator
 ) -> tuple[PairLoss, Float[Tensor, " batch"]]:
     """Return the loss of each pair, times its weight, and the weights; ``parameters`` replace those of the model."""
     losses, weights = [], []
     for start in range(0, len(pairs), CHUNK):
         chunk = pairs[start : start + CHUNK]
-        shape = held.uniforms_shape(len(chunk))
+        shape = model.uniforms_shape(len(chunk))
         uniforms = draw_uniforms(*shape, generator=generator, dtype=chunk.inputs.dtype).to(chunk.inputs.device)
         batch = (chunk.inputs, chunk.targets, uniforms, chunk.observed)
-        _, (loss, weight, *_) = functional_call(held, parameters, batch)
+        _, (loss, weight, *_) = functional_call(model, parameters, batch)
         losses.append(loss)
         weights.append(weight)
     return torch.cat(losses), torch.cat(weights)

@@ -11,6 +11,8 @@ from tacit.predictors import HopPredictor
 from tacit.training import Checkpoints, FitSettings, LatentGraphModel, fit
 from tacit.training.checkpoint import KIND
 
+EPOCH = {"epoch": 1, "learning_rate": 0.1, "train_loss": [1.0, 1.0], "validation_loss": [1.0, 1.0], "seconds": 1.0}
+
 
 class Stop(BaseException):
     """The end of a process."""
@@ -48,16 +50,21 @@ def test_it_goes_on_as_it_is(stopped):
 @pytest.mark.parametrize(
     ("name", "value", "reason"),
     [
-        ("active", [], "active: List should have at least 1 item"),
-        ("active", [0, 5], "active cannot be"),
-        ("dropped", [[1, 1]], "dropped cannot be"),
+        ("dropped", [[1, 1]], "dropped: Input should be a valid dictionary"),
+        ("dropped", {"0": 1, "1": 1}, "dropped cannot be"),
+        ("dropped", {"5": 1}, "dropped cannot be"),
+        ("dropped", {"1": 2}, "dropped cannot be"),
+        ("dropped", {"1": 0}, "dropped cannot be"),
         ("history", 3.5, "history: Input should be a valid list"),
         ("history", [], "steps_done cannot be"),
+        ("history", [EPOCH | {"train_loss": [1.0]}], "history cannot be"),
+        ("history", [EPOCH | {"validation_loss": [1.0, None]}], "history cannot be"),
+        ("history", [EPOCH | {"learning_rate": float("nan")}], "history.0.learning_rate: Input should be a finite"),
         ("steps_done", 10**9, "steps_done cannot be"),
         ("steps_done", -1, "steps_done: Input should be greater"),
-        ("seconds", float("nan"), "seconds: Input should be a finite number"),
-        ("lifted", None, "lifted: Input should be a valid boolean"),
-        ("steps_of_streams", ["x"], "steps_of_streams.0: Input should be a valid integer"),
+        ("train_seconds", float("nan"), "train_seconds: Input should be a finite number"),
+        ("epochs_without_gain", "x", "epochs_without_gain: Input should be a valid integer"),
+        ("trace", [3], "trace.0: Input should be a valid dictionary"),
         ("fingerprint", None, "fingerprint"),
     ],
 )
@@ -78,7 +85,7 @@ def test_text_that_cannot_be(stopped, name, value, reason):
         (None, "is missing"),
     ],
 )
-@pytest.mark.parametrize("part", ["parameters", "averages", "adam", "best"])
+@pytest.mark.parametrize("part", ["parameters", "averages", "first_moments", "second_moments", "best"])
 def test_tensors_that_cannot_be(stopped, part, change, reason):
     text, tensors = KIND.unpack(stopped.read_bytes(), "it")
     name = next(name for name in sorted(tensors) if name.startswith(part))
@@ -86,3 +93,27 @@ def test_tensors_that_cannot_be(stopped, part, change, reason):
     stopped.write_bytes(KIND.pack(text, changed if change is None else changed | {name: change(tensors[name])}))
     with pytest.raises(InputError, match=f"is a damaged checkpoint .*{name} {reason}"):
         learn(stopped)
+
+
+@pytest.mark.parametrize("steps", [-1, 10**9])
+def test_places_of_streams_that_cannot_be(stopped, steps):
+    text, tensors = KIND.unpack(stopped.read_bytes(), "it")
+    stopped.write_bytes(KIND.pack(text, tensors | {"streams/steps": torch.full((2,), steps)}))
+    with pytest.raises(InputError, match=r"is a damaged checkpoint \(streams/steps cannot be\)"):
+        learn(stopped)
+
+
+def test_a_tensor_of_another_training(stopped):
+    text, tensors = KIND.unpack(stopped.read_bytes(), "it")
+    stopped.write_bytes(KIND.pack(text, tensors | {"parameters/predictor.bias": torch.zeros(2)}))
+    with pytest.raises(InputError, match=r"\(parameters/predictor.bias is not of this training\)"):
+        learn(stopped)
+
+
+def test_numbers_of_a_dropped_replica_need_not_be_finite(stopped):
+    """Where one program computes all replicas, one that was dropped is still computed, and may diverge."""
+    text, tensors = KIND.unpack(stopped.read_bytes(), "it")
+    for name in [name for name in tensors if name.startswith(("parameters", "first_moments"))]:
+        tensors[name][1] = torch.nan
+    stopped.write_bytes(KIND.pack(text | {"dropped": {"1": 1}}, tensors))
+    assert learn(stopped).best == 0

@@ -1,4 +1,4 @@
-"""From a table of candidates back to all pairs of nodes: the same model, every other edge held at 0."""
+"""From a table of candidates back to all pairs of nodes: the same model, every other edge fixed at 0."""
 
 import copy
 from dataclasses import replace
@@ -26,13 +26,13 @@ def in_matrix(values: Tensor, slots: Slots, fill: float = 0.0, axis: int = 0) ->
     return full.index_copy(axis, target * size + source, listed).view(*before, size, size, *after)
 
 
-def expanded(model: LatentGraphModel) -> LatentGraphModel:
+def densify(model: LatentGraphModel) -> LatentGraphModel:
     """Return a copy of a model over all pairs of nodes; one that is not over a table comes back as it is."""
     slots = model.graph.slots
     if slots is None:
         return model
     full = copy.deepcopy(model)
-    full.graph = _expanded_graph(model.graph, slots)
+    full.graph = _dense_graph(model.graph, slots)
     for module in full.predictor.modules():
         if isinstance(module, GraphFilter):
             trained = module.edge_weights.requires_grad
@@ -43,7 +43,7 @@ def expanded(model: LatentGraphModel) -> LatentGraphModel:
     return full
 
 
-def expanded_result(result: FitResult) -> FitResult:
+def densify_result(result: FitResult) -> FitResult:
     """Return what a fit over a table found as if it had been over all pairs of nodes."""
     graph = result.model.graph
     if graph.slots is None:
@@ -59,11 +59,11 @@ def expanded_result(result: FitResult) -> FitResult:
         name: in_matrix(stack, graph.slots, fills[name], axis=1) if name in fills else stack
         for name, stack in result.parameters.items()
     }
-    return replace(result, model=expanded(result.model), parameters=parameters)
+    return replace(result, model=densify(result.model), parameters=parameters)
 
 
-def _expanded_graph(graph: GraphDistribution, slots: Slots) -> BernoulliGraph:
-    graph.require_coins("expanded")
+def _dense_graph(graph: GraphDistribution, slots: Slots) -> BernoulliGraph:
+    graph.require_coins("densify")
     fixed, fixed_probs = in_matrix(graph.fixed, slots, fill=True), in_matrix(graph.fixed_probs, slots)
     start = torch.where(fixed, fixed_probs, 0.5)
     full = BernoulliGraph(start, fixed, link=graph.link)

@@ -1,6 +1,6 @@
-"""From the gradient of one replica to the gradients of R, compiled where a compiler is at hand.
+"""The gradient of one replica, and from it the gradients of R replicas, compiled where a compiler is available.
 
-The step is written for one replica as a pure function of (parameters, batch, uniforms). On a GPU it is lifted by
+The gradient is written for one replica as a pure function of (parameters, constants, batch). On a GPU it is lifted by
 ``vmap``: one program for all replicas fills the chip. On a CPU replicas are looped over: the working set of one stays
 in the cache, and replicas can be dropped without compiling again (measured in ``benchmarks/replicas.py``).
 """
@@ -24,20 +24,18 @@ Stack = dict[str, Tensor]  # by name, with a leading replica axis
 # Of one replica: inputs, targets, uniforms or the bytes and fractions that make them, and which targets are observed if
 # not all.
 Batch = tuple[Tensor, ...]
-
-
-class Together(NamedTuple):
-    """The batches of all replicas, each part stacked: what one lifted program takes."""
-
-    parts: tuple[Tensor, ...]
-
-
 NOT_LIFTED = "the predictor cannot be lifted by vmap, so replicas are trained in turn, slower on a GPU"
 NOT_TRACED = "the predictor does what cannot be compiled, so training runs eagerly, several times slower"
 NO_COMPILER = "torch.compile is not usable here, so training runs eagerly, several times slower; g++ would help"
 
 
-class Outcome(NamedTuple):
+class StackedBatch(NamedTuple):
+    """The batches of all replicas, each part stacked: what one lifted program takes."""
+
+    parts: tuple[Tensor, ...]
+
+
+class StepResult(NamedTuple):
     """What one step gives, stacked over replicas: the loss of some pairs is the sum of losses over that of weights."""
 
     gradients: Stack
@@ -49,84 +47,113 @@ class Outcome(NamedTuple):
 class LiftedGradient:
     """Gradients and losses of R replicas from stacked parameters and batches.
 
-    ``compile_seconds``  what the first call took, when it compiled
-    ``fallback``         why the compiled version is not used, or None
+    ``lifted``    whether one program computes all replicas
+    ``fallback``  why replicas are not lifted or the compiled version is not used, or None
     """
 
     def __init__(self, model: LatentGraphModel, *, lift: LiftName = "auto", compile: bool = True) -> None:
         device = model.graph.raw.device
         self.lifted = lift == "vmap" or (lift == "auto" and device.type == "cuda")
-        self.compile_seconds = 0.0
-        self.fallback: str | None = None
-        self._names, self._frozen = trainable_names(model), list(constants_of(model))
-        self._carried = model.carried
-        self._flat = self._run = gradient_of_one(model)
+        self.compiles = compile
+        self._names, self._constants, self._carried = trainable_names(model), list(constants_of(model)), model.carried
+        self._program = CompiledProgram(gradient_of_one(model), compile=compile, options=_compiler_options(model))
         self._untried = self.lifted
-        self.compiles = self._pending = compile
-        self._options = _compiler_options(model)
+        self._not_lifted: str | None = None
+
+    @property
+    def fallback(self) -> str | None:
+        """Why the fast version is not used, or None."""
+        return self._program.fallback or self._not_lifted
+
+    @property
+    def compile_seconds(self) -> float:
+        """How long compiling took."""
+        return self._program.compile_seconds
 
     def __call__(
-        self, parameters: Stack, frozen: Stack, batches: Iterable[Batch] | Together, running: Sequence[int]
-    ) -> Outcome:
+        self, parameters: Stack, constants: Stack, batches: Iterable[Batch] | StackedBatch, running: Sequence[int]
+    ) -> StepResult:
         """Return what a step gives for the ``running`` replicas; zero elsewhere.
 
         ``batches`` may be made on the way: a loop asks for the next one when it has used the last.
         """
-        stacks = [parameters[name] for name in self._names] + [frozen[name] for name in self._frozen]
-        if self.lifted and not isinstance(batches, Together):
-            batches = Together(tuple(torch.stack(parts) for parts in zip(*batches, strict=True)))
-        if self._untried and isinstance(batches, Together):
-            self._try_to_lift(stacks, batches)
-        if self.lifted and isinstance(batches, Together):
-            outputs = self._call(*stacks, *batches.parts)
+        if self.lifted and not isinstance(batches, StackedBatch):
+            batches = StackedBatch(tuple(torch.stack(parts) for parts in zip(*batches, strict=True)))
+        if self._untried and isinstance(batches, StackedBatch):
+            self.try_to_lift(parameters, constants, batches)
+        stacks = self._stacks(parameters, constants)
+        if self.lifted and isinstance(batches, StackedBatch):
+            outputs = self._program(*stacks, *batches.parts)
         else:
-            each = zip(*batches.parts, strict=True) if isinstance(batches, Together) else batches
+            each = zip(*batches.parts, strict=True) if isinstance(batches, StackedBatch) else batches
             results = [
-                self._call(*(value[r] for value in stacks), *batch) for r, batch in zip(running, each, strict=True)
+                self._program(*(value[r] for value in stacks), *batch) for r, batch in zip(running, each, strict=True)
             ]
             outputs = tuple(_spread(values, running, len(stacks[0])) for values in zip(*results, strict=True))
         gradients = dict(zip(self._names, outputs, strict=False))
         losses, weights, *carried = outputs[len(self._names) :]
-        return Outcome(gradients, losses, weights, dict(zip(self._carried, carried, strict=True)))
+        return StepResult(gradients, losses, weights, dict(zip(self._carried, carried, strict=True)))
 
-    def go_on_as(self, lifted: bool, fallback: str | None) -> None:
-        """Go on as another process did: what it could not lift is not tried again."""
-        if self.lifted and not lifted:
-            self.lifted, self._untried, self.fallback = False, False, fallback
-
-    def _try_to_lift(self, stacks: list[Tensor], batches: Together) -> None:
-        """Lift the step by ``vmap``; a predictor that cannot be lifted is looped, with the same results."""
+    def try_to_lift(self, parameters: Stack, constants: Stack, batches: StackedBatch) -> None:
+        """Lift the gradient by ``vmap``; a predictor that cannot be lifted is looped, with the same results."""
         self._untried = False
         try:
-            vmap(self._flat)(*stacks, *batches.parts)
-            self._run = vmap(self._flat)
-        except Exception as error:  # if the fault is the predictor's own, the loop below raises it again
+            lifted = vmap(self._program.function)
+            lifted(*self._stacks(parameters, constants), *batches.parts)
+            self._program.function = lifted
+        except Exception as error:  # if the fault is the predictor's own, the loop raises it again
             self.lifted = False
-            self.fallback = f"{NOT_LIFTED} ({_first_line(error)})"
+            self._not_lifted = f"{NOT_LIFTED} ({first_line(error)})"
 
-    def _call(self, *tensors: Tensor) -> tuple[Tensor, ...]:
+    def _stacks(self, parameters: Stack, constants: Stack) -> list[Tensor]:
+        return [parameters[name] for name in self._names] + [constants[name] for name in self._constants]
+
+
+class CompiledProgram:
+    """A function of tensors, compiled at the first call; where that is not possible it runs eagerly, equal and slower.
+
+    ``in_place`` says that the function changes its tensors: it is then compiled on copies, so that nothing changes
+    before the first real call.
+
+    The function is first traced into a flat list of tensor operations. What is compiled then checks its few tensors at
+    each call instead of every attribute of the model. It belongs to this one fit: compiled as a method, the programs of
+    all fits of a process would share one cache, and from the ninth on the compiler would give up.
+
+    ``compile_seconds``  how long compiling took
+    ``fallback``         why the compiled version is not used, or None
+    """
+
+    def __init__(
+        self,
+        function: Callable[..., Any],
+        *,
+        compile: bool = True,
+        in_place: bool = False,
+        options: dict[str, Any] | None = None,
+    ) -> None:
+        self.function = function
+        self.compile_seconds = 0.0
+        self.fallback: str | None = None
+        self._pending, self._in_place, self._options = compile, in_place, options
+
+    def __call__(self, *tensors: Tensor) -> Any:
+        """Return what the function gives."""
         if self._pending:
             self._pending = False
-            self._compile(*tensors)
-        result: tuple[Tensor, ...] = self._run(*tensors)
-        return result
+            self._compile(*(tensor.clone() for tensor in tensors) if self._in_place else tensors)
+        return self.function(*tensors)
 
     def _compile(self, *tensors: Tensor) -> None:
-        """Try the compiled version once; without a working compiler stay eager and say so.
-
-        The step is first traced into a flat list of tensor operations: what is compiled then checks its few tensors
-        at each call instead of every attribute of the model, and no two models share a compiler cache.
-        """
         start, reason = time.perf_counter(), NOT_TRACED
         try:
             with warnings.catch_warnings():
                 warnings.simplefilter("ignore")  # the compiler's own deprecations are not the user's business
-                traced, reason = make_fx(self._run)(*tensors), NO_COMPILER
+                traced, reason = make_fx(self.function)(*tensors), NO_COMPILER
                 compiled = torch.compile(traced, dynamic=False, options=self._options)
                 compiled(*tensors)
-            self._run = compiled
+            self.function = compiled
         except Exception as error:  # whatever the toolchain raises: the eager version is equal, only slower
-            self.fallback = f"{reason} ({_first_line(error)})"
+            self.fallback = f"{reason} ({first_line(error)})"
         self.compile_seconds += time.perf_counter() - start
 
 
@@ -141,24 +168,25 @@ def constants_of(model: LatentGraphModel) -> Stack:
     return known | dict(model.named_buffers())
 
 
-def _first_line(error: Exception) -> str:
+def first_line(error: Exception) -> str:
+    """Return what an error says, in one short line."""
     return (str(error).strip() or type(error).__name__).splitlines()[0][:120]
 
 
 def gradient_of_one(model: LatentGraphModel) -> Callable[..., tuple[Tensor, ...]]:
-    """Return the step of one replica: tensors (parameters, frozen, batch) to tensors (gradients, outputs).
+    """Return the gradient of one replica: tensors (parameters, constants, batch) to tensors (gradients, outputs).
 
-    Parameters come in the order of :func:`trainable_names`, what is frozen in that of :func:`constants_of`.
+    Parameters come in the order of :func:`trainable_names`, constants in that of :func:`constants_of`.
     """
-    names, frozen = trainable_names(model), list(constants_of(model))
+    names, known = trainable_names(model), list(constants_of(model))
 
     def objective(parameters: Stack, constants: Stack, *batch: Tensor) -> Any:
         return functional_call(model, {**parameters, **constants}, batch)
 
     def gradient(*tensors: Tensor) -> tuple[Tensor, ...]:
         parameters = dict(zip(names, tensors, strict=False))
-        constants = dict(zip(frozen, tensors[len(names) :], strict=False))
-        batch = _with_uniforms(tensors[len(names) + len(frozen) :])
+        constants = dict(zip(known, tensors[len(names) :], strict=False))
+        batch = _with_uniforms(tensors[len(names) + len(known) :])
         gradients, outputs = grad(objective, has_aux=True)(parameters, constants, *batch)
         return (*(gradients[name] for name in names), *outputs)
 

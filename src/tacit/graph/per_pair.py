@@ -1,0 +1,68 @@
+r"""Independent edges with probabilities of their own for every pair: what a distribution that has a context becomes.
+
+$$P(A \mid c_b) = \prod_{ij} \theta_{bij}^{A_{ij}} (1 - \theta_{bij})^{1 - A_{ij}}, \qquad
+\theta_{bij} = 1 / (1 + e^{-z_{bij}})$$
+"""
+
+from typing import ClassVar
+
+import torch
+from jaxtyping import Float
+from torch import Generator, Tensor
+from torch.nn.functional import logsigmoid
+
+from tacit.graph.distribution import GraphDistribution
+from tacit.graph.slots import Slots
+from tacit.shapes import EdgeProbs, EdgeWeights, Graphs, LogProb, Scalar, Uniforms
+
+
+class CoinsPerPair(GraphDistribution):
+    """Edges that are independent given the pair; ``logits`` $z$ may come from a network of the user's own.
+
+    >>> graph = CoinsPerPair(torch.tensor([-torch.inf, torch.inf]).view(2, 1, 1).expand(2, 3, 3))
+    >>> graph.sample_from(torch.full((1, 4, 3, 3), 0.5)).mean((1, 2, 3)).tolist()
+    [0.0, 1.0]
+    """
+
+    independent_edges: ClassVar[bool] = True
+
+    def __init__(self, logits: Float[Tensor, "batch row slot"], slots: Slots | None = None) -> None:
+        super().__init__()
+        self.logits, self.slots = logits, slots
+
+    @property
+    def edge_shape(self) -> tuple[int, int]:
+        """Rows and slots."""
+        rows, slots = self.logits.shape[-2:]
+        return rows, slots
+
+    @property
+    def raw(self) -> Tensor:
+        """The logits."""
+        return self.logits
+
+    @property
+    def edge_probs(self) -> EdgeProbs:
+        """The mean over the pairs."""
+        return torch.sigmoid(self.logits).mean(0)
+
+    def sample_from(self, uniforms: Uniforms) -> Graphs:
+        r"""Return $1[u < \theta_b]$ for every pair; uniforms may be shared by the pairs."""
+        return (uniforms < torch.sigmoid(self.logits.detach())[:, None]).to(uniforms.dtype)
+
+    def log_prob(self, graphs: Graphs) -> LogProb:
+        r"""Return $\log P(A \mid c_b)$."""
+        return self._edge_log_prob(graphs).sum((-2, -1))
+
+    def weighted_log_prob(self, weights: EdgeWeights, graphs: Graphs) -> Scalar:
+        r"""Return $\mathrm{mean}_s \sum_{ij} w_{sij} \log P(A_{s,ij} \mid c_b)$ over all graphs of all pairs."""
+        return torch.where(weights == 0, 0.0, weights * self._edge_log_prob(graphs)).mean((0, 1)).sum()
+
+    def initial_parameters(self, generator: Generator) -> dict[str, Tensor]:
+        """Return nothing: what is learned makes the logits."""
+        del generator
+        return {}
+
+    def _edge_log_prob(self, graphs: Graphs) -> Graphs:
+        logits = self.logits[:, None]
+        return torch.where(graphs > 0, logsigmoid(logits), logsigmoid(-logits))
