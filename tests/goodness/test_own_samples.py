@@ -38,7 +38,7 @@ def test_noise_is_drawn_for_every_sample(rng):
 def test_chunks_cover_all_rows_once(rng, monkeypatch):
     monkeypatch.setattr(samples_module, "CHUNK_NUMBERS_ELSEWHERE", 7 * 2 * 64 * 3)  # three pairs
     inputs = torch.arange(8.0).view(8, 1, 1).expand(8, 2, 1)
-    parts = list(samples_module.sample_chunks(coin_model(1.0), inputs, 7, generator=rng))
+    parts = list(samples_module.sample_chunks(coin_model(1.0), Pairs(inputs, inputs), 7, generator=rng))
     rows = [rows for rows, _ in parts]
     assert rows == [slice(0, 3), slice(3, 6), slice(6, 8)]
     together = torch.cat([samples for _, samples in parts])
@@ -47,7 +47,7 @@ def test_chunks_cover_all_rows_once(rng, monkeypatch):
 
 def test_a_pair_too_large_for_a_chunk_is_still_drawn(rng, monkeypatch):
     monkeypatch.setattr(samples_module, "CHUNK_NUMBERS_ELSEWHERE", 1)
-    parts = list(samples_module.sample_chunks(coin_model(), torch.ones(2, 2, 1), 5, generator=rng))
+    parts = list(samples_module.sample_chunks(coin_model(), Pairs(torch.ones(2, 2, 1), torch.ones(2, 2, 1)), 5, generator=rng))
     assert [rows for rows, _ in parts] == [slice(0, 1), slice(1, 2)]
 
 

@@ -36,6 +36,7 @@ class Pairs:
     ``observed``  1 where a target is known, 0 where it is missing; all are known unless given
     ``series``    the number of the series that each pair comes from, where there are several
     ``times``     the time of each target, where there is one: a number, for dates the seconds since 1970
+    ``covariates``  of each pair, where there are any: numbers that are known and shared by all nodes
 
     >>> pairs = Pairs(torch.zeros(10, 3, 2), torch.zeros(10, 3, 1))
     >>> len(pairs), pairs.num_nodes
@@ -49,6 +50,7 @@ class Pairs:
     observed: Float[Tensor, "pair node channel"] | None = None
     series: Int[Tensor, " pair"] | None = None
     times: Float[Tensor, " pair"] | None = None
+    covariates: Float[Tensor, "pair covariate"] | None = None
 
     def __post_init__(self) -> None:
         for name, values in (("inputs", self.inputs), ("targets", self.targets)):
@@ -84,10 +86,22 @@ class Pairs:
                     f"{name} must be {dtype} of shape {(len(self),)}, one number per pair, got {numbers.dtype} of "
                     f"shape {tuple(numbers.shape)}; pass torch.as_tensor(numbers, dtype={dtype})",
                 )
+        if self.covariates is not None:
+            _require_tensor("covariates", self.covariates)
+            require(
+                self.covariates.ndim == 2 and len(self.covariates) == len(self),
+                f"covariates must have shape (pairs, covariates) with {len(self)} pairs, got "
+                f"{tuple(self.covariates.shape)}; pass a row for each pair",
+            )
 
     @classmethod
     def with_missing(
-        cls, inputs: Tensor, targets: Tensor, series: Tensor | None = None, times: Tensor | None = None
+        cls,
+        inputs: Tensor,
+        targets: Tensor,
+        series: Tensor | None = None,
+        times: Tensor | None = None,
+        covariates: Tensor | None = None,
     ) -> "Pairs":
         """Return pairs whose missing targets are marked by NaN; the loss leaves them out.
 
@@ -97,7 +111,7 @@ class Pairs:
         """
         _require_tensor("targets", targets)
         missing = torch.isnan(targets)
-        return cls(inputs, torch.where(missing, 0.0, targets), (~missing).to(targets.dtype), series, times)
+        return cls(inputs, torch.where(missing, 0.0, targets), (~missing).to(targets.dtype), series, times, covariates)
 
     def __len__(self) -> int:
         return self.inputs.shape[0]
@@ -109,16 +123,19 @@ class Pairs:
 
     def to(self, device: torch.device | str, dtype: torch.dtype | None = None) -> "Pairs":
         """Return the pairs on ``device``; ``dtype`` is of inputs and targets, times stay in double precision."""
-        values = (None if one is None else one.to(device, dtype) for one in (self.inputs, self.targets, self.observed))
-        places = (None if one is None else one.to(device) for one in (self.series, self.times))
-        return Pairs(*values, *places)  # type: ignore[arg-type]
+        inputs, targets, observed, covariates = (
+            None if one is None else one.to(device, dtype)
+            for one in (self.inputs, self.targets, self.observed, self.covariates)
+        )
+        series, times = (None if one is None else one.to(device) for one in (self.series, self.times))
+        return Pairs(inputs, targets, observed, series, times, covariates)  # type: ignore[arg-type]
 
     def with_mask(self) -> "Pairs":
         """Return the same pairs with ``observed`` spelled out."""
         return replace(self, observed=torch.ones_like(self.targets)) if self.observed is None else self
 
     def __getitem__(self, rows: Tensor | slice) -> "Pairs":
-        parts = (self.inputs, self.targets, self.observed, self.series, self.times)
+        parts = (self.inputs, self.targets, self.observed, self.series, self.times, self.covariates)
         return Pairs(*(None if part is None else part[rows] for part in parts))  # type: ignore[arg-type]
 
     def split(self, fractions: tuple[float, float] = (0.8, 0.1), generator: Generator | None = None) -> Split:

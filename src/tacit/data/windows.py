@@ -178,7 +178,11 @@ class Windows:
         targets = np.concatenate(ahead)[last].astype(np.float32)
         numbers = torch.from_numpy(series.series_of_row[last]) if series.lengths else None
         times = _time_numbers(self._target_times(series)[last])
-        return Pairs.with_missing(torch.from_numpy(inputs).flatten(2), torch.from_numpy(targets), numbers, times)
+        count = len(scaling.covariate_names)
+        known = (
+            torch.from_numpy(features[last, 0, -count:]) if count else None
+        )  # at the newest step, as all nodes see it
+        return Pairs.with_missing(torch.from_numpy(inputs).flatten(2), torch.from_numpy(targets), numbers, times, known)
 
     def _usable(self, series: Series, ahead: int, targets: tuple[str, ...] = ()) -> tuple[Series, tuple[str, ...]]:
         """Return the series that have a window (and a known target), and a note on the others."""

@@ -26,8 +26,7 @@ class SharedDraws:
     @torch.no_grad()
     def described(self, pairs: Pairs) -> TargetParams:
         """Return what describes each target under each graph."""
-        context = Context(pairs.inputs, series=pairs.series, times=pairs.times)
-        graph = self.model.graph_for(pairs.inputs, context)
+        graph = self.model.graph_for(pairs.inputs, Context.of(pairs))
         return self.model.describe(pairs.inputs, graph.for_reading(graph.sample_from(self._edges)))
 
     def mean(self, pairs: Pairs) -> PointPrediction:

@@ -15,6 +15,7 @@ from torch import Generator, Tensor
 from tacit.data import Pairs
 from tacit.evaluation.chunks import pairs_at_once
 from tacit.evaluation.point import mean_prediction, point_prediction
+from tacit.graph import Context
 from tacit.observation import NoNoise, ObservationModel
 from tacit.shapes import PointPrediction, TargetParams, Targets
 from tacit.training import LatentGraphModel
@@ -61,7 +62,7 @@ def forecast_scores(
     for start in range(0, len(pairs), size):
         chunk = pairs[start : start + size]
         seen = torch.ones_like(chunk.targets) if chunk.observed is None else chunk.observed
-        outputs = model.outputs(chunk.inputs, num_graphs, generator=generator)
+        outputs = model.outputs(chunk.inputs, num_graphs, generator=generator, context=Context.of(chunk))
         samples = model.observation.draw(outputs, generator=generator, draws=NOISE_DRAWS)
         observation, described = model.observation, outputs
         if not observation.closed_forms:

@@ -9,6 +9,7 @@ from tacit.data import Pairs
 from tacit.errors import require
 from tacit.evaluation.chunks import pairs_at_once
 from tacit.evaluation.point import mean_prediction, point_prediction
+from tacit.graph import Context
 from tacit.losses import EnergyScore, Loss, LossTerms
 from tacit.shapes import EdgeMask, EdgeProbs, Observed, PointPrediction
 from tacit.training import LatentGraphModel
@@ -72,7 +73,7 @@ def predictive_metrics(
     size = min(CHUNK, pairs_at_once(model, point_graphs)) if model.graph.slots is not None else CHUNK
     for start in range(0, len(pairs), size):
         chunk = pairs[start : start + size]
-        outputs = model.outputs(chunk.inputs, point_graphs, generator=generator)
+        outputs = model.outputs(chunk.inputs, point_graphs, generator=generator, context=Context.of(chunk))
         samples = model.observation.draw(outputs, generator=generator)
         few = samples[:, :PAIRWISE_GRAPHS]
         taken = outputs[:, :PAIRWISE_GRAPHS] if loss.integrates else few

@@ -54,10 +54,10 @@ def kernel_test(
     """
     pairs = thinned(pairs, stride)
     require_comparable(model, pairs, num_samples, generator)
-    scales = pilot_scales(model, pairs.inputs, generator=generator)
+    scales = pilot_scales(model, pairs, generator=generator)
     sums = KernelSums.start(
         pairs, scales, num_samples, generator=generator, node_features=node_features, joint_features=joint_features
     )
-    for rows, samples in sample_chunks(model, pairs.inputs, num_samples, generator=generator):
+    for rows, samples in sample_chunks(model, pairs, num_samples, generator=generator):
         sums.add(samples, pairs.targets[rows], None if pairs.observed is None else pairs.observed[rows])
     return sums.result()

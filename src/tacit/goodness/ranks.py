@@ -66,10 +66,10 @@ def rank_targets(
     """Return the ranks of all targets, or of those of every ``stride``-th pair (:func:`thinned`)."""
     pairs = thinned(pairs, stride)
     require_comparable(model, pairs, num_samples, generator)
-    same = pilot_scales(model, pairs.inputs, generator=generator).same
+    same = pilot_scales(model, pairs, generator=generator).same
     parts = [
         rank_of(pairs.targets[rows], samples, same, generator=generator)
-        for rows, samples in sample_chunks(model, pairs.inputs, num_samples, generator=generator)
+        for rows, samples in sample_chunks(model, pairs, num_samples, generator=generator)
     ]
     return gathered_ranks(parts, pairs, num_samples)
 

@@ -15,6 +15,7 @@ from torch import Generator
 
 from tacit.data import Pairs
 from tacit.errors import require, require_whole
+from tacit.graph import Context
 from tacit.shapes import Inputs, Samples
 from tacit.training import LatentGraphModel
 
@@ -27,7 +28,9 @@ WIDTH = 64
 
 
 @torch.no_grad()
-def own_samples(model: LatentGraphModel, inputs: Inputs, num_samples: int, *, generator: Generator) -> Samples:
+def own_samples(
+    model: LatentGraphModel, inputs: Inputs, num_samples: int, *, generator: Generator, context: Context | None = None
+) -> Samples:
     """Return ``num_samples`` of what each pair would show, graphs and noise drawn for every one of them.
 
     >>> from tacit.graph import BernoulliGraph
@@ -38,13 +41,13 @@ def own_samples(model: LatentGraphModel, inputs: Inputs, num_samples: int, *, ge
     >>> own_samples(model, torch.ones(3, 2, 1), 5, generator=Generator().manual_seed(0)).shape
     torch.Size([3, 5, 2, 1])
     """
-    graph = model.graph_for(inputs)
+    graph = model.graph_for(inputs, context)
     graphs = graph.sample(num_samples, num_pairs=len(inputs), generator=generator)
     return model.observation.draw(model.describe(inputs, graph.for_reading(graphs)), generator=generator)
 
 
 def sample_chunks(
-    model: LatentGraphModel, inputs: Inputs, num_samples: int, *, generator: Generator
+    model: LatentGraphModel, pairs: Pairs, num_samples: int, *, generator: Generator
 ) -> Iterator[tuple[slice, Samples]]:
     """Yield rows and their samples until all rows had theirs; memory stays bounded, and nothing waits for the device.
 
@@ -52,9 +55,9 @@ def sample_chunks(
     [slice(0, 2, None), slice(2, 4, None), slice(4, 5, None)]
     """
     receivers, senders = model.graph.edge_shape
-    numbers = CHUNK_NUMBERS.get(inputs.device.type, CHUNK_NUMBERS_ELSEWHERE)
-    for rows in chunk_rows(len(inputs), max(1, numbers // (num_samples * receivers * max(senders, WIDTH)))):
-        yield rows, own_samples(model, inputs[rows], num_samples, generator=generator)
+    numbers, context = CHUNK_NUMBERS.get(pairs.inputs.device.type, CHUNK_NUMBERS_ELSEWHERE), Context.of(pairs)
+    for rows in chunk_rows(len(pairs), max(1, numbers // (num_samples * receivers * max(senders, WIDTH)))):
+        yield rows, own_samples(model, pairs.inputs[rows], num_samples, generator=generator, context=context[rows])
 
 
 def chunk_rows(count: int, size: int) -> Iterator[slice]:

@@ -9,8 +9,9 @@ import torch
 from jaxtyping import Float
 from torch import Generator, Tensor
 
+from tacit.data import Pairs
 from tacit.goodness.samples import sample_chunks
-from tacit.shapes import Inputs, Samples, Targets
+from tacit.shapes import Samples, Targets
 from tacit.training import LatentGraphModel
 
 PILOT_PAIRS, PILOT_SAMPLES = 256, 32  # units need no more: an error of 5% in them changes no p-value's validity
@@ -32,12 +33,12 @@ class Scales:
 
 
 @torch.no_grad()
-def pilot_scales(model: LatentGraphModel, inputs: Inputs, *, generator: Generator) -> Scales:
+def pilot_scales(model: LatentGraphModel, pairs: Pairs, *, generator: Generator) -> Scales:
     """Draw a few samples for some of the pairs, evenly spaced, and return the scales that they show.
 
     A spread of 0, of something that never changes, is given as 1.
     """
-    some = inputs[:: max(1, len(inputs) // PILOT_PAIRS)]
+    some = pairs[:: max(1, len(pairs) // PILOT_PAIRS)]
     parts = [samples for _, samples in sample_chunks(model, some, PILOT_SAMPLES, generator=generator)]
     return scales_of(torch.cat(parts))
 

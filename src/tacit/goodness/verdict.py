@@ -80,10 +80,10 @@ def goodness_of_fit(
         "pass for example 0.05, or raise num_samples",
     )
     names = _number_names(pairs, node_names)
-    scales = pilot_scales(model, pairs.inputs, generator=generator)
+    scales = pilot_scales(model, pairs, generator=generator)
     sums = KernelSums.start(pairs, scales, num_samples, generator=generator)
     spread, parts = torch.zeros_like(scales.same), []
-    for rows, samples in sample_chunks(model, pairs.inputs, num_samples, generator=generator):
+    for rows, samples in sample_chunks(model, pairs, num_samples, generator=generator):
         targets = pairs.targets[rows]
         parts.append(rank_of(targets, samples, scales.same, generator=generator))
         sums.add(samples, targets, None if pairs.observed is None else pairs.observed[rows])

@@ -24,6 +24,7 @@ from jaxtyping import Float, Int
 from torch import Generator, Tensor, nn
 from torch.func import functional_call, vmap
 
+from tacit.data import Pairs
 from tacit.errors import InputError, require, require_whole
 from tacit.graph.links import Link, Unlinked
 from tacit.graph.reading import AnyGraphs, CandidateGraphs
@@ -45,6 +46,14 @@ class Context:
     covariates: Float[Tensor, "batch covariate"] | None = None
     series: Int[Tensor, " batch"] | None = None
     times: Float[Tensor, " batch"] | None = None
+
+    @classmethod
+    def of(cls, pairs: Pairs) -> "Context":
+        """Return what pairs know."""
+        return cls(pairs.inputs, pairs.covariates, pairs.series, pairs.times)
+
+    def __getitem__(self, rows: Tensor | slice) -> "Context":
+        return Context(*(None if part is None else part[rows] for part in vars(self).values()))  # type: ignore[arg-type]
 
 
 class GraphDistribution(nn.Module, ABC):

@@ -1,4 +1,4 @@
-"""From resolved choices to objects: the graph with its rules, the predictor, the noise, and the model that is trained."""
+"""From resolved choices to objects: the graph with its rules, the predictor, the noise, and the model of them."""
 
 import torch
 from torch import nn

@@ -117,7 +117,7 @@ def _choose_parts(
 def _choose_training(chosen: _Open, pairs: int, kind: PredictorKind) -> int:
     """Choose how long and how fast, and return the number of steps."""
     usual = 128 if pairs >= 5000 else 64 if pairs >= 1000 else 32
-    batch = chosen.choose("training", "batch_size", usual, "by their number")
+    batch: int = chosen.choose("training", "batch_size", usual, "by their number")
     steps = max(1, pairs // min(batch, pairs))
     wanted = min(MOST_EPOCHS, max(FEWEST_EPOCHS, math.ceil(STEPS / steps)))
     epochs: int = chosen.choose("training", "epochs", wanted, f"about {STEPS:,} steps, {steps} an epoch")

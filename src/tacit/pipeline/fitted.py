@@ -1,4 +1,4 @@
-"""What a fit leaves: its record, what is known of each edge, and the model. A run directory holds it, and so does a file."""
+"""What a fit leaves: its record, what is known of each edge, and the model; in a run directory, or in one file."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -11,8 +11,8 @@ from torch import Tensor
 
 from tacit.config import FitConfig
 from tacit.config.fit import OWN
-from tacit.errors import InputError, require
 from tacit.data import Pairs
+from tacit.errors import InputError, require
 from tacit.graph import EdgePrior, GraphDistribution, Slots
 from tacit.pipeline.building import empty_graph, empty_model
 from tacit.pipeline.parts import OwnParts, Predictor

@@ -1,4 +1,4 @@
-"""The one path from a plan to an answer: train, assess, score. Both doors, the command and the estimators, come here."""
+"""The one path from a plan to an answer: train, assess, score. The command and the estimators both take it."""
 
 import copy
 import math

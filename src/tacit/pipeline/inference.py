@@ -11,11 +11,11 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import torch
 from jaxtyping import Float
-from torch import Tensor
 
 from tacit.data import NewPairs, Pairs
 from tacit.errors import require, require_whole
 from tacit.evaluation import SharedDraws, forecast_scores, point_prediction
+from tacit.evaluation.point import PointName
 from tacit.graph import require_memory
 from tacit.pipeline.assessment import TOO_FEW, fit_test
 from tacit.pipeline.fitted import Fitted
@@ -40,7 +40,7 @@ def read_new(fitted: Fitted, source: str) -> Source:
 
 
 def point_predictions(
-    fitted: Fitted, source: Source, point: str | float = "mean", *, num_graphs: int = NUM_GRAPHS, seed: int = 0
+    fitted: Fitted, source: Source, point: PointName | float = "mean", *, num_graphs: int = NUM_GRAPHS, seed: int = 0
 ) -> Values:
     """Return the mean, the median or a quantile of every target, in the units of the data."""
     new, draws = fitted.preparation.apply(source), _draws(fitted, num_graphs, seed)

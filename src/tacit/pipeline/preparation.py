@@ -169,8 +169,8 @@ def stored_preparation(stored: Mapping[str, Any]) -> Preparation:
     if stored["kind"] == "series":
         windows = {**stored["windows"], "fractions": tuple(stored["windows"]["fractions"])}
         return SeriesPreparation(Windows(**windows), Scaling.from_dict(stored["scaling"]))
-    units = (ChannelUnits.from_dict(stored[name]) for name in ("input_units", "target_units"))
-    return PairsPreparation(tuple(stored["nodes"]), *units, shuffled=bool(stored["shuffled"]))
+    inputs, targets = (ChannelUnits.from_dict(stored[name]) for name in ("input_units", "target_units"))
+    return PairsPreparation(tuple(stored["nodes"]), inputs, targets, bool(stored["shuffled"]))
 
 
 def _same_units(ours: tuple[np.ndarray, np.ndarray], theirs: tuple[np.ndarray, np.ndarray]) -> bool:

@@ -16,6 +16,7 @@ from typing import Any, Protocol, runtime_checkable
 
 from torch import nn
 
+from tacit.errors import InputError
 from tacit.graph import Slots
 
 
@@ -57,6 +58,15 @@ class Options(Protocol):
 def no_weights(_sizes: Sizes) -> int:
     """Return that an edge has no weights of its own: they are shared."""
     return 0
+
+
+def one_width(options: Options) -> int:
+    """Return the width of hidden layers, for a predictor whose layers all have one."""
+    if isinstance(options.hidden, int):
+        return options.hidden
+    raise InputError(
+        f"hidden in [predictor] must be one number for '{options.kind}', got {options.hidden}; pass for example 32"
+    )
 
 
 def widest(sizes: Sizes, options: Options) -> int:

@@ -20,7 +20,7 @@ from torch import Generator, Tensor, nn
 from tacit.errors import InputError, require
 from tacit.graph import AnyGraphs, CandidateGraphs, Slots
 from tacit.predictors.initial import uniform_within
-from tacit.predictors.kinds import Options, PredictorKind, Sizes
+from tacit.predictors.kinds import Options, PredictorKind, Sizes, one_width
 from tacit.predictors.protocol import initial_parameters
 from tacit.predictors.series import SeriesLayout
 from tacit.registry import PREDICTORS
@@ -130,13 +130,9 @@ def _kind(name: str) -> PredictorKind:
             raise InputError(
                 f"predictor '{options.kind}' needs torch-geometric, which is not installed; pip install 'tacit[pyg]'"
             ) from None
-        require(
-            isinstance(options.hidden, int),
-            f"hidden in [predictor] must be one number for '{options.kind}', got {options.hidden}; pass for example 32",
-        )
         with torch.random.fork_rng(devices=[]):  # it draws its first weights at once; a fit replaces them
             module: nn.Module = getattr(models, name)(
-                sizes.in_channels, options.hidden, options.layers + 1, sizes.out_channels
+                sizes.in_channels, one_width(options), options.layers + 1, sizes.out_channels
             )
         return PyGPredictor(
             module,

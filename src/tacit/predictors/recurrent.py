@@ -17,11 +17,11 @@ import math
 import torch
 from torch import Generator, Tensor, nn
 
-from tacit.errors import require, require_whole
+from tacit.errors import require_whole
 from tacit.graph import AnyGraphs, Slots
 from tacit.predictors.gru import GRU
 from tacit.predictors.initial import uniform_within
-from tacit.predictors.kinds import Options, PredictorKind, Sizes
+from tacit.predictors.kinds import Options, PredictorKind, Sizes, one_width
 from tacit.predictors.series import SeriesLayout
 from tacit.registry import OBSERVATIONS, PREDICTORS
 from tacit.shapes import Inputs, Outputs
@@ -104,15 +104,11 @@ class RecurrentGNN(nn.Module):
 
 
 def _build(sizes: Sizes, options: Options, _slots: Slots | None, observation: str) -> RecurrentGNN:
-    require(
-        isinstance(options.hidden, int),
-        f"hidden in [predictor] must be one number for 'recurrent', got {options.hidden}; pass for example 32",
-    )
     return RecurrentGNN(
         sizes.window,
         sizes.num_features,
         sizes.out_channels,
-        options.hidden,
+        one_width(options),
         options.layers,
         bool(options.residual),
         numbers_per_target=OBSERVATIONS[observation].num_given,

@@ -14,6 +14,7 @@ from torch import Tensor
 
 from tacit.data import Pairs
 from tacit.errors import InputError, ProcessesError, did_you_mean, require, require_whole
+from tacit.graph import Context
 from tacit.interrupts import deferred_interrupts
 from tacit.training.checkpoint import CheckpointFile, Checkpoints, fingerprint, in_words
 from tacit.training.gradient import LiftedGradient, LiftName, Stack
@@ -97,7 +98,7 @@ def fit(
     if start_at_model:
         settings = replace(settings, sightings=0.0)
     model = model.to(train.inputs.device, train.inputs.dtype)
-    model.check(train.inputs, train.targets)
+    model.check(train.inputs, train.targets, Context.of(train))
     parameters, known = initial_stacks(model, seeds, fresh=not start_at_model)
     for name, stack in (starts or {}).items():
         _require_stack("starts", "trained", name, stack, parameters)

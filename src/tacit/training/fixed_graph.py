@@ -18,7 +18,7 @@ from torch import Generator, Tensor
 from torch.func import functional_call
 
 from tacit.data import Pairs
-from tacit.graph import BernoulliGraph
+from tacit.graph import BernoulliGraph, Context
 from tacit.randomness import draw_uniforms
 from tacit.shapes import EdgeProbs, PairLoss
 from tacit.training.model import LatentGraphModel
@@ -72,7 +72,7 @@ def pair_losses(
         chunk = pairs[start : start + CHUNK]
         shape = model.uniforms_shape(len(chunk))
         uniforms = draw_uniforms(*shape, generator=generator, dtype=chunk.inputs.dtype).to(chunk.inputs.device)
-        batch = (chunk.inputs, chunk.targets, uniforms, chunk.observed)
+        batch = (chunk.inputs, chunk.targets, uniforms, chunk.observed, Context.of(chunk))
         _, (loss, weight, *_) = functional_call(model, parameters, batch)
         losses.append(loss)
         weights.append(weight)

@@ -16,13 +16,14 @@ from torch import Tensor
 from torch.func import functional_call, grad, vmap
 from torch.fx.experimental.proxy_tensor import make_fx
 
+from tacit.graph import Context
 from tacit.randomness import uniforms_from
 from tacit.training.model import LatentGraphModel
 
 LiftName = Literal["auto", "loop", "vmap"]
 Stack = dict[str, Tensor]  # by name, with a leading replica axis
-# Of one replica: inputs, targets, uniforms or the bytes and fractions that make them, and which targets are observed if
-# not all.
+# Of one replica: inputs, targets, uniforms or the bytes and fractions that make them; which targets are observed if not
+# all; and what else of the pairs the graphs depend on.
 Batch = tuple[Tensor, ...]
 NOT_LIFTED = "the predictor cannot be lifted by vmap, so replicas are trained in turn, slower on a GPU"
 NOT_TRACED = "the predictor does what cannot be compiled, so training runs eagerly, several times slower"
@@ -181,7 +182,9 @@ def gradient_of_one(model: LatentGraphModel) -> Callable[..., tuple[Tensor, ...]
     names, known = trainable_names(model), list(constants_of(model))
 
     def objective(parameters: Stack, constants: Stack, *batch: Tensor) -> Any:
-        return functional_call(model, {**parameters, **constants}, batch)
+        fields = dict(zip(model.context_fields, batch[4:], strict=True))
+        context = {"context": Context(batch[0], **fields)} if fields else {}
+        return functional_call(model, {**parameters, **constants}, batch[:4], context)
 
     def gradient(*tensors: Tensor) -> tuple[Tensor, ...]:
         parameters = dict(zip(names, tensors, strict=False))

@@ -101,6 +101,11 @@ class LatentGraphModel(nn.Module):
         sampled = self.observation.random and not self.loss.integrates
         return (self.observation.channels or 0) if sampled else 0
 
+    @property
+    def context_fields(self) -> tuple[str, ...]:
+        """What graphs depend on beside the inputs; a batch has these parts of the pairs as well."""
+        return tuple(field for field in self.graph.context_fields if field != "inputs")
+
     def uniforms_shape(self, num_pairs: int) -> tuple[int, int, int, int]:
         """Return the shape of the uniforms that a batch of pairs needs: those of the graphs, then of the noise."""
         (rows, slots), groups = self.graph.uniforms_shape, self.num_graphs // self.estimator.group_size
@@ -201,7 +206,7 @@ class LatentGraphModel(nn.Module):
         fresh = {f"{part}.{k}": v for part, m in parts.items() for k, v in initial_parameters(m, generator).items()}
         return {name: fresh[name] for name, value in self.named_parameters() if value.requires_grad}
 
-    def check(self, inputs: Inputs, targets: Targets) -> None:
+    def check(self, inputs: Inputs, targets: Targets, context: Context | None = None) -> None:
         """Raise :class:`InputError` if model and data do not fit, or if the predictor is not as local as it says."""
         nodes = self.graph.num_nodes
         require(
@@ -210,7 +215,7 @@ class LatentGraphModel(nn.Module):
             f"num_nodes={inputs.shape[1]}",
         )
         generator = generator_for(0, "check", inputs.device)
-        graph = self.graph_for(inputs[:2])
+        graph = self.graph_for(inputs[:2], None if context is None else context[:2])
         graphs = graph.for_reading(graph.sample(self.num_graphs, generator=generator))
         with torch.no_grad():
             outputs = self.predictor(inputs[:2], graphs)

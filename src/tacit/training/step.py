@@ -128,7 +128,11 @@ class TrainingStep:
         rows, (bytes_, fraction) = rows[..., self.share], bits
         own_bytes = bytes_ if self.model.share_graphs else bytes_[..., self.share, :, :, :]
         batch = (pairs.inputs[rows], pairs.targets[rows], own_bytes, fraction)
-        return batch if pairs.observed is None else (*batch, pairs.observed[rows])
+        fields = [getattr(pairs, name)[rows] for name in self.model.context_fields]
+        if pairs.observed is None and not fields:
+            return batch
+        observed = torch.ones_like(batch[1]) if pairs.observed is None else pairs.observed[rows]
+        return (*batch, observed, *fields)
 
     def _example(self) -> StackedBatch:
         """Return a batch of the first pairs, with which to find out whether replicas can be lifted."""
