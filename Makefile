@@ -69,7 +69,8 @@ mutations: .venv/installed-mutations
 .venv/bin/python:
 	$(PYTHON) -m venv .venv
 
-# Modules are compiled when they are first imported, as most never are.
+# Modules are compiled when they are first imported, as most never are; this needs bytecode to be written.
+export PYTHONDONTWRITEBYTECODE :=
 INSTALL := $(PIP) install --quiet --no-compile --constraint constraints.txt --editable
 
 .venv/installed: pyproject.toml constraints.txt | .venv/bin/python

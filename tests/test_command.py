@@ -178,9 +178,10 @@ def test_an_existing_directory_is_never_written_over(tiny, tmp_path, capsys):
 
 def test_default_directories_are_numbered(tiny, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
-    for number in (1, 2):
-        assert call("demo", "--config", tiny, "--quiet") == 0
-        assert (tmp_path / "runs" / f"demo-{number}" / "report.html").is_file()
+    (tmp_path / "runs" / "demo-1").mkdir(parents=True)
+    assert call("demo", "--config", tiny, "--quiet") == 0
+    assert (tmp_path / "runs" / "demo-2" / "report.html").is_file()
+    assert not list((tmp_path / "runs" / "demo-1").iterdir())
 
 
 def test_reading_foreign_or_damaged_runs(finished, tmp_path, capsys):
