@@ -47,7 +47,9 @@ def test_chunks_cover_all_rows_once(rng, monkeypatch):
 
 def test_a_pair_too_large_for_a_chunk_is_still_drawn(rng, monkeypatch):
     monkeypatch.setattr(samples_module, "CHUNK_NUMBERS_ELSEWHERE", 1)
-    parts = list(samples_module.sample_chunks(coin_model(), Pairs(torch.ones(2, 2, 1), torch.ones(2, 2, 1)), 5, generator=rng))
+    parts = list(
+        samples_module.sample_chunks(coin_model(), Pairs(torch.ones(2, 2, 1), torch.ones(2, 2, 1)), 5, generator=rng)
+    )
     assert [rows for rows, _ in parts] == [slice(0, 1), slice(1, 2)]
 
 

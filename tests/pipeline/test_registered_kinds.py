@@ -78,9 +78,11 @@ class Laplace(ObservationModel):
 
     @classmethod
     def for_sizes(cls, *, num_nodes, in_channels, channels):
+        del in_channels
         return cls(num_nodes, channels)
 
     def describe(self, outputs, inputs):
+        del inputs
         return torch.cat([outputs, self.log_scale.exp().expand_as(outputs)], -1)
 
     def sample(self, parameters, uniforms):
