@@ -160,9 +160,8 @@ def test_a_directory_that_may_not_be_written(name, place, not_root, tmp_path):
     said.touch()
     said.chmod(0o666)
     for folder in (tmp_path, *tmp_path.parents):  # pytest keeps its folders to root
-        folder.chmod(0o755)
-        if not folder.parent.name.startswith("pytest-"):
-            break
+        if "pytest-" in str(folder):
+            folder.chmod(0o755)
     out = tmp_path / "out"
     out.mkdir()
     shutil.copytree(place / "run", out / "run")
