@@ -4,6 +4,7 @@ Processes of their own, as root with a disk of a few kilobytes, and as a user wh
 the system does not let the tests make them.
 """
 
+import importlib
 import os
 import pwd
 import resource
@@ -85,7 +86,9 @@ def small_disk(tmp_path):
 
 @pytest.fixture
 def not_root():
-    """What lets a process go on as a user who is not root."""
+    """What lets a process go on as a user who is not root, who may be unable to import what is not there yet."""
+    importlib.import_module("tacit.experiments.runner")
+    importlib.import_module("tacit.experiments.registry")
     if os.geteuid() != 0:
         return lambda: None
     nobody = pwd.getpwnam("nobody")
