@@ -2,6 +2,7 @@
 
 import tomllib
 from collections.abc import Mapping
+from contextvars import ContextVar
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -12,10 +13,52 @@ from tacit.errors import InputError, did_you_mean, require
 C = TypeVar("C", bound="Closed")
 
 
+_inside: ContextVar[bool] = ContextVar("inside", default=False)  # another section or config is being checked
+
+
 class Closed(BaseModel):
-    """A section of settings: no other keys, no change after it is made."""
+    """A section of settings: no other keys, no change after it is made.
+
+    Made by hand, as an option object, it raises :class:`InputError` for what cannot be:
+
+    >>> from tacit.config import TrainingOptions
+    >>> TrainingOptions(epoch=3)
+    Traceback (most recent call last):
+    ...
+    tacit.errors.InputError: TrainingOptions has no 'epoch'; did you mean 'epochs'?
+    """
 
     model_config = ConfigDict(extra="forbid", frozen=True, allow_inf_nan=False)
+
+    def __init__(self, **values: Any) -> None:
+        if _inside.get():
+            super().__init__(**values)
+            return
+        name, known = type(self).__name__, type(self).model_fields
+        for key in values:
+            require(key in known, f"{name} has no '{key}'{did_you_mean(key, known)}")
+        token = _inside.set(True)
+        try:
+            super().__init__(**values)
+        except ValidationError as error:
+            first = error.errors()[0]
+            key = ".".join(str(part) for part in first["loc"])
+            cause = first.get("ctx", {}).get("error")
+            said = f"{first['msg'].lower()}, got {first['input']!r}; correct it, or leave it out"
+            raise InputError(
+                f"{key} of {name} is not usable: {cause if isinstance(cause, InputError) else said}"
+            ) from None
+        finally:
+            _inside.reset(token)
+
+    @classmethod
+    def model_validate(cls: type[C], *arguments: Any, **options: Any) -> C:
+        """Check values that come from a file; what is wrong is pydantic's error, with the place where it stands."""
+        token = _inside.set(True)
+        try:
+            return super().model_validate(*arguments, **options)
+        finally:
+            _inside.reset(token)
 
 
 def load_config(path: Path, base: C) -> C:

@@ -39,7 +39,7 @@ class DemoConfig(Closed):
     """All choices of ``tacit demo``."""
 
     system: SystemConfig = SystemConfig()
-    model: ModelConfig = ModelConfig()
+    model: ModelConfig = ModelConfig(num_graphs=16)
     training: TrainingConfig = TrainingConfig()
 
 

@@ -29,7 +29,7 @@ Node = str | Annotated[int, Field(ge=0, strict=True)]  # by name or by position
 Edge = tuple[Node, Node]  # (source, target)
 TABLE_KEYS = ("layout", "time", "node", "value", "separator", "covariates", "series")
 SERIES_KEYS = ("targets", "window", "horizon")
-PAIRS_KEYS = ("shuffle",)
+PAIRS_KEYS = ("shuffle", "scale")
 
 
 class DataOptions(Closed):
@@ -46,7 +46,7 @@ class DataOptions(Closed):
     window: int | None = Field(None, ge=1, description="steps of the past that a prediction sees")
     horizon: int = Field(1, ge=1, description="steps from the last one seen to the one predicted")
     shuffle: bool = Field(True, description="pairs without time are shuffled before they are split")
-    scale: bool | None = Field(None, description="train on numbers of mean 0 and deviation 1; no for 'hops'")
+    scale: bool | None = Field(None, description="pairs: train on numbers of mean 0 and deviation 1; no for 'hops'")
     train_fraction: float = Field(0.7, gt=0, lt=1, description="part of the pairs to train on; the first of a series")
     validation_fraction: float = Field(0.1, gt=0, lt=1, description="next part, to choose by; the rest is the test")
 
@@ -170,6 +170,6 @@ class FitConfig(Closed):
     graph: GraphOptions = GraphOptions()
     predictor: PredictorOptions = PredictorOptions()
     observation: ObservationOptions = ObservationOptions()
-    model: ModelConfig = ModelConfig(num_graphs=8)  # noise is integrated: fewer graphs do
+    model: ModelConfig = ModelConfig()
     training: TrainingOptions = TrainingOptions()
     assessment: AssessmentOptions = AssessmentOptions()

@@ -54,7 +54,7 @@ class ModelConfig(Closed):
     link: Literal["sigmoid", "sine_squared"] = "sigmoid"
     prior: float | tuple[tuple[float, ...], ...] | None = None
     prior_weight: float = Field(1.0, gt=0)
-    num_graphs: int = Field(16, ge=1)
+    num_graphs: int = Field(8, ge=1)
     share_graphs: bool = False
 
     def build(

@@ -15,7 +15,7 @@ from tacit.pipeline.parts import OwnParts
 from tacit.pipeline.preparation import Preparation
 from tacit.predictors import GraphFilter, Sizes
 from tacit.randomness import generator_for
-from tacit.registry import OBSERVATIONS
+from tacit.registry import LOSSES, OBSERVATIONS
 from tacit.training import (
     LatentGraphModel,
     filter_start,
@@ -102,7 +102,7 @@ def _assemble(
 
 def _build_loss(model: ModelConfig, train: Pairs | None) -> Loss:
     """Return the loss; without training pairs a kernel whose scale would be theirs has the usual one instead."""
-    if train is None and model.loss == "mmd" and model.kernel_scale in (None, "median"):
+    if train is None and "kernel_scale" in LOSSES[model.loss].uses and model.kernel_scale in (None, "median"):
         model = model.model_copy(update={"kernel": "rational_quadratic", "kernel_scale": None})
     return model.build_loss(None if train is None else train.targets)
 

@@ -53,8 +53,9 @@ def resolve_defaults(
 ) -> tuple[FitConfig, list[str]]:
     """Return the config with nothing left open, and a sentence for each choice that was made."""
     require(
-        config.model.prior is None and (own.loss is not None or not LOSSES[config.model.loss].has_prior),
-        "prior and loss 'elbo' in [model] are for tacit demo; say what is believed of edges by density in [graph]",
+        config.model.prior is None or LOSSES[config.model.loss].has_prior,
+        f"prior in [model] is for a loss with a prior of its own, got loss '{config.model.loss}'; say what is believed "
+        "of edges by density in [graph]",
     )
     chosen, pairs = _Open(config), len(dataset.split.train)
     if dataset.preparation.is_series:

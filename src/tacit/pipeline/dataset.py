@@ -58,14 +58,14 @@ class Dataset:
                 scale = scaled if options.scale is None else options.scale
                 dataset = cls._of_pairs(source.content, options, seed, scale=scale)
             else:
-                options.require_unset(PAIRS_KEYS, source.name, "which is a series and stays in its order")
+                options.require_unset(PAIRS_KEYS, source.name, "which is a series: it stays in its order and is always scaled")
                 dataset = cls._of_series(source.content, options)
             _require_learnable(dataset.split, dataset.nodes)
         return dataset
 
     @classmethod
     def _of_series(cls, series: Series, options: DataOptions) -> "Dataset":
-        windows = Windows(options.window or usual_window(len(series)), options.horizon, options.fractions)
+        windows = Windows(options.window or usual_window(series), options.horizon, options.fractions)
         made = windows.prepare(series, targets=options.targets)
         preparation = SeriesPreparation(windows, made.scaling)
         return cls(made.split, preparation, _seen_rows(made), series.coordinates, series.notes + made.notes)
@@ -81,9 +81,14 @@ class Dataset:
         return cls(split, preparation, seen)
 
 
-def usual_window(num_rows: int) -> int:
-    """Return how far back to look when nobody says: every lag costs weights, and few rows cannot pay for many."""
-    return LONG_WINDOW if num_rows >= ROWS_FOR_A_LONG_ONE else SHORT_WINDOW
+def usual_window(series: Series) -> int:
+    """Return how far back to look when nobody says: every lag costs weights, and few rows cannot pay for many.
+
+    Of several series it is at most a quarter of the median length, so that each leaves windows to learn from.
+    """
+    window = LONG_WINDOW if len(series) >= ROWS_FOR_A_LONG_ONE else SHORT_WINDOW
+    lengths = series.lengths or (len(series),)
+    return max(1, min(window, int(np.median(lengths)) // 4))
 
 
 def _seen_rows(made: SeriesPairs) -> SeenRows:

@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 LEVELS = (0.025, 0.1, 0.5, 0.9, 0.975)
 NUM_GRAPHS = 1000
 BYTES_OF_A_CELL = 30  # while the table is made and written as text
-NOT_TESTED = "This run has no fit test of its own, as it was stopped before or is older; pass DATA to test it."
+NOT_TESTED = "This run has no fit test: the assessment was off, or the run was stopped. Pass data to test it."
 Values = Float[np.ndarray, "pair node channel"]
 
 

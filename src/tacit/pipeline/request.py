@@ -10,7 +10,7 @@ from tacit.config import FitConfig
 from tacit.errors import InputError, require
 from tacit.records import CALL
 
-FORMAT = 1
+FORMAT = 2
 
 
 class Request(BaseModel):
@@ -36,8 +36,8 @@ class Request(BaseModel):
             text = path.read_text(encoding="utf-8")
             found = _Format.model_validate_json(text).format
             require(
-                found <= FORMAT,
-                f"{path} has format {found}, this tacit reads up to {FORMAT}; use the version that began the run",
+                found == FORMAT,
+                f"{path} has format {found}, this tacit reads format {FORMAT}; use the version that began the run",
             )
             call = cls.model_validate_json(text)
             FitConfig.model_validate(call.config)

@@ -14,7 +14,6 @@ HEAD = """# Choices of `tacit fit DATA --config THIS-FILE`. A line with # in fro
 # it away to change that. What is chosen from the data is said with its reason when tacit runs. Files are looked for
 # from where the command runs.
 """
-NOT_HERE = ("prior", "prior_weight", "likelihood_sd", "elbo")  # keys and words of [model] that are for tacit demo
 CHOSEN = (
     "predictor",
     "observation",
@@ -38,8 +37,6 @@ def template() -> str:
         values = field.default
         lines.append(f"\n[{section}]  # {(type(values).__doc__ or '').splitlines()[0]}")
         for key, entry in type(values).model_fields.items():
-            if section == "model" and key in NOT_HERE:
-                continue
             default = getattr(values, key)
             absent = "(chosen from the data)" if section in CHOSEN or key in CHOSEN else "(none)"
             shown = absent if default is None else _toml(default)
@@ -51,7 +48,7 @@ def template() -> str:
 def _choices(field: FieldInfo) -> str:
     """Return the words that a key can be, if it has a list of them or takes registered names."""
     words = get_args(field.annotation) if get_origin(field.annotation) is Literal else registered_names(field)
-    return ", ".join(str(word) for word in words if word not in NOT_HERE)
+    return ", ".join(str(word) for word in words)
 
 
 def _toml(value: Any) -> str:

@@ -22,7 +22,7 @@ class LatentGraphForecaster(LatentGraphEstimator):
     them (``series``), or are a list of tables; windows never cross from one into another. NaN marks what is missing.
     The same table in a file gives the same answer through ``tacit fit``.
 
-    ``horizon``     steps from the last one seen to the one predicted
+    ``horizon``     steps from the last one seen to the one predicted; None: 1
     ``window``      steps of the past that a prediction sees; None: chosen from the number of rows
     ``targets``     variables to predict; None: all
     ``covariates``  columns that are known and shared by all nodes
@@ -48,7 +48,7 @@ class LatentGraphForecaster(LatentGraphEstimator):
     def __init__(
         self,
         *,
-        horizon: int = 1,
+        horizon: int | None = None,
         window: int | None = None,
         targets: Any = None,
         covariates: Any = (),
@@ -136,8 +136,7 @@ class LatentGraphForecaster(LatentGraphEstimator):
         given = {name: to_python(getattr(self, name)) for name in ("horizon", "window", "targets", "series")}
         covariates = to_python(self.covariates)
         given["covariates"] = tuple(covariates) if isinstance(covariates, list) else covariates
-        usual = DataOptions()
-        return {name: value for name, value in given.items() if value != getattr(usual, name)}
+        return {name: value for name, value in given.items() if value is not None and value != ()}
 
     def _source(self, X: Any, y: Any = None, *, reset: bool) -> Source:  # noqa: N803
         del y

@@ -262,7 +262,7 @@ def _with_noise(loss: Loss, predictor: nn.Module, observation: ObservationModel)
     require(
         given == numbers,
         f"observation must read numbers_per_target={numbers} of {type(predictor).__name__}, got {noise}, which reads "
-        f"{given}; use another observation model, for example HeadGaussianNoise() for 2",
+        f"{given}; use another observation model, or a predictor that gives as many",
     )
     if not observation.random:
         require(
