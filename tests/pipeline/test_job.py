@@ -222,8 +222,11 @@ def test_a_warm_start_is_near_the_regression(folder):
         ({"predictor": {"kind": "filter", "hidden": 8}}, "hidden in .predictor. is not for 'filter'"),
         ({"predictor": {"kind": "convolution", "residual": True}}, "residual in .predictor. is not for 'convolution'"),
         ({"graph": {"prior_weight": 1.0}}, "prior_weight in .graph. needs priors; set density, or name an edge file"),
-        ({"model": {"prior": 0.2}}, "prior and loss 'elbo' in .model. are for tacit demo"),
-        ({"model": {"loss": "elbo"}}, "prior and loss 'elbo' in .model. are for tacit demo"),
+        (
+            {"model": {"prior": 0.2}},
+            "prior in .model. is for a loss with a prior of its own, got loss 'energy'; say what",
+        ),
+        ({"model": {"loss": "elbo"}}, "loss 'elbo' in .model. needs a prior, got none; set prior, for example to 0.5"),
         (
             {"model": {"loss": "point_mse"}, "observation": {"kind": "gaussian"}},
             "PointMSE cannot learn how large noise is",

@@ -16,7 +16,6 @@ from tacit.graph import CoinsPerPair, GraphDistribution
 from tacit.losses import EnergyScore
 from tacit.observation import ObservationModel
 from tacit.predictors import PredictorKind
-from tacit.registry import REGISTRIES
 
 
 @dataclass(frozen=True)
@@ -127,12 +126,9 @@ TOYS = {
 
 
 @pytest.fixture
-def registered():
+def registered(own_kinds):
     for what, (name, kind) in TOYS.items():
         tacit.register(what, name, kind)
-    yield
-    for what, (name, _) in TOYS.items():
-        REGISTRIES[what].remove(name)
 
 
 @pytest.fixture

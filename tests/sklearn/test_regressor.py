@@ -214,9 +214,11 @@ def test_every_choice_trains_and_predicts(pairs, options):
     np.testing.assert_array_equal(restored.predict(pairs[0]), model.predict(pairs[0]))
 
 
-def test_the_lower_bound_of_the_likelihood_is_for_the_demo(pairs):
-    with pytest.raises(InputError, match=r"prior and loss 'elbo' in .model. are for tacit demo"):
+def test_the_lower_bound_of_the_likelihood_has_its_own_prior(pairs):
+    with pytest.raises(InputError, match=r"loss 'elbo' in .model. needs a prior, got none"):
         regressor(loss="elbo").fit(*pairs)
+    low, high = (regressor(loss="elbo", model={"prior": prior}).fit(*pairs).edge_probs_.mean() for prior in (0.01, 0.9))
+    assert low < high
 
 
 def test_numbers_of_numpy_are_numbers(fitted, pairs, unchecked):

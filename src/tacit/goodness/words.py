@@ -58,13 +58,19 @@ def advice(found: Evidence) -> list[str]:
     some = any(len(seen[shape]) < len(found.names) for shape in (U_SHAPED, HUMP) if shape in seen)
     tries = []
     if U_SHAPED in seen and found.noise == "none":
-        tries.append('an observation model (kind = "gaussian" or "gaussian_input"): the graph is the only randomness now')
+        tries.append(
+            'an observation model (kind = "gaussian" or "gaussian_input"): the graph is the only randomness now'
+        )
     elif U_SHAPED in seen and not some:
         tries.append("fewer epochs, or patience: too narrow everywhere often means over-fitted")
     elif HUMP in seen and not some:
         tries.append("more epochs: noise or edge probabilities have not settled yet")
     if some and found.noise != "none":
-        steady = 'noise whose size follows the input (kind = "gaussian_input" in [observation]), or ' if found.noise == "node" else ""
+        steady = (
+            'noise whose size follows the input (kind = "gaussian_input" in [observation]), or '
+            if found.noise == "node"
+            else ""
+        )
         tries.append(f"{steady}other inputs for {_nodes([*seen.get(U_SHAPED, ()), *seen.get(HUMP, ())])}")
     elif some and HUMP in seen:
         tries.append("more epochs, or a richer predictor: the graph has to explain what the predictor does not")

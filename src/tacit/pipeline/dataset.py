@@ -58,7 +58,9 @@ class Dataset:
                 scale = scaled if options.scale is None else options.scale
                 dataset = cls._of_pairs(source.content, options, seed, scale=scale)
             else:
-                options.require_unset(PAIRS_KEYS, source.name, "which is a series: it stays in its order and is always scaled")
+                options.require_unset(
+                    PAIRS_KEYS, source.name, "which is a series: it stays in its order and is always scaled"
+                )
                 dataset = cls._of_series(source.content, options)
             _require_learnable(dataset.split, dataset.nodes)
         return dataset
