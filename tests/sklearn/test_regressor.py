@@ -340,3 +340,28 @@ def test_a_page_is_written(fitted, tmp_path):
     with pytest.raises(NotFittedError):
         regressor().report(tmp_path / "other.html")
     assert not (tmp_path / "other.html").exists()
+
+
+def test_the_assessment_is_part_of_fit(pairs, tmp_path):
+    assessed = {"enabled": True, "bootstrap_replicas": 4, "controls": True}
+    model = regressor(predictor="filter", observation="auto", assessment=assessed).fit(*pairs)
+    assert model.record_.config["predictor"]["warm_start"] is True
+    assert model.edge_std_errors_.shape == model.edge_identifiable_.shape == (3, 3)
+    assert {"ridge regression", "no graph", "full graph"} <= set(model.record_.references)
+    assert model.record_.goodness["fits"] in (True, False)
+    assert any(line.startswith("Standard errors from") for line in model.findings_)
+    assert model.evaluate()["findings"] == model.findings_
+    assert {"low", "high", "bagged", "std_error", "identifiable"} <= set(model.edges_)
+    assert "Standard errors from" in model.report(tmp_path / "page.html").read_text()
+
+
+def test_a_run_directory_holds_what_has_a_name(fitted, pairs, tmp_path):
+    """The same files that ``tacit fit`` writes; a module of a person's own has no place in them."""
+    from tacit.pipeline import Fitted
+
+    fitted._fitted.write(tmp_path / "run")
+    restored = Fitted.read(tmp_path / "run", torch.device("cpu"))
+    assert torch.equal(restored.graph.edge_probs, fitted.graph_.edge_probs)
+    with pytest.raises(InputError, match="a run directory cannot hold a predictor of a person's own; use save"):
+        regressor(predictor=OneLayer(1)).fit(*pairs)._fitted.write(tmp_path / "own")
+    assert not (tmp_path / "own").exists()

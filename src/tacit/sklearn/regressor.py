@@ -110,7 +110,7 @@ class LatentGraphRegressor(RegressorMixin, LatentGraphEstimator):  # type: ignor
         return self._as_targets(found)
 
     def sample(self, X: Any, num_samples: int = 100, random_state: Any = None) -> np.ndarray:  # noqa: N803
-        """Return (pairs, samples, nodes) or (pairs, samples, nodes, channels): all pairs share the graph at each place."""
+        """Return (pairs, samples, nodes) or (pairs, samples, nodes, channels): pairs share the graph at each place."""
         fitted, source = self._with_predictor(), self._source(X, reset=False)
         seed = self._seed(random_state)
         return self._as_targets(samples(fitted, source, num_samples=to_python(num_samples), seed=seed))
