@@ -288,12 +288,15 @@ def test_in_a_pipeline_and_a_grid(pairs):
     assert grid.predict(x).shape == y.shape
 
 
+def test_a_pickle_of_an_estimator_that_is_not_fitted_keeps_its_own_predictor():
+    assert isinstance(pickle.loads(pickle.dumps(regressor(predictor=OneLayer(1)))).predictor, OneLayer)
+    assert pickle.loads(pickle.dumps(regressor(predictor=one_layer))).predictor is one_layer
+
+
+@pytest.mark.slow  # two processes that import everything
 @pytest.mark.parametrize("predictor", [OneLayer(1), one_layer])
 def test_own_predictors_in_other_processes(pairs, predictor):
-    """A pickle of an estimator that is not fitted keeps its module: a grid can be searched by two processes."""
     model = regressor(predictor=predictor)
-    unpickled = pickle.loads(pickle.dumps(model)).predictor
-    assert unpickled is predictor or isinstance(unpickled, OneLayer)
     grid = GridSearchCV(model, {"density": [0.2, 0.4]}, cv=KFold(2), n_jobs=2, error_score="raise").fit(*pairs)
     assert np.isfinite(grid.cv_results_["mean_test_score"]).all()
     assert grid.predict(pairs[0]).shape == pairs[1].shape
@@ -342,3 +345,28 @@ def test_a_page_is_written(fitted, tmp_path):
     with pytest.raises(NotFittedError):
         regressor().report(tmp_path / "other.html")
     assert not (tmp_path / "other.html").exists()
+
+
+def test_the_assessment_is_part_of_fit(pairs, tmp_path):
+    assessed = {"enabled": True, "bootstrap_replicas": 4, "controls": True}
+    model = regressor(predictor="filter", observation="auto", assessment=assessed).fit(*pairs)
+    assert model.record_.config["predictor"]["warm_start"] is True
+    assert model.edge_std_errors_.shape == model.edge_identifiable_.shape == (3, 3)
+    assert {"ridge regression", "no graph", "full graph"} <= set(model.record_.references)
+    assert model.record_.goodness["fits"] in (True, False)
+    assert any(line.startswith("Standard errors from") for line in model.findings_)
+    assert model.evaluate()["findings"] == model.findings_
+    assert {"low", "high", "bagged", "std_error", "identifiable"} <= set(model.edges_)
+    assert "Standard errors from" in model.report(tmp_path / "page.html").read_text()
+
+
+def test_a_run_directory_holds_what_has_a_name(fitted, pairs, tmp_path):
+    """The same files that ``tacit fit`` writes; a module of a person's own has no place in them."""
+    from tacit.pipeline import Fitted
+
+    fitted._fitted.write(tmp_path / "run")
+    restored = Fitted.read(tmp_path / "run", torch.device("cpu"))
+    assert torch.equal(restored.graph.edge_probs, fitted.graph_.edge_probs)
+    with pytest.raises(InputError, match="a run directory cannot hold a predictor of a person's own; use save"):
+        regressor(predictor=OneLayer(1)).fit(*pairs)._fitted.write(tmp_path / "own")
+    assert not (tmp_path / "own").exists()

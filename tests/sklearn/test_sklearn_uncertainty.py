@@ -343,14 +343,14 @@ def noisy():
     rng = np.random.default_rng(0)
     x = rng.normal(size=(900, 3))
     y = pd.DataFrame(10 + 3 * (x + x[:, [1, 2, 0]] + 0.5 * rng.normal(size=x.shape)), columns=["a", "b", "c"])
-    training = {"epochs": 150, "patience": 150, "batch_size": 105, "learning_rate": 0.2, "predictor_learning_rate": 0.1}
+    training = {"epochs": 100, "patience": 100, "batch_size": 105, "learning_rate": 0.2, "predictor_learning_rate": 0.1}
     required = [("b", "a"), ("c", "b"), ("a", "c")]
     model = regressor(
         training=training,
         predictor=LINEAR,
         observation="auto",
         graph={"required": required, "candidates": required},
-        model={"num_graphs": 16},
+        model={"num_graphs": 4},
     )
     return model.fit(x[:600], y[:600]), x[600:], y[600:]
 

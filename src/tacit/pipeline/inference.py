@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import torch
 from jaxtyping import Float
+from torch import Tensor
 
 from tacit.data import NewPairs, Pairs
 from tacit.errors import require, require_whole
@@ -47,7 +48,7 @@ def point_predictions(
     parts = []
     for pairs in _chunks(new.pairs, draws):
         values = draws.mean(pairs) if point == "mean" else point_prediction(draws.values(pairs), point)
-        parts.append(fitted.preparation.to_units(values).cpu())
+        parts.append(_in_units(fitted, values))
     return torch.cat(parts).numpy()
 
 
@@ -58,7 +59,7 @@ def samples(
     require_whole("num_samples", num_samples)
     new, draws = fitted.preparation.apply(source), _draws(fitted, num_samples, seed)
     drawn = [draws.own_values(pairs) for pairs in _chunks(new.pairs, draws)]
-    return np.concatenate([fitted.preparation.to_units(values).cpu().numpy() for values in drawn])
+    return np.concatenate([_in_units(fitted, values).numpy() for values in drawn])
 
 
 def forecast_table(fitted: Fitted, source: Source, *, seed: int = 0, num_samples: int = 0) -> "pd.DataFrame":
@@ -81,7 +82,7 @@ def forecast_table(fitted: Fitted, source: Source, *, seed: int = 0, num_samples
         drawn = draws.values(pairs)
         values = [draws.mean(pairs), *(point_prediction(drawn, level) for level in LEVELS)]
         values += [] if sampled is None else list(sampled.own_values(pairs).unbind(1))
-        parts.append(torch.stack([preparation.to_units(value).cpu() for value in values], -1))
+        parts.append(torch.stack([_in_units(fitted, value) for value in values], -1))
     numbers = torch.cat(parts)  # (pair, node, channel, column)
     pairs_, nodes, channels, _ = numbers.shape
     table: dict[str, Any] = {} if new.series is None else {"series": np.repeat(new.series, nodes * channels)}
@@ -141,6 +142,11 @@ def _known(new: NewPairs, name: str) -> Pairs:
         return new.pairs
     require(bool(observed.any()), f"{name}: no target is known, so that there is nothing to score; pass more rows")
     return new.pairs[observed.flatten(1).any(1)]
+
+
+def _in_units(fitted: Fitted, values: Tensor) -> Float[Tensor, "..."]:
+    """Return predictions in the units of the data, in double precision: an offset may be large."""
+    return fitted.preparation.to_units(values.double().cpu())
 
 
 def _draws(fitted: Fitted, num_graphs: int, seed: int) -> SharedDraws:

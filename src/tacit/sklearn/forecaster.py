@@ -41,7 +41,7 @@ class LatentGraphForecaster(LatentGraphEstimator):
     >>> model.edges_.sort_values("probability").iloc[-1][["source", "target"]].tolist()
     ['b', 'a']
     >>> forecast = model.predict(table)
-    >>> forecast.shape, forecast.index[-1]  # one step beyond the end
+    >>> forecast.shape, int(forecast.index[-1])  # one step beyond the end
     ((400, 3), 400)
     """
 
