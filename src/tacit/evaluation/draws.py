@@ -18,10 +18,12 @@ class SharedDraws:
         self.pairs_at_once = pairs_at_once(model, num_graphs)
         like, nodes, channels = model.graph.raw, model.graph.num_nodes, model.observation.channels or 0
         shapes = (1, num_graphs, *model.graph.uniforms_shape), (1, num_graphs, nodes, channels)
-        self._edges, self._noise = (
+        self._edges, noise, places = (
             torch.rand(shape, generator=generator, device=generator.device, dtype=like.dtype).to(like.device)
-            for shape in shapes
+            for shape in (*shapes, shapes[1])
         )
+        # One uniform in each of the intervals of length 1 / S, in random order: all rows share them, and their error.
+        self._noise = (places.argsort(1).to(like.dtype) + noise) / num_graphs
 
     @torch.no_grad()
     def described(self, pairs: Pairs) -> TargetParams:

@@ -23,8 +23,8 @@ STEPS = 1500
 FEWEST_EPOCHS, MOST_EPOCHS = 4, 200
 COMPILE_FROM = 600  # steps; compiling takes as long as some hundred steps
 REPLICAS = 16
-LONG_ERRORS = "would take several times the fit here; --std-errors 16 asks for them"
-LONG_CONTROLS = "two more trainings; --set assessment.controls=true asks for them"
+LONG_ERRORS = "would take several times the fit here; set it to 16 to have them"
+LONG_CONTROLS = "two more trainings; set it to true to have them"
 LARGE = f"it needs all pairs of nodes, and there are more than {MOST_EXPANDED} nodes"
 OFF = "enabled in [assessment] is false"
 
@@ -98,6 +98,8 @@ def _choose_parts(
     reason = "the last value is a good start" if changes else "no last value to add to"
     chosen.choose("predictor", "residual", changes, reason if "residual" in kind.uses else None)
     loss = chosen.config.model.build_loss(dataset.split.train.targets) if own.loss is None else own.loss
+    if own.loss is not None:
+        chosen.reasons.append(f"loss = {type(loss).__name__}: passed as an object, in place of that of the config")
     if kind.observation == "none":
         noise, reason = "none", "the graph is taken as the only randomness of this kind of predictor"
     elif not loss.learns_noise:
