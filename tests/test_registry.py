@@ -5,7 +5,6 @@ import sys
 
 import pytest
 import torch
-from pydantic import ValidationError
 
 import tacit
 from tacit.config import DemoConfig, ModelConfig, override
@@ -78,7 +77,7 @@ def test_an_unknown_name_says_what_is_registered_and_how_to_register():
         InputError, match=r"graph in \[model\] is not usable: graph must be a registered name, got 'bern"
     ):
         build(graph="bernouli")
-    with pytest.raises(ValidationError, match="loss must be a registered name, got 'zzz'"):
+    with pytest.raises(InputError, match="loss must be a registered name, got 'zzz'"):
         ModelConfig(loss="zzz")
     with pytest.raises(
         InputError, match=r"what must be one of loss, estimator, graph, predictor, observation, got 'los'"

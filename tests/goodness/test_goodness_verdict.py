@@ -63,14 +63,14 @@ def test_too_narrow_everywhere():
 def test_too_narrow_without_noise_asks_for_a_noise_model():
     said = judge(model_of(), data(0.1)).sentences()
     assert "too narrow" in said[1]
-    assert 'a noise model (noise = "node" or "input")' in said[-1]
+    assert 'an observation model (kind = "gaussian" or "gaussian_input")' in said[-1]
 
 
 def test_too_narrow_at_one_node_names_it():
     said = judge(model_of(0.3), data([0.3, 0.3, 0.9])).sentences()
     assert said[1].startswith("ranks at node south are U-shaped")
     assert "the largest gap is at node south" in said[2]
-    assert said[-1].endswith('noise whose size follows the input (noise = "input"), or other inputs for node south')
+    assert said[-1].endswith('(kind = "gaussian_input" in [observation]), or other inputs for node south')
 
 
 def test_too_wide():

@@ -301,8 +301,8 @@ def cut(path):
         ),
         (lambda run: cut(run / CALL), "call.json is damaged, so that the run cannot go on; run the command again"),
         (
-            lambda run: (run / CALL).write_text((run / CALL).read_text().replace('"format": 1', '"format": 2')),
-            "call.json has format 2, this tacit reads up to 1; use the version that began the run",
+            lambda run: (run / CALL).write_text((run / CALL).read_text().replace('"format": 2', '"format": 3')),
+            "call.json has format 3, this tacit reads format 2; use the version that began the run",
         ),
         (
             lambda run: (run / CALL).write_text((run / CALL).read_text().replace('"seed": 0', '"seed": 5')),

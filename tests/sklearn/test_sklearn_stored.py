@@ -70,13 +70,11 @@ def test_save_and_load(fitted, pairs, tmp_path):
     text, tensors = KIND.unpack(data, "it")
     del text["fitted"]["history"]
     path.write_bytes(KIND.pack(text, tensors))
-    with pytest.raises(
-        InputError, match=r"is a damaged saved LatentGraphRegressor \('history'\); fit and save it again"
-    ):
+    with pytest.raises(InputError, match=r"is a damaged saved estimator \('history'\); fit and save it again"):
         LatentGraphRegressor.load(path)
     text, tensors = KIND.unpack(data, "it")
     path.write_bytes(KIND.pack(text, {name: value for name, value in tensors.items() if name != "graph.edge_logits"}))
-    with pytest.raises(InputError, match=r"is a damaged saved LatentGraphRegressor \(needs graph.edge_logits of shape"):
+    with pytest.raises(InputError, match=r"is a damaged saved estimator \(needs graph.edge_logits of shape"):
         LatentGraphRegressor.load(path)
     path.write_bytes(data)
     with pytest.raises(

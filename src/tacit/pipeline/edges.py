@@ -41,12 +41,13 @@ class Edges:
         )
         return self.graph.edge_probs.detach().cpu()
 
-    def number(self, key: str, name: str) -> Tensor:
-        """Return ``std_error``, ``low``, ``high`` or ``bagged`` of every edge; without them an error names ``name``."""
+    def number(self, key: str) -> Tensor:
+        """Return ``std_error``, ``low``, ``high`` or ``bagged`` of every edge; an error where it was not computed."""
         values = getattr(self.fitted.edges, key)
         if values is None:
             raise AttributeError(
-                f"{name} is not computed; set bootstrap_replicas in AssessmentOptions, or call estimate_std_errors"
+                f"{key} of the edges is not computed; call estimate_std_errors, or set bootstrap_replicas in "
+                "AssessmentOptions"
             )
         return torch.tensor(values)
 
@@ -64,7 +65,7 @@ class Edges:
     def attributes(self) -> dict[str, Tensor]:
         """Return what is known of every edge besides its probability; ``identifiable`` as a place in ``FLAGS``."""
         edges = self.fitted.edges
-        found = {key: self.number(key, key) for key in NUMBERS if getattr(edges, key) is not None}
+        found = {key: self.number(key) for key in NUMBERS if getattr(edges, key) is not None}
         if edges.identifiable is not None:
             flags = [[FLAGS.index(flag) for flag in row] for row in edges.identifiable]
             found["identifiable"] = torch.tensor(flags, dtype=torch.uint8)
@@ -85,8 +86,8 @@ class Edges:
     def intervals(self, level: float = 0.95, *, simultaneous: bool = False) -> EdgeIntervals:
         """Return intervals around the bagged estimate, for each edge or for all at once."""
         return intervals_around(
-            self.number("bagged", "what edge_intervals needs"),
-            self.number("std_error", "what edge_intervals needs"),
+            self.number("bagged"),
+            self.number("std_error"),
             int(self.fitted.record.uncertainty["degrees"]),
             level,
             simultaneous=simultaneous,
@@ -104,8 +105,8 @@ class Edges:
     def significant(self, **options: Any) -> "pandas.DataFrame":
         """Return the edges whose bagged probability is above a level, with the ``p_value`` of each."""
         tests = significant_edges(
-            self.number("bagged", "what significant_edges needs"),
-            self.number("std_error", "what significant_edges needs"),
+            self.number("bagged"),
+            self.number("std_error"),
             degrees=int(self.fitted.record.uncertainty["degrees"]),
             learned=self.learned,
             identifiable=self.identifiable,

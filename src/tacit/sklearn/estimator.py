@@ -14,7 +14,7 @@ from torch import nn
 
 from tacit.config import FitConfig
 from tacit.devices import find_device
-from tacit.errors import InputError, require, require_whole
+from tacit.errors import require_whole
 from tacit.goodness import Goodness
 from tacit.graph import GraphDistribution
 from tacit.identification import Identifiability
@@ -34,10 +34,10 @@ from tacit.pipeline import (
 from tacit.records import Record
 from tacit.report import write_page
 from tacit.sklearn.options import read_parameters, seed_of, to_python
-from tacit.sklearn.saved import NotStored, Stored, decode, encode, is_stored
-from tacit.training import Listener, Progress
+from tacit.sklearn.progress import PRINTED
+from tacit.sklearn.saved import NotStored, Stored, damage_said, decode, encode, is_stored, write_said
+from tacit.training import Listener
 from tacit.uncertainty.bootstrap import FEWEST_REPLICAS
-from tacit.whole_files import read_whole, write_whole
 
 if TYPE_CHECKING:
     import networkx
@@ -45,6 +45,15 @@ if TYPE_CHECKING:
     from torch_geometric.data import Data
 
 E = TypeVar("E", bound="LatentGraphEstimator")
+
+
+def _edge_number(key: str, words: str) -> property:
+    """Return an attribute of every edge, target row and source column; an error says how to compute it."""
+
+    def read(self: "LatentGraphEstimator") -> np.ndarray:
+        return self._edges().number(key).numpy()
+
+    return property(read, doc=words)
 
 
 class LatentGraphEstimator(BaseEstimator):  # type: ignore[misc]  # scikit-learn has no types
@@ -89,8 +98,6 @@ class LatentGraphEstimator(BaseEstimator):  # type: ignore[misc]  # scikit-learn
         """Return the seed of samples: that of the fit unless another state is passed."""
         return self._ready().record.seed if random_state is None else seed_of(random_state)
 
-    # What was learned
-
     @property
     def edges_(self) -> "pandas.DataFrame":
         """All ordered pairs as a table, with the columns of ``edges.csv`` that were computed.
@@ -104,25 +111,10 @@ class LatentGraphEstimator(BaseEstimator):  # type: ignore[misc]  # scikit-learn
         """The probability of every edge: target row, source column."""
         return self._edges().probs().numpy()
 
-    @property
-    def edge_probs_bagged_(self) -> np.ndarray:
-        """The mean probability of each edge over the bootstrap replicas."""
-        return self._edges().number("bagged", "edge_probs_bagged_").numpy()
-
-    @property
-    def edge_std_errors_(self) -> np.ndarray:
-        """Standard errors of ``edge_probs_bagged_``; 0 where an edge is fixed."""
-        return self._edges().number("std_error", "edge_std_errors_").numpy()
-
-    @property
-    def edge_low_(self) -> np.ndarray:
-        """Where the 95% interval of each edge probability begins; for other levels see :meth:`edge_intervals`."""
-        return self._edges().number("low", "edge_low_").numpy()
-
-    @property
-    def edge_high_(self) -> np.ndarray:
-        """Where the 95% interval of each edge probability ends."""
-        return self._edges().number("high", "edge_high_").numpy()
+    edge_probs_bagged_ = _edge_number("bagged", "The mean probability of each edge over the bootstrap replicas.")
+    edge_std_errors_ = _edge_number("std_error", "Standard errors of ``edge_probs_bagged_``; 0 where an edge is fixed.")
+    edge_low_ = _edge_number("low", "Where 95% intervals begin; for other levels see :meth:`edge_intervals`.")
+    edge_high_ = _edge_number("high", "Where the 95% interval of each edge probability ends.")
 
     @property
     def edge_identifiable_(self) -> np.ndarray:
@@ -189,13 +181,9 @@ class LatentGraphEstimator(BaseEstimator):  # type: ignore[misc]  # scikit-learn
     def report(self, path: str | os.PathLike[str]) -> Path:
         """Write the page that ``tacit fit`` draws: one HTML file that needs no network."""
         fitted, path = self._with_predictor(), Path(path)
-        try:
+        with write_said(path):
             write_page([fitted.run], path, fitted.record.title)
-        except OSError as error:
-            raise InputError(f"path must be a file that can be written, got {path} ({error.strerror})") from None
         return path
-
-    # Further questions
 
     def estimate_std_errors(
         self: E,
@@ -206,11 +194,9 @@ class LatentGraphEstimator(BaseEstimator):  # type: ignore[misc]  # scikit-learn
     ) -> E:
         r"""Train again on resamples of the data, all at once, from the fitted model: how far would $\theta$ move?
 
-        ``fit`` does this by itself where it is quick; see ``bootstrap_replicas`` of ``AssessmentOptions``. The data is
-        that of the fit. A quarter of the ``num_resamples`` replicas take the training pairs as they are and show what
-        is due to training alone; each of the others draws as many pairs as there are, with replacement, in blocks of
-        ``block`` neighbours, or whole series where there are several. The mean over the replicas becomes the answer
-        where it predicts as well.
+        ``fit`` does this where it is quick (``bootstrap_replicas`` of ``AssessmentOptions``). The data is that of the
+        fit, drawn with replacement in blocks of ``block`` neighbours, or as whole series where there are several. The
+        mean over the replicas becomes the answer where it predicts as well (:func:`tacit.uncertainty.bootstrap`).
         """
         require_whole("num_resamples", to_python(num_resamples), FEWEST_REPLICAS)
         if block is not None:
@@ -264,7 +250,7 @@ class LatentGraphEstimator(BaseEstimator):  # type: ignore[misc]  # scikit-learn
         """
         edges = self._edges()
         ends = edges.intervals(to_python(level), simultaneous=simultaneous)
-        bagged = edges.number("bagged", "what edge_intervals needs")
+        bagged = edges.number("bagged")
         return edges.table({"bagged": bagged, "low": ends.low, "high": ends.high})
 
     def edges_at_fdr(self, rate: float = 0.1) -> "pandas.DataFrame":
@@ -285,24 +271,15 @@ class LatentGraphEstimator(BaseEstimator):  # type: ignore[misc]  # scikit-learn
         """
         return self._edges().significant(above=to_python(above), rate=to_python(rate), dependence=dependence)
 
-    # Storage
-
     def save(self, path: str | os.PathLike[str]) -> None:
         """Write the estimator to one safetensors file; reading it with :meth:`load` runs no code."""
-        try:
-            write_whole(Path(path), self._stored().to_bytes())
-        except OSError as error:
-            raise InputError(f"path must be a file that can be written, got {path} ({error.strerror})") from None
+        self._stored().write(Path(path))
 
     @classmethod
     def load(cls: type[E], path: str | os.PathLike[str], **objects: Any) -> E:
         """Read what :meth:`save` wrote; ``objects`` are parameters that have no stored form, such as ``predictor``."""
-        try:
-            data = read_whole(Path(path))
-        except OSError as error:
-            raise InputError(f"path must be a readable file, got {path} ({error.strerror})") from None
         estimator = cls.__new__(cls)
-        estimator._restore(Stored.from_bytes(data, str(path)), str(path))
+        estimator._restore(Stored.read(Path(path)), str(path))
         estimator.set_params(**objects)
         return estimator
 
@@ -345,22 +322,12 @@ class LatentGraphEstimator(BaseEstimator):  # type: ignore[misc]  # scikit-learn
         return Stored({**text, "fitted": fitted, "extra": self._extra()}, tensors)
 
     def _restore(self, stored: Stored, where: str) -> None:
-        saved = stored.text.get("estimator")
-        require(
-            saved in [kind.__name__ for kind in type(self).__mro__],
-            f"{where} is a saved {saved}, and {type(self).__name__} cannot load it; use {saved}.load",
-        )
-        try:
-            parameters = {name: decode(value) for name, value in stored.text["parameters"].items()}
-            type(self).__init__(self, **parameters)
+        stored.require_of([kind.__name__ for kind in type(self).__mro__], where)
+        with damage_said(where):
+            type(self).__init__(self, **{name: decode(value) for name, value in stored.text["parameters"].items()})
             if "fitted" in stored.text:
                 self._fitted = Fitted.from_parts(stored.text["fitted"], stored.tensors, self._load_device())
                 self._take_extra(stored.text["extra"])
-        except (KeyError, TypeError, ValueError, AttributeError, RuntimeError) as error:
-            line = (str(error).strip() or type(error).__name__).splitlines()[0]
-            raise InputError(
-                f"{where} is a damaged saved {type(self).__name__} ({line}); fit and save it again"
-            ) from None
 
     def _load_device(self) -> torch.device:
         return find_device("auto" if str(self.device).startswith("cuda") else self.device)
@@ -383,15 +350,4 @@ class LatentGraphEstimator(BaseEstimator):  # type: ignore[misc]  # scikit-learn
         return Edges(self._ready())
 
     def _listener(self) -> Listener:
-        return Listener(_print_stage, _print_epoch) if self.verbose else Listener()
-
-
-def _print_stage(name: str) -> None:
-    print(name)
-
-
-def _print_epoch(progress: Progress) -> None:
-    """Print a line at the first step of every epoch."""
-    if progress.step % max(1, progress.steps // progress.epochs) == 0:
-        loss = "" if progress.loss is None else f", loss {progress.loss:.4g}"
-        print(f"epoch {progress.epoch + 1} of {progress.epochs}{loss}")
+        return PRINTED if self.verbose else Listener()

@@ -4,7 +4,10 @@ The text is JSON, the tensors are safetensors. Parameters that are objects (a mo
 in their place stands :class:`NotStored`, which says what has to be set again.
 """
 
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -13,9 +16,11 @@ from torch import Tensor
 
 import tacit.config
 from tacit.config import Closed
+from tacit.errors import InputError, require
 from tacit.graph import Sigmoid, Slots
 from tacit.records import SLOT_PARTS
 from tacit.tensor_files import Kind
+from tacit.whole_files import read_whole, write_whole
 
 KIND = Kind("saved estimator", 3, "fit and save it again", first=3)
 INFINITE = (f"graph.{Sigmoid.parameter}",)  # the logit of an edge that is always or never there
@@ -39,12 +44,50 @@ class Stored:
         """Return one safetensors file with the text in its header, under a checksum."""
         return KIND.pack(self.text, self.tensors)
 
+    def write(self, path: Path) -> None:
+        """Write the file, whole or not at all."""
+        with write_said(path):
+            write_whole(path, self.to_bytes())
+
+    @classmethod
+    def read(cls, path: Path) -> "Stored":
+        """Read what :meth:`write` wrote."""
+        try:
+            data = read_whole(path)
+        except OSError as error:
+            raise InputError(f"path must be a readable file, got {path} ({error.strerror})") from None
+        return cls.from_bytes(data, str(path))
+
+    def require_of(self, names: Sequence[str], where: str) -> None:
+        """Raise :class:`InputError` unless it is of an estimator of one of these names."""
+        saved = self.text.get("estimator")
+        require(saved in names, f"{where} is a saved {saved}, and {names[0]} cannot load it; use {saved}.load")
+
     @classmethod
     def from_bytes(cls, data: bytes, where: str) -> "Stored":
         """Read it back; anything else is an :class:`InputError` that names ``where`` it came from."""
         text, tensors = KIND.unpack(data, where)
         KIND.require_finite(tensors, where, INFINITE)
         return cls(text, tensors)
+
+
+@contextmanager
+def write_said(path: Path) -> Iterator[None]:
+    """Turn a file that cannot be written into one line of an :class:`InputError`."""
+    try:
+        yield
+    except OSError as error:
+        raise InputError(f"path must be a file that can be written, got {path} ({error.strerror})") from None
+
+
+@contextmanager
+def damage_said(where: str) -> Iterator[None]:
+    """Turn what is wrong with a stored estimator into one line of an :class:`InputError`."""
+    try:
+        yield
+    except (KeyError, TypeError, ValueError, AttributeError, RuntimeError) as error:
+        line = (str(error).strip() or type(error).__name__).splitlines()[0]
+        raise InputError(f"{where} is a damaged saved estimator ({line}); fit and save it again") from None
 
 
 def encode(value: Any) -> Any:
