@@ -127,5 +127,5 @@ def test_options_are_checked_where_they_are_made():
         lambda: GraphOptions(layout="tabel"),
         lambda: AssessmentOptions(bootstrap_replica=3),
     ):
-        with pytest.raises(InputError, match="is not usable: |has no 'bootstrap_replica'; did you mean"):
+        with pytest.raises(InputError, match=r"is not usable: |has no 'bootstrap_replica'; did you mean"):
             make()
