@@ -6,7 +6,7 @@ from torch import nn
 from tacit.config import FitConfig, ModelConfig
 from tacit.data import Pairs
 from tacit.data.ridge import ridge_regression
-from tacit.errors import require
+from tacit.errors import InputError, require
 from tacit.graph import BernoulliGraph, EdgePrior, EdgeRules, Slots, density_prior
 from tacit.losses import Loss
 from tacit.observation import ObservationModel
@@ -115,8 +115,8 @@ def _build_predictor(config: FitConfig, sizes: Sizes, slots: Slots | None, own: 
 
 def _warm_start(predictor: nn.Module, train: Pairs, graph: BernoulliGraph) -> GraphFilter:
     """Start the graph where a regression points, and return the filter at its weights."""
-    require(isinstance(predictor, GraphFilter), "warm_start in [predictor] is for filters; leave it out")
-    assert isinstance(predictor, GraphFilter)
+    if not isinstance(predictor, GraphFilter):
+        raise InputError(f"warm_start in [predictor] is for filters, got {type(predictor).__name__}; leave it out")
     if graph.slots is None:
         graph.start_around(ridge_start(train).float(), START_SPREAD)
         probs = graph.edge_probs.detach()

@@ -7,6 +7,7 @@ from tacit.predictors.kinds import PredictorKind, Sizes
 from tacit.predictors.polynomial import PolynomialFilter
 from tacit.predictors.protocol import (
     Predictor,
+    edge_parameters_of,
     initial_parameters,
     num_hops_of,
     numbers_per_target_of,
@@ -25,6 +26,7 @@ __all__ = [
     "PyGPredictor",
     "RecurrentGNN",
     "Sizes",
+    "edge_parameters_of",
     "initial_parameters",
     "num_hops_of",
     "numbers_per_target_of",

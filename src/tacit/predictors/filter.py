@@ -47,6 +47,7 @@ class GraphFilter(nn.Module):
     """
 
     num_hops = 1
+    edge_parameters = ("edge_weights",)
 
     def __init__(
         self,

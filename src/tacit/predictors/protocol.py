@@ -25,6 +25,9 @@ A predictor returns means; what the graph does not explain is a matter of the ob
 (:mod:`tacit.observation`). One that has more to say about a target returns ``numbers_per_target`` numbers for each,
 all means first, and goes with an observation model that reads so many.
 
+A predictor with parameters per edge names them in ``edge_parameters``: over a table of candidates they have an entry per
+slot, and :func:`tacit.training.densify` lays them out over all pairs of nodes.
+
 Estimators that differentiate through the graph (straight-through, concrete) call ``relaxed(inputs, graphs)`` where a
 predictor has it, else the predictor itself. It must give the same output for graphs of 0 and 1 and have derivatives for
 the graphs; a predictor that multiplies by the graph, as above, has them already, one that thresholds needs ``relaxed``.
@@ -80,6 +83,12 @@ def numbers_per_target_of(predictor: nn.Module) -> int:
             "how many numbers it returns for each target channel"
         )
     return numbers
+
+
+def edge_parameters_of(module: nn.Module) -> tuple[str, ...]:
+    """Return the names of parameters that have an entry per edge in their first two axes, as a module declares them."""
+    names: tuple[str, ...] = getattr(module, "edge_parameters", ())
+    return names
 
 
 def initial_parameters(module: nn.Module, generator: Generator) -> dict[str, Tensor]:

@@ -7,7 +7,7 @@ import torch
 from torch import Tensor, nn
 
 from tacit.graph import BernoulliGraph, EdgePrior, GraphDistribution, Slots
-from tacit.predictors import GraphFilter
+from tacit.predictors import edge_parameters_of
 from tacit.training.model import LatentGraphModel
 from tacit.training.result import FitResult
 
@@ -34,9 +34,9 @@ def densify(model: LatentGraphModel) -> LatentGraphModel:
     full = copy.deepcopy(model)
     full.graph = _dense_graph(model.graph, slots)
     for module in full.predictor.modules():
-        if isinstance(module, GraphFilter):
-            trained = module.edge_weights.requires_grad
-            module.edge_weights = nn.Parameter(in_matrix(module.edge_weights.detach(), slots), trained)
+        for name in edge_parameters_of(module):
+            values = module.get_parameter(name)
+            setattr(module, name, nn.Parameter(in_matrix(values.detach(), slots), values.requires_grad))
     if model.prior is not None and model.prior.probs.ndim:
         edges = None if model.prior.edges is None else in_matrix(model.prior.edges, slots, fill=False)
         full.prior = EdgePrior(in_matrix(model.prior.probs, slots, fill=0.5), model.prior.weight, edges)
@@ -51,9 +51,9 @@ def densify_result(result: FitResult) -> FitResult:
     absent = float(graph.link.raw(torch.zeros(())))
     fills = {f"graph.{graph.link.parameter}": absent}
     fills |= {
-        f"predictor.{name}.edge_weights".replace("..", "."): 0.0
-        for name, module in result.model.predictor.named_modules()
-        if isinstance(module, GraphFilter)
+        f"predictor.{path}.{name}".replace("..", "."): 0.0
+        for path, module in result.model.predictor.named_modules()
+        for name in edge_parameters_of(module)
     }
     parameters = {
         name: in_matrix(stack, graph.slots, fills[name], axis=1) if name in fills else stack
