@@ -25,8 +25,8 @@ A predictor returns means; what the graph does not explain is a matter of the ob
 (:mod:`tacit.observation`). One that has more to say about a target returns ``numbers_per_target`` numbers for each,
 all means first, and goes with an observation model that reads so many.
 
-A predictor with parameters per edge names them in ``edge_parameters``: over a table of candidates they have an entry per
-slot, and :func:`tacit.training.densify` lays them out over all pairs of nodes.
+A predictor with parameters per edge names them in ``edge_parameters``. Over a table of candidates they have an entry
+per slot, and :func:`tacit.training.densify` lays them out over all pairs of nodes.
 
 Estimators that differentiate through the graph (straight-through, concrete) call ``relaxed(inputs, graphs)`` where a
 predictor has it, else the predictor itself. It must give the same output for graphs of 0 and 1 and have derivatives for
