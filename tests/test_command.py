@@ -14,6 +14,7 @@ from safetensors.torch import load_file
 
 from run_files import write_fields
 from tacit.cli import main
+from tacit.cli.options import next_free
 from tacit.records import EDGE_COLUMNS
 from tacit.records.checksums import sealed
 
@@ -176,6 +177,14 @@ def test_an_existing_directory_is_never_written_over(tiny, tmp_path, capsys):
     assert call("demo", "--config", tiny, "--out", file) == 2
 
 
+def test_a_free_number_is_found(tmp_path):
+    assert next_free(tmp_path / "runs", "demo").name == "demo-1"
+    for number in (1, 2):
+        (tmp_path / "runs" / f"demo-{number}").mkdir(parents=True)
+    assert next_free(tmp_path / "runs", "demo").name == "demo-3"
+
+
+@pytest.mark.slow
 def test_default_directories_are_numbered(tiny, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     (tmp_path / "runs" / "demo-1").mkdir(parents=True)

@@ -227,7 +227,7 @@ def test_a_second_process_is_refused_while_the_first_writes(name, place, run, tm
         assert everything(out) == before | {LOCK: b""}
 
 
-@pytest.mark.parametrize("name", ["predict", "init", "demo", "fit", "reproduce"])
+@pytest.mark.parametrize("name", ["predict", "init", pytest.param("demo", marks=pytest.mark.slow), "fit", "reproduce"])
 def test_two_processes_at_once(name, place, tmp_path):
     """One does the job, and the other is refused, or finds that it is done."""
     together, said = tmp_path / "together", [tmp_path / "first", tmp_path / "second"]

@@ -39,7 +39,16 @@ def tiny(monkeypatch):
 
 # those on data of the user's have tests of their own
 SHIPPED = [name for name, study in STUDIES.items() if study.needs_data is None]
-SLOW = ("air-quality", "generic-gnn", "gpvar", "learned-graph", "larger-graph", "perturbed")
+SLOW = (
+    "air-quality",
+    "correlated-edges",
+    "generic-gnn",
+    "gpvar",
+    "learned-graph",
+    "larger-graph",
+    "perturbed",
+    "sample-size",
+)
 
 
 @pytest.mark.parametrize(

@@ -178,7 +178,7 @@ def test_a_toy_of_each_kind_runs_through_the_command(registered, panel, tmp_path
 
 
 @pytest.mark.parametrize("lift", ["loop", "vmap"])
-@pytest.mark.parametrize("compile", [False, True])
+@pytest.mark.parametrize("compile", [False, pytest.param(True, marks=pytest.mark.slow)])
 def test_graphs_that_depend_on_the_series_are_learned(lift, compile, rng):
     """Node 1 reads node 0 in the first series, never in the second, half of the time in the third."""
     pairs, probs = 600, torch.tensor([1.0, 0.0, 0.5])

@@ -354,7 +354,12 @@ CHOICES = {
 }
 
 
-@pytest.mark.parametrize("name", CHOICES)
+QUICK_CHOICES = ("energy", "disarm, sine squared", "point_mse")
+
+
+@pytest.mark.parametrize(
+    "name", [pytest.param(name, marks=() if name in QUICK_CHOICES else pytest.mark.slow) for name in CHOICES]
+)
 def test_learns_the_probabilities_of_a_small_system(system, name):
     """psi known, 4 nodes, 4,000 pairs: every way that should calibrate comes within 0.03 on average."""
     pairs = system.generate(4000, 1).split()
