@@ -29,8 +29,8 @@ class Registry:
     >>> fruits["aple"]
     Traceback (most recent call last):
     ...
-    tacit.errors.InputError: fruit must be a registered name, got 'aple'; did you mean 'apple'? To add one, call \
-tacit.register("fruit", "aple", ...)
+    tacit.errors.InputError: fruit must be a registered name (apple), got 'aple'; did you mean 'apple'? To add one, \
+call tacit.register("fruit", "aple", ...)
     """
 
     def __init__(self, what: str) -> None:
@@ -50,9 +50,10 @@ tacit.register("fruit", "aple", ...)
 
     def __getitem__(self, name: str) -> Any:
         if name not in self:
-            hint = did_you_mean(str(name), self._kinds)
+            near = did_you_mean(str(name), self._kinds)
             raise InputError(
-                f"{self.what} must be a registered name, got '{name}'{hint}{'' if hint.endswith('?') else '.'} "
+                f"{self.what} must be a registered name ({', '.join(sorted(self._kinds))}), got '{name}'"
+                f"{near if near.endswith('?') else '.'} "
                 f'To add one, call tacit.register("{self.what}", "{name}", ...)'
             )
         return self._kinds[name]

@@ -258,10 +258,12 @@ def broken(tmp_path):
         (["ok.csv", "--set", "training.epochs"], "--set needs SECTION.KEY=VALUE, got 'training.epochs'"),
         (["ok.csv", "--set", "training.epoch=3"], "unknown key 'epoch' in [training]; did you mean 'epochs'?"),
         (["ok.csv", "--set", "training.epochs=0"], "greater than or equal to 1, got 0; leave it out"),
+        (["ok.csv", "--set", f"training.epochs={'9' * 5000}"], "epochs in [training] is not usable: unable to parse input string as an integer"),
+        (["ok.csv", "--set", f"graph.forbidden={'[' * 5000}"], "forbidden in [graph] is not usable: input should be"),
         (["ok.csv", "--set", "graph.edges=3"], "edges in [graph] is not usable: input should be a valid string, got 3"),
         (
             ["ok.csv", "--set", "predictor.kind=gru"],
-            "kind in [predictor] is not usable: predictor must be a registered name, got 'gru'; known are convolution",
+            "kind in [predictor] is not usable: predictor must be a registered name (convolution, filter, gat,",
         ),
         (["ok.csv", "--set", "data.targets=z"], "ok.csv: targets names 'z', which is no variable"),
         (["ok.csv", "--set", "data.covariates=z"], "ok.csv: covariates names the column 'z', which is not there"),

@@ -75,7 +75,7 @@ def test_pairs_give_one_answer_through_both_doors(tmp_path, capsys):
     model = LatentGraphRegressor(**SETTINGS).fit(inputs, pd.DataFrame(y, columns=NODES))
     require_same_answer(model, tmp_path / "run")
     capsys.readouterr()
-    tacit("predict", tmp_path / "run", tmp_path / "pairs.npz", "--seed", 3, "--json")
+    tacit("predict", tmp_path / "run", tmp_path / "pairs.npz", "--json")
     rows = json.loads(capsys.readouterr().out)["predictions"]
     predicted = np.array([row["mean"] for row in rows]).reshape(y.shape)
     np.testing.assert_allclose(model.predict(inputs), predicted, rtol=1e-6)
@@ -94,14 +94,14 @@ def test_a_series_gives_one_answer_through_both_doors(tmp_path, capsys):
     model = LatentGraphForecaster(window=2, graph=GraphOptions(**rules), **SETTINGS).fit(table)
     require_same_answer(model, tmp_path / "run")
     capsys.readouterr()
-    tacit("predict", tmp_path / "run", tmp_path / "levels.csv", "--seed", 3, "--json")
+    tacit("predict", tmp_path / "run", tmp_path / "levels.csv", "--json")
     rows = json.loads(capsys.readouterr().out)["predictions"]
     forecast = model.predict(table)
     np.testing.assert_allclose(
         forecast.to_numpy(), np.array([row["mean"] for row in rows]).reshape(forecast.shape), rtol=1e-6
     )
     assert forecast.index[-1] == times[-1] + pd.Timedelta(hours=1)
-    tacit("evaluate", tmp_path / "run", tmp_path / "levels.csv", "--seed", 3, "--json")
+    tacit("evaluate", tmp_path / "run", tmp_path / "levels.csv", "--json")
     scores = json.loads(capsys.readouterr().out)
     assert scores["metrics"] == pytest.approx(model.evaluate(table)["metrics"], rel=1e-9)
 

@@ -210,9 +210,9 @@ def test_without_several_series_such_a_distribution_says_what_it_lacks(registere
     ("setting", "message"),
     [
         ("model.loss=enrgy", "did you mean 'energy'? To add one, call tacit.register(\"loss\""),
-        ("predictor.kind=transformer", "predictor must be a registered name, got 'transformer'; known are convolution"),
+        ("predictor.kind=transformer", "predictor must be a registered name (convolution, filter, gat,"),
         ("observation.kind=poisson", 'To add one, call tacit.register("observation", "poisson", ...)'),
-        ("model.graph=scale_free", "graph must be a registered name, got 'scale_free'; known are bernoulli"),
+        ("model.graph=scale_free", "graph must be a registered name (bernoulli), got 'scale_free'."),
     ],
 )
 def test_an_unregistered_name_says_what_is_registered_and_how_to_register(setting, message, tmp_path, capsys):

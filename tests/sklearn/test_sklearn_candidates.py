@@ -82,7 +82,7 @@ def test_many_nodes_have_a_table_of_edges_and_no_matrix(tmp_path):
         ),
         (
             {"candidates": np.ones((4, 4))},
-            "candidates must be a table, edges .* or a mask of booleans, got torch.float64",
+            "candidates needs a mask of booleans of shape .4, 4., got torch.float64 of .4, 4.",
         ),
         ({"candidates": 3}, "candidates must be edges as .source, target., got 3"),
         (

@@ -70,9 +70,9 @@ def test_tensors_and_targets_with_channels(pairs):
 
 
 BAD_PARAMETERS = {
-    "predictor": ("convolutions", "predictor must be a registered name, got .*did you mean 'convolution'?"),
-    "observation": ("Gaussian", "observation must be a registered name, got 'Gaussian'; did you mean 'gaussian'?"),
-    "loss": ("enrgy", "loss must be a registered name, got 'enrgy'; did you mean 'energy'?"),
+    "predictor": ("convolutions", "predictor must be a registered name .*did you mean 'convolution'?"),
+    "observation": ("Gaussian", "observation must be a registered name .*, got 'Gaussian'; did you mean 'gaussian'?"),
+    "loss": ("enrgy", "loss must be a registered name .*, got 'enrgy'; did you mean 'energy'?"),
     "training": ({"epochs": 3}, r"training must be TrainingOptions\(...\), got .*; pass for example TrainingOptions"),
     "data": (TrainingOptions(), r"data must be DataOptions\(...\), got .*; pass for example DataOptions"),
     "density": (1.5, "density in .graph. is not usable: .*less than 1, got 1.5"),

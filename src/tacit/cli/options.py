@@ -38,6 +38,9 @@ def at_least(low: int) -> Callable[[str | int], int]:
 
 
 Seed = Annotated[int, typer.Option(parser=whole_number, metavar="N", help="Same seed, same machine, same result.")]
+OwnSeed = Annotated[
+    int | None, typer.Option(parser=whole_number, metavar="N", help="Of the random graphs. [default: that of the run]")
+]
 Device = Annotated[str, typer.Option(help="auto, cpu, cuda or cuda:N.")]
 Quiet = Annotated[bool, typer.Option("--quiet", help="Show no progress, and of a job that draws a page only its path.")]
 Json = Annotated[bool, typer.Option("--json", help="Print the result as one JSON object.")]

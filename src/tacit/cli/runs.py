@@ -2,6 +2,7 @@
 
 import json
 import math
+import sys
 import tomllib
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -12,6 +13,7 @@ from tacit.cli.launch import Launch
 from tacit.cli.options import (
     Device,
     Json,
+    OwnSeed,
     Quiet,
     Seed,
     at_least,
@@ -20,7 +22,7 @@ from tacit.cli.options import (
     require_complete,
 )
 from tacit.console import Display
-from tacit.errors import InputError, require
+from tacit.errors import InputError, one_line, require
 from tacit.interrupts import noted_interrupts
 
 if TYPE_CHECKING:
@@ -140,7 +142,7 @@ def predict(
     data: Annotated[str, typer.Argument(help="Data of the same kind as it was trained on.")],
     out: Annotated[Path | None, typer.Option(help="New .csv or .parquet file. [default: print CSV]")] = None,
     samples: Annotated[int, typer.Option(parser=at_least(0), metavar="N", help="Samples to add, each a column.")] = 0,
-    seed: Seed = 0,
+    seed: OwnSeed = None,
     device: Device = "auto",
     quiet: Quiet = False,
     as_json: Json = False,
@@ -156,9 +158,11 @@ def predict(
             require_new_table(out)
         fitted = Fitted.read(run, find_device(device))
         display.stage("predicting")
-        frame = forecast_table(fitted, read_new(fitted, data), seed=seed, num_samples=samples)
+        chosen = fitted.record.seed if seed is None else seed
+        frame = forecast_table(fitted, read_new(fitted, data), seed=chosen, num_samples=samples)
         if out is not None:
             write_table(frame, out)
+    _print_notes(frame.attrs["notes"])
     if as_json:
         print('{"predictions":' + frame.to_json(orient="records", date_format="iso") + "}")
     elif out is None:
@@ -170,7 +174,7 @@ def predict(
 def evaluate(
     run: Annotated[Path, typer.Argument(help="A directory that tacit fit wrote.")],
     data: Annotated[str | None, typer.Argument(help="New data. [default: the run's own test part]")] = None,
-    seed: Seed = 0,
+    seed: OwnSeed = None,
     device: Device = "auto",
     quiet: Quiet = False,
     as_json: Json = False,
@@ -184,16 +188,24 @@ def evaluate(
 
         fitted = Fitted.read(run, find_device(device))
         display.stage("scoring")
-        found = evaluate_fitted(fitted, None if data is None else read_new(fitted, data), seed=seed)
+        chosen = fitted.record.seed if seed is None else seed
+        found = evaluate_fitted(fitted, None if data is None else read_new(fitted, data), seed=chosen)
     if as_json:
         print(json.dumps(_finite(found), indent=2))
         return
+    _print_notes(found["notes"])
     from rich.console import Console
 
     console = Console()
     console.print(_scores({"learned graph": found["metrics"], **found.get("references", {})}))
     console.print(f"\non {found['data']}, {LEGEND}", soft_wrap=True, highlight=False, markup=False)
     _print_lines(console, found["findings"])
+
+
+def _print_notes(notes: list[str]) -> None:
+    """Say what was changed or left out on the way, beside the result."""
+    for note in notes:
+        print(f"note: {one_line(note)}", file=sys.stderr)
 
 
 def _finite(value: Any) -> Any:
@@ -231,7 +243,7 @@ def _settings(texts: list[str]) -> dict[tuple[str, str], Any]:
             raise InputError(f"--set needs SECTION.KEY=VALUE, got '{text}'; write for example training.epochs=20")
         try:
             parsed: Any = tomllib.loads(f"value = {value}")["value"]
-        except tomllib.TOMLDecodeError:
+        except (ValueError, RecursionError):  # words without quotes, and what no TOML reader takes
             parsed = value.strip()
         found[section, key] = parsed
     return found

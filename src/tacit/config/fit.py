@@ -97,7 +97,7 @@ class PredictorOptions(Closed):
     """What turns inputs and a graph into a prediction."""
 
     kind: Annotated[str, AfterValidator(RegisteredName(PREDICTORS, also=("auto", OWN)))] = Field(
-        "auto", description=f"{', '.join(PREDICTORS)}, or one that was registered"
+        "auto", description="a registered name; chosen from the data by default"
     )
     hidden: Width | tuple[Width, ...] = Field(32, description="width of hidden layers")
     layers: int = Field(1, ge=1, le=100, description="hidden graph layers; each lets a node read one edge further")
@@ -124,7 +124,7 @@ class ObservationOptions(Closed):
     """What the graph does not explain: the noise of the targets."""
 
     kind: Annotated[str, AfterValidator(RegisteredName(OBSERVATIONS, also=("auto",)))] = Field(
-        "auto", description=f"{', '.join(OBSERVATIONS)}, or one that was registered"
+        "auto", description="a registered name"
     )
 
 

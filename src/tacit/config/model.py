@@ -63,6 +63,7 @@ class ModelConfig(Closed):
         predictor: nn.Module,
         targets: Targets | None = None,
         *,
+        loss: Loss | None = None,
         observation: ObservationModel | None = None,
         prior: EdgePrior | None = None,
     ) -> LatentGraphModel:
@@ -70,13 +71,13 @@ class ModelConfig(Closed):
 
         ``graph``    where the edges start, and what is known of them; see :meth:`build_graph`
         ``targets``  those that the median is taken from, where it is the kernel's scale
-        ``prior``    in place of that of the config
+        ``loss``, ``prior``  in place of those of the config
         """
         own = LOSSES[self.loss].has_prior
         return LatentGraphModel(
             self.build_graph(graph),
             predictor,
-            self.build_loss(targets),
+            self.build_loss(targets) if loss is None else loss,
             observation=observation,
             estimator=self.build_estimator(),
             num_graphs=self.num_graphs,

@@ -38,7 +38,7 @@ def read_pairs(path: str | Path) -> Pairs:
     >>> tuple(pairs.inputs.shape), tuple(pairs.targets.shape)
     ((4, 3, 2), (4, 3, 1))
     """
-    return read_named_pairs(path).pairs
+    return read_named_pairs(path).pairs.to("cpu", torch.float32)
 
 
 def read_named_pairs(path: str | Path, *, out_channels: int | None = None) -> NamedPairs:
@@ -68,8 +68,8 @@ def pairs_from_arrays(
 ) -> NamedPairs:
     """Return pairs from arrays of shape (pair, node, channel), or (pair, node), exactly as from a file that holds them.
 
-    NaN in ``y`` is a missing target. Without ``y``, as where it is to be predicted, ``out_channels`` targets of every
-    node are missing. The nodes are called "0", "1", ... unless ``nodes`` names them.
+    They are in double precision. NaN in ``y`` is a missing target. Without ``y``, as where it is to be predicted,
+    ``out_channels`` targets of every node are missing. The nodes are called "0", "1", ... unless ``nodes`` names them.
 
     >>> made = pairs_from_arrays(np.ones((4, 3, 2)), np.ones((4, 3)), nodes=("a", "b", "c"))
     >>> tuple(made.pairs.inputs.shape), tuple(made.pairs.targets.shape), made.nodes
@@ -79,7 +79,7 @@ def pairs_from_arrays(
     _require_present(inputs)
     if y is None:
         require(out_channels is not None, "y must be an array of targets, got None; pass it, or out_channels")
-        targets = np.full((*inputs.shape[:2], out_channels or 1), np.nan, dtype=np.float32)
+        targets = np.full((*inputs.shape[:2], out_channels or 1), np.nan)
     else:
         targets = _numbers("y", y)
     try:
@@ -123,7 +123,7 @@ def _array(archive: zipfile.ZipFile, member: zipfile.ZipInfo) -> np.ndarray:
 
 
 def _numbers(name: str, values: np.ndarray) -> np.ndarray:
-    """Return an array as float32 with a channel axis."""
+    """Return an array with a channel axis, in double precision: a large offset is taken off before it is rounded."""
     require(
         isinstance(values, np.ndarray),
         f"array '{name}' must be a NumPy array, got {type(values).__name__}; use np.asarray({name}, dtype=float)",
@@ -142,7 +142,7 @@ def _numbers(name: str, values: np.ndarray) -> np.ndarray:
         large <= LARGEST,
         f"array '{name}' needs numbers of at most {LARGEST:g}, got one of size {large:.3g}; {RESCALE}",
     )
-    return (values if values.ndim == 3 else values[:, :, None]).astype(np.float32)
+    return (values if values.ndim == 3 else values[:, :, None]).astype(np.float64)
 
 
 def _require_present(x: np.ndarray) -> None:

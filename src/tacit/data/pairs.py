@@ -134,6 +134,10 @@ class Pairs:
         """Return the same pairs with ``observed`` spelled out."""
         return replace(self, observed=torch.ones_like(self.targets)) if self.observed is None else self
 
+    def with_targets(self) -> "Pairs":
+        """Return the pairs that have a known target."""
+        return self if self.observed is None else self[self.observed.flatten(1).any(1)]
+
     def __getitem__(self, rows: Tensor | slice) -> "Pairs":
         parts = (self.inputs, self.targets, self.observed, self.series, self.times, self.covariates)
         return Pairs(*(None if part is None else part[rows] for part in parts))  # type: ignore[arg-type]

@@ -7,6 +7,7 @@ from tacit.pipeline.fitting import Learned, learn
 from tacit.pipeline.inference import (
     evaluate,
     forecast_table,
+    new_pairs,
     point_predictions,
     prediction_index,
     read_new,
@@ -31,6 +32,7 @@ __all__ = [
     "forecast_table",
     "goodness_on",
     "learn",
+    "new_pairs",
     "point_predictions",
     "prediction_index",
     "read_new",

@@ -38,6 +38,7 @@ CERTAIN_MEANS = (
     "So these data do not tell an edge that is there at times from one that is always there and weaker: read the "
     "probabilities as a ranking of edges."
 )
+STANDARD_ERRORS = "Standard errors from"
 WIDENED = "Intervals are widened to hold every way to write the answer that these data do not rule out."
 TOO_FEW = "Fewer than two test forecasts that do not overlap: too few for a fit test."
 SHORTER = 0.3  # of the epochs of the fit, for a predictor that starts where it ended
@@ -129,8 +130,7 @@ def fit_test(model: LatentGraphModel, pairs: Pairs, preparation: Preparation, se
 
     Forecasts further ahead than one step overlap: every so many are taken that they do not.
     """
-    if pairs.observed is not None:
-        pairs = pairs[pairs.observed.flatten(1).any(1)]
+    pairs = pairs.with_targets()
     horizon = preparation.horizon
     stride = horizon * max(1, -(-len(pairs) // (horizon * MOST_TESTED)))
     if -(-len(pairs) // stride) < 2:
@@ -165,8 +165,9 @@ def estimate_std_errors(
     seed: int,
     compile: bool,
     listener: Listener,
+    adopt: bool = True,
 ) -> None:
-    """Train replicas on resampled data; the model gets their mean where that predicts as well."""
+    """Train replicas on resampled data; with ``adopt`` the model gets their mean where that predicts as well."""
     found = bootstrap(
         model,
         split.train,
@@ -178,7 +179,7 @@ def estimate_std_errors(
         compile=compile,
         on_progress=listener.step,
     )
-    adopted = adopt_bagged(model, found, split.validation)
+    adopted = adopt and adopt_bagged(model, found, split.validation)
     symmetrize, around = model.graph.mirrored, found.intervals(LEVEL)
     numbers = {"std_error": found.std_errors, "low": around.low, "high": around.high, "bagged": found.edge_probs}
     answer.edges = answer.edges.model_copy(
@@ -195,8 +196,10 @@ def estimate_std_errors(
         "the answer is the mean over them"
         if adopted
         else "the fit stays the answer, as their mean predicts worse; errors and intervals are those of the mean"
+        if adopt
+        else "the fit stays the answer; errors and intervals are those of the mean over them"
     )
-    answer.findings.append(f"Standard errors from {len(found.resampled)} resamples of the data; {said}.")
+    answer.findings.append(f"{STANDARD_ERRORS} {len(found.resampled)} resamples of the data; {said}.")
     answer.findings += [f"{line[0].upper()}{line[1:]}." for line in found.warnings]
 
 

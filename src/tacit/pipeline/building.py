@@ -8,14 +8,14 @@ from tacit.data import Pairs
 from tacit.data.ridge import ridge_regression
 from tacit.errors import InputError, require
 from tacit.graph import BernoulliGraph, EdgePrior, EdgeRules, Slots, density_prior
-from tacit.losses import Loss
+from tacit.losses import EnergyScore
 from tacit.observation import ObservationModel
 from tacit.pipeline.dataset import Dataset
 from tacit.pipeline.parts import OwnParts
 from tacit.pipeline.preparation import Preparation
 from tacit.predictors import GraphFilter, Sizes
 from tacit.randomness import generator_for
-from tacit.registry import LOSSES, OBSERVATIONS
+from tacit.registry import OBSERVATIONS
 from tacit.training import (
     LatentGraphModel,
     filter_start,
@@ -82,29 +82,15 @@ def _assemble(
     prior: EdgePrior | None,
 ) -> LatentGraphModel:
     """Return the model of these parts; without training pairs the loss is one to score by, not to train with."""
-    sizes, model = preparation.sizes, config.model
+    sizes, model, loss = preparation.sizes, config.model, own.loss
     observation: ObservationModel = OBSERVATIONS[config.observation.kind].for_sizes(
         num_nodes=sizes.num_nodes, in_channels=sizes.in_channels, channels=sizes.out_channels
     )
-    loss = own.loss if own.loss is not None else _build_loss(model, train)
-    return LatentGraphModel(
-        model.build_graph(start),
-        predictor,
-        loss,
-        observation=observation,
-        estimator=model.build_estimator(),
-        num_graphs=model.num_graphs,
-        share_graphs=model.share_graphs,
-        credit=model.credit,
-        prior=prior,
-    )
-
-
-def _build_loss(model: ModelConfig, train: Pairs | None) -> Loss:
-    """Return the loss; without training pairs a kernel whose scale would be theirs has the usual one instead."""
-    if train is None and "kernel_scale" in LOSSES[model.loss].uses and model.kernel_scale in (None, "median"):
-        model = model.model_copy(update={"kernel": "rational_quadratic", "kernel_scale": None})
-    return model.build_loss(None if train is None else train.targets)
+    if train is None:  # to predict with: the loss may have been another one, passed as an object
+        loss, num_graphs = EnergyScore(baseline="none"), max(2, model.num_graphs)
+        model = ModelConfig(graph=model.graph, link=model.link, num_graphs=num_graphs)
+    targets = None if train is None else train.targets
+    return model.build(start, predictor, targets, loss=loss, observation=observation, prior=prior)
 
 
 def _build_predictor(config: FitConfig, sizes: Sizes, slots: Slots | None, own: OwnParts) -> nn.Module:

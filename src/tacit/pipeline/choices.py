@@ -15,7 +15,7 @@ from tacit.pipeline.layout import MOST_EXPANDED, usual_layout
 from tacit.pipeline.parts import OwnParts
 from tacit.pipeline.resampling import block_length
 from tacit.predictors import PredictorKind
-from tacit.registry import LOSSES
+from tacit.registry import LOSSES, OBSERVATIONS
 from tacit.training import is_affordable
 
 ENOUGH_FOR_A_NETWORK = 2000  # pairs
@@ -26,6 +26,7 @@ REPLICAS = 16
 LONG_ERRORS = "would take several times the fit here; set it to 16 to have them"
 LONG_CONTROLS = "two more trainings; set it to true to have them"
 LARGE = f"it needs all pairs of nodes, and there are more than {MOST_EXPANDED} nodes"
+NO_NOISE, PLAIN_NOISE = "none", "gaussian"
 OFF = "enabled in [assessment] is false"
 
 
@@ -100,14 +101,16 @@ def _choose_parts(
     loss = chosen.config.model.build_loss(dataset.split.train.targets) if own.loss is None else own.loss
     if own.loss is not None:
         chosen.reasons.append(f"loss = {type(loss).__name__}: passed as an object, in place of that of the config")
-    if kind.observation == "none":
-        noise, reason = "none", "the graph is taken as the only randomness of this kind of predictor"
+    usual = OBSERVATIONS[kind.observation]
+    if not usual.random:
+        noise, reason = kind.observation, "the graph is taken as the only randomness of this kind of predictor"
     elif not loss.learns_noise:
-        noise, reason = "none", f"the loss {type(loss).__name__} cannot learn how large it is"
-    elif series and kind.observation != "gaussian":
-        noise, reason = kind.observation, "how sure a prediction can be changes with the situation"
+        noise, reason = NO_NOISE, f"the loss {type(loss).__name__} cannot learn how large it is"
+    elif usual.follows_input and not series:
+        noise, reason = PLAIN_NOISE, "one size per node"
     else:
-        noise, reason = "gaussian", "one size per node"
+        follows = "how sure a prediction can be changes with the situation"
+        noise, reason = kind.observation, follows if usual.follows_input else "one size per node"
     chosen.choose("observation", "kind", noise, reason)
     linear = kind.warm_start and chosen.config.predictor.activation == "linear"
     reason = "a regression points to the edges, and has no bad basins" if linear else "for linear filters only"

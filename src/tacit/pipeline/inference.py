@@ -6,6 +6,7 @@ not depend on the rows beside it.
 
 import math
 from collections.abc import Iterator
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -13,7 +14,7 @@ import torch
 from jaxtyping import Float
 from torch import Tensor
 
-from tacit.data import NewPairs, Pairs
+from tacit.data import NewPairs, Pairs, Series
 from tacit.errors import require, require_whole
 from tacit.evaluation import SharedDraws, forecast_scores, point_prediction
 from tacit.evaluation.point import PointName
@@ -44,7 +45,7 @@ def point_predictions(
     fitted: Fitted, source: Source, point: PointName | float = "mean", *, num_graphs: int = NUM_GRAPHS, seed: int = 0
 ) -> Values:
     """Return the mean, the median or a quantile of every target, in the units of the data."""
-    new, draws = fitted.preparation.apply(source), _draws(fitted, num_graphs, seed)
+    new, draws = new_pairs(fitted, source), _draws(fitted, num_graphs, seed)
     parts = []
     for pairs in _chunks(new.pairs, draws):
         values = draws.mean(pairs) if point == "mean" else point_prediction(draws.values(pairs), point)
@@ -57,7 +58,7 @@ def samples(
 ) -> Float[np.ndarray, "pair sample node channel"]:
     """Return samples of every target: one graph for all pairs at each place, and noise of each pair's own."""
     require_whole("num_samples", num_samples)
-    new, draws = fitted.preparation.apply(source), _draws(fitted, num_samples, seed)
+    new, draws = new_pairs(fitted, source), _draws(fitted, num_samples, seed)
     drawn = [draws.own_values(pairs) for pairs in _chunks(new.pairs, draws)]
     return np.concatenate([_in_units(fitted, values).numpy() for values in drawn])
 
@@ -65,13 +66,14 @@ def samples(
 def forecast_table(fitted: Fitted, source: Source, *, seed: int = 0, num_samples: int = 0) -> "pd.DataFrame":
     """Return one row per time, node and variable: mean, median, quantiles and, if asked for, samples.
 
-    Every window of the source is predicted, those whose target is not known yet included.
+    Every window of the source is predicted, those whose target is not known yet included. ``attrs["notes"]`` says what
+    was changed or left out.
     """
     import pandas as pd
 
     preparation = fitted.preparation
     require_whole("num_samples", num_samples, 0)
-    new = preparation.apply(source)
+    new = new_pairs(fitted, source)
     cells = new.pairs.targets.numel() * (num_samples + len(LEVELS) + 1)
     what = f"a table with {num_samples:,} samples in each of {new.pairs.targets.numel():,} rows"
     require_memory(BYTES_OF_A_CELL * cells, "cpu", what, "lower --samples, or pass fewer rows")
@@ -94,14 +96,15 @@ def forecast_table(fitted: Fitted, source: Source, *, seed: int = 0, num_samples
     names = ["mean", *(f"q{100 * level:g}" for level in LEVELS), *(f"sample_{s}" for s in range(num_samples))]
     flat = numbers.reshape(-1, len(names)).numpy()
     table |= {name: flat[:, column] for column, name in enumerate(names)}
-    return pd.DataFrame(table).rename(columns={"q50": "median"})
+    frame = pd.DataFrame(table).rename(columns={"q50": "median"})
+    frame.attrs["notes"] = list(new.notes)
+    return frame
 
 
-def prediction_index(fitted: Fitted, source: Source) -> "pd.Index":
+def prediction_index(fitted: Fitted, new: NewPairs) -> "pd.Index":
     """Return when each predicted target is, with its series where there are several."""
     import pandas as pd
 
-    new = fitted.preparation.apply(source)
     name = fitted.preparation.row_name
     if new.series is None:
         return pd.Index(new.times, name=name)
@@ -118,9 +121,13 @@ def evaluate(fitted: Fitted, source: Source | None, *, seed: int = 0) -> dict[st
             "references": record.references,
             "findings": record.findings or [NOT_TESTED],
             "goodness": record.goodness,
+            "notes": [],
         }
     preparation, device = fitted.preparation, fitted.model.graph.raw.device
-    known = _known(preparation.apply(source), source.name).to(device)
+    new = new_pairs(fitted, source)
+    some = new.pairs.observed is None or bool(new.pairs.observed.any())
+    require(some, f"{source.name}: no target is known, so that there is nothing to score; pass more rows")
+    known = new.pairs.with_targets().to(device)
     generator = generator_for(seed, "score", device)
     scores = forecast_scores(fitted.model, known, generator=generator, spread=preparation.spread)
     by_node = {name: dict(zip(fitted.nodes, values, strict=True)) for name, values in scores.by_node.items()}
@@ -132,16 +139,15 @@ def evaluate(fitted: Fitted, source: Source | None, *, seed: int = 0) -> dict[st
         "by_node": by_node,
         "findings": [TOO_FEW] if goodness is None else goodness.sentences(),
         "goodness": {} if goodness is None else goodness.to_dict(),
+        "notes": list(new.notes),
     }
 
 
-def _known(new: NewPairs, name: str) -> Pairs:
-    """Return the pairs that have a target."""
-    observed = new.pairs.observed
-    if observed is None:
-        return new.pairs
-    require(bool(observed.any()), f"{name}: no target is known, so that there is nothing to score; pass more rows")
-    return new.pairs[observed.flatten(1).any(1)]
+def new_pairs(fitted: Fitted, source: Source) -> NewPairs:
+    """Return the pairs of new data, with all that was changed or left out on the way in ``notes``."""
+    new = fitted.preparation.apply(source)
+    said = source.content.notes if isinstance(source.content, Series) else ()
+    return replace(new, notes=tuple(dict.fromkeys((*said, *new.notes))))
 
 
 def _in_units(fitted: Fitted, values: Tensor) -> Float[Tensor, "..."]:

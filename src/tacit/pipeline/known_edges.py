@@ -4,6 +4,7 @@ from dataclasses import replace
 
 import numpy as np
 import torch
+from torch import Tensor
 
 from tacit.config import GraphOptions
 from tacit.data import read_coordinates
@@ -12,7 +13,7 @@ from tacit.graph import EdgeRules, Slots, correlated_pairs, nearest_slots, read_
 from tacit.pipeline.dataset import Dataset, SeenRows
 
 
-def read_rules(dataset: Dataset, config: GraphOptions, candidates: Slots | None = None) -> EdgeRules:
+def read_rules(dataset: Dataset, config: GraphOptions, candidates: Slots | Tensor | None = None) -> EdgeRules:
     """Return what is known of the edges, from the config and the files it names, or from a table of candidates."""
     nodes = dataset.nodes
     rules = EdgeRules(nodes, symmetric=config.symmetric, self_loops=config.self_loops)
@@ -36,7 +37,7 @@ def left_out(rules: EdgeRules) -> tuple[str, ...]:
     return (f"no candidate leads to or from {alone}: predicted from their own inputs alone",) if alone else ()
 
 
-def _require_one_source(config: GraphOptions, rules: EdgeRules, candidates: Slots | None) -> None:
+def _require_one_source(config: GraphOptions, rules: EdgeRules, candidates: Slots | Tensor | None) -> None:
     """Raise :class:`InputError` if two choices say which edges can be."""
     sources = {
         "nearest in [graph]": config.nearest is not None,

@@ -5,7 +5,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
-from torch import nn
+from torch import Tensor, nn
 
 from tacit.config import PredictorOptions
 from tacit.config.fit import OWN
@@ -20,11 +20,11 @@ Predictor = nn.Module | Callable[..., nn.Module]
 
 @dataclass(frozen=True, eq=False)
 class OwnParts:
-    """A predictor (a module, or a function that makes one), a loss, and a table of candidates; None for those named."""
+    """A predictor (a module, or a function that makes one), a loss, candidates (a table or a mask); None if named."""
 
     predictor: Predictor | None = None
     loss: Loss | None = None
-    candidates: Slots | None = None
+    candidates: Slots | Tensor | None = None
 
     def kind(self, options: PredictorOptions) -> PredictorKind:
         """Return the kind of predictor that options name, or that of the own one."""

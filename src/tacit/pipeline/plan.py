@@ -6,7 +6,6 @@ import numpy as np
 import torch
 
 from tacit.config import FitConfig
-from tacit.config.fit import OWN
 from tacit.graph import EdgeRules
 from tacit.pipeline.building import build_model
 from tacit.pipeline.choices import resolve_defaults
@@ -75,8 +74,3 @@ class Plan:
             listener or Listener(),
             (*dataset.notes, *left_out(rules), *notes),
         )
-
-    @property
-    def is_stored(self) -> bool:
-        """Can a run directory hold the model: has it no parts that were passed as objects?"""
-        return self.config.predictor.kind != OWN

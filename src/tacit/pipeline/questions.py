@@ -8,7 +8,7 @@ from tacit.data import Pairs
 from tacit.errors import require
 from tacit.goodness import Goodness, goodness_of_fit
 from tacit.identification import Identifiability
-from tacit.pipeline.assessment import Assessment, as_done, estimate_std_errors, identify_edges
+from tacit.pipeline.assessment import STANDARD_ERRORS, WIDENED, Assessment, as_done, estimate_std_errors, identify_edges
 from tacit.pipeline.building import build_prior
 from tacit.pipeline.dataset import Dataset
 from tacit.pipeline.fitted import Fitted
@@ -41,7 +41,7 @@ def add_std_errors(
     listener: Listener,
     own: OwnParts | None = None,
 ) -> None:
-    """Estimate standard errors and keep them with the fit; the mean over replicas becomes the answer where it can.
+    """Estimate standard errors and keep them with the fit, in place of earlier ones; the model stays as it is.
 
     ``own``  the loss and the table of candidates that were passed as objects, for a fit that was read from a file
     """
@@ -61,9 +61,11 @@ def add_std_errors(
         seed=fitted.record.seed,
         compile=bool(config.training.compile),
         listener=listener,
+        adopt=False,
     )
     fitted.edges = answer.edges
-    findings = [*fitted.record.findings, *answer.findings]
+    earlier = [line for line in fitted.record.findings if line != WIDENED and not line.startswith(STANDARD_ERRORS)]
+    findings = [*earlier, *answer.findings]
     fitted.record = fitted.record.model_copy(update={"uncertainty": answer.uncertainty, "findings": findings})
 
 
@@ -93,8 +95,7 @@ def add_identifiability(fitted: Fitted, dataset: Dataset, *, injectivity: bool) 
 def goodness_on(fitted: Fitted, pairs: Pairs, **options: Any) -> Goodness:
     """Test the fit on pairs that the model was not fitted on; those without any target are left out."""
     device = fitted.model.graph.raw.device
-    if pairs.observed is not None:
-        pairs = pairs[pairs.observed.flatten(1).any(1)]
+    pairs = pairs.with_targets()
     generator = generator_for(fitted.record.seed, "goodness", device)
     names = list(fitted.nodes)
     return goodness_of_fit(fitted.model, pairs.to(device), generator=generator, node_names=names, **options)

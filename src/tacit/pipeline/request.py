@@ -42,7 +42,11 @@ class Request(BaseModel):
             call = cls.model_validate_json(text)
             FitConfig.model_validate(call.config)
             return call
-        except (OSError, ValidationError, UnicodeDecodeError):
+        except (OSError, ValidationError, UnicodeDecodeError) as error:
+            causes = error.errors() if isinstance(error, ValidationError) else []
+            for cause in (found.get("ctx", {}).get("error") for found in causes):
+                if isinstance(cause, InputError):  # a kind that is not registered here
+                    raise cause from None
             raise InputError(f"{path} is damaged, so that the run cannot go on; run the command again") from None
 
     def to_bytes(self) -> bytes:

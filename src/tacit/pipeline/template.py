@@ -40,7 +40,7 @@ def template() -> str:
             default = getattr(values, key)
             absent = "(chosen from the data)" if section in CHOSEN or key in CHOSEN else "(none)"
             shown = absent if default is None else _toml(default)
-            words = entry.description or _choices(entry)
+            words = entry.description if entry.description and not registered_names(entry) else _choices(entry)
             lines.append(f"# {key} = {shown}" + (f"  # {words}" if words else ""))
     return "\n".join(lines) + "\n"
 

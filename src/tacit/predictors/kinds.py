@@ -84,7 +84,7 @@ class PredictorKind:
     ``uses``           the options that it reads; others are refused
     ``scaled``         it is trained on numbers of mean 0 and deviation 1; otherwise on the numbers as they are
     ``predicts_change``  for series the last value is added to its output by default
-    ``warm_start``     a ridge regression can say where its weights start
+    ``warm_start``     the module is a :class:`~tacit.predictors.GraphFilter`, whose weights start at a ridge regression
     ``observation``    its usual observation model, by name, for series
     ``learning_rate``, ``replicas``  its usual ones
     ``quick``          it trains in seconds on a CPU: standard errors and controls are made by default

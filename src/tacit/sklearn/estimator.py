@@ -195,8 +195,8 @@ class LatentGraphEstimator(BaseEstimator):  # type: ignore[misc]  # scikit-learn
         r"""Train again on resamples of the data, all at once, from the fitted model: how far would $\theta$ move?
 
         ``fit`` does this where it is quick (``bootstrap_replicas`` of ``AssessmentOptions``). The data is that of the
-        fit, drawn with replacement in blocks of ``block`` neighbours, or as whole series where there are several. The
-        mean over the replicas becomes the answer where it predicts as well (:func:`tacit.uncertainty.bootstrap`).
+        fit, drawn with replacement in blocks of ``block`` neighbours, or as whole series where there are several.
+        ``edge_probs_`` stays as it is; errors and intervals are those of the mean over the replicas, ``bagged``.
         """
         require_whole("num_resamples", to_python(num_resamples), FEWEST_REPLICAS)
         if block is not None:

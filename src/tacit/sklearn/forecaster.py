@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from tacit.config import AssessmentOptions, DataOptions, GraphOptions, ModelConfig, TrainingOptions
-from tacit.pipeline import Source, forecast_table, point_predictions, prediction_index, read_table, samples
+from tacit.pipeline import Source, forecast_table, new_pairs, point_predictions, prediction_index, read_table, samples
 from tacit.sklearn.estimator import LatentGraphEstimator
 from tacit.sklearn.options import to_python
 from tacit.sklearn.score import r_squared
@@ -93,21 +93,26 @@ class LatentGraphForecaster(LatentGraphEstimator):
     def fit(self, X: Any, y: Any = None) -> "LatentGraphForecaster":  # noqa: N803 - scikit-learn's names
         """Learn from a table of series: train all replicas from fresh starts, keep the best, and assess it."""
         del y
-        return self._learn(self._source(X, reset=True))
+        self._learn(self._source(X, reset=True))
+        self.n_features_in_ = len(self.nodes_)
+        return self
 
     def predict(self, X: Any, point: str | float | None = None) -> "pd.DataFrame":  # noqa: N803
         """Return one number per node and target for each window of a table, in rows by the time of the target.
 
-        The last row is ``horizon`` steps beyond the end of the table. Columns are like those of the table.
+        The last row is ``horizon`` steps beyond the end of the table. Columns are like those of the table, and
+        ``attrs["notes"]`` says what was changed or left out, such as series that are too short.
         """
         import pandas as pd
 
         fitted, source = self._with_predictor(), self._source(X, reset=False)
         kind, graphs = to_python(self.point if point is None else point), to_python(self.point_graphs)
         found = point_predictions(fitted, source, kind, num_graphs=graphs, seed=fitted.record.seed)
-        return pd.DataFrame(
-            found.reshape(len(found), -1), index=prediction_index(fitted, source), columns=self._columns()
-        )
+        new = new_pairs(fitted, source)
+        index = prediction_index(fitted, new)
+        frame = pd.DataFrame(found.reshape(len(found), -1), index=index, columns=self._columns())
+        frame.attrs["notes"] = list(new.notes)
+        return frame
 
     def sample(self, X: Any, num_samples: int = 100, random_state: Any = None) -> np.ndarray:  # noqa: N803
         """Return (windows, samples, nodes), or with several targets (windows, samples, nodes, targets)."""
@@ -125,7 +130,7 @@ class LatentGraphForecaster(LatentGraphEstimator):
         del y
         fitted, source = self._with_predictor(), self._source(X, reset=False)
         pairs = fitted.preparation.apply(source).pairs
-        known = fitted.preparation.to_units(pairs.targets).double()
+        known = fitted.preparation.to_units(pairs.targets.double())
         if pairs.observed is not None:
             known = known.masked_fill(pairs.observed == 0, np.nan)
         predictions = self.predict(X, "mean").to_numpy().reshape(known.shape)
@@ -134,9 +139,10 @@ class LatentGraphForecaster(LatentGraphEstimator):
     def _data_keys(self) -> dict[str, Any]:
         """Return those that were set: what is left at its default may stand in ``data``."""
         given = {name: to_python(getattr(self, name)) for name in ("horizon", "window", "targets", "series")}
-        covariates = to_python(self.covariates)
-        given["covariates"] = tuple(covariates) if isinstance(covariates, list) else covariates
-        return {name: value for name, value in given.items() if value is not None and value != ()}
+        names = self.covariates
+        several = hasattr(names, "__iter__") and not isinstance(names, str)
+        given["covariates"] = (tuple(names) or None) if several else names
+        return {name: value for name, value in given.items() if value is not None}
 
     def _source(self, X: Any, y: Any = None, *, reset: bool) -> Source:  # noqa: N803
         del y

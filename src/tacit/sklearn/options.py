@@ -5,7 +5,6 @@ from typing import Any
 
 import numpy as np
 import torch
-from pydantic import ValidationError
 from torch import Tensor, nn
 
 from tacit.config import (
@@ -18,6 +17,7 @@ from tacit.config import (
     ObservationOptions,
     PredictorOptions,
     TrainingOptions,
+    override,
 )
 from tacit.config.fit import OWN
 from tacit.errors import InputError, require
@@ -55,13 +55,15 @@ def read_parameters(parameters: Mapping[str, Any], data: Mapping[str, Any]) -> t
     own_predictor = None
     if isinstance(predictor, nn.Module) or (callable(predictor) and not isinstance(predictor, Closed)):
         changes["predictor"]["kind"], own_predictor = OWN, predictor
-    table = candidates if isinstance(candidates, Slots) else None
+    table = torch.as_tensor(candidates) if isinstance(candidates, np.ndarray) else candidates
+    if not isinstance(table, Slots | Tensor):
+        table = None
     if candidates is not None and table is None:
         changes["graph"]["candidates"] = _edges(candidates)
     values = {name: {**section.model_dump(), **changes.get(name, {})} for name, section in sections.items()}
     own_loss = loss if loss is not None and not isinstance(loss, str) else None
     require(own_loss is None or isinstance(own_loss, Loss), f"loss must be a name or a loss of tacit, got {loss!r}")
-    return _validated(values), OwnParts(own_predictor, own_loss, table)
+    return override(FitConfig(), values), OwnParts(own_predictor, own_loss, table)
 
 
 def _section(name: str, value: Any) -> Closed:
@@ -70,51 +72,27 @@ def _section(name: str, value: Any) -> Closed:
     if isinstance(value, kind):
         return value
     default: Closed = getattr(FitConfig(), name)
-    if name in ("predictor", "observation"):
-        if isinstance(value, str):
-            return _checked(kind, {"kind": value})
-        if value is None or isinstance(value, nn.Module) or callable(value):
-            return default
-    require(value is None, f"{name} must be {kind.__name__}(...), got {value!r}; pass for example {kind.__name__}()")
+    if isinstance(value, str) and "kind" in kind.model_fields:
+        return kind(kind=value)
+    own = name == "predictor" and (isinstance(value, nn.Module) or callable(value))
+    named = " or a name" if "kind" in kind.model_fields else ""
+    require(
+        value is None or own,
+        f"{name} must be {kind.__name__}(...){named}, got {value!r}; pass for example {kind.__name__}()",
+    )
     return default
 
 
-def _checked(kind: type[Closed], values: Mapping[str, Any]) -> Closed:
-    try:
-        return kind(**values)
-    except ValidationError as error:
-        raise _as_input_error(error) from None
-
-
-def _validated(values: Mapping[str, Any]) -> FitConfig:
-    try:
-        return FitConfig.model_validate(values)
-    except ValidationError as error:
-        raise _as_input_error(error) from None
-
-
-def _as_input_error(error: ValidationError) -> InputError:
-    first = error.errors()[0]
-    cause = first.get("ctx", {}).get("error")
-    if isinstance(cause, InputError):
-        return cause
-    section, *rest = (str(part) for part in first["loc"])
-    where = f"{rest[0]} in [{section}]" if rest else section
-    return InputError(f"{where} is not usable: {first['msg'].lower()}, got {first['input']!r}; correct it")
-
-
 def _edges(candidates: Any) -> tuple[tuple[Any, Any], ...]:
-    """Return edges as pairs (source, target); a mask is true at [target, source]."""
-    if isinstance(candidates, np.ndarray | Tensor):
-        mask = torch.as_tensor(candidates)
-        require(
-            mask.dtype == torch.bool and mask.ndim == 2,
-            f"candidates must be a table, edges (source, target) or a mask of booleans, got {mask.dtype}",
-        )
-        return tuple((source, target) for target, source in mask.nonzero().tolist())
+    """Return edges as pairs (source, target)."""
     if not isinstance(candidates, list | tuple | set | frozenset):
         raise InputError(f"candidates must be edges as (source, target), got {candidates!r}; pass for example [(0, 1)]")
-    return tuple(tuple(to_python(node) for node in edge) for edge in candidates)
+    for edge in candidates:
+        require(
+            isinstance(edge, list | tuple) and len(edge) == 2,
+            f"candidates must be edges as (source, target), got {edge!r}; pass for example [(0, 1)]",
+        )
+    return tuple((to_python(source), to_python(target)) for source, target in candidates)
 
 
 def seed_of(random_state: Any) -> int:

@@ -14,7 +14,7 @@ from sklearn.base import RegressorMixin
 from tacit.config import AssessmentOptions, DataOptions, GraphOptions, ModelConfig, TrainingOptions
 from tacit.data import pairs_from_arrays
 from tacit.errors import require
-from tacit.pipeline import Source, point_predictions, samples
+from tacit.pipeline import Fitted, Source, point_predictions, samples
 from tacit.sklearn.estimator import LatentGraphEstimator
 from tacit.sklearn.options import to_python
 from tacit.sklearn.score import r_squared
@@ -100,7 +100,11 @@ class LatentGraphRegressor(RegressorMixin, LatentGraphEstimator):  # type: ignor
 
     def fit(self, X: Any, y: Any) -> "LatentGraphRegressor":  # noqa: N803 - scikit-learn's name, which it looks for
         """Learn from pairs: train all replicas from fresh starts, keep the best, and assess it."""
-        return self._learn(self._source(X, y, reset=True))
+        inputs, targets = self._tables(X, y, reset=True)
+        assert targets is not None
+        self._learn(self._named(inputs, targets, None))
+        self._channels, self._flat = inputs.channels, targets.flat  # a fit that is refused changes nothing
+        return self
 
     def predict(self, X: Any, point: str | float | None = None) -> np.ndarray:  # noqa: N803
         """Return one number for every target, in the shape that ``y`` had; ``point`` None is that of the estimator."""
@@ -130,18 +134,16 @@ class LatentGraphRegressor(RegressorMixin, LatentGraphEstimator):  # type: ignor
         return self._channels
 
     def _source(self, X: Any, y: Any = None, *, reset: bool) -> Source:  # noqa: N803
-        inputs, targets = self._tables(X, y, reset=reset)
-        if reset:
-            assert targets is not None
-            self._channels, self._flat = inputs.channels, targets.flat
+        return self._named(*self._tables(X, y, reset=reset), None if reset else self._ready())
+
+    def _named(self, inputs: Table, targets: Table | None, fitted: Fitted | None) -> Source:
+        """Return pairs with the names of their nodes: those of the tables, or of the fit."""
         nodes = inputs.nodes or (None if targets is None else targets.nodes)
-        if not reset and nodes is None:
-            nodes = list(self._ready().nodes)
-        sizes = None if reset else self._ready().preparation.sizes
+        if fitted is not None and nodes is None:
+            nodes = list(fitted.nodes)
+        channels = None if fitted is None else fitted.preparation.sizes.out_channels
         values = None if targets is None else targets.values
-        named = pairs_from_arrays(
-            inputs.values, values, nodes=nodes, out_channels=None if sizes is None else sizes.out_channels
-        )
+        named = pairs_from_arrays(inputs.values, values, nodes=nodes, out_channels=channels)
         return Source("X and y" if targets is not None else "X", named)
 
     def _tables(self, X: Any, y: Any, *, reset: bool) -> tuple[Table, Table | None]:  # noqa: N803

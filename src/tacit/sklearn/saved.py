@@ -102,6 +102,8 @@ def encode(value: Any) -> Any:
         return value
     if isinstance(value, np.generic):
         return encode(value.item())
+    if isinstance(value, torch.device):
+        return str(value)
     if isinstance(value, tuple | list | set | frozenset):
         return {type(value).__name__: [encode(entry) for entry in value]}
     if isinstance(value, dict):
