@@ -11,6 +11,7 @@ from tacit.data.resampling import (
     bootstrap_rows,
     require_resamplable,
     resamplable,
+    resampling_words,
     usual_block,
 )
 from tacit.errors import InputError
@@ -152,3 +153,31 @@ def test_enough_series_need_no_blocks(rng):
         bootstrap_rows(40, generator=rng, block=20, series=series // 2)
     with pytest.raises(InputError, match="series must be one number for each of 40 pairs, got 39"):
         bootstrap_rows(40, generator=rng, series=series[1:])
+
+
+@pytest.mark.parametrize(
+    ("lengths", "block", "words"),
+    [
+        ([9] * 7, 1, "7 whole series"),
+        ([9] * 7, 40, "7 whole series"),  # the block has no effect
+        ([4, 5, 6, 4, 8], 3, "5 whole series"),
+        ([25, 30, 28, 12], 12, "blocks of 12 neighbouring pairs within 4 series"),
+        ([25, 30, 28, 11], 12, "blocks of up to 12 neighbouring pairs within 4 series"),
+        ([10, 12], 1, "single pairs within 2 series"),
+        ([40], 8, "blocks of 8 neighbouring pairs"),
+        ([40], 1, "single pairs"),
+    ],
+)
+def test_words_say_what_is_drawn(lengths, block, words):
+    series = torch.repeat_interleave(torch.arange(len(lengths)), torch.tensor(lengths))
+    count = len(series)
+    assert resampling_words(count, block, series) == words
+    if len(lengths) == 1:
+        assert resampling_words(count, block, None) == words
+
+
+def test_words_refuse_what_cannot_be_drawn():
+    with pytest.raises(InputError, match="a bootstrap needs 20 training pairs or more, got 19"):
+        resampling_words(19)
+    with pytest.raises(InputError, match="series must be one number for each of 40 pairs, got 39"):
+        resampling_words(40, series=torch.zeros(39, dtype=torch.int64))

@@ -5,7 +5,7 @@ import numpy as np
 import pytest
 import torch
 
-from tacit.data import Scaling, Series, Windows
+from tacit.data import Scaling, Series, Windows, read_series
 from tacit.errors import InputError
 
 
@@ -163,8 +163,6 @@ def test_units_come_back():
     made = Windows(4, 2).prepare(series, targets=["v"])
     units = made.scaling.to_units(made.split.test.targets.double())
     assert np.allclose(units[..., 0], series.values[made.test_times, :, 1], rtol=1e-5)
-    shifted = made.scaling.to_units(made.split.test.targets.double() + 2)
-    assert torch.allclose(shifted - units, made.scaling.spread_to_units(torch.full_like(units, 2.0)))
     with pytest.raises(InputError, match=r"3 nodes and 1 channels, got shape \(4, 3, 2\)"):
         made.scaling.to_units(torch.zeros(4, 3, 2))
 
@@ -223,6 +221,30 @@ def test_times_to_come_go_on():
     assert new.pairs.times[-1] == 18273 * 24 * 3600  # in seconds
     one_row = Series(np.ones((1, 3, 2)), ("a", "b", "c"), ("u", "v"), piece=True)
     assert Windows(1, 2).apply(one_row, scaling).times.tolist() == [2]
+
+
+def test_times_to_come_follow_the_calendar(tmp_path):
+    """A table of months: the row beyond 2019-12-01 is 2020-01-01, in every series and at any horizon."""
+    months = np.arange("2018-01", "2020-01", dtype="datetime64[M]").astype("datetime64[D]")
+    rows = [f"{month},{3 * place % 7},{5 * place % 11}" for place, month in enumerate(months)]
+    (tmp_path / "months.csv").write_text("\n".join(["time,a,b", *rows]))
+    series = read_series(tmp_path / "months.csv")
+    for horizon in (1, 2, 3):
+        windows = Windows(4, horizon)
+        new = windows.apply(series, windows.prepare(series).scaling)
+        coming = ["2020-01-01", "2020-02-01", "2020-03-01"][:horizon]
+        assert new.times.astype("datetime64[D]").astype(str).tolist()[-horizon:] == coming
+        assert new.pairs.times[-1] == (np.datetime64(coming[-1], "s") - np.datetime64(0, "s")).astype(int)
+    week = np.arange("2020-01-06", "2020-01-30", dtype="datetime64[D]")
+    weekdays = week[np.is_busday(week)][:15]  # up to a Friday
+    parts = [
+        replace(series, values=series.values[:15], times=weekdays, piece=True),
+        replace(series, values=series.values[:9], times=months[:9], piece=True),
+    ]
+    scaling = Windows(4).prepare(series).scaling
+    new = Windows(4, 2).apply(Series.joined(parts), scaling)
+    ends = [new.times[new.series == name].astype("datetime64[D]").astype(str).tolist()[-2:] for name in ("1", "2")]
+    assert ends == [["2020-01-27", "2020-01-28"], ["2018-10-01", "2018-11-01"]]
 
 
 def test_pairs_without_any_target_are_left_out():

@@ -53,6 +53,9 @@ REFUSED = {
     "other settings": "epochs needs to be the same in every process, got 1 in process 0 and 2 in process 1; give all",
     "other start": "start needs to be the same in every process",
     "checkpoint in one": "checkpoint needs to be the same in every process, got one in process 0 and none in process 1",
+    "other times": "training times needs to be the same in every process, got #",
+    "times in one": "validation times needs to be the same in every process, got None in process 0 and #",
+    "other noise": "observation needs to be the same in every process, got #",
     "other loss": "loss needs to be the same in every process, got #",
     "checkpoint of another": "is of another training: epochs is 1 here and 2 there, another schedule; fit as",
 }
@@ -111,6 +114,8 @@ def refusal(name, rank, folder):
         settings = FitSettings(epochs=1 + rank)
     elif name == "checkpoint in one":
         checkpoint = Checkpoints(folder / name) if rank == 0 else None
+    elif name == "other noise":
+        model = {"loss": EnergyScore(scope="joint"), "observation": GaussianNoise(4, initial_sigma=0.5 + 0.1 * rank)}
     elif name == "other loss":
         model = {"loss": EnergyScore(scope=["joint", "node"][rank])}
     elif name == "checkpoint of another":
@@ -122,6 +127,10 @@ def refusal(name, rank, folder):
         training = training[torch.arange(len(training)).flip(0)]
     if name == "fewer data" and rank == 1:
         training = training[1:]
+    if name == "other times":
+        training = replace(training, times=torch.arange(len(training)).double() + rank)
+    if name == "times in one" and rank == 1:
+        data = replace(data, validation=replace(data.validation, times=torch.zeros(len(data.validation)).double()))
     starts = {"graph.edge_logits": torch.full((1, 4, 4), float(rank))} if name == "other start" else None
     try:
         choices = {"seeds": seeds, "compile": False, "starts": starts, "checkpoint": checkpoint}

@@ -6,7 +6,7 @@ from tacit.data.benchmarks import KnownGraph, read_aqi36, read_dream4, read_lore
 from tacit.data.coordinates import read_coordinates
 from tacit.data.frames import read_frame
 from tacit.data.pairs import Pairs, Split
-from tacit.data.resampling import bootstrap_rows, usual_block
+from tacit.data.resampling import bootstrap_rows, resampling_words, usual_block
 from tacit.data.scaling import Scaling
 from tacit.data.series import Series
 from tacit.data.tables import read_series
@@ -33,5 +33,6 @@ __all__ = [
     "read_named_pairs",
     "read_pairs",
     "read_series",
+    "resampling_words",
     "usual_block",
 ]

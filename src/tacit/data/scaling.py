@@ -79,10 +79,6 @@ class Scaling:
         """Return scaled targets or predictions in the units of the data."""
         return values * self._like(self.deviation, values) + self._like(self.mean, values)
 
-    def spread_to_units(self, spread: Float[Tensor, "*leading node channel"]) -> Float[Tensor, "*leading node channel"]:
-        """Return scaled deviations or absolute errors in the units of the data."""
-        return spread * self._like(self.deviation, spread)
-
     def scaled(self, series: Series) -> Values:
         """Return the values of a series without units, nodes and variables in the order of this scaling."""
         nodes = _places("nodes", series.nodes, self.nodes)

@@ -8,6 +8,7 @@ import torch
 from jaxtyping import Bool, Int, Shaped
 from torch import Generator, Tensor
 
+from tacit.data.coming_times import coming_times
 from tacit.data.pairs import Pairs, Split
 from tacit.data.scaling import Scaling
 from tacit.data.series import Series, Times, Values
@@ -153,7 +154,8 @@ class Windows:
     def apply(self, series: Series | Sequence[Series], scaling: Scaling) -> NewPairs:
         """Return a pair for every window of new data, oldest first; targets that are not known yet are missing.
 
-        Times to come go on in steps of the last one.
+        Times to come follow the calendar (months, weekdays) where those of the series do, and otherwise go on in steps
+        of the last one; see :mod:`tacit.data.coming_times`.
         """
         used, notes = self._usable(_as_one(series), ahead=0)
         last = _window_ends(used, self.window, ahead=0)
@@ -213,14 +215,10 @@ class Windows:
         return series.selected(np.flatnonzero(fits).tolist()), (note,)
 
     def _target_times(self, series: Series) -> Times:
-        """Return for every row the time ``horizon`` steps later; times to come go on in steps of the last one."""
-        found = []
-        for part in series.parts:
-            times = part.row_times
-            step = times[-1] - times[-2] if len(times) > 1 else (times[-1] - times[-1]) + 1
-            coming = times[-1] + step * np.arange(1, self.horizon + 1)
-            found.append(np.concatenate([times, coming])[self.horizon :])
-        return np.concatenate(found)
+        """Return for every row the time ``horizon`` steps later, beyond the end of a series too."""
+        each = [part.row_times for part in series.parts]
+        later = [np.concatenate([times, coming_times(times, self.horizon)])[self.horizon :] for times in each]
+        return np.concatenate(later)
 
     def _require_parts(self, part: PerPair) -> None:
         require(

@@ -140,7 +140,7 @@ def fingerprint(
         "share_graphs": model.share_graphs,
         **{
             part: _mark(described(getattr(model, part)))
-            for part in ("graph", "predictor", "loss", "estimator", "prior")
+            for part in ("graph", "predictor", "observation", "loss", "estimator", "prior")
         },
         "parameters": {name: list(value.shape) for name, value in state.parameters.items()},
         "start": _mark_stack(state.parameters),
@@ -205,7 +205,7 @@ def _said(name: str, here: Any, there: Any) -> str:
 
 
 def _data(part: str, pairs: Pairs) -> dict[str, Any]:
-    tensors = {"inputs": pairs.inputs, "targets": pairs.targets, "mask": pairs.observed}
+    tensors = {"mask" if one.name == "observed" else one.name: getattr(pairs, one.name) for one in fields(pairs)}
     marks = {f"{part} {name}": None if value is None else f"#{digest([value])}" for name, value in tensors.items()}
     return {f"{part} pairs": len(pairs), **marks}
 
