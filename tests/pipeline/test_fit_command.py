@@ -258,7 +258,10 @@ def broken(tmp_path):
         (["ok.csv", "--set", "training.epochs"], "--set needs SECTION.KEY=VALUE, got 'training.epochs'"),
         (["ok.csv", "--set", "training.epoch=3"], "unknown key 'epoch' in [training]; did you mean 'epochs'?"),
         (["ok.csv", "--set", "training.epochs=0"], "greater than or equal to 1, got 0; leave it out"),
-        (["ok.csv", "--set", f"training.epochs={'9' * 5000}"], "epochs in [training] is not usable: unable to parse input string as an integer"),
+        (
+            ["ok.csv", "--set", f"training.epochs={'9' * 5000}"],
+            "epochs in [training] is not usable: unable to parse input string as an integer",
+        ),
         (["ok.csv", "--set", f"graph.forbidden={'[' * 5000}"], "forbidden in [graph] is not usable: input should be"),
         (["ok.csv", "--set", "graph.edges=3"], "edges in [graph] is not usable: input should be a valid string, got 3"),
         (

@@ -10,7 +10,7 @@ from typing import Any
 import torch
 
 from tacit.config import FitConfig
-from tacit.data import Pairs, Split
+from tacit.data import Pairs, Split, resampling_words
 from tacit.errors import TrainingError
 from tacit.evaluation import ForecastScores, forecast_scores
 from tacit.goodness import Goodness, goodness_of_fit, graph_controls, skill
@@ -39,6 +39,7 @@ CERTAIN_MEANS = (
     "probabilities as a ranking of edges."
 )
 STANDARD_ERRORS = "Standard errors from"
+FEW_SERIES = "There are too few series to resample them whole: standard errors leave out what differs from one series to the next."
 WIDENED = "Intervals are widened to hold every way to write the answer that these data do not rule out."
 TOO_FEW = "Fewer than two test forecasts that do not overlap: too few for a fit test."
 SHORTER = 0.3  # of the epochs of the fit, for a predictor that starts where it ended
@@ -199,7 +200,10 @@ def estimate_std_errors(
         if adopt
         else "the fit stays the answer; errors and intervals are those of the mean over them"
     )
-    answer.findings.append(f"{STANDARD_ERRORS} {len(found.resampled)} resamples of the data; {said}.")
+    drawn = resampling_words(len(split.train), block, split.train.series)
+    answer.findings.append(f"{STANDARD_ERRORS} {len(found.resampled)} resamples of the data ({drawn}); {said}.")
+    if split.train.series is not None and "within" in drawn:
+        answer.findings.append(FEW_SERIES)
     answer.findings += [f"{line[0].upper()}{line[1:]}." for line in found.warnings]
 
 
