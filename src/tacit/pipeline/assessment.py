@@ -39,7 +39,7 @@ CERTAIN_MEANS = (
     "probabilities as a ranking of edges."
 )
 STANDARD_ERRORS = "Standard errors from"
-FEW_SERIES = "There are too few series to resample them whole: standard errors leave out what differs from one series to the next."
+FEW_SERIES = "The series are too few to resample them whole: standard errors leave out what differs between series."
 WIDENED = "Intervals are widened to hold every way to write the answer that these data do not rule out."
 TOO_FEW = "Fewer than two test forecasts that do not overlap: too few for a fit test."
 SHORTER = 0.3  # of the epochs of the fit, for a predictor that starts where it ended

@@ -6,6 +6,7 @@ from typing import Any, Literal, get_args, get_origin
 from pydantic.fields import FieldInfo
 
 from tacit.config import FitConfig
+from tacit.config.fit import OWN
 from tacit.config.registered import registered_names
 from tacit.errors import require
 from tacit.pipeline.new_file import write_asked_for
@@ -48,7 +49,7 @@ def template() -> str:
 def _choices(field: FieldInfo) -> str:
     """Return the words that a key can be, if it has a list of them or takes registered names."""
     words = get_args(field.annotation) if get_origin(field.annotation) is Literal else registered_names(field)
-    return ", ".join(str(word) for word in words)
+    return ", ".join(str(word) for word in words if word != OWN)
 
 
 def _toml(value: Any) -> str:
