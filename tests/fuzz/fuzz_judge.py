@@ -40,7 +40,7 @@ LIMIT = 20.0  # seconds of the processor: the machine may be busy
 PATIENCE = 120.0  # seconds by the clock, for what waits and does nothing
 ROOM = 3 * 2**30
 LONGEST = 300  # characters of an error
-PROGRESS = re.compile(r"^ +\d+ s  .*\n", re.MULTILINE)
+PROGRESS = re.compile(r"^( +\d+ s  |note: ).*\n", re.MULTILINE)
 UNCHANGED = "what was there before has changed"
 
 

@@ -93,7 +93,7 @@ def _require_forecasts(arguments: tuple[str, ...], folder: Path, out: str) -> No
             return
         out = path.read_text()
     rows = (
-        strict_json(out)
+        strict_json(out)["predictions"]
         if "--json" in arguments and "--out" not in arguments
         else list(csv.DictReader(io.StringIO(out)))
     )

@@ -156,7 +156,7 @@ def test_predict_prints_or_writes(finished, folder, tmp_path, capsys):
     assert "out needs a new file" in capsys.readouterr().err
     assert call("predict", finished, folder / "wide.csv", "--json", "--samples", 2) == 0
     printed = json.loads(capsys.readouterr().out)
-    assert list(printed) == ["predictions"]  # one object, as all commands print
+    assert list(printed) == ["predictions", "notes"]  # one object, as all commands print
     rows = printed["predictions"]
     assert len(rows) == len(lines) - 1
     assert rows[-1]["time"].startswith("2024-01-06T00:00:00")

@@ -162,10 +162,13 @@ def predict(
         frame = forecast_table(fitted, read_new(fitted, data), seed=chosen, num_samples=samples)
         if out is not None:
             write_table(frame, out)
-    _print_notes(frame.attrs["notes"])
     if as_json:
-        print('{"predictions":' + frame.to_json(orient="records", date_format="iso") + "}")
-    elif out is None:
+        rows, notes = frame.to_json(orient="records", date_format="iso"), json.dumps(frame.attrs["notes"])
+        print(f'{{"predictions":{rows},"notes":{notes}}}')
+        return
+    if not quiet:
+        _print_notes(frame.attrs["notes"])
+    if out is None:
         print(frame.to_csv(index=False, float_format="%.6g"), end="")
     else:
         print(out)
@@ -193,7 +196,8 @@ def evaluate(
     if as_json:
         print(json.dumps(_finite(found), indent=2))
         return
-    _print_notes(found["notes"])
+    if not quiet:
+        _print_notes(found["notes"])
     from rich.console import Console
 
     console = Console()
