@@ -34,8 +34,14 @@ def narrow(kind):
     return {"hidden": 3} if "hidden" in PREDICTORS[kind].uses else {}
 
 
-@pytest.mark.parametrize("observation", OBSERVED)
-@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize(
+    ("kind", "observation"),
+    [
+        pytest.param(kind, name, marks=() if name == OBSERVED[place % 3] or kind == "filter" else pytest.mark.slow)
+        for place, kind in enumerate(KINDS)
+        for name in OBSERVED
+    ],
+)
 def test_every_predictor_with_every_observation_model(kind, observation, folder, tmp_path):
     """It trains, is stored, and what is read back predicts the same to the last bit."""
     made, result = learn(
@@ -58,7 +64,9 @@ def test_every_predictor_with_every_observation_model(kind, observation, folder,
     assert not {name for name in metrics if name.startswith("edge_prob")}, "they need a truth, which is not known"
 
 
-@pytest.mark.parametrize("kind", KINDS[:4])
+@pytest.mark.parametrize(
+    "kind", ["filter", "recurrent", *(pytest.param(k, marks=pytest.mark.slow) for k in ("convolution", "gcn"))]
+)
 @pytest.mark.parametrize(
     ("name", "data"),
     [
