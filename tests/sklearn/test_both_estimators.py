@@ -8,7 +8,7 @@ import pytest
 import torch
 
 from tacit import LatentGraphForecaster, LatentGraphRegressor
-from tacit.config import AssessmentOptions, DataOptions, ModelConfig, TrainingOptions
+from tacit.config import AssessmentOptions, DataOptions, GraphOptions, ModelConfig, TrainingOptions
 from tacit.errors import InputError
 from tacit.losses import Literature1
 from tacit.observation import GaussianNoise
@@ -49,6 +49,15 @@ def test_an_observation_model_is_named_not_passed(observation):
 def test_a_mask_of_another_shape_is_refused(mask):
     with pytest.raises(InputError, match=r"candidates needs a mask of booleans of shape \(3, 3\), got"):
         LatentGraphRegressor(candidates=mask, **QUICK).fit(*random_pairs(60))
+
+
+@pytest.mark.parametrize("of", [np.asarray, torch.tensor])
+def test_forbidden_and_required_edges_may_be_masks(of):
+    forbidden, required = of([[0, 1, 0], [0, 0, 0], [0, 0, 0]]) > 0, of([[0, 0, 0], [0, 0, 0], [1, 0, 0]]) > 0
+    graph = GraphOptions(forbidden=forbidden, required=required)
+    probs = LatentGraphRegressor(graph=graph, **QUICK).fit(*random_pairs(60)).edge_probs_
+    assert probs[0, 1] == 0
+    assert probs[2, 0] == 1
 
 
 def test_a_loss_that_needs_fewer_graphs_is_read_back():

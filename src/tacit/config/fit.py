@@ -23,10 +23,19 @@ def _listed(value: Any) -> Any:
     return (value,) if isinstance(value, str) else value
 
 
+def _edges_of(value: Any) -> Any:
+    """A square mask of booleans, true at [target, source], is a list of edges by position."""
+    if "bool" not in str(getattr(value, "dtype", "")) or value.ndim != 2:
+        return value
+    rows = enumerate(value.tolist())
+    return [(source, target) for target, row in rows for source, is_edge in enumerate(row) if is_edge]
+
+
 Names = Annotated[tuple[str, ...], BeforeValidator(_listed)]
 Width = Annotated[int, Field(ge=1)]
 Node = str | Annotated[int, Field(ge=0, strict=True)]  # by name or by position
 Edge = tuple[Node, Node]  # (source, target)
+Edges = Annotated[tuple[Edge, ...], BeforeValidator(_edges_of)]
 TABLE_KEYS = ("layout", "time", "node", "value", "separator", "covariates", "series")
 SERIES_KEYS = ("targets", "window", "horizon")
 PAIRS_KEYS = ("shuffle", "scale")
@@ -72,8 +81,8 @@ class GraphOptions(Closed):
     """What is known of the edges."""
 
     edges: str | None = Field(None, description="CSV of rules: source,target,kind,probability")
-    forbidden: tuple[Edge, ...] = Field((), description='edges that cannot be, as [["source", "target"]]')
-    required: tuple[Edge, ...] = Field((), description="edges that are always there")
+    forbidden: Edges = Field((), description='edges that cannot be, as [["source", "target"]]')
+    required: Edges = Field((), description="edges that are always there")
     candidates: tuple[Edge, ...] | None = Field(None, description="the only edges that can be; all when left out")
     priors: tuple[tuple[Node, Node, float], ...] = Field((), description='beliefs, as [["source", "target", 0.9]]')
     symmetric: bool = Field(False, description="edges have no direction")
