@@ -277,7 +277,9 @@ def test_python_m_tacit_and_ctrl_c_keep_what_was_learned(tmp_path):
     assert not (tmp_path / "out" / "joint").exists()
 
 
-@pytest.mark.parametrize("stage", ["psi known: scoring", "psi learned: scoring", "drawing the report"])
+@pytest.mark.parametrize(
+    "stage", [pytest.param("psi known: scoring", marks=pytest.mark.slow), "psi learned: scoring", "drawing the report"]
+)
 def test_ctrl_c_while_scoring_or_drawing_loses_nothing(stage, tiny, tmp_path, monkeypatch, capsys):
     from tacit.console import Display
 

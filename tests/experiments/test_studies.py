@@ -46,8 +46,10 @@ SLOW = (
     "gpvar",
     "learned-graph",
     "larger-graph",
+    "losses",
     "perturbed",
     "sample-size",
+    "validation",
 )
 
 
