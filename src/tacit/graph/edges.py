@@ -106,6 +106,20 @@ class EdgeRules:
         possible = possible[~torch.isin(possible, self._forbidden)]
         return Slots.from_edges(possible % size, possible // size, size)
 
+    def open_edges(
+        self,
+    ) -> tuple[Int[Tensor, " edge"], Int[Tensor, " edge"], Float[Tensor, " edge"], Bool[Tensor, " edge"]]:
+        """Return source, target, prior probability (NaN without one) and "is it required?" of every edge that can be."""
+        size, (believed, values) = len(self.nodes), self._beliefs
+        if self._candidates is None:
+            places = (self.allowed.view(-1) | self._marked(self._required, None).view(-1)).nonzero()[:, 0]
+        else:
+            source, target = self._possible(self._candidates).edges()
+            places = target * size + source
+        given = torch.full((len(places),), torch.nan)
+        given[torch.searchsorted(places, believed)] = values.to(given)
+        return places % size, places // size, given, torch.isin(places, self._required)
+
     def build(
         self,
         *,

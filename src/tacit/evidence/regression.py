@@ -1,0 +1,137 @@
+r"""Evidence from regressions: every node on its own past and on sets of parents, averaged over sets and resamples.
+
+1. The columns of a source are chosen (:mod:`tacit.evidence.forms`).
+2. The prior probability $\pi$ of an edge, one number for all edges without a prior of their own, is learned from all
+   targets together: $\pi = (a + \sum_{ij} P_{ij}) / (a + b + E)$ over $E$ candidates, the mean of a Beta$(a, b)$ prior
+   that has seen the expected number of edges (empirical Bayes).
+3. Model averaging gives $P_{ij}$ (:mod:`tacit.evidence.averaging`), on resamples of the data. The mean over resamples
+   is the bagged posterior of Huggins and Miller (2023), which claims no more than new data of the same kind would
+   repeat.
+"""
+
+from dataclasses import dataclass
+
+import torch
+from jaxtyping import Bool, Float, Int
+from torch import Generator, Tensor
+
+from tacit.data import Pairs
+from tacit.data.resampling import bootstrap_rows, resamplable
+from tacit.evidence.averaging import MarginalLikelihood, inclusion_probs
+from tacit.evidence.candidates import Candidates
+from tacit.evidence.columns import DOUBLE, ColumnForm, Columns, build_columns
+from tacit.evidence.forms import choose_form
+from tacit.evidence.tableau import Tableau
+from tacit.predictors.series import SeriesLayout
+from tacit.randomness import generator_for
+
+RESAMPLES = 16
+BETA = (1.0, 9.0)
+ROUNDS = 4  # of learning the prior probability
+MOST_CANDIDATES = 40  # of a target, whose sets are averaged
+MOST_BYTES = 256e6  # of the matrices at a time
+BELIEVED = 0.5
+Probs = Float[Tensor, "target candidate"]
+Resamples = Float[Tensor, "resample row"]
+
+
+@dataclass(frozen=True, eq=False)
+class ParentEvidence:
+    """What the regressions say of the candidates of each target."""
+
+    candidates: Candidates
+    probs: Probs
+    effects: Probs
+    density: float
+    form: ColumnForm
+    resamples: int
+
+
+def parent_evidence(
+    pairs: Pairs,
+    layout: SeriesLayout,
+    candidates: Candidates,
+    *,
+    seed: int = 0,
+    horizon: int = 1,
+    block: int = 1,
+    density: float | None = None,
+    resamples: int = RESAMPLES,
+    form: ColumnForm | None = None,
+) -> ParentEvidence:
+    """Return the probability that each candidate is a parent, and its effect.
+
+    ``density`` is the prior probability of an edge; it is learned when None. ``block`` neighbouring pairs are resampled
+    together. Targets ``horizon`` steps ahead overlap, so that the evidence of so many rows counts as that of one.
+    """
+    form = choose_form(pairs, layout, candidates, horizon) if form is None else form
+    columns = build_columns(pairs, layout, form)
+    screened = candidates.screened(columns, MOST_CANDIDATES)
+    averaging = _Averaging(columns, screened, horizon, generator_for(seed, "parents"))
+    once = torch.ones(1, len(pairs), dtype=DOUBLE)
+    learned = BETA[0] / sum(BETA) if density is None else density
+    probs = averaging(once, learned)
+    for _ in range(0 if density is not None else ROUNDS):
+        open_ = screened.used & screened.prior.isnan()
+        count = candidates.used.sum() - (screened.used & ~screened.prior.isnan()).sum()
+        learned = float((BETA[0] + probs[0][open_].sum()) / (sum(BETA) + count))
+        probs = averaging(once, learned)
+    effects = averaging.effects(once[0], probs[0] >= BELIEVED)
+    if resamples and resamplable(len(pairs), block, pairs.series):
+        drawn = resampled_weights(pairs, block, resamples, seed)
+        probs = averaging(drawn, learned)
+    else:
+        resamples = 0
+    return ParentEvidence(screened, probs.mean(0), effects, learned, form, resamples)
+
+
+def resampled_weights(pairs: Pairs, block: int, resamples: int, seed: int) -> Resamples:
+    """Return how often each pair comes in each resample of blocks, or of whole series."""
+    generator = generator_for(seed, "evidence")
+    series = None if pairs.series is None else pairs.series.cpu()
+    rows = [bootstrap_rows(len(pairs), generator=generator, block=block, series=series) for _ in range(resamples)]
+    return torch.stack([torch.bincount(one, minlength=len(pairs)) for one in rows]).to(DOUBLE)
+
+
+@dataclass(frozen=True, eq=False)
+class _Averaging:
+    columns: Columns
+    candidates: Candidates
+    horizon: int
+    generator: Generator
+
+    def __call__(self, weights: Resamples, density: float) -> Float[Tensor, "resample target candidate"]:
+        width = self.candidates.width * self.columns.group_size + self.columns.targets.shape[2]
+        at_once = max(1, int(MOST_BYTES / (8 * width**2 * len(weights))))
+        targets = len(self.candidates.targets)
+        parts = [self.candidates.chosen(slice(first, first + at_once)) for first in range(0, targets, at_once)]
+        return torch.cat([self._of(part, weights, density) for part in parts], 1)
+
+    def _of(self, part: Candidates, weights: Resamples, density: float) -> Float[Tensor, "resample target candidate"]:
+        """Return the inclusion probabilities of some targets, all resamples in one batch."""
+        matrices = torch.cat([part.matrices(self.columns, one) for one in weights])
+        rows = torch.cat([part.num_rows(self.columns, one) for one in weights]) / self.horizon
+        tableau = Tableau.start(matrices, part.width, self.columns.group_size)
+        likelihood = MarginalLikelihood(rows, self.columns.num_always, tableau.residuals.clone())
+        prior = torch.where(part.prior.isnan(), torch.logit(torch.tensor(density, dtype=DOUBLE)), part.prior)
+        prior = prior.masked_fill(~part.used, -torch.inf).repeat(len(weights), 1)
+        probs = inclusion_probs(tableau, likelihood, prior, self.generator)
+        return probs.view(len(weights), len(part.targets), part.width).masked_fill(~part.used, 0.0)
+
+    def effects(self, weights: Float[Tensor, " row"], believed: Bool[Tensor, "target candidate"]) -> Probs:
+        """Return the signed effect of each candidate beside those that are believed."""
+        return torch.cat([self._effects(weights, believed, row) for row in range(len(believed))])
+
+    def _effects(self, weights: Float[Tensor, " row"], believed: Bool[Tensor, "target candidate"], row: int) -> Probs:
+        one = self.candidates.chosen(slice(row, row + 1))
+        tableau = Tableau.start(one.matrices(self.columns, weights), one.width, self.columns.group_size)
+        for group in believed[row].nonzero()[:, 0]:
+            tableau.flip(group[None])
+        coefficients = tableau.coefficients()[0]  # (candidate, column, channel)
+        values = self.columns.sources[:, one.sources[0]]  # (row, candidate, column)
+        moments = torch.einsum("tca,tcb->cab", values, values) / len(values)
+        size = torch.einsum("cao,cab,cbo->co", coefficients, moments, coefficients).clamp_min(0).sqrt()
+        largest = coefficients.abs().amax(2).argmax(1)  # the column that carries most of it
+        channel = size.argmax(1)
+        sign = coefficients[torch.arange(len(size)), largest, channel].sign()
+        return (sign * size.amax(1)).masked_fill(~one.used[0], 0.0)[None]
