@@ -19,7 +19,7 @@ from tacit.errors import InputError
 
 VARIABLE = "TACIT_BENCHMARK_DATA"
 GNW20 = {"choose": range(1, 11), "test": range(11, 21)}
-GROUPS = (
+LORENZ = (
     "F_10_T_250",
     "F_10_T_500",
     "F_10_T_1000",
@@ -29,12 +29,13 @@ GROUPS = (
     "S_30_T_500",
     "S_30_T_1000",
 )
-NAMES = ("dream4-10", "dream4-100", "gnw20-choose", "gnw20-test", *GROUPS)
+LINEAR = ("S_30_T_500", "S_30_T_1000")
+NAMES = ("dream4-10", "dream4-100", "gnw20-choose", "gnw20-test", *LORENZ, *LINEAR)
 
 
 def data_folder(path: str | Path | None = None) -> Path:
     """Return the folder of the data sets, or say how to name it."""
-    folder = Path(path or os.environ.get(VARIABLE, Path(__file__).parents[3] / "shared" / "data"))
+    folder = Path(path or os.environ.get(VARIABLE) or Path(__file__).parents[3] / "shared" / "data")
     missing = [name for name in ("dream4", "gnw20", "lorenz96_var") if not (folder / name).is_dir()]
     if missing:
         raise InputError(f"--data must be a folder with {', '.join(missing)}, got {folder}; pass it or set {VARIABLE}")
@@ -52,7 +53,7 @@ def known_systems(name: str, folder: Path) -> Iterator[tuple[str, System]]:
             yield f"gnw20 {number}", _system("gnw20", read_gnw20(folder / "gnw20", number))
     else:
         for path in sorted((folder / "lorenz96_var").glob(f"{name}_dataset_*.npz")):
-            kind = "VAR" if name.startswith("S_") else "Lorenz-96"
+            kind = "VAR" if name in LINEAR else "Lorenz-96"
             yield path.stem, _system(kind, read_lorenz96_var(path))
 
 

@@ -226,7 +226,7 @@ def radius(weights: Weights, theta: Weights | None = None) -> float:
         moments = mean @ moments @ mean.T + np.diag(variance @ moments.diagonal())
         growth = float(np.trace(moments))
         moments /= growth
-    return growth**0.5
+    return float(np.sqrt(growth))
 
 
 def _linear(weights: Weights, noise: Values) -> Values:
