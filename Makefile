@@ -47,7 +47,7 @@ docs: .venv/installed-docs
 wheel: .venv/bin/python
 	$(PIP) wheel --quiet --no-deps --wheel-dir dist .
 
-bench: .venv/installed-dev
+bench: .venv/installed-peers
 	$(BIN)/python benchmarks/step_vs_pyg.py
 	$(BIN)/python benchmarks/replicas.py
 	$(BIN)/python benchmarks/accuracy.py
