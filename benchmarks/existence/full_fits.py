@@ -123,11 +123,10 @@ def edge_scores(table: pd.DataFrame, system: System) -> dict[str, Any]:
         "intervals": int(counted.sum()),
         "covered": int((counted & (low <= theta) & (theta <= high)).sum()),
         "true_edges": _true_edges(columns, system),
-        "pairs": {"exists": exists.tolist(), "truth": np.flatnonzero(truth).tolist()}
-        if len(places) <= MOST_NODES
-        else None,
     }
-    return _rounded(found)
+    if len(places) <= MOST_NODES:
+        found["pairs"] = {"exists": exists.tolist(), "truth": np.flatnonzero(truth).tolist()}
+    return {key: _rounded(value) for key, value in found.items()}
 
 
 def _true_edges(columns: dict[str, np.ndarray], system: System) -> list[dict[str, Any]]:
