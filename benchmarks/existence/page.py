@@ -79,6 +79,8 @@ def _paired(directory: Path) -> list[str]:
             own = ours[label]
             best = max(found, key=lambda name: statistics.mean(row[key] for row in found[name].values()))
             pairs = [own[name][key] - row[key] for name, row in found[best].items() if name in own]
+            if len(pairs) < 2:
+                continue
             mean, error = statistics.mean(pairs), statistics.stdev(pairs) / len(pairs) ** 0.5
             verdict = "yes" if mean >= -error else "NO"
             words_of = f"{key.upper()} | {label} | {best}"

@@ -45,7 +45,11 @@ def calibration_bins(exists: Probs, truth: Truth, bins: int = BINS) -> list[dict
 
 
 def calibration_error(exists: Probs, truth: Truth, bins: int = BINS) -> float | None:
-    r"""Return $\sum_b \tfrac{n_b}{n} |\bar p_b - \bar z_b|$ over bins of equal counts; None without any edge."""
+    r"""Return $\sum_b \tfrac{n_b}{n} |\bar p_b - \bar z_b|$ over bins of equal counts; None without any edge.
+
+    >>> round(calibration_error(np.array([0.1, 0.2, 0.7, 0.8]), np.array([False, False, True, True]), bins=2), 3)
+    0.2
+    """
     found = calibration_bins(exists, truth, bins)
     total = sum(one["count"] for one in found)
     return sum(one["count"] * abs(one["exists"] - one["true"]) for one in found) / total if total else None
@@ -91,7 +95,13 @@ def pooled_list(parts: Sequence[dict[str, int]]) -> dict[str, float | None]:
 
 
 def power_at(scores: Probs, truth: Truth, share: float) -> float:
-    """Return the largest power of a threshold on the scores whose false share is at most ``share``."""
+    """Return the largest power of a threshold on the scores whose false share is at most ``share``.
+
+    >>> power_at(np.array([0.9, 0.8, 0.7, 0.6]), np.array([True, False, True, True]), 0.3)
+    1.0
+    >>> power_at(np.array([0.9, 0.8, 0.7, 0.6]), np.array([True, False, True, False]), 0.2)
+    0.5
+    """
     order = np.argsort(-scores, kind="stable")
     hits = np.cumsum(truth[order])
     false = 1 - hits / np.arange(1, len(hits) + 1)
