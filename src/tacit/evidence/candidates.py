@@ -67,10 +67,13 @@ class Candidates:
         """Return for each target the ``most`` candidates that explain the largest share of it, each by itself."""
         if self.width <= most:
             return self
-        gains = torch.stack([self._single_gains(columns, row) for row in range(len(self.targets))])
-        best = gains.masked_fill(~self.used, -1.0).topk(most, 1).indices.sort(1).values
+        best = self.single_gains(columns).masked_fill(~self.used, -1.0).topk(most, 1).indices.sort(1).values
         parts = {name: getattr(self, name).gather(1, best) for name in ("sources", "used", "prior")}
         return replace(self, **parts)
+
+    def single_gains(self, columns: Columns) -> Float[Tensor, "target candidate"]:
+        """Return the share of its target that each candidate explains by itself, beside what is always in."""
+        return torch.stack([self._single_gains(columns, row) for row in range(len(self.targets))])
 
     def num_rows(self, columns: Columns, weights: Weights) -> Float[Tensor, " target"]:
         """Return how many rows count for each target."""
@@ -100,7 +103,6 @@ class Candidates:
         return torch.cat([columns.own[:, node], columns.shared, required], 1)
 
     def _single_gains(self, columns: Columns, row: int) -> Float[Tensor, " candidate"]:
-        """Return the share of the target that each candidate explains beside what is always in."""
         root = columns.observed[:, self.targets[row], None]
         target, always = columns.targets[:, self.targets[row]] * root, self._always(columns, row) * root
         basis = torch.linalg.qr(always)[0]
@@ -112,4 +114,5 @@ class Candidates:
         block = torch.einsum("tca,tcb->cab", parents, parents) - torch.einsum("tca,tcb->cab", shared, shared)
         block = block + 1e-8 * torch.diag_embed(parents.square().sum(0)) + 1e-12 * torch.eye(size, dtype=DOUBLE)
         cross = torch.einsum("tca,to->cao", parents, left)
-        return quadratic_forms(block[None], cross[None])[0].sum(-1)
+        explained = quadratic_forms(block[None], cross[None])[0] / left.square().sum(0).clamp_min(1e-300)
+        return explained.mean(-1)

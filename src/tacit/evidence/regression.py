@@ -4,15 +4,19 @@ r"""Evidence from regressions: every node on its own past and on sets of parents
 2. The prior probability $\pi$ of an edge, one number for all edges without a prior of their own, is learned from all
    targets together: $\pi = (a + \sum_{ij} P_{ij}) / (a + b + E)$ over $E$ candidates, the mean of a Beta$(a, b)$ prior
    that has seen the expected number of edges (empirical Bayes).
-3. Model averaging gives $P_{ij}$ (:mod:`tacit.evidence.averaging`), on resamples of the data. The mean over resamples
-   is the bagged posterior of Huggins and Miller (2023), which claims no more than new data of the same kind would
-   repeat.
+3. Model averaging (:mod:`tacit.evidence.averaging`) gives $P_{ij}$ on the data and $B_{ij}$, the mean over resamples
+   (Huggins and Miller 2023). $P$ is calibrated where the regressions are the right model and overconfident where they
+   are not; $B$ claims no more than new data of the same kind would repeat. The answer is their mean
+
+$$\lambda P + (1 - \lambda) B, \qquad \lambda = \min\Big(1, \frac{\sum_{ij} P_{ij} B_{ij}}{\sum_{ij} P_{ij}^2}\Big)^6,$$
+
+   weighted by how far the resamples repeat what the data say. docs/theory.md has the measurements behind this choice.
 """
 
 from dataclasses import dataclass
 
 import torch
-from jaxtyping import Bool, Float, Int
+from jaxtyping import Bool, Float
 from torch import Generator, Tensor
 
 from tacit.data import Pairs
@@ -28,6 +32,7 @@ from tacit.randomness import generator_for
 RESAMPLES = 16
 BETA = (1.0, 9.0)
 ROUNDS = 4  # of learning the prior probability
+AGREEMENT_POWER = 6
 MOST_CANDIDATES = 40  # of a target, whose sets are averaged
 MOST_BYTES = 256e6  # of the matrices at a time
 BELIEVED = 0.5
@@ -37,7 +42,10 @@ Resamples = Float[Tensor, "resample row"]
 
 @dataclass(frozen=True, eq=False)
 class ParentEvidence:
-    """What the regressions say of the candidates of each target."""
+    """What the regressions say of the candidates of each target.
+
+    ``density``  the prior probability of an edge; ``agreement``  $\\lambda$; ``resamples``  how many were drawn
+    """
 
     candidates: Candidates
     probs: Probs
@@ -45,6 +53,7 @@ class ParentEvidence:
     density: float
     form: ColumnForm
     resamples: int
+    agreement: float
 
 
 def parent_evidence(
@@ -69,20 +78,21 @@ def parent_evidence(
     screened = candidates.screened(columns, MOST_CANDIDATES)
     averaging = _Averaging(columns, screened, horizon, generator_for(seed, "parents"))
     once = torch.ones(1, len(pairs), dtype=DOUBLE)
-    learned = BETA[0] / sum(BETA) if density is None else density
-    probs = averaging(once, learned)
+    prior = BETA[0] / sum(BETA) if density is None else density
+    probs = averaging(once, prior)[0]
     for _ in range(0 if density is not None else ROUNDS):
-        open_ = screened.used & screened.prior.isnan()
-        count = candidates.used.sum() - (screened.used & ~screened.prior.isnan()).sum()
-        learned = float((BETA[0] + probs[0][open_].sum()) / (sum(BETA) + count))
-        probs = averaging(once, learned)
-    effects = averaging.effects(once[0], probs[0] >= BELIEVED)
-    if resamples and resamplable(len(pairs), block, pairs.series):
-        drawn = resampled_weights(pairs, block, resamples, seed)
-        probs = averaging(drawn, learned)
-    else:
+        learned = screened.used & screened.prior.isnan()
+        count = int((candidates.used & candidates.prior.isnan()).sum())
+        prior = float((BETA[0] + probs[learned].sum()) / (sum(BETA) + count))
+        probs = averaging(once, prior)[0]
+    effects, agreement = averaging.effects(once[0], probs >= BELIEVED), 1.0
+    if not resamplable(len(pairs), block, pairs.series):
         resamples = 0
-    return ParentEvidence(screened, probs.mean(0), effects, learned, form, resamples)
+    if resamples:
+        bagged = averaging(resampled_weights(pairs, block, resamples, seed), prior).mean(0)
+        agreement = min(1.0, float((probs * bagged).sum() / probs.square().sum().clamp_min(1e-12))) ** AGREEMENT_POWER
+        probs = agreement * probs + (1 - agreement) * bagged
+    return ParentEvidence(screened, probs, effects, prior, form, resamples, agreement)
 
 
 def resampled_weights(pairs: Pairs, block: int, resamples: int, seed: int) -> Resamples:
@@ -90,7 +100,7 @@ def resampled_weights(pairs: Pairs, block: int, resamples: int, seed: int) -> Re
     generator = generator_for(seed, "evidence")
     series = None if pairs.series is None else pairs.series.cpu()
     rows = [bootstrap_rows(len(pairs), generator=generator, block=block, series=series) for _ in range(resamples)]
-    return torch.stack([torch.bincount(one, minlength=len(pairs)) for one in rows]).to(DOUBLE)
+    return torch.stack([torch.bincount(one.cpu(), minlength=len(pairs)) for one in rows]).to(DOUBLE)
 
 
 @dataclass(frozen=True, eq=False)
@@ -101,6 +111,7 @@ class _Averaging:
     generator: Generator
 
     def __call__(self, weights: Resamples, density: float) -> Float[Tensor, "resample target candidate"]:
+        """Return the inclusion probabilities on each resample, some targets at a time."""
         width = self.candidates.width * self.columns.group_size + self.columns.targets.shape[2]
         at_once = max(1, int(MOST_BYTES / (8 * width**2 * len(weights))))
         targets = len(self.candidates.targets)
@@ -120,18 +131,20 @@ class _Averaging:
 
     def effects(self, weights: Float[Tensor, " row"], believed: Bool[Tensor, "target candidate"]) -> Probs:
         """Return the signed effect of each candidate beside those that are believed."""
-        return torch.cat([self._effects(weights, believed, row) for row in range(len(believed))])
+        return torch.stack([self._effects(weights, believed[row], row) for row in range(len(believed))])
 
-    def _effects(self, weights: Float[Tensor, " row"], believed: Bool[Tensor, "target candidate"], row: int) -> Probs:
+    def _effects(
+        self, weights: Float[Tensor, " row"], believed: Bool[Tensor, " candidate"], row: int
+    ) -> Float[Tensor, " candidate"]:
         one = self.candidates.chosen(slice(row, row + 1))
         tableau = Tableau.start(one.matrices(self.columns, weights), one.width, self.columns.group_size)
-        for group in believed[row].nonzero()[:, 0]:
+        for group in believed.nonzero()[:, 0]:
             tableau.flip(group[None])
         coefficients = tableau.coefficients()[0]  # (candidate, column, channel)
         values = self.columns.sources[:, one.sources[0]]  # (row, candidate, column)
         moments = torch.einsum("tca,tcb->cab", values, values) / len(values)
         size = torch.einsum("cao,cab,cbo->co", coefficients, moments, coefficients).clamp_min(0).sqrt()
-        largest = coefficients.abs().amax(2).argmax(1)  # the column that carries most of it
-        channel = size.argmax(1)
-        sign = coefficients[torch.arange(len(size)), largest, channel].sign()
-        return (sign * size.amax(1)).masked_fill(~one.used[0], 0.0)[None]
+        channel = size.argmax(1)  # the one that the source moves most
+        of_channel = coefficients[torch.arange(len(size)), :, channel]  # (candidate, column)
+        sign = of_channel.gather(1, of_channel.abs().argmax(1, keepdim=True))[:, 0].sign()
+        return (sign * size.amax(1)).masked_fill(~one.used[0], 0.0)
