@@ -13,7 +13,7 @@ TITLE = "learned probability of the candidates"
 
 def histogram(listed: ListedEdges) -> tuple[Int[np.ndarray, " bin"], np.ndarray]:
     """Return how many candidates are in each bin of probability, and the edges of the bins."""
-    counts, edges = np.histogram(listed.probability, bins=BINS, range=(0, 1))
+    counts, edges = np.histogram(np.nan_to_num(np.array(listed.probability, dtype=float)), bins=BINS, range=(0, 1))
     return counts, edges
 
 

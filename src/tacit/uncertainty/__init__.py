@@ -3,10 +3,12 @@
 from tacit.uncertainty.bagging import adopt_bagged
 from tacit.uncertainty.bootstrap import EdgeUncertainty, bootstrap
 from tacit.uncertainty.decisions import (
+    FDR,
     EdgeTests,
     WrongEdges,
-    edges_at_fdr,
     expected_wrong_edges,
+    false_discoveries,
+    listed_edges,
     significant_edges,
 )
 from tacit.uncertainty.intervals import EdgeIntervals, edge_intervals, intervals_around
@@ -14,6 +16,7 @@ from tacit.uncertainty.reliability import Reliability, reliability
 from tacit.uncertainty.sandwich import Sandwich, sandwich
 
 __all__ = [
+    "FDR",
     "EdgeIntervals",
     "EdgeTests",
     "EdgeUncertainty",
@@ -23,9 +26,10 @@ __all__ = [
     "adopt_bagged",
     "bootstrap",
     "edge_intervals",
-    "edges_at_fdr",
     "expected_wrong_edges",
+    "false_discoveries",
     "intervals_around",
+    "listed_edges",
     "reliability",
     "sandwich",
     "significant_edges",
