@@ -65,11 +65,15 @@ class Candidates:
 
     def screened(self, columns: Columns, most: int) -> "Candidates":
         """Return for each target the ``most`` candidates that explain the largest share of it, each by itself."""
-        if self.width <= most:
-            return self
-        best = self.single_gains(columns).masked_fill(~self.used, -1.0).topk(most, 1).indices.sort(1).values
-        parts = {name: getattr(self, name).gather(1, best) for name in ("sources", "used", "prior")}
-        return replace(self, **parts)
+        return self if self.width <= most else self.picked(self.best(self.single_gains(columns), most))
+
+    def best(self, gains: Float[Tensor, "target candidate"], most: int) -> Int[Tensor, "target place"]:
+        """Return the places of the candidates with the largest gains, in their order."""
+        return gains.masked_fill(~self.used, -1.0).topk(most, 1).indices.sort(1).values
+
+    def picked(self, places: Int[Tensor, "target place"]) -> "Candidates":
+        """Return the candidates at some places."""
+        return replace(self, **{name: getattr(self, name).gather(1, places) for name in ("sources", "used", "prior")})
 
     def single_gains(self, columns: Columns) -> Float[Tensor, "target candidate"]:
         """Return the share of its target that each candidate explains by itself, beside what is always in."""
@@ -86,7 +90,7 @@ class Candidates:
     def _matrix(self, columns: Columns, weights: Weights, row: int) -> Float[Tensor, "both both"]:
         parents = columns.sources[:, self.sources[row]].flatten(1)  # (row, candidate * column)
         found = cross_products(
-            parents, self._always(columns, row), columns.targets[:, self.targets[row]], self._weights(columns, weights, row)
+            parents, self.always(columns, row), columns.targets[:, self.targets[row]], self._weights(columns, weights, row)
         )
         padding = (~self.used[row]).repeat_interleave(columns.group_size)
         padding = torch.cat([padding, padding.new_zeros(len(found) - len(padding))])
@@ -98,13 +102,14 @@ class Candidates:
     def _weights(self, columns: Columns, weights: Weights, row: int) -> Weights:
         return weights * columns.observed[:, self.targets[row]]
 
-    def _always(self, columns: Columns, row: int) -> Float[Tensor, "row column"]:
+    def always(self, columns: Columns, row: int) -> Float[Tensor, "row column"]:
+        """Return the columns that are always in for a target: its own, the shared ones, those of required parents."""
         node, required = self.targets[row], columns.sources[:, self.required[row]].flatten(1)
         return torch.cat([columns.own[:, node], columns.shared, required], 1)
 
     def _single_gains(self, columns: Columns, row: int) -> Float[Tensor, " candidate"]:
         root = columns.observed[:, self.targets[row], None]
-        target, always = columns.targets[:, self.targets[row]] * root, self._always(columns, row) * root
+        target, always = columns.targets[:, self.targets[row]] * root, self.always(columns, row) * root
         basis = torch.linalg.qr(always)[0]
         left = target - basis @ (basis.mT @ target)
         parents = columns.sources[:, self.sources[row]] * root[..., None]  # (row, candidate, column)

@@ -21,6 +21,7 @@ from torch import Generator, Tensor
 
 from tacit.data import Pairs
 from tacit.data.resampling import bootstrap_rows, resamplable
+from tacit.evidence import diagnostics
 from tacit.evidence.averaging import MarginalLikelihood, inclusion_probs
 from tacit.evidence.candidates import Candidates
 from tacit.evidence.columns import DOUBLE, ColumnForm, Columns, build_columns
@@ -44,16 +45,21 @@ Resamples = Float[Tensor, "resample row"]
 class ParentEvidence:
     """What the regressions say of the candidates of each target.
 
-    ``density``  the prior probability of an edge; ``agreement``  $\\lambda$; ``resamples``  how many were drawn
+    ``screened``   those whose sets were averaged; of the others each was judged by itself
+    ``density``    the prior probability of an edge
+    ``resamples``  how many were drawn
+    ``agreement``  $\\lambda$
     """
 
     candidates: Candidates
     probs: Probs
     effects: Probs
+    screened: Candidates
     density: float
     form: ColumnForm
     resamples: int
     agreement: float
+    notes: tuple[str, ...]
 
 
 def parent_evidence(
@@ -67,6 +73,7 @@ def parent_evidence(
     density: float | None = None,
     resamples: int = RESAMPLES,
     form: ColumnForm | None = None,
+    names: tuple[str, ...] = (),
 ) -> ParentEvidence:
     """Return the probability that each candidate is a parent, and its effect.
 
@@ -75,7 +82,9 @@ def parent_evidence(
     """
     form = choose_form(pairs, layout, candidates, horizon) if form is None else form
     columns = build_columns(pairs, layout, form)
-    screened = candidates.screened(columns, MOST_CANDIDATES)
+    gains = candidates.single_gains(columns)
+    places = candidates.best(gains, min(MOST_CANDIDATES, candidates.width))
+    screened = candidates.picked(places)
     averaging = _Averaging(columns, screened, horizon, generator_for(seed, "parents"))
     once = torch.ones(1, len(pairs), dtype=DOUBLE)
     prior = BETA[0] / sum(BETA) if density is None else density
@@ -92,7 +101,44 @@ def parent_evidence(
         bagged = averaging(resampled_weights(pairs, block, resamples, seed), prior).mean(0)
         agreement = min(1.0, float((probs * bagged).sum() / probs.square().sum().clamp_min(1e-12))) ** AGREEMENT_POWER
         probs = agreement * probs + (1 - agreement) * bagged
-    return ParentEvidence(screened, probs, effects, prior, form, resamples, agreement)
+    said = diagnostics.notes(
+        columns,
+        screened,
+        probs >= BELIEVED,
+        names or tuple(map(str, range(pairs.num_nodes))),
+        form=form,
+        density=prior,
+        agreement=agreement,
+        horizon=horizon,
+    )
+    alone = averaging.alone(candidates, gains, prior)
+    return ParentEvidence(
+        candidates,
+        alone.scatter(1, places, probs),
+        torch.zeros_like(alone).scatter(1, places, effects),
+        screened,
+        prior,
+        form,
+        resamples,
+        agreement,
+        said,
+    )
+
+
+def likely_parents(
+    pairs: Pairs,
+    layout: SeriesLayout,
+    candidates: Candidates,
+    form: ColumnForm,
+    density: float,
+    *,
+    seed: int = 0,
+    horizon: int = 1,
+) -> Probs:
+    """Return the probability of each candidate on these pairs alone, columns and prior given: a resample's evidence."""
+    columns = build_columns(pairs, layout, form)
+    averaging = _Averaging(columns, candidates, horizon, generator_for(seed, "parents"))
+    return averaging(torch.ones(1, len(pairs), dtype=DOUBLE), density)[0]
 
 
 def resampled_weights(pairs: Pairs, block: int, resamples: int, seed: int) -> Resamples:
@@ -128,6 +174,17 @@ class _Averaging:
         prior = prior.masked_fill(~part.used, -torch.inf).repeat(len(weights), 1)
         probs = inclusion_probs(tableau, likelihood, prior, self.generator)
         return probs.view(len(weights), len(part.targets), part.width).masked_fill(~part.used, 0.0)
+
+    def alone(self, candidates: Candidates, gains: Probs, density: float) -> Probs:
+        """Return the probability of each candidate as the only one, at most its prior: for those screened out."""
+        rows = candidates.num_rows(self.columns, torch.ones(len(self.columns.targets), dtype=DOUBLE)) / self.horizon
+        channels = self.columns.targets.shape[2]
+        likelihood = MarginalLikelihood(rows, self.columns.num_always, torch.ones(len(rows), channels, dtype=DOUBLE))
+        left = (1 - gains)[..., None].expand(*gains.shape, channels)
+        size = torch.full_like(gains, self.columns.group_size)
+        evidence = likelihood(left, size) - likelihood(torch.ones_like(left), torch.zeros_like(size))
+        prior = torch.where(candidates.prior.isnan(), torch.tensor(density, dtype=DOUBLE), candidates.prior.sigmoid())
+        return torch.sigmoid(evidence.clamp_max(0.0) + torch.logit(prior)).masked_fill(~candidates.used, 0.0)
 
     def effects(self, weights: Float[Tensor, " row"], believed: Bool[Tensor, "target candidate"]) -> Probs:
         """Return the signed effect of each candidate beside those that are believed."""

@@ -128,15 +128,18 @@ class EdgeRules:
         high: float = INITIAL_PROBS[1],
         link: Link | None = None,
         over_table: bool = False,
+        kept: EdgeMask | None = None,
     ) -> BernoulliGraph:
         """Return a graph that keeps the rules; what is learned starts uniformly in (``low``, ``high``).
 
-        With ``over_table`` it has an entry for each slot of the table of candidates instead of each pair of nodes.
+        With ``over_table`` it has an entry for each slot of the table of candidates instead of each pair of nodes. With
+        ``kept`` only these of its entries are learned.
         """
         require_range(low, high)
         slots = self.slots if over_table else None
         required = self._marked(self._required, slots)
         allowed = self.allowed if slots is None else slots.used & ~required
+        allowed = allowed if kept is None else allowed & kept
         allowed, required = allowed.to(generator.device), required.to(generator.device)
         start = torch.where(allowed, high, required.to(torch.get_default_dtype()))
         graph = BernoulliGraph(
