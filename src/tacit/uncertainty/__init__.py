@@ -1,6 +1,6 @@
 """How well are edge probabilities known, and what follows: standard errors, intervals, decisions, reliability."""
 
-from tacit.uncertainty.acting import Acting, Kept, acting
+from tacit.uncertainty.acting import Acting, acting
 from tacit.uncertainty.bagging import adopt, adopt_bagged
 from tacit.uncertainty.bootstrap import EdgeUncertainty, bootstrap
 from tacit.uncertainty.decisions import (
@@ -13,6 +13,7 @@ from tacit.uncertainty.decisions import (
 from tacit.uncertainty.gate_data import tells_acting
 from tacit.uncertainty.intervals import EdgeIntervals, edge_intervals, intervals_around
 from tacit.uncertainty.reliability import Reliability, reliability
+from tacit.uncertainty.resampled_edges import Kept
 from tacit.uncertainty.sandwich import Sandwich, sandwich
 
 __all__ = [

@@ -11,19 +11,18 @@ below it. An edge whose resamples spread twice as far gets the error that they s
 """
 
 import math
-from collections.abc import Callable
 from dataclasses import dataclass
 
 import torch
-from jaxtyping import Float, Int
+from jaxtyping import Bool, Float
 from torch import Tensor
 
 from tacit.data import Pairs
-from tacit.data.resampling import bootstrap_rows, require_resamplable
 from tacit.errors import require
-from tacit.randomness import generator_for, replica_seeds
+from tacit.randomness import replica_seeds
 from tacit.shapes import EdgeMask, EdgeProbs
 from tacit.training import LatentGraphModel
+from tacit.uncertainty.bootstrap import SELDOM_KEPT
 from tacit.uncertainty.boundary import NOTHING_KNOWN
 from tacit.uncertainty.checks import ReplicaProbs
 from tacit.uncertainty.dependence import Dependence
@@ -31,18 +30,16 @@ from tacit.uncertainty.gate_data import GateData, fitted_parameters, tells_actin
 from tacit.uncertainty.gate_errors import RatioErrors, ratio_errors
 from tacit.uncertainty.intervals import EdgeIntervals
 from tacit.uncertainty.moments import fit_moments
-
-Kept = Callable[[Int[Tensor, " pair"]], EdgeMask]
+from tacit.uncertainty.replica_spread import FEWEST_KEEPING
+from tacit.uncertainty.resampled_edges import EdgeMasks, Kept, kept_edges, resample_rows
 
 TEST_LEVEL = 0.05  # of the test of "always", one-sided
-FEWEST_KEEPING = 4  # replicas that keep an edge, to see its spread
 ROWS_PER_COLUMN = 2  # fewer pairs than this for each coefficient of a node say nothing about its variance
 USUAL_SPREAD = 0.1  # of the log of the inflation, between data sets
 MUCH_WIDER = 2.0  # spread of one edge over resamples, in units of its error
 NORMAL_MAD = 1.4826
 REPLICA_ROUNDS = 4
 FEW_ROWS = "too few training pairs to tell how often edges into {nodes} act: {rows} for {columns} coefficients or more"
-SELDOM_KEPT = "edges that fewer than {fewest} of {replicas} resamples keep have wide intervals: {edges}"
 
 
 @dataclass(frozen=True, eq=False)
@@ -176,7 +173,7 @@ def _one_node(
     data: GateData,
     number: int,
     weights: Float[Tensor, "replica pair"],
-    masks: EdgeMask,
+    masks: EdgeMasks,
     dependence: Dependence,
     learned: EdgeMask,
 ) -> _Node:
@@ -203,22 +200,17 @@ def _one_node(
 
 def _resamples(
     train: Pairs, present: EdgeMask, replicas: int, block: int, seed: int, kept: Kept | None
-) -> tuple[Float[Tensor, "replica pair"], EdgeMask]:
+) -> tuple[Float[Tensor, "replica pair"], EdgeMasks]:
     """Return how often each resample holds each pair, and the edges that it keeps."""
-    device, count = train.inputs.device, len(train)
     if not replicas:
-        return torch.zeros(0, count, dtype=torch.float64, device=device), present.new_zeros(0, *present.shape)
-    require_resamplable(count, block, train.series)
-    weights, masks = [], []
-    for one in replica_seeds(seed, replicas):
-        rows = bootstrap_rows(count, generator=generator_for(one, "resample"), block=block, series=train.series)
-        weights.append(torch.bincount(rows, minlength=count).double().to(device))
-        masks.append(present if kept is None else present & kept(rows).to(device))
-    return torch.stack(weights), torch.stack(masks)
+        return train.inputs.new_zeros(0, len(train), dtype=torch.float64), present.new_zeros(0, *present.shape)
+    rows = resample_rows(train, replica_seeds(seed, replicas), block)
+    counts = torch.stack([torch.bincount(row, minlength=len(train)) for row in rows])
+    return counts.double().to(train.inputs.device), kept_edges(rows, present, kept)
 
 
 def _inflation(
-    ratios: RatioErrors, resampled: Float[Tensor, "replica edge"], masks: EdgeMask
+    ratios: RatioErrors, resampled: Float[Tensor, "replica edge"], masks: Bool[Tensor, "replica edge"]
 ) -> Float[Tensor, " edge"]:
     """Return by how much the spread over resamples exceeds the errors: one number, but for edges that spread wide."""
     errors, count = ratios.std_errors(), masks.sum(0)

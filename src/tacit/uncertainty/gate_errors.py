@@ -14,7 +14,7 @@ $u_j$:
 $$T_j = \frac{S_j}{\sqrt{\mathrm{Var}\, S_j}}, \qquad S_j = \sum_t \omega_t\, u_{tj}\, \varepsilon_t, \qquad
 \omega_t = v_t^{-2}$$
 
-with $v$ the variance without edge $j$. It is one-sided: an edge that acts at times adds variance.
+with $v$ the variance that the regressions give. It is one-sided: an edge that acts at times adds variance.
 """
 
 from dataclasses import dataclass
@@ -24,7 +24,7 @@ from jaxtyping import Float
 from torch import Tensor
 
 from tacit.uncertainty.dependence import Dependence
-from tacit.uncertainty.moments import LOWEST_VARIANCE, TINY, NodeData, NodeMoments, regress
+from tacit.uncertainty.moments import TINY, NodeData, NodeMoments, regress
 
 MOST_LEVERAGE = 0.9
 
@@ -80,13 +80,13 @@ def ratio_errors(
     sources, _, lags = node.sent.shape
     size = (weights[:, None] * contributions.square()).sum(0).clamp_min(TINY)
     moved = torch.einsum("n,jnl,nj->jl", weights, node.sent, contributions) / size[:, None]
-    scales = 2 * torch.einsum("njl,jl->nj", betas.reshape(-1, sources, lags), moved)  # of M, relative
+    scales = 2 * torch.einsum("njl,jl->nj", betas.reshape(len(betas), sources, lags), moved)  # of M, relative
     return RatioErrors(
         found.ratios[0],
         dependence.covariance(slopes, slopes),
         dependence.covariance(slopes, scales),
         dependence.covariance(scales, scales),
-        score_tests(spread, residuals.square(), weights, node.spread.shape[1], dependence),
+        score_tests(spread, residuals.square(), weights / variances.square(), node.spread.shape[1], dependence),
     )
 
 
@@ -98,24 +98,17 @@ def score_tests(
     dependence: Dependence,
 ) -> PerEdge:
     """Return the statistic of each term from ``first`` on: standard normal where its slope is 0, larger where above."""
-    mean = (weights * squares).sum() / weights.sum()
     statistics = []
     for place in range(first, spread.shape[1]):
         others = torch.cat([spread[:, :place], spread[:, place + 1 :]], 1)
         every = torch.ones(1, others.shape[1], dtype=torch.bool, device=spread.device)
-        variances = torch.ones_like(squares)
-        for _ in range(2):
-            omega = weights / variances.square()
-            explained = others @ regress(others, squares[None], omega[None], every)[0]
-            variances = torch.maximum(explained, LOWEST_VARIANCE * mean).clamp_min(TINY)
-        omega = weights / variances.square()
         excess, beside = (
-            values - others @ regress(others, values[None], omega[None], every)[0]
+            values - others @ regress(others, values[None], weights[None], every)[0]
             for values in (squares, spread[:, place])
         )
-        terms = (omega * beside * excess)[:, None]
+        terms = (weights * beside * excess)[:, None]
         variance = dependence.covariance(terms, terms).clamp_min(TINY)
-        statistics.append(terms.sum() / variance.sqrt())
+        statistics.append(terms.sum(0) / variance.sqrt())
     return torch.cat(statistics) if statistics else squares.new_zeros(0)
 
 

@@ -76,7 +76,7 @@ def fit_moments(
     for _ in range(rounds):
         beta = regress(design, node.target.expand_as(weights), weights / variances, columns)
         residuals = node.target - beta @ design.mT
-        edges = beta[:, own:].reshape(-1, sources, lags)
+        edges = beta[:, own:].reshape(len(beta), sources, lags)
         contributions = torch.einsum("jnl,rjl->rnj", node.sent, edges)
         squares = residuals.square()
         spread = torch.cat([node.spread.expand(len(weights), -1, -1), contributions.square()], 2)
