@@ -90,7 +90,10 @@ class Candidates:
     def _matrix(self, columns: Columns, weights: Weights, row: int) -> Float[Tensor, "both both"]:
         parents = columns.sources[:, self.sources[row]].flatten(1)  # (row, candidate * column)
         found = cross_products(
-            parents, self.always(columns, row), columns.targets[:, self.targets[row]], self._weights(columns, weights, row)
+            parents,
+            self.always(columns, row),
+            columns.targets[:, self.targets[row]],
+            self._weights(columns, weights, row),
         )
         padding = (~self.used[row]).repeat_interleave(columns.group_size)
         padding = torch.cat([padding, padding.new_zeros(len(found) - len(padding))])

@@ -98,4 +98,3 @@ def _common_drivers(left: Float[Tensor, "row node"], columns: Columns, names: tu
         f"What the edges leave unexplained is correlated within a step for {count}: {named}. A common driver, or an "
         "effect faster than one step, can make edges appear that are not there.",
     )
-
