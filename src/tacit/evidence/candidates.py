@@ -89,21 +89,15 @@ class Candidates:
 
     def _matrix(self, columns: Columns, weights: Weights, row: int) -> Float[Tensor, "both both"]:
         parents = columns.sources[:, self.sources[row]].flatten(1)  # (row, candidate * column)
-        found = cross_products(
-            parents,
-            self.always(columns, row),
-            columns.targets[:, self.targets[row]],
-            self._weights(columns, weights, row),
-        )
+        target = columns.targets[:, self.targets[row]]
+        weights = weights * columns.observed[:, self.targets[row]]
+        found = cross_products(parents, self.always(columns, row), target, weights)
         padding = (~self.used[row]).repeat_interleave(columns.group_size)
         padding = torch.cat([padding, padding.new_zeros(len(found) - len(padding))])
         found[padding] = 0
         found[:, padding] = 0
         found.diagonal()[padding] = 1
         return found
-
-    def _weights(self, columns: Columns, weights: Weights, row: int) -> Weights:
-        return weights * columns.observed[:, self.targets[row]]
 
     def always(self, columns: Columns, row: int) -> Float[Tensor, "row column"]:
         """Return the columns that are always in for a target: its own, the shared ones, those of required parents."""
@@ -123,4 +117,5 @@ class Candidates:
         block = block + 1e-8 * torch.diag_embed(parents.square().sum(0)) + 1e-12 * torch.eye(size, dtype=DOUBLE)
         cross = torch.einsum("tca,to->cao", parents, left)
         explained = quadratic_forms(block[None], cross[None])[0] / left.square().sum(0).clamp_min(1e-300)
-        return explained.mean(-1)
+        share: Float[Tensor, " candidate"] = explained.mean(-1)
+        return share

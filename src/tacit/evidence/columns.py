@@ -95,7 +95,7 @@ def _shared(pairs: Pairs, form: ColumnForm) -> Float[Tensor, "row column"]:
     one = torch.ones(len(pairs), 1, dtype=DOUBLE)
     if not form.offsets or pairs.series is None:
         return one
-    numbers = pairs.series.cpu().unique(return_inverse=True)[1]
+    numbers = torch.unique(pairs.series.cpu(), return_inverse=True)[1]
     return torch.nn.functional.one_hot(numbers).to(DOUBLE)
 
 

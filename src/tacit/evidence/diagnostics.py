@@ -1,6 +1,7 @@
 """What limits the evidence, in sentences: few rows, noisy values, effects within a step, resamples that disagree."""
 
 import math
+from statistics import NormalDist
 
 import torch
 from jaxtyping import Bool, Float
@@ -20,8 +21,8 @@ NOISY = (
     "direct."
 )
 UNSTABLE = (
-    "Resamples of the data support other edges than the data itself. The regressions are not the right model here: read "
-    "the order of the edges, and expect that some of them stand for indirect paths or common drivers."
+    "Resamples of the data support other edges than the data itself. The regressions are not the right model here. Some "
+    "edges may stand for indirect paths or common drivers."
 )
 
 
@@ -83,9 +84,8 @@ def _common_drivers(left: Float[Tensor, "row node"], columns: Columns, names: tu
         return ()
     both = columns.observed.mT @ columns.observed
     correlation = torch.corrcoef(left.mT).nan_to_num()
-    normal = torch.distributions.Normal(0.0, 1.0)
     pairs = nodes * (nodes - 1) / 2
-    bound = float(normal.icdf(torch.tensor(1 - FALSE_ALARM / (2 * pairs))))
+    bound = NormalDist().inv_cdf(1 - FALSE_ALARM / (2 * pairs))
     strong = (correlation.abs() >= STRONG_CORRELATION) & (correlation.abs() * both.sqrt() > bound)
     first, second = strong.triu(1).nonzero().unbind(1)
     if not len(first):

@@ -26,7 +26,7 @@ PRIOR = math.log(9.0)
 def possible_forms(pairs: Pairs, layout: SeriesLayout) -> list[ColumnForm]:
     """Return the forms that the window allows."""
     lags = [count for count in LAGS if count <= layout.window]
-    several = pairs.series is not None and len(pairs.series.unique()) > 1
+    several = pairs.series is not None and len(torch.unique(pairs.series)) > 1
     return [
         ColumnForm(count, mean, squares, offsets)
         for count in lags

@@ -6,7 +6,7 @@ residualised on what is always in: its own past, covariates, required parents. T
 $$T = \begin{pmatrix} X^\top X & X^\top y \\ y^\top X & y^\top y \end{pmatrix}.$$
 
 Sweeping the columns of a set $M$ turns $T$ into the regression on $M$: the lower right corner holds the residual sum of
-squares, and for every group $j$ the number $q_j = T_{yj} T_{jj}^{-1} T_{jy}$ says how much that sum falls when $j$ joins
+squares. For every group $j$ the number $q_j = T_{yj} T_{jj}^{-1} T_{jy}$ says how much that sum falls when $j$ joins
 $M$, or minus how much it grows when $j$ leaves $M$. So one sweep gives the scores of all sets that differ from $M$ in
 one parent. All targets are one batch.
 """
@@ -114,4 +114,5 @@ def cross_products(
     before = values.square().sum(0)
     before[parents.shape[1] :] = 0
     values = values - basis @ (basis.mT @ values)
-    return values.mT @ values + torch.diag(TINY * before)
+    products: Float[Tensor, "both both"] = values.mT @ values + torch.diag(TINY * before)
+    return products

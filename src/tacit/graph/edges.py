@@ -109,7 +109,7 @@ class EdgeRules:
     def open_edges(
         self,
     ) -> tuple[Int[Tensor, " edge"], Int[Tensor, " edge"], Float[Tensor, " edge"], Bool[Tensor, " edge"]]:
-        """Return source, target, prior probability (NaN without one) and "is it required?" of every edge that can be."""
+        """Return source, target, prior probability (NaN if none) and "is it required?" of every edge that can be."""
         size, (believed, values) = len(self.nodes), self._beliefs
         if self._candidates is None:
             places = (self.allowed.view(-1) | self._marked(self._required, None).view(-1)).nonzero()[:, 0]

@@ -1,7 +1,7 @@
 """The evidence stage: which edges may exist, before a model is built; the same on every resample of the data."""
 
 import time
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 import torch
 from jaxtyping import Float, Int
@@ -19,6 +19,7 @@ from tacit.predictors.series import SeriesLayout
 from tacit.shapes import EdgeMask
 
 REGRESSION, MODEL, NONE = "regression", "model", "none"
+SHORTEST_WINDOW = 2  # of a series: a window of one step would be a pair without time
 
 
 def evidence_method(config: FitConfig, own: OwnParts) -> str:
@@ -43,6 +44,16 @@ class RegressionEvidence:
     rules: EdgeRules
     over_table: bool
 
+    @property
+    def kept(self) -> EdgeMask:
+        """The edges that are learned: those that may exist, and those of which nothing is known."""
+        return ~(self.evidence.exists < KEEP)
+
+    @property
+    def window(self) -> int:
+        """Steps of the past that a prediction needs to see."""
+        return max(SHORTEST_WINDOW, self.form.lags)
+
     def kept_on(self, train: Pairs, preparation: Preparation, rows: Int[Tensor, " pair"], seed: int) -> EdgeMask:
         """Return the edges that a resample of the training pairs keeps."""
         horizon, layout = preparation.horizon, layout_of(preparation)
@@ -53,10 +64,11 @@ class RegressionEvidence:
         return ~(_with_rules(exists, self.rules, over_table=self.over_table) < KEEP)
 
 
-def find_evidence(dataset: Dataset, rules: EdgeRules, config: FitConfig, seed: int) -> RegressionEvidence:
+def find_evidence(
+    dataset: Dataset, rules: EdgeRules, config: FitConfig, seed: int, *, over_table: bool
+) -> RegressionEvidence:
     """Return the evidence of all pairs of the data set: training, validation and test."""
-    begun = time.perf_counter()
-    preparation, over_table = dataset.preparation, config.graph.layout == "table"
+    begun, preparation = time.perf_counter(), dataset.preparation
     pairs = all_pairs(dataset.split)
     block = usual_block(len(pairs), preparation.reach) if preparation.reach else 1
     found = parent_evidence(
@@ -141,13 +153,3 @@ def _both_ways(exists: Tensor, density: float, rules: EdgeRules) -> Tensor:
     prior[target[known], source[known]] = given[known].to(prior)
     odds, before = torch.logit(exists.clamp(1e-12, 1 - 1e-12)), torch.logit(prior)
     return torch.where(exists > 0, torch.sigmoid(odds + odds.mT - before), 0.0)
-
-
-def kept_edges(evidence: Evidence) -> EdgeMask:
-    """Return the edges that are learned: those that may exist, and those of which nothing is known."""
-    return ~(evidence.exists < KEEP)
-
-
-def without_beliefs(rules: EdgeRules) -> EdgeRules:
-    """Return the rules without priors, which the evidence has used."""
-    return replace(rules, priors={})

@@ -4,10 +4,14 @@ import copy
 import math
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass
+from typing import Any
+
+from torch import Tensor
 
 from tacit.config import FitConfig
 from tacit.data import Split
 from tacit.evaluation import forecast_scores, predictive_metrics
+from tacit.evidence import KEEP
 from tacit.interrupts import deferred_interrupts
 from tacit.pipeline.assessment import Assessment, AssessmentInputs, assess
 from tacit.pipeline.fitted import Fitted
@@ -15,7 +19,7 @@ from tacit.pipeline.layout import MOST_EXPANDED
 from tacit.pipeline.plan import Plan
 from tacit.pipeline.references import references
 from tacit.randomness import generator_for, replica_seeds
-from tacit.records import CandidateCount, Record, describe_device, history_line, versions
+from tacit.records import CandidateCount, EdgeFindings, Record, describe_device, history_line, versions
 from tacit.training import (
     Checkpoints,
     CosineDecay,
@@ -26,6 +30,7 @@ from tacit.training import (
     densify_result,
     fit,
 )
+from tacit.uncertainty import Kept
 
 CAVEAT = (
     "A probability between 0 and 1 says that a relation is used at some times and not at others, or that the model "
@@ -80,11 +85,19 @@ def learn(plan: Plan, *, checkpoint: Checkpoints | None = None) -> Learned:
     )
     if len(plan.dataset.nodes) <= MOST_EXPANDED:
         result, untrained = densify_result(result), densify(untrained)
-    assessment, complete = Assessment(), not result.interrupted
+    assessment, complete = Assessment(edges=_evidence_findings(plan)), not result.interrupted
     try:
         if complete and config.assessment.enabled:
             inputs = AssessmentInputs(
-                result, untrained, split, config, settings, plan.dataset.preparation, plan.seed, listener
+                result,
+                untrained,
+                split,
+                config,
+                settings,
+                plan.dataset.preparation,
+                plan.seed,
+                listener,
+                kept=_kept(plan),
             )
             assess(assessment, inputs)
     except KeyboardInterrupt:  # what was learned is kept
@@ -92,6 +105,27 @@ def learn(plan: Plan, *, checkpoint: Checkpoints | None = None) -> Learned:
             raise
         complete = False
     return Learned(plan, split, result, assessment, complete)
+
+
+def _evidence_findings(plan: Plan) -> EdgeFindings:
+    """Return what the evidence says of every edge; None inside where nothing is known."""
+    if plan.evidence is None:
+        return EdgeFindings()
+    found = plan.evidence.evidence
+    return EdgeFindings(**{name: _lists(getattr(found, name)) for name in ("exists", "effect")})
+
+
+def _lists(values: Tensor) -> list[list[float | None]]:
+    return [[None if math.isnan(value) else value for value in row] for row in values.tolist()]
+
+
+def _kept(plan: Plan) -> Kept | None:
+    """Return the evidence stage for resamples of the training pairs."""
+    evidence = plan.evidence
+    if evidence is None:
+        return None
+    train, preparation = plan.dataset.split.train, plan.dataset.preparation
+    return lambda rows: evidence.kept_on(train, preparation, rows.cpu(), plan.seed)
 
 
 def fit_settings(config: FitConfig) -> FitSettings:
@@ -146,8 +180,23 @@ def _record(learned: Learned) -> Record:
         findings=assessment.findings,
         goodness=assessment.goodness,
         uncertainty=assessment.uncertainty,
+        evidence=_evidence_record(plan),
         candidates=None if slots is None else CandidateCount(count=slots.num_edges),
     )
+
+
+def _evidence_record(plan: Plan) -> dict[str, Any]:
+    if plan.evidence is None:
+        return {}
+    found = plan.evidence
+    return {
+        "method": found.evidence.method,
+        "prior": found.evidence.prior,
+        "keep": KEEP,
+        "fdr": plan.config.assessment.fdr,
+        "resamples": found.resamples,
+        "seconds": found.seconds,
+    }
 
 
 def _finite(numbers: Mapping[str, float]) -> dict[str, float]:
