@@ -9,6 +9,7 @@ from tacit.config import FitConfig
 from tacit.data import Split
 from tacit.evaluation import forecast_scores, predictive_metrics
 from tacit.interrupts import deferred_interrupts
+from tacit.pipeline.answer import ListedGraph, answer_sentences
 from tacit.pipeline.assessment import Assessment, AssessmentInputs, assess
 from tacit.pipeline.fitted import Fitted
 from tacit.pipeline.layout import MOST_EXPANDED
@@ -121,7 +122,10 @@ def _record(learned: Learned) -> Record:
     )
     metrics = {**scores.numbers(), **{name: scaled[name] for name in ("energy_score", "distribution_loss")}}
     slots = model.graph.slots
-    compared = {**references(preparation, split, ridge=slots is None), **assessment.references}
+    simple = assessment.simple or references(preparation, split, ridge=slots is None)
+    compared = {**{name: one.numbers for name, one in simple.items()}, **assessment.references}
+    compared = {name: _finite(numbers) for name, numbers in compared.items()}
+    listed = ListedGraph.of(plan.dataset.nodes, model.graph, assessment.edges, assessment.evidence)
     return Record(
         title=f"{plan.name}, {_ahead(plan)}",
         command=plan.command,
@@ -140,12 +144,15 @@ def _record(learned: Learned) -> Record:
         node_names=list(plan.dataset.nodes),
         warnings=[*plan.notes, *result.warnings, CAVEAT],
         choices=plan.choices,
-        references={name: _finite(numbers) for name, numbers in compared.items()},
+        references=compared,
         preparation=preparation.to_dict(),
         coordinates=None if plan.coordinates is None else plan.coordinates.tolist(),
         findings=assessment.findings,
         goodness=assessment.goodness,
         uncertainty=assessment.uncertainty,
+        answer=answer_sentences(listed, compared, assessment.evidence.get("notes", ())),
+        evidence=assessment.evidence and {**assessment.evidence, "listed_from": listed.listed_from},
+        node_gains=assessment.node_gains,
         candidates=None if slots is None else CandidateCount(count=slots.num_edges),
     )
 
