@@ -149,7 +149,7 @@ def _existing(probs, rng):
 def _answered(names, rng):
     return {
         "answer": ["A graph was found: it lowers the forecast error (scaled CRPS) by 8.6% +- 0.9% against no graph."],
-        "evidence": {"method": "regression", "prior": {"density": 0.1}, "keep": KEEP, "fdr": 0.1},
+        "evidence": {"method": "regression", "prior": {"density": 0.1}, "keep": KEEP, "fdr": 0.1, "listed_from": 0.9},
         "node_gains": dict(zip(names, rng.uniform(-0.02, 0.3, size=len(names)).round(4).tolist(), strict=True)),
     }
 

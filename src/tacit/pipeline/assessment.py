@@ -3,6 +3,7 @@
 What was found is put into words once, here; commands and pages show these sentences.
 """
 
+import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
@@ -12,8 +13,8 @@ import torch
 from tacit.config import FitConfig
 from tacit.data import Pairs, Split
 from tacit.errors import TrainingError
-from tacit.evaluation import ForecastScores, forecast_scores
-from tacit.goodness import Goodness, goodness_of_fit, graph_controls, skill
+from tacit.evaluation import ForecastScores, forecast_scores, paired_gain, target_spreads
+from tacit.goodness import Goodness, goodness_of_fit, graph_controls
 from tacit.identification import (
     CERTAIN,
     LOOPS_OFF,
@@ -24,12 +25,15 @@ from tacit.identification import (
     find_representations,
     identify,
 )
+from tacit.pipeline.answer import NO_GRAPH, RIDGE
 from tacit.pipeline.layout import MOST_EXPANDED
 from tacit.pipeline.preparation import Preparation
-from tacit.pipeline.resampling import block_length
+from tacit.pipeline.references import Reference, references
+from tacit.pipeline.resampling import block_length, score_block
 from tacit.pipeline.std_errors import NOT_ADOPTED, errors_from_bootstrap, errors_from_moments
 from tacit.randomness import generator_for, replica_seeds
 from tacit.records import EdgeFindings
+from tacit.shapes import EdgeMask, PointPrediction
 from tacit.training import FitResult, FitSettings, LatentGraphModel, Listener
 from tacit.uncertainty import Kept, expected_wrong_edges, tells_acting
 
@@ -52,10 +56,19 @@ SHOWN = 0.5  # edges more probable than this count as shown
 
 @dataclass
 class Assessment:
-    """What is known about a fit besides its answer, as it is found out."""
+    """What is known about a fit besides its answer, as it is found out.
+
+    ``evidence``    how it was found which edges exist, as ``record.json`` has it; empty where that was not asked
+    ``references``  scores of other forecasts, with the gain over them in scaled CRPS where that was computed
+    ``simple``      forecasts without a model, where a stage needed them
+    ``node_gains``  how much the edges improve the forecast of each node, a share of its scaled CRPS
+    """
 
     edges: EdgeFindings = field(default_factory=EdgeFindings)
+    evidence: dict[str, Any] = field(default_factory=dict)
     references: dict[str, dict[str, float]] = field(default_factory=dict)
+    simple: dict[str, Reference] | None = None
+    node_gains: dict[str, float] = field(default_factory=dict)
     goodness: dict[str, Any] = field(default_factory=dict)
     uncertainty: dict[str, float] = field(default_factory=dict)
     findings: list[str] = field(default_factory=list)
@@ -68,6 +81,7 @@ class AssessmentInputs:
 
     ``untrained``  the model as it was before
     ``kept``       returns the edges that may be there given the rows of a resample; None keeps those of the fit
+    ``dropped``    edges that are fixed at 0 because they hardly exist, not because of a rule
     """
 
     result: FitResult
@@ -79,6 +93,7 @@ class AssessmentInputs:
     seed: int
     listener: Listener
     kept: Kept | None = None
+    dropped: EdgeMask | None = None
 
     @property
     def done(self) -> FitSettings:
@@ -240,6 +255,9 @@ def _flags(answer: Assessment, fit: AssessmentInputs) -> None:
     answer.edges = answer.edges.model_copy(update={"identifiable": found.flags()})
     told = "always" in answer.uncertainty  # how often edges act does not depend on the start then
     others = [] if told else [o.sentence() for o in compare_replicas(fit.result) if o.relation != "same"]
+    answer.findings += [*found.sentences(), *others]
+    if answer.edges.exists is not None:  # the answer says which edges are expected to be false
+        return
     wrong = expected_wrong_edges(
         model.graph.edge_probs.detach(),
         SHOWN,
@@ -247,12 +265,10 @@ def _flags(answer: Assessment, fit: AssessmentInputs) -> None:
         identifiable=found.identifiable,
         symmetric=model.graph.symmetric,
     )
-    answer.findings += [
-        *found.sentences(),
-        *others,
+    answer.findings.append(
         f"Of the edges above {SHOWN:g} about {wrong.false:.1f} are absent in a given observation, and about "
-        f"{wrong.missed:.1f} of the others are present.",
-    ]
+        f"{wrong.missed:.1f} of the others are present."
+    )
 
 
 def _goodness(answer: Assessment, fit: AssessmentInputs) -> None:
@@ -303,26 +319,36 @@ def _controls(answer: Assessment, fit: AssessmentInputs) -> None:
         split.train,
         split.validation,
         fit.done,
+        dropped=fit.dropped,
         seeds=replica_seeds(fit.seed, replicas),
         compile=fit.compile,
         on_progress=fit.listener.step,
-    )
-    models = {"learned graph": fit.result.model, **controls.by_name()}
+    ).by_name()
     spread = fit.preparation.spread
-    scores = {
-        name: forecast_scores(model, split.test, generator=fit.generator("score"), spread=spread)
-        for name, model in models.items()
-    }
-    answer.scores = scores["learned graph"]
-    answer.references = {name: scores[name].numbers() for name in controls.by_name()}
-    gains = {name: skill(scores["learned graph"].crps, scores[name].crps) for name in controls.by_name()}
-    answer.findings.append(_worth(gains))
+    own, *others = (
+        forecast_scores(model, split.test, generator=fit.generator("score"), spread=spread)
+        for model in (fit.result.model, *controls.values())
+    )
+    answer.scores, answer.simple = own, references(fit.preparation, split)
+    answer.references = {name: scores.numbers() for name, scores in zip(controls, others, strict=True)}
+    compared = {name: scores.pair_crps for name, scores in zip(controls, others, strict=True)}
+    compared |= {name: simple.pair_crps for name, simple in answer.simple.items() if name == RIDGE}
+    _compare(answer, fit, own, compared)
 
 
-def _worth(gains: dict[str, float | None]) -> str:
-    known = {name: gain for name, gain in gains.items() if gain is not None}
-    said = [f"{abs(gain):.1%} {'lower' if gain >= 0 else 'higher'} than with {name}" for name, gain in known.items()]
-    if not said:
-        return "The model predicts perfectly with and without a graph."
-    verdict = "" if all(gain > 0 for gain in known.values()) else ": the graph does not pay for itself in predictions"
-    return f"The error of the predicted distribution (CRPS) is {' and '.join(said)}{verdict}."
+def _compare(
+    answer: Assessment, fit: AssessmentInputs, own: ForecastScores, compared: dict[str, PointPrediction]
+) -> None:
+    """Add to the references how much lower the scaled CRPS of the fit is, in all and for each node."""
+    test, spread = fit.split.test, target_spreads(fit.split.train)
+    block = score_block(fit.preparation, len(test))
+    for name, crps in compared.items():
+        found = paired_gain(own.pair_crps, crps, test, spread, block=block)
+        if found is None:
+            continue
+        error = {} if found.std_error is None else {"gain_std_error": found.std_error}
+        numbers = answer.references.get(name) or (answer.simple or {})[name].numbers
+        answer.references[name] = {**numbers, "gain": found.gain, **error}
+        if name == NO_GRAPH:
+            gains = zip(fit.preparation.nodes, found.by_node, strict=True)
+            answer.node_gains = {node: gain for node, gain in gains if math.isfinite(gain)}

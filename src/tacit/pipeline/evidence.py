@@ -50,6 +50,24 @@ class RegressionEvidence:
         return ~(self.evidence.exists < KEEP)
 
     @property
+    def dropped(self) -> EdgeMask:
+        """The edges, as a matrix, that could be but hardly exist: fixed at 0."""
+        source, target, _, _ = self.rules.open_edges()
+        possible = torch.zeros(len(self.rules.nodes), len(self.rules.nodes), dtype=torch.bool)
+        possible[target, source] = True
+        return possible & (self.shaped(self.evidence.exists, over_table=False) < KEEP)
+
+    def shaped(self, values: Tensor, over_table: bool) -> Tensor:
+        """Return numbers of edges as a matrix where the graph of the model is one, though the evidence has a table."""
+        if self.over_table == over_table:
+            return values
+        slots = self.rules.slots
+        source, target = slots.edges()
+        matrix = values.new_zeros(slots.num_nodes, slots.num_nodes)
+        matrix[target, source] = values[slots.used]
+        return matrix
+
+    @property
     def window(self) -> int:
         """Steps of the past that a prediction needs to see."""
         return max(SHORTEST_WINDOW, self.form.lags)

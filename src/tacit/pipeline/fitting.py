@@ -4,7 +4,6 @@ import copy
 import math
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass
-from typing import Any
 
 from torch import Tensor
 
@@ -13,7 +12,9 @@ from tacit.data import Split
 from tacit.evaluation import forecast_scores, predictive_metrics
 from tacit.evidence import KEEP
 from tacit.interrupts import deferred_interrupts
+from tacit.pipeline.answer import ListedGraph, answer_sentences
 from tacit.pipeline.assessment import Assessment, AssessmentInputs, assess
+from tacit.pipeline.evidence import RegressionEvidence
 from tacit.pipeline.fitted import Fitted
 from tacit.pipeline.layout import MOST_EXPANDED
 from tacit.pipeline.plan import Plan
@@ -85,7 +86,8 @@ def learn(plan: Plan, *, checkpoint: Checkpoints | None = None) -> Learned:
     )
     if len(plan.dataset.nodes) <= MOST_EXPANDED:
         result, untrained = densify_result(result), densify(untrained)
-    assessment, complete = Assessment(edges=_evidence_findings(plan)), not result.interrupted
+    over_table = result.model.graph.slots is not None
+    assessment, complete = _from_evidence(plan.evidence, config, over_table=over_table), not result.interrupted
     try:
         if complete and config.assessment.enabled:
             inputs = AssessmentInputs(
@@ -98,6 +100,7 @@ def learn(plan: Plan, *, checkpoint: Checkpoints | None = None) -> Learned:
                 plan.seed,
                 listener,
                 kept=_kept(plan),
+                dropped=None if plan.evidence is None or over_table else plan.evidence.dropped,
             )
             assess(assessment, inputs)
     except KeyboardInterrupt:  # what was learned is kept
@@ -107,12 +110,22 @@ def learn(plan: Plan, *, checkpoint: Checkpoints | None = None) -> Learned:
     return Learned(plan, split, result, assessment, complete)
 
 
-def _evidence_findings(plan: Plan) -> EdgeFindings:
-    """Return what the evidence says of every edge; None inside where nothing is known."""
-    if plan.evidence is None:
-        return EdgeFindings()
-    found = plan.evidence.evidence
-    return EdgeFindings(**{name: _lists(getattr(found, name)) for name in ("exists", "effect")})
+def _from_evidence(evidence: RegressionEvidence | None, config: FitConfig, *, over_table: bool) -> Assessment:
+    """Return what is known before the fit: which edges exist, and their effects."""
+    if evidence is None:
+        return Assessment()
+    found = evidence.evidence
+    numbers = {name: _lists(evidence.shaped(getattr(found, name), over_table)) for name in ("exists", "effect")}
+    about = {
+        "method": found.method,
+        "prior": found.prior,
+        "keep": KEEP,
+        "fdr": config.assessment.fdr,
+        "resamples": evidence.resamples,
+        "seconds": evidence.seconds,
+        "notes": list(found.notes),
+    }
+    return Assessment(edges=EdgeFindings(**numbers), evidence=about)
 
 
 def _lists(values: Tensor) -> list[list[float | None]]:
@@ -155,7 +168,10 @@ def _record(learned: Learned) -> Record:
     )
     metrics = {**scores.numbers(), **{name: scaled[name] for name in ("energy_score", "distribution_loss")}}
     slots = model.graph.slots
-    compared = {**references(preparation, split, ridge=slots is None), **assessment.references}
+    simple = assessment.simple or references(preparation, split, ridge=slots is None)
+    compared = {**{name: one.numbers for name, one in simple.items()}, **assessment.references}
+    compared = {name: _finite(numbers) for name, numbers in compared.items()}
+    listed = ListedGraph.of(plan.dataset.nodes, model.graph, assessment.edges, assessment.evidence)
     return Record(
         title=f"{plan.name}, {_ahead(plan)}",
         command=plan.command,
@@ -174,29 +190,17 @@ def _record(learned: Learned) -> Record:
         node_names=list(plan.dataset.nodes),
         warnings=[*plan.notes, *result.warnings, CAVEAT],
         choices=plan.choices,
-        references={name: _finite(numbers) for name, numbers in compared.items()},
+        references=compared,
         preparation=preparation.to_dict(),
         coordinates=None if plan.coordinates is None else plan.coordinates.tolist(),
         findings=assessment.findings,
         goodness=assessment.goodness,
         uncertainty=assessment.uncertainty,
-        evidence=_evidence_record(plan),
+        answer=answer_sentences(listed, compared, assessment.evidence.get("notes", ())),
+        evidence=assessment.evidence and {**assessment.evidence, "listed_from": listed.listed_from},
+        node_gains=assessment.node_gains,
         candidates=None if slots is None else CandidateCount(count=slots.num_edges),
     )
-
-
-def _evidence_record(plan: Plan) -> dict[str, Any]:
-    if plan.evidence is None:
-        return {}
-    found = plan.evidence
-    return {
-        "method": found.evidence.method,
-        "prior": found.evidence.prior,
-        "keep": KEEP,
-        "fdr": plan.config.assessment.fdr,
-        "resamples": found.resamples,
-        "seconds": found.seconds,
-    }
 
 
 def _finite(numbers: Mapping[str, float]) -> dict[str, float]:

@@ -8,6 +8,7 @@ from tacit.data import Pairs
 from tacit.errors import require
 from tacit.goodness import Goodness, goodness_of_fit
 from tacit.identification import Identifiability
+from tacit.pipeline.answer import ListedGraph, answer_sentences
 from tacit.pipeline.assessment import WIDENED, Assessment, as_done, estimate_std_errors, identify_edges
 from tacit.pipeline.building import build_prior
 from tacit.pipeline.dataset import Dataset
@@ -66,8 +67,13 @@ def add_std_errors(
     )
     fitted.edges = answer.edges
     earlier = [line for line in fitted.record.findings if line != WIDENED and not line.startswith(STANDARD_ERRORS)]
-    findings = [*earlier, *answer.findings]
-    fitted.record = fitted.record.model_copy(update={"uncertainty": answer.uncertainty, "findings": findings})
+    listed = ListedGraph.of(fitted.nodes, fitted.graph, fitted.edges, fitted.record.evidence)
+    changes = {
+        "uncertainty": answer.uncertainty,
+        "findings": [*earlier, *answer.findings],
+        "answer": answer_sentences(listed, fitted.record.references, fitted.record.evidence.get("notes", ())),
+    }
+    fitted.record = fitted.record.model_copy(update=changes)
 
 
 def _make_trainable(fitted: Fitted, dataset: Dataset, own: OwnParts) -> None:
