@@ -242,7 +242,7 @@ def _summary(
     errors = torch.where(learned, fitted.mirrored((of_both * factor).sqrt()), 0.0).to(bagged)
     errors[learned & (errors == 0) & interior_edges(bagged)] = NOTHING_KNOWN  # no gradient ever moved it
     errors = with_usual_errors(bagged, errors, seen, num_pairs)
-    errors, warnings = _with_drift(bagged, errors, fitted.edge_probs.detach(), learned)
+    errors, warnings = _with_drift(bagged, errors, fitted.edge_probs.detach(), seen)
     errors = with_other_starts(bagged, errors, learned, others)
     if (learned & ~seen).any():
         errors[learned & ~seen] = NOTHING_KNOWN
@@ -276,12 +276,10 @@ def with_other_starts(bagged: EdgeProbs, errors: EdgeProbs, learned: EdgeMask, o
     return torch.where(learned & (away > errors), torch.hypot(errors, away).clamp_max(NOTHING_KNOWN), errors)
 
 
-def _with_drift(
-    bagged: EdgeProbs, errors: EdgeProbs, fitted: EdgeProbs, learned: EdgeMask
-) -> tuple[EdgeProbs, list[str]]:
+def _with_drift(bagged: EdgeProbs, errors: EdgeProbs, fitted: EdgeProbs, seen: EdgeMask) -> tuple[EdgeProbs, list[str]]:
     """Return the errors, with the distance from the fit added where replicas all move away from it, and a warning."""
-    gap, moved = bagged - fitted, learned & (errors > 0) & (errors < NOTHING_KNOWN)
+    gap, moved = bagged - fitted, seen & (errors > 0) & (errors < NOTHING_KNOWN)
     size = (gap[moved] / errors[moved]).square().mean().sqrt() if moved.any() else torch.zeros(())
     if size <= SETTLED:
         return errors, []
-    return torch.where(learned, torch.hypot(errors, gap), errors), [UNSETTLED.format(size=float(size))]
+    return torch.where(seen, torch.hypot(errors, gap), errors), [UNSETTLED.format(size=float(size))]
