@@ -13,8 +13,8 @@ $$P(j \in M \mid \text{data}) = \sum_{M \ni j} p(M) e^{\ell(M)} \Big/ \sum_M p(M
 With few candidates all sets are visited, one flip at a time (Gray code). With more the sets are sampled by the weighted
 tempered Gibbs sampler of Zanella and Roberts (2019). With $\gamma_j = 1$ for $j \in M$, the group to flip is drawn with
 weight $\omega_j = \eta_j / p(\gamma_j \mid \gamma_{-j})$, $\eta_j = p(\gamma_j = 1 \mid \gamma_{-j}) + c / K$. Each
-state counts with weight $1 / \sum_j \omega_j$. The inclusion probabilities are means of the full conditionals, which the
-tableau gives for all candidates at once.
+state counts with weight $1 / \sum_j \omega_j$. The inclusion probabilities are means of the full conditionals, which
+the tableau gives for all candidates at once.
 """
 
 from dataclasses import dataclass

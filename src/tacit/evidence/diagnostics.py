@@ -21,8 +21,8 @@ NOISY = (
     "direct."
 )
 UNSTABLE = (
-    "Resamples of the data support other edges than the data itself. The regressions are not the right model here. Some "
-    "edges may stand for indirect paths or common drivers."
+    "Resamples of the data support other edges than the data itself. The regressions are not the right model here: "
+    "some edges may stand for indirect paths or common drivers."
 )
 
 

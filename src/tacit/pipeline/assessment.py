@@ -80,7 +80,8 @@ class AssessmentInputs:
     """A fit and what it was made from.
 
     ``untrained``  the model as it was before
-    ``kept``       returns the edges that may be there given the rows of a resample; None keeps those of the fit
+    ``kept``       returns the edges that may be there given the rows of a resample; None where edges were not chosen
+                   before the fit: a probability then also says whether an edge is there at all
     ``dropped``    edges that are fixed at 0 because they hardly exist, not because of a rule
     """
 
@@ -99,6 +100,11 @@ class AssessmentInputs:
     def done(self) -> FitSettings:
         """The settings of the fit, with as many epochs as it took."""
         return as_done(self.settings, max(1, len(self.result.history)))
+
+    @property
+    def tells_acting(self) -> bool:
+        """Were edges chosen first, so that mean and variance of the targets tell how often they act?"""
+        return self.kept is not None and tells_acting(self.result.model)
 
     @property
     def compile(self) -> bool:
@@ -126,7 +132,7 @@ def assess(answer: Assessment, fit: AssessmentInputs) -> None:
     graph = fit.result.model.graph
     lacking = TOO_MANY if graph.slots is not None else "" if graph.coins else NO_COINS
     stages: list[tuple[str, Callable[[Assessment, AssessmentInputs], None], bool]] = [
-        (_errors_stage(fit), _errors, wanted.replicas > 0 or tells_acting(fit.result.model)),
+        (_errors_stage(fit), _errors, wanted.replicas > 0 or fit.tells_acting),
         ("which edges can be told from the data", _flags, True),
         ("does the model fit the test part", _goodness, True),
         ("other graphs that might predict as well", _representations, bool(wanted.controls)),
@@ -145,7 +151,7 @@ def assess(answer: Assessment, fit: AssessmentInputs) -> None:
 
 
 def _errors_stage(fit: AssessmentInputs) -> str:
-    if tells_acting(fit.result.model):
+    if fit.tells_acting:
         return "standard errors: how often edges act"
     return f"standard errors: {fit.config.assessment.replicas} replicas on resampled data"
 
@@ -176,6 +182,7 @@ def _errors(answer: Assessment, fit: AssessmentInputs) -> None:
         seed=fit.seed,
         compile=fit.compile,
         listener=fit.listener,
+        chosen=fit.tells_acting,
         kept=fit.kept,
         untrained=fit.untrained,
     )
@@ -192,17 +199,19 @@ def estimate_std_errors(
     seed: int,
     compile: bool,
     listener: Listener,
+    chosen: bool = False,
     kept: Kept | None = None,
     untrained: LatentGraphModel | None = None,
     adopt: bool = True,
 ) -> None:
     """Say how often edges act and how far off that may be; with ``adopt`` the model gets the better answer.
 
-    Regressions of mean and variance tell it where they can (:func:`tacit.uncertainty.tells_acting`); else, or where the
-    model forecasts worse with their answer, replicas are trained on resampled data.
+    Where edges were ``chosen`` before the fit, regressions of mean and variance tell it if they can
+    (:func:`tacit.uncertainty.tells_acting`). Else, or where the model forecasts worse with their answer, replicas are
+    trained on resampled data.
     """
     found = None
-    if tells_acting(model):
+    if chosen and tells_acting(model):
         found = errors_from_moments(model, split, replicas=replicas, block=block, seed=seed, kept=kept, change=adopt)
         answer.findings += [] if found is not None else [NOT_ADOPTED]
     if found is None and replicas:

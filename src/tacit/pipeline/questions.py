@@ -63,6 +63,7 @@ def add_std_errors(
         seed=fitted.record.seed,
         compile=bool(config.training.compile),
         listener=listener,
+        chosen="always" in fitted.record.uncertainty,
         adopt=False,
     )
     fitted.edges = answer.edges

@@ -39,7 +39,7 @@ USUAL_SPREAD = 0.1  # of the log of the inflation, between data sets
 MUCH_WIDER = 2.0  # spread of one edge over resamples, in units of its error
 NORMAL_MAD = 1.4826
 REPLICA_ROUNDS = 4
-FEW_ROWS = "too few training pairs to tell how often edges into {nodes} act: {rows} for {columns} coefficients or more"
+FEW_ROWS = "{rows} training pairs are too few to tell how often edges into {nodes} of the nodes act"
 
 
 @dataclass(frozen=True, eq=False)
@@ -166,7 +166,6 @@ class _Node:
     means: Float[Tensor, "node lag"]
     sigma: Float[Tensor, ""]
     lacking: bool
-    columns: int
 
 
 def _one_node(
@@ -195,7 +194,7 @@ def _one_node(
     columns = node.design.shape[1] + node.spread.shape[1] + len(sources)
     lacking = bool((observed > 0).sum() < ROWS_PER_COLUMN * columns)
     sigma = torch.minimum(noise.clamp_min(0.05 * leftover), leftover).sqrt()
-    return _Node(errors, ratios, found.own[0], means, sigma, lacking and bool(chosen.any()), columns)
+    return _Node(errors, ratios, found.own[0], means, sigma, lacking and bool(chosen.any()))
 
 
 def _resamples(
@@ -229,12 +228,8 @@ def _inflation(
 
 
 def _notes(nodes: list[_Node], seldom: EdgeMask, replicas: int, rows: int) -> list[str]:
-    notes = []
-    few = [number for number, found in enumerate(nodes) if found.lacking]
-    if few:
-        columns = min(nodes[number].columns for number in few)
-        named = f"node{'s' if len(few) > 1 else ''} {', '.join(map(str, few[:5]))}{' ...' if len(few) > 5 else ''}"
-        notes.append(FEW_ROWS.format(nodes=named, rows=rows, columns=columns))
+    few = sum(found.lacking for found in nodes)
+    notes = [FEW_ROWS.format(rows=rows, nodes=few)] if few else []
     if seldom.any():
         notes.append(SELDOM_KEPT.format(fewest=FEWEST_KEEPING, replicas=replicas, edges=int(seldom.sum())))
     return notes

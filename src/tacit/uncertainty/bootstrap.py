@@ -8,8 +8,8 @@ $$V_\mathrm{data} = (1 - \rho)\, V_\mathrm{resampled}, \qquad
 \rho = \frac{\sum_{ij} V_\mathrm{same}}{\sum_{ij} V_\mathrm{resampled}}$$
 
 with $V$ the variance of $\theta_{ij}$ over replicas; the share $\rho$ is one number for all edges, because the variance
-of few replicas is a poor estimate for one edge and a good one for many. Where the sandwich can be computed $\rho$ is
-taken from it instead (:mod:`tacit.uncertainty.replica_spread`). The mean over all $R = R_r + R_s$ replicas, the
+of few replicas is a poor estimate for one edge and a good one for many. Where the sandwich can be computed $1 - \rho$
+is taken from it instead (:mod:`tacit.uncertainty.replica_spread`). The mean over all $R = R_r + R_s$ replicas, the
 *bagged* estimate, averages the randomness of training away. Its standard error is
 
 $$s^2 = V_\mathrm{data} \Big(1 + \frac{R_r}{R^2}\Big) + \frac{\rho\, V_\mathrm{resampled}}{R}$$
@@ -27,6 +27,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 
 import torch
+from jaxtyping import Float
 from torch import Tensor
 
 from tacit.data import Pairs
@@ -39,7 +40,7 @@ from tacit.uncertainty.boundary import NOTHING_KNOWN, interior_edges, rounded_at
 from tacit.uncertainty.checks import ReplicaProbs
 from tacit.uncertainty.comparison import loss_difference
 from tacit.uncertainty.intervals import EdgeIntervals, intervals_around
-from tacit.uncertainty.replica_spread import FEWEST_KEEPING, kept_mean, kept_variance, training_share
+from tacit.uncertainty.replica_spread import FEWEST_KEEPING, data_share, kept_mean, kept_variance
 from tacit.uncertainty.resampled_edges import EdgeMasks, Kept, kept_edges, resample_rows
 from tacit.uncertainty.sandwich import refusal, sandwich
 
@@ -62,6 +63,8 @@ QUICK_SANDWICH = 300  # edges and parameters; on two cores a sandwich of so many
 SELDOM_KEPT = "fewer than {fewest} of {replicas} resamples keep {edges} of the edges: their errors are wide"
 OTHER_STARTS = 500  # added to seeds of replicas, of which there are fewer
 NEVER = 1e-6  # edges that were held at 0 are put here: an edge at 0 could not return in a later training
+
+StartProbs = Float[Tensor, "start row slot"]
 
 
 @dataclass(frozen=True, eq=False)
@@ -174,7 +177,7 @@ def _other_starts(
     seed: int,
     compile: bool,
     on_progress: Callable[[Progress], None] | None,
-) -> ReplicaProbs | None:
+) -> StartProbs | None:
     """Return the answers of fits from other starts that predict as well as the model."""
     if not starts:
         return None
@@ -221,7 +224,7 @@ def _summary(
     *,
     masks: EdgeMasks | None = None,
     reference: EdgeProbs | None = None,
-    others: ReplicaProbs | None = None,
+    others: StartProbs | None = None,
 ) -> EdgeUncertainty:
     """Return what the replicas show, the first ``same`` of which had the data as it is."""
     graph, learned = result.model.graph, ~fitted.fixed
@@ -232,13 +235,14 @@ def _summary(
     of_training, of_both = (kept_variance(replicas[part], kept[part]) for part in (slice(same), slice(same, None)))
     seen = learned & (resampled >= min(FEWEST_KEEPING, len(replicas) - same))
     degrees = len(replicas) - same - 1
-    rho = training_share(of_training, of_both, seen, reference, degrees)
-    factor = (1 - rho) * (1 + resampled / count**2) + rho / count
+    share = data_share(of_training, of_both, seen, reference, degrees)
+    rho = max(0.0, 1 - share)
+    factor = share * (1 + resampled / count**2) + rho / count
     bagged = fitted.mirrored(kept_mean(replicas, kept))
     errors = torch.where(learned, fitted.mirrored((of_both * factor).sqrt()), 0.0).to(bagged)
     errors[learned & (errors == 0) & interior_edges(bagged)] = NOTHING_KNOWN  # no gradient ever moved it
     errors = with_usual_errors(bagged, errors, seen, num_pairs)
-    errors, warnings = _with_drift(bagged, errors, fitted.edge_probs.detach(), learned)
+    errors, warnings = _with_drift(bagged, errors, fitted.edge_probs.detach(), seen)
     errors = with_other_starts(bagged, errors, learned, others)
     if (learned & ~seen).any():
         errors[learned & ~seen] = NOTHING_KNOWN
@@ -259,9 +263,7 @@ def _summary(
     )
 
 
-def with_other_starts(
-    bagged: EdgeProbs, errors: EdgeProbs, learned: EdgeMask, others: ReplicaProbs | None
-) -> EdgeProbs:
+def with_other_starts(bagged: EdgeProbs, errors: EdgeProbs, learned: EdgeMask, others: StartProbs | None) -> EdgeProbs:
     """Return the errors, with the root mean square distance of other starts added where it is the larger one.
 
     >>> one, error, learned = torch.tensor([[0.5, 0.5]]), torch.tensor([[0.1, 0.1]]), torch.tensor([[True, True]])
@@ -274,12 +276,10 @@ def with_other_starts(
     return torch.where(learned & (away > errors), torch.hypot(errors, away).clamp_max(NOTHING_KNOWN), errors)
 
 
-def _with_drift(
-    bagged: EdgeProbs, errors: EdgeProbs, fitted: EdgeProbs, learned: EdgeMask
-) -> tuple[EdgeProbs, list[str]]:
+def _with_drift(bagged: EdgeProbs, errors: EdgeProbs, fitted: EdgeProbs, seen: EdgeMask) -> tuple[EdgeProbs, list[str]]:
     """Return the errors, with the distance from the fit added where replicas all move away from it, and a warning."""
-    gap, moved = bagged - fitted, learned & (errors > 0) & (errors < NOTHING_KNOWN)
+    gap, moved = bagged - fitted, seen & (errors > 0) & (errors < NOTHING_KNOWN)
     size = (gap[moved] / errors[moved]).square().mean().sqrt() if moved.any() else torch.zeros(())
     if size <= SETTLED:
         return errors, []
-    return torch.where(learned, torch.hypot(errors, gap), errors), [UNSETTLED.format(size=float(size))]
+    return torch.where(seen, torch.hypot(errors, gap), errors), [UNSETTLED.format(size=float(size))]

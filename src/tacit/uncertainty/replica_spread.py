@@ -1,13 +1,15 @@
-r"""What the spread of replicas says: of those that keep an edge, and which part of it is due to training.
+r"""What the spread of replicas says: of those that keep an edge, and which part of it is due to the data.
 
 $\rho$, the share of the variance over resamples that is due to training, is one number for all edges. Few replicas
 give a poor one: .49 to .73 on nine data sets of one law, which moves standard errors by 28%. Where the sandwich can be
-computed it gives a steadier one: the data's variance of each edge is $V_\mathrm{sandwich}$, so that
+computed it gives a steadier one. The variance of an edge that is due to the data is then $V_\mathrm{sandwich}$, and the
+share $1 - \rho$ that is due to the data
 
-$$1 - \rho = \exp \operatorname{median}_{ij} \log \frac{V_\mathrm{sandwich}}{V_\mathrm{resampled}}\; / \; m$$
+$$\lambda = m \, \exp \operatorname{median}_{ij} \log \frac{V_\mathrm{sandwich}}{V_\mathrm{resampled}}$$
 
-over edges well inside (0, 1), with $m$ the median of a variance estimate from so many replicas relative to the truth.
-It takes the place of the first unless the two differ by more than chance and the sandwich's assumptions may explain it.
+over edges well inside (0, 1), with $m$ the median of a variance estimate of so many replicas relative to the truth. It
+may be above 1: short trainings may end before they have moved as far as the data ask. Where standard errors by $\rho$
+and by $\lambda$ differ by a factor above 1.5, an assumption of one of them fails, and the larger share is taken.
 """
 
 import math
@@ -49,17 +51,18 @@ def kept_variance(replicas: ReplicaProbs, kept: Masks) -> EdgeProbs:
     return ((values - mean).square() * weights).sum(0) / (count - 1).clamp_min(1)
 
 
-def training_share(
+def data_share(
     of_training: EdgeProbs, of_both: EdgeProbs, seen: EdgeMask, sandwich: EdgeProbs | None, degrees: float
 ) -> float:
-    """Return rho: from replicas on the same data, or from the sandwich's standard errors of the edges that have one."""
-    rho = min(MOST_RHO, float(of_training[seen].sum() / of_both[seen].sum().clamp_min(TINY)))
+    """Return the share of the variance over resamples that is due to the data, from replicas or from the sandwich."""
+    rho = float(of_training[seen].sum() / of_both[seen].sum().clamp_min(TINY))
+    share = 1 - min(MOST_RHO, rho)
     if sandwich is None:
-        return rho
+        return share
     inside = seen & (sandwich > 0) & (sandwich < NOTHING_KNOWN) & (of_both > 0)
     if int(inside.sum()) < FEWEST_EDGES:
-        return rho
+        return share
     typical = (1 - 2 / (9 * degrees)) ** 3  # the median of a variance estimate
-    share = float((sandwich.double().square() / of_both)[inside].log().median().exp()) * typical
-    apart = abs(math.log(max(share, TINY) / (1 - rho))) / 2
-    return rho if apart > math.log(FARTHEST) else min(MOST_RHO, max(0.0, 1 - share))
+    steady = float((sandwich.double().square() / of_both)[inside].log().median().exp()) * typical
+    apart = abs(math.log(steady / share)) / 2
+    return max(steady, share) if apart > math.log(FARTHEST) else steady
