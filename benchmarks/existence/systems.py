@@ -52,10 +52,12 @@ class System:
         return sum(map(len, self.series)) if self.inputs is None else len(self.inputs)
 
 
-def var(seed: int, nodes: int = 15, rows: int = 1_000, density: float = 0.12) -> System:
-    r"""$x_t = (0.4 I + W) x_{t-1} + \varepsilon_t$, the weights of either sign with $|w|$ between .2 and .6."""
+def var(
+    seed: int, nodes: int = 15, rows: int = 1_000, density: float = 0.12, sizes: tuple[float, float] = (0.2, 0.6)
+) -> System:
+    r"""$x_t = (0.4 I + W) x_{t-1} + \varepsilon_t$, the weights of either sign with $|w|$ in ``sizes``."""
     rng = np.random.default_rng(seed)
-    weights = stable(random_weights(rng, nodes, density, 0.2, 0.6))
+    weights = stable(random_weights(rng, nodes, density, *sizes))
     noise = rng.normal(size=(BURN_IN + rows, nodes))
     series = _linear(weights, noise)
     return _fixed("var", (series,), weights)
@@ -127,8 +129,8 @@ def independent(seed: int) -> System:
 
 
 def wide(seed: int) -> System:
-    """60 nodes, 300 rows of a :func:`var` with density .03."""
-    found = var(seed, nodes=60, rows=300, density=0.03)
+    """60 nodes, 300 rows of a :func:`var` with density .03, its weights large enough for a lasso to find all edges."""
+    found = var(seed, nodes=60, rows=300, density=0.03, sizes=(0.3, 0.6))
     return System("wide", found.series, found.truth, found.theta)
 
 
