@@ -23,7 +23,7 @@ from benchmarks.existence.systems import SEEDS, SWEEP_SEEDS, System
 from joblib import Parallel, delayed
 
 GENERATED = ("sweep", "independent", "wide", "nonlinear_var", "var", "gates", "gpvar", "panels")
-FALSE_SHARES = (0.01, 0.02, 0.03, 0.05, 0.07, 0.1, 0.12, 0.15, 0.2, 0.3)
+FALSE_SHARES = tuple(round(0.01 * number, 2) for number in range(1, 31))
 RAW = Path("runs") / "existence"
 
 

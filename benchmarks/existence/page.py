@@ -49,7 +49,7 @@ SWEEP = """
 Five kinds of systems in turn (VAR, nonlinear VAR, random gates, GPVAR, panels), 5 to 30 nodes, 100 to 5,000 rows,
 densities .02 to .3. Calibration error: ten bins of equal counts over all pairs of nodes, then among those with `exists`
 of at least .1. Stability selection is recalibrated by isotonic regression on the seeds `choose`. The last column is the
-power of a threshold on its probabilities with the false share of the evidence.
+power of a threshold on its probabilities with the false share of the evidence, rounded up to hundredths.
 """
 
 
@@ -105,14 +105,11 @@ def _sweep(directory: Path) -> list[str]:
 
 
 def _power_at(peer: Record | None, share: float | None) -> str:
-    """Return the power of the peer at a false share, on the line between the shares that its record has."""
+    """Return the power of the peer at a false share, at the next share that its record has."""
     if peer is None or share is None:
         return "-"
-    points = [(float(key), value) for key, value in peer["power_at"].items()]
-    for (low, first), (high, last) in itertools.pairwise(points):
-        if low <= share <= high:
-            return f"{first + (last - first) * (share - low) / (high - low):.3f}"
-    return f"{points[0][1] if share < points[0][0] else points[-1][1]:.3f}"
+    above = [value for key, value in peer["power_at"].items() if float(key) >= share]
+    return f"{above[0]:.3f}" if above else "-"
 
 
 def _spread(values: list[float]) -> str:

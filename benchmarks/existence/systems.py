@@ -52,10 +52,12 @@ class System:
         return sum(map(len, self.series)) if self.inputs is None else len(self.inputs)
 
 
-def var(seed: int, nodes: int = 15, rows: int = 1_000, density: float = 0.12) -> System:
-    r"""$x_t = (0.4 I + W) x_{t-1} + \varepsilon_t$, the weights of either sign with $|w|$ between .2 and .6."""
+def var(
+    seed: int, nodes: int = 15, rows: int = 1_000, density: float = 0.12, sizes: tuple[float, float] = (0.2, 0.6)
+) -> System:
+    r"""$x_t = (0.4 I + W) x_{t-1} + \varepsilon_t$, the weights of either sign with $|w|$ in ``sizes``."""
     rng = np.random.default_rng(seed)
-    weights = stable(random_weights(rng, nodes, density, 0.2, 0.6))
+    weights = stable(random_weights(rng, nodes, density, *sizes))
     noise = rng.normal(size=(BURN_IN + rows, nodes))
     series = _linear(weights, noise)
     return _fixed("var", (series,), weights)
@@ -89,17 +91,26 @@ def gates(seed: int, nodes: int = 10, rows: int = 2_000, density: float = 0.15) 
     return System("gates", (series[BURN_IN:],), weights != 0, theta)
 
 
-def gpvar(seed: int, nodes: int = 12, rows: int = 1_000, density: float = 0.12) -> System:
+def gpvar(
+    seed: int,
+    nodes: int = 12,
+    rows: int = 1_000,
+    density: float = 0.12,
+    largest_radius: float = LARGEST_RADIUS,
+) -> System:
     r"""$x_t = \tanh(\sum_{l,p} \psi_{l,p} S^l x_{t-p}) + 0.4 \varepsilon_t$, $l \in \{0, 1\}$, $p \in \{1, 2\}$.
 
-    All nodes share one filter. It reaches one hop, so that the edges of the graph are the parents.
+    All nodes share one filter. It reaches one hop, so that the edges of the graph are the parents. The filter is shrunk
+    until it is stable without its tanh: otherwise most systems are driven to -1 and 1 and stay there for long.
     """
     rng = np.random.default_rng(seed)
     graph = random_weights(rng, nodes, density, 1.0, 1.0) != 0
     own = rng.uniform(-0.3, 0.5, 2)
     others = rng.uniform(0.3, 0.8, 2) * rng.choice([-1.0, 1.0], 2)
-    coefficients = torch.tensor(np.stack([own, others]), dtype=torch.float64)
-    system = GPVARSystem(torch.from_numpy(graph).double(), coefficients)
+    coefficients = np.stack([own, others])  # (power, lag), the oldest lag first
+    while _filter_radius(graph, coefficients) > largest_radius:
+        coefficients = 0.95 * coefficients
+    system = GPVARSystem(torch.from_numpy(graph).double(), torch.from_numpy(coefficients))
     series = system.generate(rows, seed=int(rng.integers(2**31))).numpy()
     return System("gpvar", (series,), graph, graph.astype(float))
 
@@ -127,8 +138,8 @@ def independent(seed: int) -> System:
 
 
 def wide(seed: int) -> System:
-    """60 nodes, 300 rows of a :func:`var` with density .03."""
-    found = var(seed, nodes=60, rows=300, density=0.03)
+    """60 nodes, 300 rows of a :func:`var` with density .03, its weights large enough for a lasso to find all edges."""
+    found = var(seed, nodes=60, rows=300, density=0.03, sizes=(0.3, 0.6))
     return System("wide", found.series, found.truth, found.theta)
 
 
@@ -227,6 +238,14 @@ def radius(weights: Weights, theta: Weights | None = None) -> float:
         growth = float(np.trace(moments))
         moments /= growth
     return float(np.sqrt(growth))
+
+
+def _filter_radius(graph: Graph, coefficients: Float[np.ndarray, "power lag"]) -> float:
+    """Return the spectral radius of a filter of two lags on the graph with self-loops, without its tanh."""
+    eye = np.eye(len(graph))
+    older, newer = (own * eye + others * (graph + eye) for own, others in coefficients.T)
+    companion = np.block([[newer, older], [eye, np.zeros_like(eye)]])
+    return float(np.abs(np.linalg.eigvals(companion)).max())
 
 
 def _linear(weights: Weights, noise: Values) -> Values:
