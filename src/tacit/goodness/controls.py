@@ -12,7 +12,7 @@ import torch
 from tacit.data import Pairs
 from tacit.errors import require
 from tacit.shapes import EdgeMask
-from tacit.training import FitSettings, LatentGraphModel, Progress, fit, with_fixed_graph
+from tacit.training import FitSettings, LatentGraphModel, Progress, fit, start_at_regression, with_fixed_graph
 
 
 @dataclass(frozen=True)
@@ -34,6 +34,7 @@ def graph_controls(
     settings: FitSettings | None = None,
     *,
     dropped: EdgeMask | None = None,
+    at_regression: bool = False,
     seeds: Sequence[int] = (0,),
     compile: bool = True,
     on_progress: Callable[[Progress], None] | None = None,
@@ -43,6 +44,7 @@ def graph_controls(
     The model itself is not touched. A predictor that is known, without anything to train, is taken as it is.
     Pass the settings and seeds of the model's own fit, so that the comparison is fair. Edges that are fixed because the
     data speak against them, not because of a rule, are ``dropped``: among every edge they are too.
+    With ``at_regression`` linear filters start where regressions point.
 
     >>> from tacit.graph import BernoulliGraph
     >>> from tacit.losses import EnergyScore
@@ -63,7 +65,16 @@ def graph_controls(
     controls = [with_fixed_graph(model, torch.where(ruled, graph.fixed_probs, value)) for value in (0.0, 1.0)]
     if any(parameter.requires_grad for part in (model.predictor, model.observation) for parameter in part.parameters()):
         for control in controls:
-            result = fit(control, train, validation, settings, seeds=seeds, compile=compile, on_progress=on_progress)
+            result = fit(
+                control,
+                train,
+                validation,
+                settings,
+                seeds=seeds,
+                compile=compile,
+                start_at_model=at_regression and start_at_regression(control, train),
+                on_progress=on_progress,
+            )
             if result.interrupted:
                 raise KeyboardInterrupt
     return GraphControls(*controls)

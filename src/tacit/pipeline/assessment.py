@@ -329,6 +329,7 @@ def _controls(answer: Assessment, fit: AssessmentInputs) -> None:
         split.validation,
         fit.done,
         dropped=fit.dropped,
+        at_regression=fit.kept is not None,
         seeds=replica_seeds(fit.seed, replicas),
         compile=fit.compile,
         on_progress=fit.listener.step,

@@ -21,6 +21,7 @@ from tacit.training import is_affordable
 
 ENOUGH_FOR_A_NETWORK = 2000  # pairs
 STEPS = 1500
+NEAR_STEPS = 400  # where regressions are the start
 FEWEST_EPOCHS, MOST_EPOCHS = 4, 200
 COMPILE_FROM = 600  # steps; compiling takes as long as some hundred steps
 REPLICAS = 16
@@ -78,7 +79,8 @@ def resolve_defaults(
     _choose_predictor(chosen, dataset)
     kind = own.kind(chosen.config.predictor)
     _choose_parts(chosen, dataset, rules, own, kind, layout)
-    steps = _choose_training(chosen, pairs, kind)
+    near = evidence is not None and bool(chosen.config.predictor.warm_start) and layout == "matrix"
+    steps = _choose_training(chosen, pairs, kind, near=near)
     pays = not on_gpu and steps >= COMPILE_FROM and kind.compiles
     chosen.choose(
         "training", "compile", pays, "pays for this many steps" if pays else "would take longer than it saves"
@@ -133,19 +135,23 @@ def _choose_parts(
     chosen.choose("predictor", "warm_start", linear, reason if kind.warm_start else None)
 
 
-def _choose_training(chosen: _Open, pairs: int, kind: PredictorKind) -> int:
-    """Choose how long and how fast, and return the number of steps."""
+def _choose_training(chosen: _Open, pairs: int, kind: PredictorKind, *, near: bool) -> int:
+    """Choose how long and how fast, and return the number of steps; few from a start ``near`` the end."""
     usual = 128 if pairs >= 5000 else 64 if pairs >= 1000 else 32
     batch: int = chosen.choose("training", "batch_size", usual, "by their number")
     steps = max(1, pairs // min(batch, pairs))
-    wanted = min(MOST_EPOCHS, max(FEWEST_EPOCHS, math.ceil(STEPS / steps)))
-    epochs: int = chosen.choose("training", "epochs", wanted, f"about {STEPS:,} steps, {steps} an epoch")
+    count = NEAR_STEPS if near else STEPS
+    wanted = min(MOST_EPOCHS, max(FEWEST_EPOCHS, math.ceil(count / steps)))
+    epochs: int = chosen.choose("training", "epochs", wanted, f"about {count:,} steps, {steps} an epoch")
     patience = max(6, math.ceil(epochs / 3))
     chosen.choose("training", "patience", patience, "steps are large at first, and the best often comes late")
     chosen.choose("training", "predictor_learning_rate", kind.learning_rate, "usual for this kind of predictor")
     several = "several starts, because some end badly; the worse half stops early"
     reason = several if kind.replicas > 1 else "starts of a network that predicts changes end alike"
-    chosen.choose("training", "replicas", kind.replicas, reason)
+    if near:
+        chosen.choose("training", "replicas", 1, "it starts at regressions on the edges that may exist")
+    else:
+        chosen.choose("training", "replicas", kind.replicas, reason)
     return epochs * steps
 
 

@@ -30,6 +30,7 @@ from tacit.training import (
     densify,
     densify_result,
     fit,
+    start_at_regression,
 )
 from tacit.uncertainty import Kept
 
@@ -73,14 +74,17 @@ def learn(plan: Plan, *, checkpoint: Checkpoints | None = None) -> Learned:
     config, listener, processes = plan.config, plan.listener, Processes.current()
     split = plan.dataset.split.to(plan.device)
     listener.stage(f"{plan.name}: {'compiling' if config.training.compile else 'starting'}")
-    settings, untrained = fit_settings(config), copy.deepcopy(plan.model)
+    model = plan.model.to(split.train.inputs.device, split.train.inputs.dtype)
+    at_regression = plan.evidence is not None and start_at_regression(model, split.train)
+    settings, untrained = fit_settings(config), copy.deepcopy(model)
     result = fit(
-        plan.model,
+        model,
         split.train,
         split.validation,
         settings,
         seeds=replica_seeds(plan.seed, config.training.replicas or 1),
         compile=bool(config.training.compile),
+        start_at_model=at_regression,
         on_progress=listener.step,
         checkpoint=checkpoint,
     )
