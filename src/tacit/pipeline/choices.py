@@ -19,7 +19,6 @@ from tacit.predictors import PredictorKind
 from tacit.registry import LOSSES, OBSERVATIONS
 from tacit.training import is_affordable
 
-ENOUGH_FOR_A_NETWORK = 2000  # pairs
 STEPS = 1500
 NEAR_STEPS = 400  # where regressions are the start
 FEWEST_EPOCHS, MOST_EPOCHS = 4, 200
@@ -76,7 +75,7 @@ def resolve_defaults(
     chosen.choose("graph", "evidence", evidence_method(config, own), _why(evidence))
     layout, reason = usual_layout(config.graph.layout, rules)
     layout = chosen.choose("graph", "layout", layout, None if rules.candidates is None else reason)
-    _choose_predictor(chosen, dataset)
+    _choose_predictor(chosen)
     kind = own.kind(chosen.config.predictor)
     _choose_parts(chosen, dataset, rules, own, kind, layout)
     near = evidence is not None and bool(chosen.config.predictor.warm_start) and layout == "matrix"
@@ -96,13 +95,8 @@ def _why(evidence: RegressionEvidence | None) -> str:
     return "every node is regressed on its own past and on sets of others"
 
 
-def _choose_predictor(chosen: _Open, dataset: Dataset) -> None:
-    pairs = len(dataset.split.train)
-    if not dataset.preparation.is_series or pairs < ENOUGH_FOR_A_NETWORK:
-        kind, reason = "filter", "a weight per edge, so that effects may have either sign"
-    else:
-        kind, reason = "recurrent", f"{pairs:,} training pairs are enough to learn how the past of a node is best read"
-    chosen.choose("predictor", "kind", kind, reason)
+def _choose_predictor(chosen: _Open) -> None:
+    chosen.choose("predictor", "kind", "filter", "a weight per edge, so that effects may have either sign")
 
 
 def _choose_parts(

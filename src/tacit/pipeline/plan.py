@@ -11,6 +11,7 @@ from tacit.pipeline.building import build_model
 from tacit.pipeline.choices import resolve_defaults
 from tacit.pipeline.dataset import Dataset, longest_window
 from tacit.pipeline.evidence import REGRESSION, RegressionEvidence, evidence_method, find_evidence
+from tacit.pipeline.forecaster_choice import choose_kind
 from tacit.pipeline.known_edges import left_out, place_nodes, read_rules
 from tacit.pipeline.layout import usual_layout
 from tacit.pipeline.memory import require_memory_for
@@ -60,6 +61,7 @@ class Plan:
         """Prepare the data and choose what was left open; whatever cannot be is refused here."""
         own, listener = own or OwnParts(), listener or Listener()
         dataset, rules, evidence = _with_evidence(source, config, own, seed, listener, name or source.name)
+        config, chosen = _with_kind(config, dataset, evidence, seed, device, listener)
         config, choices = resolve_defaults(config, dataset, rules, own, evidence, on_gpu=device.type == "cuda")
         require_resampling(config.assessment, dataset.preparation, dataset.split.train)
         require_memory_for(config, dataset, rules, own, device)
@@ -68,7 +70,7 @@ class Plan:
             name or source.name,
             command,
             config,
-            choices,
+            [*chosen, *choices],
             dataset,
             rules,
             place_nodes(dataset, config.graph),
@@ -80,6 +82,22 @@ class Plan:
             (*dataset.notes, *left_out(rules), *notes),
             evidence,
         )
+
+
+def _with_kind(
+    config: FitConfig,
+    dataset: Dataset,
+    evidence: RegressionEvidence | None,
+    seed: int,
+    device: torch.device,
+    listener: Listener,
+) -> tuple[FitConfig, list[str]]:
+    """Choose the kind of predictor by its forecasts, where it was left open."""
+    if config.predictor.kind != "auto" or evidence is None:
+        return config, []
+    found = choose_kind(config, dataset, evidence, seed, device, listener)
+    predictor = config.predictor.model_copy(update={"kind": found.kind})
+    return config.model_copy(update={"predictor": predictor}), [f"predictor = {found.kind}: {found.reason}"]
 
 
 def _with_evidence(
