@@ -11,6 +11,7 @@ from tacit.data.resampling import resamplable
 from tacit.errors import require
 from tacit.graph import EdgeRules
 from tacit.pipeline.dataset import Dataset
+from tacit.pipeline.evidence import RegressionEvidence, evidence_method
 from tacit.pipeline.layout import MOST_EXPANDED, usual_layout
 from tacit.pipeline.parts import OwnParts
 from tacit.pipeline.resampling import block_length
@@ -50,7 +51,13 @@ class _Open:
 
 
 def resolve_defaults(
-    config: FitConfig, dataset: Dataset, rules: EdgeRules, own: OwnParts, *, on_gpu: bool
+    config: FitConfig,
+    dataset: Dataset,
+    rules: EdgeRules,
+    own: OwnParts,
+    evidence: RegressionEvidence | None = None,
+    *,
+    on_gpu: bool,
 ) -> tuple[FitConfig, list[str]]:
     """Return the config with nothing left open, and a sentence for each choice that was made."""
     require(
@@ -62,7 +69,10 @@ def resolve_defaults(
     if dataset.preparation.is_series:
         window = dataset.preparation.sizes.window
         reason = "every lag costs weights, and the rows are few" if window < 12 else "usual"
+        if evidence is not None:
+            reason = f"an edge is best seen in {evidence.form.words()} of its source"
         chosen.choose("data", "window", window, reason)
+    chosen.choose("graph", "evidence", evidence_method(config, own), _why(evidence))
     layout, reason = usual_layout(config.graph.layout, rules)
     layout = chosen.choose("graph", "layout", layout, None if rules.candidates is None else reason)
     _choose_predictor(chosen, dataset)
@@ -78,13 +88,16 @@ def resolve_defaults(
     return chosen.config, chosen.reasons
 
 
+def _why(evidence: RegressionEvidence | None) -> str:
+    if evidence is None:
+        return "the influence of a node may pass several edges, so that parents are not enough"
+    return "every node is regressed on its own past and on sets of others"
+
+
 def _choose_predictor(chosen: _Open, dataset: Dataset) -> None:
     pairs = len(dataset.split.train)
-    if not dataset.preparation.is_series:
-        kind, reason = "convolution", "pairs without time: graph convolutions shared by the nodes"
-    elif pairs < ENOUGH_FOR_A_NETWORK:
-        kind = "filter"
-        reason = f"{pairs:,} training pairs are few for a network; a weight per edge finds relations of either sign"
+    if not dataset.preparation.is_series or pairs < ENOUGH_FOR_A_NETWORK:
+        kind, reason = "filter", "a weight per edge, so that effects may have either sign"
     else:
         kind, reason = "recurrent", f"{pairs:,} training pairs are enough to learn how the past of a node is best read"
     chosen.choose("predictor", "kind", kind, reason)

@@ -9,7 +9,7 @@ from tacit.errors import require
 from tacit.goodness import Goodness, goodness_of_fit
 from tacit.identification import Identifiability
 from tacit.pipeline.answer import ListedGraph, answer_sentences
-from tacit.pipeline.assessment import STANDARD_ERRORS, WIDENED, Assessment, as_done, estimate_std_errors, identify_edges
+from tacit.pipeline.assessment import WIDENED, Assessment, as_done, estimate_std_errors, identify_edges
 from tacit.pipeline.building import build_prior
 from tacit.pipeline.dataset import Dataset
 from tacit.pipeline.fitted import Fitted
@@ -18,6 +18,7 @@ from tacit.pipeline.known_edges import read_rules
 from tacit.pipeline.parts import OwnParts
 from tacit.pipeline.resampling import block_length, require_resampling
 from tacit.pipeline.sources import Source
+from tacit.pipeline.std_errors import STANDARD_ERRORS
 from tacit.randomness import generator_for
 from tacit.training import Listener
 
@@ -62,6 +63,7 @@ def add_std_errors(
         seed=fitted.record.seed,
         compile=bool(config.training.compile),
         listener=listener,
+        chosen="always" in fitted.record.uncertainty,
         adopt=False,
     )
     fitted.edges = answer.edges

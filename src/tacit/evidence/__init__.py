@@ -1,0 +1,8 @@
+"""Does an edge exist? A probability for every edge that it is needed at all, however often it acts."""
+
+from tacit.evidence.candidates import Candidates
+from tacit.evidence.columns import ColumnForm
+from tacit.evidence.regression import ParentEvidence, likely_parents, parent_evidence
+from tacit.evidence.result import KEEP, Evidence
+
+__all__ = ["KEEP", "Candidates", "ColumnForm", "Evidence", "ParentEvidence", "likely_parents", "parent_evidence"]

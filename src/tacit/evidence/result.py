@@ -1,0 +1,34 @@
+"""What the evidence stage finds about each edge: whether it exists, and how large its effect is."""
+
+from dataclasses import dataclass, field
+
+from jaxtyping import Float
+from torch import Tensor
+
+from tacit.shapes import EdgeMask
+
+KEEP = 0.1  # edges that exist with at least this probability are learned; the others are fixed at 0
+EdgeNumbers = Float[Tensor, "row slot"]  # (node, node), rows receive; over a table of candidates (row, slot)
+
+
+@dataclass(frozen=True, eq=False)
+class Evidence:
+    """The probability of each edge to exist, given the data.
+
+    ``exists``  0 for a forbidden edge, 1 for a required one
+    ``effect``  signed, in deviations of the target per deviation of the source
+    ``prior``   the prior that was used, for the record
+    ``method``  "regression" or "model"
+    ``notes``   what the user has to know about it, in sentences
+    """
+
+    exists: EdgeNumbers
+    effect: EdgeNumbers
+    prior: dict[str, float | str]
+    method: str
+    notes: tuple[str, ...] = field(default=())
+
+    @property
+    def kept(self) -> EdgeMask:
+        """The edges that may exist: only these are learned."""
+        return self.exists >= KEEP
