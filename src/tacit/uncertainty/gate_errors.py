@@ -34,7 +34,7 @@ PerEdge = Float[Tensor, " source"]
 
 @dataclass(frozen=True, eq=False)
 class RatioErrors:
-    """What is known of the ratios of one node: $a$, that of the upper end, $b$ and $c$ of the interval; $T$ of the test."""
+    """Ratios of one node, with $a$ (and that of the upper end), $b$ and $c$ of the interval, and $T$ of the test."""
 
     ratios: PerEdge
     slope: PerEdge
