@@ -153,7 +153,7 @@ def acting(
     )
 
 
-FIELDS = ("ratios", "slope", "both", "scale", "statistics")
+FIELDS = ("ratios", "slope", "upper", "both", "scale", "statistics")
 
 
 @dataclass(frozen=True, eq=False)
@@ -190,7 +190,7 @@ def _one_node(
     means = weights.new_zeros(len(learned), node.sent.shape[2])
     means[sources] = found.edges[0]
     noise = (observed * (node.spread @ found.noise[0])).sum() / observed.sum().clamp_min(1)
-    leftover = (observed * found.residuals[0].square()).sum() / observed.sum().clamp_min(1)
+    leftover = (observed * found.squares[0]).sum() / observed.sum().clamp_min(1)
     columns = node.design.shape[1] + node.spread.shape[1] + len(sources)
     lacking = bool((observed > 0).sum() < ROWS_PER_COLUMN * columns)
     sigma = torch.minimum(noise.clamp_min(0.05 * leftover), leftover).sqrt()

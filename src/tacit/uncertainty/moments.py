@@ -9,7 +9,9 @@ $$E[y \mid x] = X_0 \beta_0 + \sum_j c_j, \qquad c_j = \theta_j\, w_j x_j, \qqua
 An edge that always acts adds nothing to the variance: $r_j = 0$. So $\theta_j = 1 / (1 + r_j)$ is a slope in the
 regression of squared residuals on squared contributions. Both regressions are weighted by the variance and repeated
 until they agree: the maximum of the normal pseudo-likelihood. It needs two moments of the noise, not its shape.
-$Z_0$ is what the noise itself may depend on: a constant and the size of the node's own input.
+$Z_0$ is what the noise itself may depend on: a constant and the size of the node's own input. Residuals for the
+variance are those of a mean that may also bend: squares and cubes of each contribution and of their sum are taken off,
+because a mean that is taken for straight and is not leaves residuals that grow with the source.
 
 The weights of the pairs come with an axis of replicas, so that all resamples are fitted at once.
 """
@@ -53,6 +55,7 @@ class NodeMoments:
     r"""The two regressions of one node, for each replica.
 
     ``own`` and ``edges`` are $\beta$, ``noise`` is $\gamma_0$ and ``ratios`` are $r$, which may come out below 0.
+    ``residuals`` are those of the straight mean, ``squares`` the squared ones of the mean that may bend.
     """
 
     own: Float[Tensor, "replica column"]
@@ -60,6 +63,7 @@ class NodeMoments:
     noise: Float[Tensor, "replica term"]
     ratios: Float[Tensor, "replica source"]
     residuals: Rows
+    squares: Rows
     contributions: Float[Tensor, "replica pair source"]
     variances: Rows
 
@@ -78,14 +82,35 @@ def fit_moments(
         residuals = node.target - beta @ design.mT
         edges = beta[:, own:].reshape(len(beta), sources, lags)
         contributions = torch.einsum("jnl,rjl->rnj", node.sent, edges)
-        squares = residuals.square()
+        squares = _straightened(node, residuals, contributions, weights / variances, columns)
         spread = torch.cat([node.spread.expand(len(weights), -1, -1), contributions.square()], 2)
         gamma = regress(spread, squares, weights / variances.square(), terms)
         mean = (weights * squares).sum(1, keepdim=True) / weights.sum(1, keepdim=True)
         explained = torch.einsum("rnt,rt->rn", spread, _no_less_than_none(gamma, node.spread.shape[1]))
         variances = torch.maximum(explained, LOWEST_VARIANCE * mean).clamp_min(TINY)
     split = node.spread.shape[1]
-    return NodeMoments(beta[:, :own], edges, gamma[:, :split], gamma[:, split:], residuals, contributions, variances)
+    return NodeMoments(
+        beta[:, :own], edges, gamma[:, :split], gamma[:, split:], residuals, squares, contributions, variances
+    )
+
+
+def _straightened(
+    node: NodeData,
+    residuals: Rows,
+    contributions: Float[Tensor, "replica pair source"],
+    weights: Rows,
+    columns: Bool[Tensor, "replica column"],
+) -> Rows:
+    """Return squared residuals of the mean with squares and cubes of the contributions and of their sum."""
+    if not contributions.shape[2]:
+        return residuals.square()
+    total = contributions.sum(2, keepdim=True)
+    parts = contributions if contributions.shape[2] == 1 else torch.cat([contributions, total], 2)
+    design = node.design.expand(len(residuals), -1, -1)
+    bent = torch.cat([design, parts.square(), parts**3], 2)
+    used = torch.cat([columns, columns.new_ones(len(columns), 2 * parts.shape[2])], 1)
+    coefficients = regress(bent, residuals, weights, used)
+    return (residuals - torch.einsum("rnc,rc->rn", bent, coefficients)).square()
 
 
 def regress(
