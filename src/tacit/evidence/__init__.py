@@ -1,0 +1,6 @@
+"""Does an edge exist? A probability for every edge that it is needed at all, whatever how often it acts."""
+
+from tacit.evidence.removal import model_evidence
+from tacit.evidence.result import Evidence
+
+__all__ = ["Evidence", "model_evidence"]

@@ -1,0 +1,122 @@
+"""Short trainings from where a fit ended, each without some edges, and what they cost.
+
+All trainings see the same batches and the same random numbers: what is left of the randomness of training drops out of
+the difference between two of them.
+"""
+
+import copy
+from collections.abc import Callable
+from dataclasses import replace
+
+import torch
+from jaxtyping import Bool
+from torch import Tensor
+
+from tacit.data import Pairs
+from tacit.graph import Context
+from tacit.randomness import draw_uniforms, generator_for
+from tacit.shapes import EdgeMask, UnitLoss
+from tacit.training import CosineDecay, FitSettings, LatentGraphModel, Progress, fit
+
+# Of the fit's rate: from there the others have to find a new balance, in about a hundred steps.
+RATE_SHARE, AVERAGED, STEPS = 0.5, 0.5, 128
+PAIRS_AT_ONCE = 128
+Removed = Bool[Tensor, "replica row slot"]
+
+
+def without_prior(model: LatentGraphModel) -> LatentGraphModel:
+    """Return a copy without a penalty on edges: evidence has its own price, and a loss is that of the data."""
+    copied = copy.deepcopy(model)
+    copied.prior = None
+    return copied
+
+
+def without_edges(model: LatentGraphModel, removed: EdgeMask) -> LatentGraphModel:
+    """Return a copy of the model in which some edges are held at 0."""
+    copied = copy.deepcopy(model)
+    graph = copied.graph
+    removed = removed.to(graph.fixed.device)
+    graph.load_state_dict(
+        {"fixed": graph.fixed | removed, "fixed_probs": torch.where(removed, 0.0, graph.fixed_probs)}, strict=False
+    )
+    return copied
+
+
+def with_edges(model: LatentGraphModel, inserted: EdgeMask, prob: float) -> LatentGraphModel:
+    """Return a copy of the model in which some edges are learned again, from a probability on."""
+    copied = copy.deepcopy(model)
+    graph = copied.graph
+    raw = torch.where(inserted, graph.link.raw(torch.full_like(graph.fixed_probs, prob)), graph.raw.detach())
+    graph.load_state_dict({"fixed": graph.fixed & ~inserted, graph.link.parameter: raw}, strict=False)
+    return copied
+
+
+def retrain_without(
+    model: LatentGraphModel,
+    train: Pairs,
+    validation: Pairs,
+    settings: FitSettings,
+    removed: Removed,
+    *,
+    seed: int = 0,
+    compile: bool = True,
+    on_progress: Callable[[Progress], None] | None = None,
+) -> list[LatentGraphModel]:
+    """Return a model for each set of edges, trained on from the present one with these edges held at 0."""
+    graph = model.graph
+    removed = removed.to(graph.fixed.device)
+    held = {
+        "graph.fixed": graph.fixed | removed,
+        "graph.fixed_probs": torch.where(removed, 0.0, graph.fixed_probs),
+    }
+    result = fit(
+        copy.deepcopy(model),
+        train,
+        validation,
+        short(settings, len(train)),
+        seeds=[seed] * len(removed),
+        compile=compile,
+        start_at_model=True,
+        constants=held,
+        on_progress=on_progress,
+    )
+    if result.interrupted:
+        raise KeyboardInterrupt
+    models = []
+    for replica, edges in enumerate(removed):
+        trained = without_edges(model, edges)
+        trained.load_state_dict({name: stack[replica] for name, stack in result.parameters.items()}, strict=False)
+        models.append(trained)
+    return models
+
+
+def short(settings: FitSettings, num_pairs: int) -> FitSettings:
+    """Return the settings of a training of about ``STEPS`` steps, at half the rate of the fit."""
+    steps = max(1, num_pairs // min(settings.batch_size, num_pairs))
+    return replace(
+        settings,
+        epochs=max(2, round(STEPS / steps)),
+        schedule=CosineDecay(RATE_SHARE * settings.schedule(0, settings.epochs)),
+        average_fraction=AVERAGED,
+        halve_after=(),
+        patience=None,
+    )
+
+
+@torch.no_grad()
+def unit_losses(model: LatentGraphModel, pairs: Pairs, *, num_graphs: int, seed: int) -> UnitLoss:
+    """Return the loss of each pair and unit; models that are compared see the same random numbers."""
+    generator = generator_for(seed, "removal", pairs.inputs.device)
+    loss, graph, channels = model.loss.with_baseline("none"), model.graph, model.noise_channels
+    rows, columns = graph.uniforms_shape
+    losses = []
+    for start in range(0, len(pairs), PAIRS_AT_ONCE):
+        some = pairs[start : start + PAIRS_AT_ONCE]
+        shape = (len(some), num_graphs, max(rows, graph.num_nodes if channels else 0), columns + channels)
+        uniforms = draw_uniforms(*shape, generator=generator, dtype=some.inputs.dtype).to(some.inputs.device)
+        graphs = model.graph_for(some.inputs, Context.of(some)).sample_from(uniforms[..., :rows, :columns])
+        described = model.describe(some.inputs, graph.for_reading(graphs))
+        if channels:
+            described = model.observation.sample(described, uniforms[..., : graph.num_nodes, columns:])
+        losses.append(loss(described, some.targets, some.observed).value)
+    return torch.cat(losses)
