@@ -9,7 +9,7 @@ from torch import Tensor
 from tacit.data import Pairs
 from tacit.evidence.bayes_factor import existence, standardised
 from tacit.evidence.flips import Edges, loss_parabolas
-from tacit.evidence.retraining import retrain_without, unit_losses, with_edges
+from tacit.evidence.retraining import STEPS, retrain_without, unit_losses, with_edges
 from tacit.predictors import edge_parameters_of, num_hops_of
 from tacit.randomness import generator_for
 from tacit.shapes import EdgeMask, EdgeProbs, UnitLoss
@@ -22,14 +22,23 @@ KEEP = 0.1  # an edge whose removal costs so little that it exists with less tha
 SCREENED_PAIRS, SCREENED_GRAPHS, INSERTED_GRAPHS = 2048, 2, 2
 SCORED_PAIRS, SCORED_GRAPHS = 4096, 4  # at first: all pairs where these leave a doubt
 CLEAR = 0.01  # nearer than this to 0 or 1 there is none
+POSSIBLE = 0.5  # z above which an edge that is absent is tried out on all pairs
+REDUCED_STEPS = 400
 REPLICAS_AT_ONCE = 64
+TINY = 1e-12
 
 
 @dataclass(frozen=True, eq=False)
 class EdgeTests:
-    """What the tests have in common; ``validation`` is looked at while training, and nothing depends on it."""
+    """What the tests have in common.
+
+    ``train``       all training pairs
+    ``pairs``       those that tests begin with
+    ``validation``  looked at while training; nothing depends on it
+    """
 
     model: LatentGraphModel
+    train: Pairs
     pairs: Pairs
     validation: Pairs
     settings: FitSettings
@@ -64,7 +73,7 @@ class EdgeTests:
             parabolas = loss_parabolas(self.model, pairs, places, num_graphs=SCREENED_GRAPHS, generator=generator)
             probs = self.model.graph.edge_probs.detach()[places[:, 0], places[:, 1]]
             z = 2 * standardised(parabolas.rise_without(probs), self.block)
-            self._place(found, places, self._existence(z, len(pairs), places))
+            self._place(found, places, self._existence(z, probs / z.clamp_min(1), len(pairs), places))
         return present & (found >= KEEP)
 
     def _removals(
@@ -72,38 +81,44 @@ class EdgeTests:
     ) -> tuple[EdgeProbs, LatentGraphModel]:
         """Return whether each of the missed edges exists after training without it, and the model of those needed."""
         removed, groups = torch.zeros_like(self.prior), self._groups(missed)
-        reduced: LatentGraphModel | None = None
-        for start in range(0, max(1, len(groups)), REPLICAS_AT_ONCE):
+        for start in range(0, len(groups), REPLICAS_AT_ONCE):
             some = groups[start : start + REPLICAS_AT_ONCE]
-            same, *others = self._retrained(model, [absent, *(absent | self._mask(places) for places in some)])
-            reduced = same if reduced is None else reduced
+            masks = [absent, *(absent | self._mask(places) for places in some)]
+            same, *others = self._retrained(model, self.pairs, masks, STEPS)
             own = {count: self._losses(same, count) for count in self.portions}
             for places, other in zip(some, others, strict=True):
                 self._place(removed, places, self._missed(places, other, own))
         dropped = missed & (removed < NEEDED)
-        if reduced is None or dropped.any():
-            (reduced,) = self._retrained(model, [absent | dropped])
+        (reduced,) = self._retrained(model, self.train, [absent | dropped], REDUCED_STEPS)
         return removed, reduced
 
     def _missed(self, places: Edges, other: LatentGraphModel, own: dict[int, UnitLoss]) -> Tensor:
         """Return whether edges exist that another model lacks, from some pairs if these decide it, else from all."""
+        probs = self.model.graph.edge_probs.detach()[places[:, 0], places[:, 1]].clamp_min(INSERTED_AT)
         for count, losses in own.items():
             rise = self._losses(other, count) - losses  # (batch, unit)
             apart = [rise[:, row] for row, _ in places.tolist()] if len(places) > 1 else [rise.mean(1)]
-            found = self._existence(2 * standardised(torch.stack(apart), self.block), count, places)
+            z = 2 * standardised(torch.stack(apart), self.block)
+            found = self._existence(z, probs / z.clamp_min(1), count, places)
             if ((found < CLEAR) | (found > 1 - CLEAR)).all():
                 break
         return found
 
-    def _insertions(self, reduced: LatentGraphModel, tried: EdgeMask) -> Tensor:
-        """Return whether each absent edge exists, by the slope of the score at 0."""
-        places, inserted = places_of(tried, symmetric=reduced.graph.symmetric), torch.zeros_like(self.prior)
-        if len(places):
-            found = loss_parabolas(
-                reduced, self.pairs, places, num_graphs=INSERTED_GRAPHS, generator=self._generator("insert")
-            )
+    def _insertions(self, reduced: LatentGraphModel, tried: EdgeMask) -> EdgeProbs:
+        """Return whether each absent edge exists, by the slope of the score at 0; from all pairs where some say so."""
+        inserted = torch.zeros_like(self.prior)
+        places = places_of(tried, symmetric=reduced.graph.symmetric)
+        for pairs in (self.pairs, self.train):
+            if not len(places):
+                break
+            generator = self._generator("insert")
+            found = loss_parabolas(reduced, pairs, places, num_graphs=INSERTED_GRAPHS, generator=generator)
             z = standardised(-found.slope, self.block)
-            self._place(inserted, places, self._existence(z, len(self.pairs), places))
+            best = found.slope.mean(1) / (-2 * found.curvature.mean(1)).clamp_max(-TINY)  # least loss
+            self._place(inserted, places, self._existence(z, (best / z).abs(), len(pairs), places))
+            if len(pairs) == len(self.train):
+                break
+            places = places[z > POSSIBLE]
         return inserted
 
     def _groups(self, missed: EdgeMask) -> list[Edges]:
@@ -120,13 +135,16 @@ class EdgeTests:
         mask[places[:, 0], places[:, 1]] = True
         return mask | mask.mT if self.model.graph.symmetric else mask
 
-    def _retrained(self, model: LatentGraphModel, removed: list[EdgeMask]) -> list[LatentGraphModel]:
+    def _retrained(
+        self, model: LatentGraphModel, pairs: Pairs, removed: list[EdgeMask], steps: int
+    ) -> list[LatentGraphModel]:
         return retrain_without(
             model,
-            self.pairs,
+            pairs,
             self.validation,
             self.settings,
             torch.stack(removed),
+            steps=steps,
             seed=self.seed,
             compile=self.compile,
             on_progress=self.on_progress,
@@ -140,9 +158,9 @@ class EdgeTests:
     def _losses(self, model: LatentGraphModel, count: int) -> UnitLoss:
         return unit_losses(model, self.pairs[:count], num_graphs=SCORED_GRAPHS, seed=self.seed)
 
-    def _existence(self, z: Tensor, num_pairs: int, places: Edges) -> Tensor:
-        prior = self.prior[places[:, 0], places[:, 1]]
-        return existence(z, num_pairs // self.block, prior, num_weights=self.num_weights)
+    def _existence(self, z: Tensor, std_error: Tensor, num_pairs: int, places: Edges) -> Tensor:
+        prior, units = self.prior[places[:, 0], places[:, 1]], max(1, num_pairs // self.block)
+        return existence(z, std_error, prior, num_units=units, num_weights=self.num_weights)
 
     def _place(self, matrix: Tensor, places: Edges, values: Tensor) -> None:
         matrix[places[:, 0], places[:, 1]] = values.to(matrix)

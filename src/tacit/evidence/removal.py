@@ -34,7 +34,7 @@ from tacit.shapes import EdgeProbs
 from tacit.training import FitSettings, LatentGraphModel, Progress
 
 MOST_PAIRS = 8192
-SOME_PAIRS = "Whether edges exist was judged from {some:,} of {all:,} training pairs."
+SOME_PAIRS = "Whether edges exist was judged from {some:,} of {all:,} training pairs, and from all of them where these left a doubt."
 SHARED = (
     "Whether edges exist was judged by the model itself, which has weights that all nodes share: it may need an edge "
     "only to tell nodes apart."
@@ -69,7 +69,17 @@ def model_evidence(
     judge = without_prior(model).to(train.inputs.device, train.inputs.dtype)
     before = torch.as_tensor(prior, dtype=torch.float64, device=train.inputs.device).expand(judge.graph.edge_shape)
     tests = EdgeTests(
-        judge, some, validation[:SCREENED_PAIRS], settings, before, seed, block, num_weights, compile, on_progress
+        judge,
+        train,
+        some,
+        validation[:SCREENED_PAIRS],
+        settings,
+        before,
+        seed,
+        block,
+        num_weights,
+        compile,
+        on_progress,
     )
     exists = tests.run()
     learned = judge.graph.learned
@@ -82,7 +92,7 @@ def model_evidence(
     return Evidence(
         exists.float().cpu(),
         effect,
-        {"exists": float(before[learned].mean()) if learned.any() else 0.0, "acts": "unit information"},
+        {"exists": float(before[learned].mean()) if learned.any() else 0.0, "acts": "2 theta on [0, 1]"},
         "model",
         tuple(notes),
     )

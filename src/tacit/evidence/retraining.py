@@ -20,6 +20,7 @@ from tacit.training import CosineDecay, FitSettings, LatentGraphModel, Progress,
 
 # Of the fit's rate: from there the others have to find a new balance, in about a hundred steps.
 RATE_SHARE, AVERAGED, STEPS = 0.5, 0.5, 128
+COMPILE_FROM = 600  # steps of all replicas: compiling takes as long as some hundred
 PAIRS_AT_ONCE = 128
 Removed = Bool[Tensor, "replica row slot"]
 
@@ -58,6 +59,7 @@ def retrain_without(
     settings: FitSettings,
     removed: Removed,
     *,
+    steps: int = STEPS,
     seed: int = 0,
     compile: bool = True,
     on_progress: Callable[[Progress], None] | None = None,
@@ -73,9 +75,9 @@ def retrain_without(
         copy.deepcopy(model),
         train,
         validation,
-        short(settings, len(train)),
+        short(settings, len(train), steps),
         seeds=[seed] * len(removed),
-        compile=compile,
+        compile=compile and len(removed) * steps >= COMPILE_FROM,
         start_at_model=True,
         constants=held,
         on_progress=on_progress,
@@ -90,12 +92,12 @@ def retrain_without(
     return models
 
 
-def short(settings: FitSettings, num_pairs: int) -> FitSettings:
-    """Return the settings of a training of about ``STEPS`` steps, at half the rate of the fit."""
-    steps = max(1, num_pairs // min(settings.batch_size, num_pairs))
+def short(settings: FitSettings, num_pairs: int, steps: int) -> FitSettings:
+    """Return the settings of a training of about so many steps, two epochs at least, at half the rate of the fit."""
+    per_epoch = max(1, num_pairs // min(settings.batch_size, num_pairs))
     return replace(
         settings,
-        epochs=max(2, round(STEPS / steps)),
+        epochs=max(2, round(steps / per_epoch)),
         schedule=CosineDecay(RATE_SHARE * settings.schedule(0, settings.epochs)),
         average_fraction=AVERAGED,
         halve_after=(),
