@@ -68,6 +68,7 @@ def log_bayes_factor(z: Statistic, std_error: Statistic, *, num_units: int = 1, 
     logs = torch.linspace(math.log(LOWEST), 0.0, POINTS, dtype=z.dtype, device=z.device)
     acts = logs.exp() / std_error.clamp(torch.finfo(z.dtype).tiny, LARGEST)[..., None]  # (*edge, point)
     density = math.log(2) + 2 * logs + math.log(-logs[0].item() / (POINTS - 1))  # 2 theta d theta, theta = exp(logs)
+    density[-1] -= math.log(2)  # the trapezoidal rule; at the other end there is next to nothing
     evidence = torch.logsumexp(z[..., None] * acts - acts.square() / 2 + density, -1)
     return evidence - num_weights / 2 * math.log(num_units)
 

@@ -60,8 +60,10 @@ class EdgeTests:
         welcome = ~missed & (inserted >= NEEDED)  # several may stand for one that training had lost
         if welcome.any():
             others = ~known & ~needed & ~welcome
-            again, _ = self._removals(with_edges(reduced, welcome, INSERTED_AT), welcome, others)
+            again, reduced = self._removals(with_edges(reduced, welcome, INSERTED_AT), welcome, others)
             missed, removed = missed | welcome, torch.where(welcome, again, removed)
+            left = welcome & (again < NEEDED)
+            inserted = torch.where(left, self._insertions(reduced, left), inserted)
         replaceable = torch.where(removed >= NEEDED, removed, (removed + inserted) / 2)
         return torch.where(known, (probs > 0).double(), torch.where(missed, replaceable, inserted))
 

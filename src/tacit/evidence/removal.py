@@ -18,7 +18,7 @@ An edge that is not missed when it is removed, but is welcome when others like i
 one of several edges exists, and the mean of the two probabilities says so.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 
 import torch
 
@@ -26,19 +26,22 @@ from tacit.data import Pairs
 from tacit.errors import require_whole
 from tacit.evidence.edge_tests import KEEP, SCREENED_PAIRS, EdgeTests, places_of
 from tacit.evidence.effects import signed_effects
+from tacit.evidence.exchangeability import differing_nodes, shares_weights
 from tacit.evidence.result import Evidence
 from tacit.evidence.retraining import without_prior
-from tacit.predictors import edge_parameters_of
 from tacit.randomness import generator_for
 from tacit.shapes import EdgeProbs
 from tacit.training import FitSettings, LatentGraphModel, Progress
 
 MOST_PAIRS = 8192
-SOME_PAIRS = "Whether edges exist was judged from {some:,} of {all:,} training pairs, and from all of them where these left a doubt."
-SHARED = (
-    "Whether edges exist was judged by the model itself, which has weights that all nodes share: it may need an edge "
-    "only to tell nodes apart."
+SOME_PAIRS = (
+    "Whether edges exist was judged from {some:,} of {all:,} training pairs; from all where these left a doubt."
 )
+DIFFERENT = (
+    "The nodes {nodes} differ from the others in ways that weights shared by all nodes cannot express: the model may "
+    "use edges to tell nodes apart, and an edge that exists for the model need not be a relation."
+)
+NAMED = 5  # nodes
 
 
 def model_evidence(
@@ -51,6 +54,7 @@ def model_evidence(
     seed: int = 0,
     block: int = 1,
     num_weights: int = 0,
+    node_names: Sequence[str] | None = None,
     compile: bool = True,
     on_progress: Callable[[Progress], None] | None = None,
 ) -> Evidence:
@@ -60,6 +64,7 @@ def model_evidence(
     ``prior``        probability that an edge exists, one for all or one for each
     ``block``        neighbouring pairs that are not independent, in a series
     ``num_weights``  weights that an edge has of its own
+    ``node_names``   for sentences
 
     The model stays as it is.
     """
@@ -87,8 +92,11 @@ def model_evidence(
     generator = generator_for(seed, "effects", train.inputs.device)
     effect = signed_effects(judge, some, places, generator=generator)
     notes = [SOME_PAIRS.format(some=len(some), all=len(train))] if len(some) < len(train) else []
-    if any(value.requires_grad for value in judge.predictor.parameters()) and not edge_parameters_of(judge.predictor):
-        notes.append(SHARED)
+    if shares_weights(judge):
+        generator = generator_for(seed, "exchangeability", train.inputs.device)
+        differ = differing_nodes(judge, some, generator=generator).nonzero()[:, 0].tolist()
+        if differ:
+            notes.append(DIFFERENT.format(nodes=_listed(differ, node_names)))
     return Evidence(
         exists.float().cpu(),
         effect,
@@ -106,3 +114,9 @@ def _some(train: Pairs, block: int) -> Pairs:
     chosen = torch.arange(MOST_PAIRS // block) * blocks // (MOST_PAIRS // block)
     rows = (chosen[:, None] * block + torch.arange(block)).flatten()
     return train[rows.to(train.inputs.device)]
+
+
+def _listed(nodes: list[int], names: Sequence[str] | None) -> str:
+    shown = [str(node) if names is None else names[node] for node in nodes]
+    rest = f" and {len(shown) - NAMED} more" if len(shown) > NAMED else ""
+    return ", ".join(shown[:NAMED]) + rest
