@@ -16,7 +16,7 @@ from tacit.evidence.edge_tests import EdgeTests
 from tacit.evidence.effects import signed_effects
 from tacit.evidence.exchangeability import differing_nodes
 from tacit.evidence.flips import loss_parabolas
-from tacit.evidence.retraining import retrain_without, unit_losses
+from tacit.evidence.retraining import Course, keep_edges, retrain_without, unit_losses
 from tacit.graph import BernoulliGraph
 from tacit.losses import EnergyScore
 from tacit.predictors import GraphFilter, HopPredictor
@@ -50,13 +50,13 @@ def evidence(model, pairs, **choices):
 def together(monkeypatch):
     """Train all replicas in one program, as on a GPU: faster, with the same result."""
     monkeypatch.setattr(retraining, "fit", partial(retraining.fit, lift="vmap"))
-    monkeypatch.setattr(edge_tests, "REDUCED_STEPS", 64)
+    monkeypatch.setattr(edge_tests, "SETTLE", Course(96, 0.5))
 
 
 @pytest.fixture
 def quick(monkeypatch, together):
     """Short trainings."""
-    monkeypatch.setattr(edge_tests, "STEPS", 32)
+    monkeypatch.setattr(edge_tests, "SEARCH", Course(32, 0.5))
 
 
 @pytest.mark.parametrize("scope", ["node", "joint"])
@@ -126,12 +126,24 @@ def test_trainings_differ_by_the_removed_edges_alone():
     none, edge = torch.zeros(4, 4, dtype=torch.bool), torch.zeros(4, 4, dtype=torch.bool)
     edge[1, 0] = True
     removed = torch.stack([none, none, edge])
-    one, same, other = retrain_without(model, pairs, pairs[:64], SETTINGS, removed, steps=4, compile=False)
+    one, same, other = retrain_without(
+        model, pairs, pairs[:64], SETTINGS, removed, course=Course(4, 0.5), compile=False
+    )
     assert torch.equal(one.graph.edge_probs, same.graph.edge_probs)
     assert other.graph.edge_probs[1, 0] == 0
     assert other.graph.fixed.sum() == 1
     assert not torch.equal(one.graph.edge_probs, model.graph.edge_probs)
     assert all(torch.equal(value, before[name]) for name, value in model.state_dict().items())
+
+
+def test_edges_that_are_not_kept_are_held_at_0(monkeypatch):
+    monkeypatch.setattr(retraining, "SETTLE", Course(4, 0.2))
+    truth, pairs = chain(128)
+    model = fitted(torch.full((4, 4), 0.3), torch.eye(4, dtype=torch.bool))
+    found = keep_edges(model, pairs, pairs[:64], SETTINGS, truth > 0, compile=False).graph
+    assert torch.equal(found.learned, truth > 0)
+    assert found.edge_probs.diagonal().tolist() == pytest.approx([0.3] * 4)
+    assert (found.edge_probs[(truth == 0) & ~torch.eye(4, dtype=torch.bool)] == 0).all()
 
 
 def test_unit_losses_share_their_random_numbers():

@@ -2,5 +2,6 @@
 
 from tacit.evidence.removal import model_evidence
 from tacit.evidence.result import Evidence
+from tacit.evidence.retraining import keep_edges
 
-__all__ = ["Evidence", "model_evidence"]
+__all__ = ["Evidence", "keep_edges", "model_evidence"]

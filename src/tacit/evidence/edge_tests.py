@@ -9,7 +9,7 @@ from torch import Tensor
 from tacit.data import Pairs
 from tacit.evidence.bayes_factor import existence, standardised
 from tacit.evidence.flips import Edges, loss_parabolas
-from tacit.evidence.retraining import STEPS, retrain_without, unit_losses, with_edges
+from tacit.evidence.retraining import SEARCH, SETTLE, Course, retrain_without, unit_losses, with_edges
 from tacit.predictors import edge_parameters_of, num_hops_of
 from tacit.randomness import generator_for
 from tacit.shapes import EdgeMask, EdgeProbs, UnitLoss
@@ -23,7 +23,6 @@ SCREENED_PAIRS, SCREENED_GRAPHS, INSERTED_GRAPHS = 2048, 2, 2
 SCORED_PAIRS, SCORED_GRAPHS = 4096, 4  # at first: all pairs where these leave a doubt
 CLEAR = 0.01  # nearer than this to 0 or 1 there is none
 POSSIBLE = 0.5  # z above which an edge that is absent is tried out on all pairs
-REDUCED_STEPS = 400
 REPLICAS_AT_ONCE = 64
 TINY = 1e-12
 
@@ -88,12 +87,12 @@ class EdgeTests:
         for start in range(0, len(groups), REPLICAS_AT_ONCE):
             some = groups[start : start + REPLICAS_AT_ONCE]
             masks = [absent, *(absent | self._mask(places) for places in some)]
-            same, *others = self._retrained(model, self.pairs, masks, STEPS)
+            same, *others = self._retrained(model, self.pairs, masks, SEARCH)
             own = {count: self._losses(same, count) for count in self.portions}
             for places, other in zip(some, others, strict=True):
                 self._place(removed, places, self._missed(places, other, own))
         dropped = missed & (removed < NEEDED)
-        (reduced,) = self._retrained(model, self.train, [absent | dropped], REDUCED_STEPS)
+        (reduced,) = self._retrained(model, self.train, [absent | dropped], SETTLE)
         return removed, reduced
 
     def _missed(self, places: Edges, other: LatentGraphModel, own: dict[int, UnitLoss]) -> Tensor:
@@ -140,7 +139,7 @@ class EdgeTests:
         return mask | mask.mT if self.model.graph.symmetric else mask
 
     def _retrained(
-        self, model: LatentGraphModel, pairs: Pairs, removed: list[EdgeMask], steps: int
+        self, model: LatentGraphModel, pairs: Pairs, removed: list[EdgeMask], course: Course
     ) -> list[LatentGraphModel]:
         return retrain_without(
             model,
@@ -148,7 +147,7 @@ class EdgeTests:
             self.validation,
             self.settings,
             torch.stack(removed),
-            steps=steps,
+            course=course,
             seed=self.seed,
             compile=self.compile,
             on_progress=self.on_progress,
