@@ -7,6 +7,7 @@
 #                 make mutations ONLY='tacit.losses.kernels*' changes one file
 # make wheel      build the wheel into dist/
 # make bench      measure speed and accuracy (three quarters of an hour; leave the machine alone meanwhile)
+# make peers      install the other methods that benchmarks/existence compares with
 # make fuzz       thousands of wrong inputs, others each time; writes docs/results/fuzzing and its page
 
 PYTHON ?= $(shell command -v python3.11 || command -v python3)
@@ -17,7 +18,7 @@ PIP := $(BIN)/python -m pip --disable-pip-version-check
 # its fixtures, until the other has nothing left to do.
 PYTEST := $(BIN)/pytest -n 2 --dist worksteal
 
-.PHONY: demo test test-slow check format docs wheel bench fuzz mutations clean
+.PHONY: demo test test-slow check format docs wheel bench peers fuzz mutations clean
 
 demo: .venv/installed
 	$(BIN)/tacit demo
@@ -57,6 +58,8 @@ bench: .venv/installed-dev
 	$(BIN)/python benchmarks/limit.py
 	$(BIN)/python benchmarks/scale.py
 	$(BIN)/python benchmarks/page.py
+
+peers: .venv/installed-peers
 
 fuzz: .venv/installed-dev
 	TACIT_FUZZ_RECORD=docs/results/fuzzing/figures.json $(BIN)/pytest -s -m slow tests/fuzz/test_fuzz_long.py

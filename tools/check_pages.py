@@ -15,9 +15,10 @@ from pathlib import Path
 ROOT = Path(__file__).parents[1]
 DOCS = ROOT / "docs"
 RESULTS = DOCS / "results"
-sys.path[:0] = [str(ROOT / "benchmarks"), str(ROOT / "tests" / "fuzz")]
+sys.path[:0] = [str(ROOT), str(ROOT / "benchmarks"), str(ROOT / "tests" / "fuzz")]
 
 import fuzz_page  # noqa: E402
+from benchmarks.existence import page as existence_page  # noqa: E402
 
 import speed_page  # noqa: E402
 import trust_page  # noqa: E402
@@ -38,6 +39,7 @@ def drawn_pages() -> Complaints:
         (RESULTS / runner.PAGE, runner.results_page(RESULTS), "tacit reproduce"),
         (speed_page.PAGE, speed_page.page(speed_page.RESULTS), "python benchmarks/speed_page.py"),
         (trust_page.PAGE, trust_page.page(trust_page.RESULTS), "python benchmarks/trust_page.py"),
+        (existence_page.PAGE, existence_page.page(), "python -m benchmarks.existence.page"),
         (fuzz_page.PAGE, fuzz_page.page(*fuzz_page.read()), "python tests/fuzz/fuzz_page.py"),
     ):
         if read(path) != text:

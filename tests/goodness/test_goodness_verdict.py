@@ -2,6 +2,8 @@
 
 import json
 import math
+import re
+from dataclasses import replace
 
 import pytest
 import torch
@@ -44,14 +46,14 @@ def test_the_right_model_fits():
     assert found.fits is True
     assert found.p_value == min(1, 2 * min(found.kernel.p_value, found.ranks_p_value))
     (only,) = found.sentences()
-    assert only.startswith("fits: nothing speaks against the model at the 5% level (kernel test p = ")
+    assert only.startswith("fits: no evidence against the model at the 5% level (kernel test p = ")
     assert "1500 pairs" in only
     assert found.coverage_gap < 0.05
 
 
 def test_too_narrow_everywhere():
     said = judge(model_of(0.15), data()).sentences()
-    assert said[0].startswith("does not fit at the 5% level (kernel test p = 0.005, ranks p < 0.001")
+    assert said[0].startswith("does not fit at the 5% level (kernel test p = 0.010, ranks p < 0.001")
     assert said[1] == (
         "ranks at nodes north, east, south are U-shaped: the model is too sure of itself, its intervals are too narrow"
     )
@@ -195,3 +197,16 @@ def test_the_right_model_is_seldom_called_wrong():
         wrong += judge(model_of(0.3), pairs, level=0.2, num_samples=19).fits is False
     assert wrong <= 25
     assert wrong >= 1  # none of 60 would be as strange: the level is nearly used up
+
+
+@pytest.mark.parametrize("kernel", [0.005, 0.02, 0.025, 0.0251, 0.03, 0.035, 0.05, 0.5])
+def test_the_p_values_that_are_printed_agree_with_the_verdict(kernel):
+    """At the 5% level 'fits' never stands beside a p-value of 0.05 or less, nor 'does not fit' beside larger ones."""
+    found = judge(model_of(0.3), data(count=100))
+    for p_ranks in (0.01, 0.025, 0.0251, 0.4):
+        ranks = tuple(replace(one, adjusted=p_ranks) for one in found.ranks)
+        one = replace(found, kernel=replace(found.kernel, p_value=kernel), ranks=ranks)
+        printed = [float(text) for text in re.findall(r"p = ([0-9.]+[0-9])", one.sentences()[0])]
+        assert len(printed) == 2
+        assert one.fits is (min(printed) > 0.05)
+        assert one.sentences()[0].startswith("fits" if min(printed) > 0.05 else "does not fit")

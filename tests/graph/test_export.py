@@ -85,6 +85,35 @@ def test_networkx_without_directions_with_attributes():
         to_networkx(symmetric, NODES, symmetric=True, attributes={"low": LOW})
 
 
+EXISTS = torch.tensor([[0.0, 0.2, 0.9], [torch.nan, 0.6, 0.6], [0.9, 0.1, 0.0]])
+
+
+def test_what_exists_comes_first():
+    probs = torch.where(EXISTS < 0.15, torch.nan, PROBS.detach())
+    table = edge_table(probs, NODES, exists=EXISTS, attributes={"low": LOW})
+    assert list(table.columns) == ["source", "target", "exists", "probability", "low"]
+    ends = [*table[["source", "target"]].itertuples(index=False, name=None)]
+    assert ends[:5] == [("a", "c"), ("c", "a"), ("c", "b"), ("b", "b"), ("b", "a")]  # equals by probability
+    assert ends[-1] == ("a", "b")  # nothing is known of it
+    assert table["probability"].isna().sum() == 3
+    graph = to_networkx(probs, NODES, 0.5, exists=EXISTS, attributes={"low": LOW})
+    assert set(graph.edges) == {("c", "a"), ("b", "b"), ("c", "b"), ("a", "c")}
+    assert list(graph.edges["c", "a"]) == ["exists", "probability", "low"]
+    assert to_networkx(probs, NODES, 0.05, exists=EXISTS).edges["b", "c"]["probability"] == 0
+    only = torch.zeros(3, 3, dtype=torch.bool).index_put((torch.tensor(2), torch.tensor(1)), torch.tensor(True))
+    assert set(to_networkx(probs, NODES, exists=EXISTS, chosen=only).edges) == {("b", "c")}
+
+
+@pytest.mark.filterwarnings("ignore")  # what PyG warns of when it is imported is not ours
+def test_pyg_has_what_exists():
+    pytest.importorskip("torch_geometric")
+    data = to_pyg(PROBS, NODES, 0.5, exists=EXISTS, effect=-LOW)
+    assert data.edge_index.T.tolist() == [[0, 2], [1, 1], [2, 0], [2, 1]]
+    assert data.edge_exists.tolist() == pytest.approx([0.9, 0.6, 0.9, 0.6])
+    assert data.edge_effect.tolist() == [-6 / 16, -4 / 16, -2 / 16, -5 / 16]
+    assert data.edge_prob.tolist() == [0.75, 0.25, 0.125, 0.5]
+
+
 def test_attributes_that_do_not_fit(unchecked):
     for call in (edge_table, to_networkx):
         with pytest.raises(InputError, match=r"attributes\['low'\] needs a tensor of shape \(3, 3\), .* got \(2, 3\)"):

@@ -62,7 +62,25 @@ def test_the_answer_is_the_mean_over_replicas_unless_it_predicts_worse(whole):
 
 def test_controls_stand_beside_the_references(whole):
     assert {"the last value", "ridge regression", "no graph", "full graph"} == set(whole.run.record.references)
-    assert any("than with no graph" in line for line in whole.run.record.findings)
+    record = whole.run.record
+    for name in ("no graph", "full graph", "ridge regression"):
+        assert -10 < record.references[name]["gain"] < 1
+        assert record.references[name]["gain_std_error"] > 0
+    assert set(record.node_gains) == set(NODES)
+    assert "gain" not in record.references["the last value"]
+
+
+def test_gains_do_not_depend_on_units(folder, tmp_path, whole):
+    """The third node is measured in units a hundred times as small: on scaled errors that changes nothing."""
+    table = pd.read_csv(folder / "wide.csv")
+    table["south"] *= 1000
+    table.to_csv(tmp_path / "other.csv", index=False)
+    settings = {"bootstrap_replicas": 0, "controls": True}
+    gains = [
+        learn(source, tmp_path / name, assessment=settings)[0].run.record.references["no graph"]["gain"]
+        for source, name in ((folder / "wide.csv", "a"), (tmp_path / "other.csv", "b"))
+    ]
+    assert gains[0] == pytest.approx(gains[1], abs=1e-3)
 
 
 def test_the_test_part_is_scored_once_and_alike_with_controls_and_without(folder, tmp_path, monkeypatch):

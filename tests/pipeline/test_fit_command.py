@@ -114,12 +114,14 @@ def test_words_for_a_person(folder, tmp_path, monkeypatch, capsys):
         "chosen: predictor = filter: ",
         "learned graph",
         "ridge regression",
-        "probability",
+        " acts",
         "note: ",
         "report: ",
     ):
         assert words in printed.out
     assert "wide.csv: reading" in printed.err
+    assert printed.out.startswith(("A graph was found", "No graph found"))
+    assert printed.out.index(" acts") < printed.out.index("learned graph  ") < printed.out.index("chosen: ")
     record = json.loads((tmp_path / "runs" / "wide-1" / "record.json").read_text())
     config = record["config"]
     assert (config["data"]["window"], config["data"]["horizon"], config["training"]["epochs"]) == (3, 2, 1)

@@ -173,7 +173,7 @@ def test_metrics_are_in_the_units_of_the_data(folder, tmp_path, plain):
 def test_references_made_by_hand(folder):
     """The last value: errors are the changes of the test part; sigma is the size of those of the training part."""
     problem = plan_of(folder / "wide.csv").dataset
-    found = references(problem.preparation, problem.split)
+    found = {name: one.numbers for name, one in references(problem.preparation, problem.split).items()}
     changes = np.diff(series(), axis=0)[1:]  # targets from row 2 on
     train, test = changes[:83], changes[83 + 12 :]
     last = found["the last value"]

@@ -4,17 +4,19 @@ import os
 import pickle
 import shutil
 
+import numpy as np
 import pytest
 import safetensors.torch
 import torch
 
+from made_runs import make_run, write_directory
 from own_files import learn
 from run_files import read_fields, reseal, write_fields
 from tacit import LatentGraphRegressor
 from tacit.cli import main
 from tacit.errors import InputError
 from tacit.pipeline import Fitted
-from tacit.records import read_record, read_run
+from tacit.records import EDGE_COLUMNS, read_record, read_run
 from tacit.records.checksums import sealed
 from tacit.records.model_file import KIND
 from tacit.tensor_files import Kind
@@ -69,7 +71,7 @@ def test_cut_off_or_with_a_changed_byte_nothing_is_read(name, copy):
 
 def test_an_edited_table_of_edges_is_said_and_the_run_still_predicts(copy, written, refused, capsys):
     edges = copy / "edges.csv"
-    edges.write_text(edges.read_text().replace("north,east,0", "north,east,1"))
+    edges.write_text(edges.read_text().replace("north,east,", "north,east,1", 1))
     assert refused("report", copy) == (
         f"{edges} is not as the run wrote it (its checksum does not fit); put it back as it was and change a copy, or "
         "run the command again"
@@ -158,9 +160,9 @@ def test_what_is_no_file_is_refused_at_once(what, name, copy, refused, written):
 
 def test_newer_formats(copy, written, refused):
     fields = read_fields(copy)
-    write_fields(copy, fields | {"format": 4, "more": 1})
+    write_fields(copy, fields | {"format": 5, "more": 1})
     assert refused("report", copy) == (
-        f"{copy} has format 4, this tacit reads format 3; use the version that wrote it, or run the command again"
+        f"{copy} has format 5, this tacit reads format 4; use the version that wrote it, or run the command again"
     )
     write_fields(copy, fields)
     (copy / "model.safetensors").write_bytes(Kind("model", 4, "").pack({}, {}))
@@ -179,12 +181,12 @@ def test_a_record_without_a_format(format, copy):
 
 
 def test_a_record_of_an_older_format_is_refused(copy):
-    write_fields(copy, read_fields(copy) | {"format": 2})
-    with pytest.raises(InputError, match=r"has format 2, this tacit reads format 3; use the version that wrote it"):
+    write_fields(copy, read_fields(copy) | {"format": 3})
+    with pytest.raises(InputError, match=r"has format 3, this tacit reads format 4; use the version that wrote it"):
         read_record(copy)
 
 
-@pytest.mark.parametrize("text", ["NaN", "[" * 10**5, "3", "null", '{"format": 3, "sha256": ""}', '{"format": 3}'])
+@pytest.mark.parametrize("text", ["NaN", "[" * 10**5, "3", "null", '{"format": 4, "sha256": ""}', '{"format": 4}'])
 def test_what_is_no_record(text, copy):
     (copy / "record.json").write_text(text)
     with pytest.raises(InputError) as caught:
@@ -221,7 +223,7 @@ def test_a_probability_that_is_none(probability, copy):
     run = copy
     lines = (run / "edges.csv").read_text().splitlines()
     cells = lines[2].split(",")
-    cells[2] = probability
+    cells[3] = probability
     (run / "edges.csv").write_text("\n".join([*lines[:2], ",".join(cells), *lines[3:]]) + "\n")
     reseal(run)  # so that no checksum notices it
     with pytest.raises(InputError, match=r"holds a damaged run \(.*\); run the command again"):
@@ -246,3 +248,30 @@ def test_the_checksum_of_a_record_can_be_made_with_common_tools(copy, tmp_path):
 def test_a_text_without_a_place_for_its_checksum():
     with pytest.raises(ValueError, match="needs a place for its checksum"):
         sealed("{}")
+
+
+@pytest.mark.parametrize("candidates", [None, 4])
+def test_what_exists_is_read_as_it_was_written(candidates, tmp_path):
+    """Edges that are not kept have no probability, error nor interval, and a second writing changes nothing."""
+    made = make_run(7, evidence=True, errors=candidates is None, flags=candidates is None, candidates=candidates)
+    directory = write_directory(made, tmp_path / "run")
+    read = read_run(directory)
+    assert (read.edge_probs, read.listed) == (made.edge_probs, made.listed)
+    assert (read.edges.exists, read.edges.effect) == (made.edges.exists, made.edges.effect)
+    assert (read.record.answer, read.record.node_gains) == (made.record.answer, made.record.node_gains)
+    text = (directory / "edges.csv").read_text()
+    assert write_directory(read, tmp_path / "again").joinpath("edges.csv").read_text() == text
+    assert read_run(tmp_path / "again").edges == read.edges
+    if candidates is None:
+        assert text.splitlines()[0] == ",".join(EDGE_COLUMNS)
+        exists = np.array(read.edges.exists)
+        for values in (read.edge_probs, read.edges.std_error, read.edges.low, read.edges.high):
+            assert np.array_equal(np.array(values, dtype=object) == None, exists < 0.1)  # noqa: E711
+        assert 0 < (exists < 0.1).sum() < exists.size
+    rows = [line.split(",") for line in text.splitlines()]
+    kept = next(row for row in rows[1:] if float(row[rows[0].index("exists")]) > 0.5)
+    kept[rows[0].index("probability")] = ""
+    (directory / "edges.csv").write_text("\n".join(",".join(row) for row in rows) + "\n")
+    reseal(directory)
+    with pytest.raises(InputError, match=r"holds a damaged run \(.*\); run the command again"):
+        read_run(directory)

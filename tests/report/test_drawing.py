@@ -203,3 +203,33 @@ def test_oracle_error_against_simulation():
     seen = torch.binomial(torch.full((400, 2, 2), float(pairs)), probs.expand(400, 2, 2), generator=generator) / pairs
     simulated = (seen - probs).abs().mean().item()
     assert math.isclose(oracle_edge_prob_mae(probs, pairs), simulated, rel_tol=0.1)
+
+
+def test_with_evidence_the_answer_of_the_record_comes_first(tmp_path):
+    run = make_run(6, evidence=True, errors=True)
+    page = page_of(run, tmp_path)
+    assert page.index(run.record.answer[0]) < page.index("The model does not fit") < page.index("Learned graph</h2>")
+    said = answer(run, edge_columns(run))
+    kept = int((np.array(run.edges.exists) >= 0.1).sum())
+    assert said[0] == (
+        f"6 nodes and 30 edges between different nodes: of {kept} that may exist (with probability 0.1 or more) it was "
+        "learned how often they act."
+    )
+    best = strongest_edges(run, 1)[0]
+    arrow = f"{best['source']} → {best['target']} (exists {best['exists']:.2f}, acts {best['probability']:.2f})"
+    assert said[1].startswith(f"The most likely: {arrow}")
+    assert "Which forecasts the edges improve" in page
+    gains = run.record.node_gains
+    assert page.index(f">{max(gains, key=gains.get)}</th>") < page.index(f">{min(gains, key=gains.get)}</th>")
+    rows = re.findall(r"<tr><td>(.*?)</td></tr>", page)
+    assert len(rows) == 25
+    assert rows[-1].split("</td><td>")[3:6] == ["–"] * 3  # how often it acts was not learned
+    edges = run_content(run)["data"]["edges"]
+    assert {"exists", "effect"} <= set(edges)
+
+
+def test_the_slider_begins_at_the_listed_edges():
+    columns = edge_columns(make_run(6, evidence=True))
+    assert start_threshold(columns) == 0.9
+    assert columns.listed.sum() == (columns.decides >= 0.9).sum()
+    assert start_threshold(EdgeColumns(*[np.zeros(2, int)] * 2, np.zeros(2), exists=np.zeros(2))) == 1.0

@@ -6,6 +6,7 @@ import time
 import numpy as np
 import pytest
 from matplotlib.collections import LineCollection, PolyCollection
+from matplotlib.colors import to_rgb
 
 from made_runs import make_run
 from tacit.records import EdgeFindings, Record, Run
@@ -134,3 +135,16 @@ def test_columns_keep_what_is_known_of_each_edge():
     columns = EdgeColumns(np.array([0, 1]), np.array([1, 0]), np.array([0.2, 0.4]), truth=np.array([0.0, 1.0]))
     assert columns[columns.strongest(1)].truth.tolist() == [1.0]
     assert columns[[0]].low is None
+
+
+def test_with_evidence_the_listed_edges_are_drawn_in_the_colour_of_their_sign():
+    run = make_run(8, evidence=True)
+    exists, effect = np.array(run.edges.exists), np.array(run.edges.effect)
+    listed = exists >= 0.9
+    figure = draw_run_network(run)
+    (drawn,) = (item for item in figure.axes[0].collections if isinstance(item, LineCollection))
+    colours = [tuple(colour[:3]) for colour in drawn.get_colors()]
+    assert len(colours) == listed.sum()
+    assert colours.count(to_rgb("#d55e00")) == (listed & (effect < 0)).sum()
+    assert colours.count(to_rgb("#0072b2")) == (listed & (effect > 0)).sum()
+    assert figure.axes[0].get_title() == f"{listed.sum()} listed edges"

@@ -57,10 +57,20 @@ def test_many_nodes_have_a_table_of_edges_and_no_matrix(tmp_path):
         lambda: model.estimate_std_errors(x, y),
         lambda: model.identify(x, y),
         lambda: model.to_networkx(),
-        lambda: model.edges_at_fdr(),
+        lambda: model.exists_,
     ):
         with pytest.raises(InputError, match=asked):
             ask()
+    slots = model.graph_.slots
+    exists = torch.where(slots.used & (slots.senders == (slots.row_node[:, None] + 1) % 500), 0.99, 0.02)
+    known = {"exists": exists.tolist(), "effect": (0.5 * exists).tolist()}
+    model._fitted.edges = model._fitted.edges.model_copy(update=known)
+    model._fitted.record = model.record_.model_copy(update={"evidence": {"keep": 0.1}})
+    edges, listed = model.edges_, model.listed_edges()
+    assert list(edges.columns) == ["source", "target", "exists", "probability", "effect"]
+    assert edges["probability"].isna().equals(edges["exists"] < 0.1)
+    assert len(listed) == int((exists > 0.5).sum()) > 400
+    assert ((listed["source"].astype(int) - listed["target"].astype(int)) % 500 == 1).all()
     model.save(tmp_path / "model")
     read = LatentGraphRegressor.load(tmp_path / "model")
     assert read.edges_.equals(edges)

@@ -205,7 +205,7 @@ def test_nothing_is_there_before_it_was_asked_for_nor_after_another_fit(known, t
 
 
 def test_tables_and_graphs_carry_what_is_known(known):
-    columns = ["source", "target", "probability", "std_error", "low", "high", "bagged", "identifiable"]
+    columns = ["source", "target", "probability", "std_error", "low", "high", "identifiable", "bagged"]
     assert known.edges_.columns.tolist() == columns
     reach = stats.t.ppf(0.975, 9) * STD_ERRORS.numpy()
     low, high = np.clip(BAGGED.numpy() - reach, 0, 1), np.clip(BAGGED.numpy() + reach, 0, 1)
@@ -236,15 +236,77 @@ def ends(table):
     return [*table[["source", "target"]].itertuples(index=False, name=None)]
 
 
-def test_edges_at_a_false_discovery_rate(known):
-    # 0.95, 0.9 and 0.85: a mean of 0.1 is absent; with 0.4 it is 0.225, and 'a -> b' cannot be told
-    assert ends(known.edges_at_fdr(0.1)) == [("b", "a"), ("a", "c"), ("c", "a")]
-    assert ends(known.edges_at_fdr(0.3))[3:] == [("b", "c")]
-    assert ends(known.edges_at_fdr(0.01)) == []
-    assert known.edges_at_fdr(0.1).index.tolist() == [0, 1, 2]
-    pd.testing.assert_frame_equal(known.edges_at_fdr(0.1), known.edges_.head(3))
-    without_flags(known)
-    assert ends(known.edges_at_fdr(0.3))[3:] == [("a", "b")]
+def test_without_evidence_probabilities_decide_the_list(known):
+    # 0.95, 0.9 and 0.85: a mean of 0.1 is absent; all others are below one half
+    assert ends(known.listed_edges()) == ends(known.listed_edges(0.1)) == [("b", "a"), ("a", "c"), ("c", "a")]
+    assert len(known.listed_edges(0.9)) == 3
+    assert ends(known.listed_edges(0.01)) == []
+    assert known.listed_edges().index.tolist() == [0, 1, 2]
+    pd.testing.assert_frame_equal(known.listed_edges(), known.edges_.head(3))
+    known._fitted.edges.identifiable[2][0] = "no"
+    assert ends(known.listed_edges()) == [("b", "a"), ("c", "a")]
+    assert known.to_networkx().number_of_edges() == 6
+    for name in ("exists_", "edge_effects_"):
+        with pytest.raises(AttributeError, match=r"of the edges is not computed; leave evidence in GraphOptions at"):
+            getattr(known, name)
+
+
+EXISTS = torch.tensor([[0.0, 0.99, 0.7], [0.98, 0.0, 0.02], [0.04, 0.6, 0.0]])
+EFFECT = torch.tensor([[0.0, 0.5, 0.2], [-0.4, 0.0, 0.01], [0.02, 0.1, 0.0]])
+
+
+def with_evidence(model):
+    """Say which edges exist, and the effect of each."""
+    fitted = model._fitted
+    fitted.edges = fitted.edges.model_copy(update={"exists": EXISTS.tolist(), "effect": EFFECT.tolist()})
+    evidence = {"method": "regression", "keep": 0.1, "fdr": 0.1}
+    fitted.record = fitted.record.model_copy(update={"evidence": evidence, "answer": ["A graph was found."]})
+    return model
+
+
+def test_with_evidence_exists_decides_and_probability_describes(known):
+    with_evidence(known)
+    table = known.edges_
+    columns = [
+        "source",
+        "target",
+        "exists",
+        "probability",
+        "std_error",
+        "low",
+        "high",
+        "effect",
+        "identifiable",
+        "bagged",
+    ]
+    assert table.columns.tolist() == columns
+    assert ends(table)[:5] == [("b", "a"), ("a", "b"), ("c", "a"), ("b", "c"), ("a", "c")]
+    acting = table[["probability", "std_error", "low", "high", "bagged"]]
+    assert acting.isna().to_numpy().tolist() == [[exists < 0.1] * 5 for exists in table["exists"]]
+    assert ends(known.listed_edges()) == [("b", "a"), ("a", "b")]  # with 0.7 a share of 0.11 is expected to be false
+    assert ends(known.listed_edges(np.float64(0.15))) == [("b", "a"), ("a", "b"), ("c", "a")]
+    np.testing.assert_array_equal(known.exists_, EXISTS)
+    np.testing.assert_array_equal(known.edge_effects_, EFFECT)
+    assert known.answer_ == ["A graph was found."]
+    graph = known.to_networkx()
+    assert set(graph.edges) == {("b", "a"), ("a", "b")}
+    assert graph.edges["a", "b"]["effect"] == pytest.approx(-0.4)
+    assert graph.edges["a", "b"]["probability"] == pytest.approx(0.4)
+    assert set(known.to_networkx(0.65).edges) == {("b", "a"), ("a", "b"), ("c", "a")}
+    assert known.to_networkx(0.01).edges["a", "c"]["probability"] == 0  # it is not kept
+    known.graph_.fixed[2, 0], known.graph_.fixed_probs[2, 0] = True, 1.0
+    assert set(known.to_networkx().edges) == {("b", "a"), ("a", "b"), ("a", "c")}  # a required edge is drawn
+
+
+def test_evidence_survives_being_stored(known):
+    with_evidence(known)
+    known._fitted.edges.exists[0][0] = None  # nothing is known of a loop
+    restored = pickle.loads(pickle.dumps(known))
+    pd.testing.assert_frame_equal(restored.edges_, known.edges_)
+    np.testing.assert_array_equal(restored.exists_, known.exists_)
+    assert np.isnan(restored.exists_[0, 0])
+    assert restored._fitted.edges == known._fitted.edges
+    assert restored.record_ == known.record_
 
 
 def test_significant_edges(known):
@@ -263,7 +325,7 @@ def test_an_edge_that_is_held_fixed_is_neither_chosen_nor_counted(known):
     known.graph_.fixed[0, 1], known.graph_.fixed_probs[0, 1] = True, 1.0
     without_flags(known)
     assert ends(known.edges_.head(1)) == [("b", "a")]
-    assert ends(known.edges_at_fdr(0.1)) == [("a", "c")]  # with it 'c -> a' would be in
+    assert ends(known.listed_edges(0.1)) == [("a", "c")]  # with it 'c -> a' would be in
     assert ends(known.significant_edges(above=0.6)) == [("a", "c")]
 
 
@@ -282,7 +344,7 @@ def test_edges_without_direction(tables):
     assert graph.edges["a", "b"]["std_error"] == pytest.approx(0.0675)
     assert graph.edges["b", "a"]["identifiable"] == "yes"
     assert sorted(map(set, ends(model.significant_edges())), key=sorted) == [{"a", "b"}, {"a", "c"}, {"b", "c"}]
-    assert [set(edge) for edge in ends(model.edges_at_fdr(0.2))] == [{"a", "c"}]
+    assert [set(edge) for edge in ends(model.listed_edges(0.2))] == [{"a", "c"}]
     errors = regressor(graph={"symmetric": True}).fit(*tables).estimate_std_errors(*tables, num_resamples=4)
     np.testing.assert_array_equal(errors.edge_std_errors_, errors.edge_std_errors_.T)
 
@@ -424,7 +486,7 @@ def test_bad_questions(known, pairs, unchecked):
         (lambda: known.goodness_of_fit(x, y, stride=0), "^stride needs to be a whole number of at least 1, got 0$"),
         (lambda: known.goodness_of_fit(x, y, level=2), "^level needs to be in .* got 2; pass for example 0.05"),
         (lambda: known.edge_intervals(95), "^level needs a number between 0 and 1, got 95; pass for example 0.95$"),
-        (lambda: known.edges_at_fdr(0), "^rate needs a number between 0 and 1, got 0; pass for example 0.1$"),
+        (lambda: known.listed_edges(0), "^fdr needs a number between 0 and 1, got 0; pass for example 0.1$"),
         (lambda: known.significant_edges(above=-1), "^above needs a probability from 0 to 1, got -1; pass for"),
         (lambda: known.significant_edges(dependence="no"), "^dependence needs 'positive' or 'any', got 'no'; choose"),
     ):

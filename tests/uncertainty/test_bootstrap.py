@@ -18,6 +18,7 @@ from tacit.randomness import generator_for
 from tacit.training import CosineDecay, FitResult, FitSettings, LatentGraphModel, StepDecay
 from tacit.uncertainty import bootstrap
 from tacit.uncertainty.bootstrap import short
+from tacit.uncertainty.replica_spread import data_share
 from toys import LinearHop, visible
 
 module = import_module("tacit.uncertainty.bootstrap")  # the function has the name of its file
@@ -45,7 +46,7 @@ def asked(monkeypatch, together):
 
 
 def run(model, pairs, settings=QUICK, **choices):
-    return bootstrap(model, pairs, pairs[:25], settings, **{"replicas": 6, "compile": False} | choices)
+    return bootstrap(model, pairs, pairs[:25], settings, **{"replicas": 6, "starts": 0, "compile": False} | choices)
 
 
 def state(model):
@@ -266,6 +267,64 @@ def test_missing_targets(together, dtype):
     assert (found.std_errors.diagonal()[[0, 1, 3]] > 0).all()
     assert float(found.edge_probs[2, 2]) == pytest.approx(float(model.graph.edge_probs[2, 2].detach()), abs=1e-6)
     assert found.warnings == []
+
+
+def test_edges_that_a_resample_does_not_keep_are_exactly_0_in_its_replica_and_do_not_count(asked):
+    model, pairs = visible(LOOPS, 60, EnergyScore())
+    masks = torch.ones(7, 4, 4, dtype=torch.bool)
+    masks[:3, 0, 0], masks[:5, 1, 1] = False, False
+    drawn = iter(masks)
+    found = run(model, pairs, replicas=9, kept=lambda _: next(drawn))
+    start = asked[0][1]["starts"]["graph.edge_logits"]
+    assert torch.equal((start[2:] == -torch.inf).diagonal(dim1=1, dim2=2), ~masks.diagonal(dim1=1, dim2=2))
+    assert start[:2].diagonal(dim1=1, dim2=2).isfinite().all()  # the data as it is keeps all
+    assert not found.resampled[~masks].any()
+    diagonal = found.resampled.diagonal(dim1=1, dim2=2)
+    assert (diagonal[:, 2:] > 0.05).all()
+    assert (diagonal[3:, 0] > 0.05).all()
+    assert found.edge_probs[0, 0] > diagonal[3:, 0].min() > 0.05
+    assert found.std_errors[1, 1] == 0.5  # two of seven keep it
+    assert found.std_errors[0, 0] < 0.4
+    assert found.warnings == ["fewer than 4 of 7 resamples keep 1 of the edges: their errors are wide"]
+
+
+def test_an_error_is_that_of_the_replicas_that_keep_the_edge():
+    probs = torch.cat([PROBS, torch.tensor([[0.0, 0.2, 0.001], [0.42, 0.4, 0.001]])])
+    result, masks = result_of(probs), torch.ones(7, 2, 2, dtype=torch.bool)
+    masks[5, 0, 0] = False
+    found = module._summary(result, 2, result.model.graph, 100, masks=masks)
+    keeping = torch.tensor([0.4, 0.6, 0.5, 0.42])
+    others = torch.tensor([0.3, 0.5, 0.1, 0.2, 0.4])
+    rho = 0.02**2 / 2 / float(keeping.var() + others.var())
+    assert found.rho == pytest.approx(rho, rel=1e-4)
+    error = float(keeping.var()) * ((1 - rho) * (1 + 4 / 36) + rho / 6)
+    assert float(found.std_errors[0, 0]) == pytest.approx(math.sqrt(error), rel=1e-4)
+    assert float(found.edge_probs[0, 0]) == pytest.approx(float(keeping.sum() + 1.02) / 6, abs=1e-6)
+
+
+def test_other_starts_that_predict_as_well_widen_the_errors(asked):
+    model, pairs = visible(LOOPS, 60, EnergyScore())
+    plain = run(model, pairs)
+    assert len(asked) == 1
+    found = run(model, pairs, starts=2, untrained=model)
+    (arguments, choices) = asked[2]
+    assert choices["seeds"] == [500, 501]
+    assert "resamples" not in choices
+    assert arguments[3] == QUICK  # the whole training
+    assert torch.equal(found.edge_probs, plain.edge_probs)
+    assert (found.std_errors >= plain.std_errors).all()
+
+
+def test_the_data_s_share_is_the_sandwich_s_unless_they_are_far_apart():
+    both = torch.full((3, 3), 0.04).double()
+    seen = torch.ones(3, 3, dtype=torch.bool)
+    typical = (1 - 2 / 90) ** 3
+    for error, expected in ((0.1, 0.25 * typical), (0.16, 0.64 * typical), (0.3, 2.25 * typical), (0.05, 0.5)):
+        share = data_share(0.5 * both, both, seen, torch.full((3, 3), error), 10)
+        assert share == pytest.approx(expected, rel=1e-5)
+    assert data_share(0.5 * both, both, seen, None, 10) == pytest.approx(0.5)
+    few = torch.where(torch.arange(9).view(3, 3) < 4, 0.1, 0.0)
+    assert data_share(0.5 * both, both, seen, few, 10) == pytest.approx(0.5)
 
 
 def test_settings_of_the_replicas():

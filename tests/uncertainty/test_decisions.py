@@ -8,7 +8,7 @@ import torch
 from scipy import stats
 
 from tacit.errors import InputError
-from tacit.uncertainty.decisions import edges_at_fdr, expected_wrong_edges, significant_edges
+from tacit.uncertainty.decisions import expected_wrong_edges, false_discoveries, listed_edges, significant_edges
 
 PROBS = torch.tensor([[0.99, 0.95, 0.6], [0.95, 0.3, 0.2], [0.1, 0.0, 1.0]])
 NOT_SURE = torch.tensor([[True, True, True], [True, True, True], [True, True, False]])
@@ -43,33 +43,39 @@ def distinct(mask, symmetric):
 )
 def test_fdr_by_hand(rate, shown):
     expected = sum(torch.tensor(value) == PROBS for value in shown) > 0
-    assert torch.equal(edges_at_fdr(PROBS, rate), expected)
+    assert torch.equal(listed_edges(PROBS, rate), expected)
 
 
-def test_fdr_of_what_is_left():
-    assert not edges_at_fdr(PROBS / 2, 0.4).any()  # the empty set
-    assert torch.equal(edges_at_fdr(torch.full((1, 1), 0.95), 0.05), torch.tensor([[True]]))  # 1 - 0.95 > 0.05
-    without = edges_at_fdr(PROBS, 0.0275, NOT_SURE)
+def test_the_list_of_what_is_left():
+    assert not listed_edges(PROBS / 2, 0.4).any()  # the empty list: 0.5 alone has too large a share
+    assert torch.equal(listed_edges(torch.full((1, 1), 0.95), 0.05), torch.tensor([[True]]))  # 1 - 0.95 > 0.05
+    without = listed_edges(PROBS, 0.0275, NOT_SURE)
     assert without.nonzero().tolist() == [[0, 0]]  # the certain edge no longer pays for two that are not
-    assert torch.equal(edges_at_fdr(PROBS, 0.0275, identifiable=NOT_SURE), without)
-    assert not edges_at_fdr(PROBS, 0.5, torch.zeros(3, 3, dtype=torch.bool)).any()
+    assert not listed_edges(PROBS, 0.5, torch.zeros(3, 3, dtype=torch.bool)).any()
+    assert listed_edges(PROBS, 0.99).sum() == 5  # an edge below one half is never listed
+    unknown = torch.where(PROBS == 0.95, torch.nan, PROBS)
+    assert (listed_edges(unknown, 0.99) & (PROBS == 0.95)).sum() == 0
+    table = torch.tensor([[0.9, 0.7, 0.2]])  # a row of candidates
+    assert listed_edges(table, 0.2).tolist() == [[True, True, False]]
 
 
 @pytest.mark.parametrize("symmetric", [False, True])
 @pytest.mark.parametrize("seed", range(5))
-def test_fdr_against_every_threshold(seed, symmetric):
+def test_the_list_against_every_threshold(seed, symmetric):
     probs, _, mask = random_case(seed, symmetric)
     edges = distinct(mask, symmetric)
     for rate in (0.05, 0.1, 0.2, 0.3, 0.5):
         best: set[tuple[int, int]] = set()
-        for threshold in {probs[e].item() for e in edges}:
+        for threshold in {probs[e].item() for e in edges if probs[e] >= 0.5}:
             chosen = {e for e in edges if probs[e] >= threshold}
             if sum(1 - probs[e].item() for e in chosen) / len(chosen) <= rate + 1e-9 and len(chosen) > len(best):
                 best = chosen
+        false = sum(1 - probs[e].item() for e in best)
         if symmetric:
             best |= {(j, i) for i, j in best}
-        found = edges_at_fdr(probs, rate, mask, symmetric=symmetric)
+        found = listed_edges(probs, rate, mask, symmetric=symmetric)
         assert {tuple(e) for e in found.nonzero().tolist()} == best
+        assert false_discoveries(probs, found, symmetric=symmetric) == pytest.approx(false)
 
 
 @pytest.mark.parametrize("degrees", [None, 5])
@@ -130,13 +136,12 @@ def test_an_edge_that_cannot_be_learned_is_never_chosen():
     found = significant_edges(PROBS, errors, identifiable=can)
     assert found.p_values.isnan().equal(~can)
     assert found.chosen.tolist() == [[False, True, True], [True, True, True], [True, False, False]]
-    assert not (edges_at_fdr(PROBS, 0.9, identifiable=can) & ~can).any()
     wrong = expected_wrong_edges(PROBS, 0.5, identifiable=can)
     assert wrong.false == pytest.approx(0.05 + 0.05 + 0.4)
     assert wrong.missed == pytest.approx(0.99 + 1.0 + 0.3 + 0.2 + 0.1)
-    pair = torch.full((2, 2), 0.9)
     half = torch.tensor([[True, True], [False, True]])  # one entry of a pair is enough to leave it out
-    assert edges_at_fdr(pair, 0.2, identifiable=half, symmetric=True).tolist() == [[True, False], [False, True]]
+    wrong = expected_wrong_edges(torch.full((2, 2), 0.75), 0.5, identifiable=half, symmetric=True)
+    assert wrong == (0.5, 0.75, 1.25)
 
 
 def test_fewer_tests_make_each_easier():
@@ -173,16 +178,25 @@ def test_expected_wrong_edges_is_an_average_over_graphs():
 
 
 CALLS = {
-    "rate in percent": (lambda: edges_at_fdr(PROBS, 5), "rate needs a number between 0 and 1, got 5; pass for example"),
+    "rate in percent": (lambda: listed_edges(PROBS, 5), "fdr needs a number between 0 and 1, got 5; pass for example"),
     "rate of zero": (
         lambda: significant_edges(PROBS, ERRORS, rate=0.0),
         "rate needs a number between 0 and 1, got 0.0",
     ),
-    "logits": (lambda: edges_at_fdr(PROBS - 2, 0.1), r"edge_probs needs values in [0, 1], got -1.0"),
-    "not square": (lambda: edges_at_fdr(PROBS[:2], 0.1), "edge_probs needs a tensor of floats (node, node), got"),
+    "logits": (
+        lambda: listed_edges(PROBS - 2, 0.1),
+        "exists needs values in [0, 1], or NaN where nothing is known, got -1.0",
+    ),
+    "not square": (
+        lambda: expected_wrong_edges(PROBS[:2], 0.1),
+        "edge_probs needs a tensor of floats (node, node), got",
+    ),
     "integers": (lambda: expected_wrong_edges(torch.eye(2).long(), 0.5), "got torch.int64 of (2, 2); pass one"),
-    "mask": (lambda: edges_at_fdr(PROBS, 0.1, PROBS), "learned needs a tensor of booleans of shape (3, 3)"),
-    "flags": (lambda: edges_at_fdr(PROBS, 0.1, identifiable=[True]), "identifiable needs a tensor of booleans of"),
+    "mask": (lambda: listed_edges(PROBS, 0.1, PROBS), "learned needs a tensor of booleans of shape (3, 3)"),
+    "flags": (
+        lambda: expected_wrong_edges(PROBS, 0.1, identifiable=[True]),
+        "identifiable needs a tensor of booleans of",
+    ),
     "errors of others": (
         lambda: significant_edges(PROBS, ERRORS[0]),
         "std_errors needs the shape of edge_probs, (3, 3)",
@@ -200,7 +214,9 @@ CALLS = {
         "dependence needs 'positive' or 'any', got",
     ),
     "threshold": (lambda: expected_wrong_edges(PROBS, -1), "threshold needs a probability from 0 to 1, got -1; pass"),
-    "directed": (lambda: edges_at_fdr(PROBS, 0.1, symmetric=True), "edge_probs needs to equal its transpose in a sym"),
+    "directed": (lambda: listed_edges(PROBS, 0.1, symmetric=True), "exists needs to equal its transpose in a sym"),
+    "no matrix": (lambda: listed_edges(PROBS[0], 0.1), "exists needs a tensor of floats (row, column), got torch.f"),
+    "other list": (lambda: false_discoveries(PROBS, PROBS), "listed needs a tensor of booleans of shape (3, 3)"),
 }
 
 

@@ -30,8 +30,20 @@ if TYPE_CHECKING:
 
     from tacit.pipeline.job import FitJob
 
-SHOWN_EDGES = 8
-FIT_JSON = {"metrics", "references", "timings", "warnings", "choices", "findings", "goodness", "uncertainty"}
+SHOWN_EDGES, SHOWN_CANDIDATES = 8, 3  # rows of the table: listed edges; where none is, candidates
+FIT_JSON = {
+    "answer",
+    "evidence",
+    "node_gains",
+    "metrics",
+    "references",
+    "timings",
+    "warnings",
+    "choices",
+    "findings",
+    "goodness",
+    "uncertainty",
+}
 LEGEND = "in the units of the data; in 80%: the share of values inside their 80% interval"
 ERRORS = "Replicas on resampled data for standard errors; 0 for none. [default: 16 where that is quick]"
 RESUME = "Go on with a run that was stopped; takes no DATA and no choices."
@@ -281,28 +293,66 @@ def _print_lines(console: Any, lines: list[str]) -> None:
 
 def _print_fit(job: "FitJob") -> None:
     from rich.console import Console
+
+    record, console = job.run.record, Console()
+
+    def say(line: str) -> None:
+        console.print(line, soft_wrap=True, markup=False, highlight=False)
+
+    for sentence in record.answer:
+        say(sentence)
+    _print_edges(console, job)
+    say(f"\nall edges: {job.directory / 'edges.csv'}\n")
+    console.print(_scores({"learned graph": record.metrics, **record.references}))
+    say(f"\non the test part, {LEGEND}")
+    _print_lines(console, record.findings)
+    console.print()
+    for choice in record.choices:
+        say(f"chosen: {choice}")
+    for note in record.warnings:
+        say(f"note: {note}")
+    say(f"report: {job.report}")
+
+
+def _print_edges(console: Any, job: "FitJob") -> None:
+    """Print the strongest listed edges; where none is listed, a few candidates, and that they are not listed."""
     from rich.table import Table
     from rich.text import Text
 
+    from tacit.report.edge_columns import edge_columns, is_symmetric
     from tacit.report.page import strongest_edges
 
-    record, console = job.run.record, Console()
-    for choice in record.choices:
-        console.print(f"chosen: {choice}", soft_wrap=True, markup=False, highlight=False)
-    console.print()
-    console.print(_scores({"learned graph": record.metrics, **record.references}))
-    console.print(f"\non the test part, {LEGEND}\n", soft_wrap=True, highlight=False, markup=False)
+    columns = edge_columns(job.run)
+    listed, arrow = columns.listed, "-" if is_symmetric(job.run) else "->"
+    if columns.exists is None:
+        title, rows = "", strongest_edges(job.run, SHOWN_EDGES, columns)
+    elif listed.any():
+        more = int(listed.sum()) - SHOWN_EDGES
+        title = f"listed edges, the first {SHOWN_EDGES} of {listed.sum():,}:" if more > 0 else "listed edges:"
+        rows = strongest_edges(job.run, SHOWN_EDGES, columns, listed)
+    else:
+        title, rows = "not listed, the most likely candidates:", strongest_edges(job.run, SHOWN_CANDIDATES, columns)
+    known = {name: any(row[name] is not None for row in rows) for name in ("exists", "std_error", "effect")}
     table = Table(box=None, pad_edge=False)
-    columns = ["probability", *(["std. error", "95% from", "to"] if job.run.edges.std_error else [])]
-    for column in ("source", "target", *columns):
-        table.add_column(column, justify="right" if column in columns else "left")
-    for edge in strongest_edges(job.run, SHOWN_EDGES):
-        numbers = [edge[key] for key in ("probability", "std_error", "low", "high") if edge[key] is not None]
-        names = Text(edge["source"]), Text(edge["target"])  # no markup
-        table.add_row(*names, *(f"{number:.3f}" for number in numbers))
+    table.add_column("edge")
+    shown = {"exists": known["exists"], "acts": True, "std. error": known["std_error"]}
+    shown |= {"95% interval": known["std_error"], "effect": known["effect"]}
+    for name in (name for name, is_shown in shown.items() if is_shown):
+        table.add_column(name, justify="right", no_wrap=True)
+    for row in rows:
+        interval = "-" if row["low"] is None or row["high"] is None else f"{row['low']:.3f} to {row['high']:.3f}"
+        cells = {
+            "exists": _three(row["exists"]),
+            "acts": _three(row["probability"]),
+            "std. error": _three(row["std_error"]),
+            "95% interval": interval,
+            "effect": "-" if row["effect"] is None else f"{row['effect']:+.3f}",
+        }
+        edge = Text(f"{row['source']} {arrow} {row['target']}")  # no markup
+        table.add_row(edge, *(cell for key, cell in cells.items() if shown[key]))
+    console.print(f"\n{title}" if title else "", highlight=False)
     console.print(table)
-    _print_lines(console, record.findings)
-    console.print(f"\nall edges: {job.directory / 'edges.csv'}", soft_wrap=True, markup=False, highlight=False)
-    for note in record.warnings:
-        console.print(f"note: {note}", soft_wrap=True, markup=False, highlight=False)
-    console.print(f"report: {job.report}", soft_wrap=True, markup=False, highlight=False)
+
+
+def _three(value: float | None) -> str:
+    return "-" if value is None else f"{value:.3f}"

@@ -98,7 +98,12 @@ class GraphOptions(Closed):
     layout: Literal["auto", "matrix", "table"] = Field(
         "auto", description="matrix: all pairs of nodes; table: candidates alone, for many nodes"
     )
-    density: float | None = Field(None, gt=0, lt=1, description="share of edges believed to be there; a soft prior")
+    evidence: Literal["auto", "regression", "model", "none"] = Field(
+        "auto", description="what says whether an edge exists; the model where influences pass several edges"
+    )
+    density: float | None = Field(
+        None, gt=0, lt=1, description="prior share of edges that exist; learned from the data if left out"
+    )
     prior_weight: float | None = Field(None, gt=0, description="strength of the soft priors; from the data if left out")
 
 
@@ -157,6 +162,7 @@ class AssessmentOptions(Closed):
         None, ge=0, description="replicas on resampled data, for standard errors; 0: none"
     )
     block: int | None = Field(None, ge=1, description="neighbouring pairs that are resampled together, for series")
+    fdr: float = Field(0.1, gt=0, lt=1, description="false discovery rate of the listed edges")
     controls: bool | None = Field(None, description="train without any edge and with all of them, to compare")
 
     @property

@@ -54,7 +54,7 @@ def read_dream4(folder: str | Path, size: int, number: int) -> KnownGraph:
     require(number in range(1, 6), f"number needs to be 1 to 5, got {number!r}; DREAM4 has five networks of each size")
     stem = Path(folder) / f"insilico_size{size}_{number}"
     series = replace(read_series(f"{stem}_timeseries.tsv", layout="wide", piece=True), channels=("expression",))
-    return KnownGraph(series.parts, _read_gold_standard(Path(f"{stem}_goldstandard.tsv"), series.nodes))
+    return KnownGraph(series.parts, read_gold_standard(Path(f"{stem}_goldstandard.tsv"), series.nodes))
 
 
 def read_lorenz96_var(path: str | Path) -> KnownGraph:
@@ -76,7 +76,7 @@ def read_lorenz96_var(path: str | Path) -> KnownGraph:
     return KnownGraph((Series(np.ascontiguousarray(values.T)[:, :, None], nodes),), graph != 0)
 
 
-def _read_gold_standard(path: Path, nodes: tuple[str, ...]) -> Adjacency:
+def read_gold_standard(path: Path, nodes: tuple[str, ...]) -> Adjacency:
     """Read lines "source target 1" (an edge) or "source target 0" (none)."""
     require_file(path)
     adjacency = np.zeros((len(nodes), len(nodes)), dtype=bool)

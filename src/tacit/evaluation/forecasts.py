@@ -6,7 +6,7 @@ for each number by itself; for a model without randomness it is the absolute err
 observation model has closed forms, the noise is integrated and only graphs are sampled.
 """
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 import torch
 from jaxtyping import Float
@@ -30,7 +30,8 @@ LEVELS = (0.5, 0.8, 0.95)
 class ForecastScores:
     """Means over what was observed; ``by_node`` has one number per node, NaN for one that never was.
 
-    ``coverage`` says how often the central interval of each level held the value.
+    ``coverage`` says how often the central interval of each level held the value. ``pair_crps`` is the CRPS of every
+    number of every pair, in the units of the pairs: two models are compared by it.
     """
 
     point_mae: float
@@ -38,6 +39,7 @@ class ForecastScores:
     crps: float
     by_node: dict[str, list[float]]
     coverage: dict[str, float]
+    pair_crps: PointPrediction = field(repr=False, compare=False)
 
     def numbers(self) -> dict[str, float]:
         """Return the scores by the names of a record."""
@@ -58,6 +60,7 @@ def forecast_scores(
     """Score the predictions of ``pairs``; ``spread`` is the size of a scaled unit in the units of the data."""
     scale = torch.ones_like(pairs.targets[0]) if spread is None else spread.to(pairs.targets)
     sums: dict[str, Tensor] = {}
+    pair_crps = []
     size = pairs_at_once(model, num_graphs)
     for start in range(0, len(pairs), size):
         chunk = pairs[start : start + size]
@@ -67,11 +70,13 @@ def forecast_scores(
         observation, described = model.observation, outputs
         if not observation.closed_forms:
             observation, described = NoNoise(), samples[:, ::NOISE_DRAWS]  # one draw of each graph
+        crps = _crps(observation, described[:, :CRPS_GRAPHS], chunk.targets)
+        pair_crps.append(crps.cpu())
         errors = {
             "seen": torch.ones_like(seen),
             "point_mae": (point_prediction(samples, "median") - chunk.targets).abs() * scale,
             "point_mse": ((mean_prediction(model, outputs) - chunk.targets) * scale).square(),
-            "crps": _crps(observation, described[:, :CRPS_GRAPHS], chunk.targets) * scale,
+            "crps": crps * scale,
             **_held(observation, described, chunk.targets),
         }
         for name, values in errors.items():
@@ -81,7 +86,9 @@ def forecast_scores(
     overall = {name: float(total.sum() / count.sum()) for name, total in sums.items()}
     by_node = {name: (sums[name] / count).tolist() for name in ("point_mae", "crps")}
     coverage = {f"{level:g}": overall[f"{level:g}"] for level in LEVELS}
-    return ForecastScores(overall["point_mae"], overall["point_mse"], overall["crps"], by_node, coverage)
+    return ForecastScores(
+        overall["point_mae"], overall["point_mse"], overall["crps"], by_node, coverage, torch.cat(pair_crps)
+    )
 
 
 def _crps(observation: ObservationModel, described: TargetParams, targets: Targets) -> PointPrediction:

@@ -1,7 +1,20 @@
-"""Does an edge exist? A probability for every edge that it is needed at all, whatever how often it acts."""
+"""Does an edge exist? A probability for every edge that it is needed at all, however often it acts."""
 
+from tacit.evidence.candidates import Candidates
+from tacit.evidence.columns import ColumnForm
+from tacit.evidence.regression import ParentEvidence, likely_parents, parent_evidence
 from tacit.evidence.removal import model_evidence
-from tacit.evidence.result import Evidence
+from tacit.evidence.result import KEEP, Evidence
 from tacit.evidence.retraining import keep_edges
 
-__all__ = ["Evidence", "keep_edges", "model_evidence"]
+__all__ = [
+    "KEEP",
+    "Candidates",
+    "ColumnForm",
+    "Evidence",
+    "ParentEvidence",
+    "keep_edges",
+    "likely_parents",
+    "model_evidence",
+    "parent_evidence",
+]

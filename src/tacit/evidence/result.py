@@ -1,23 +1,34 @@
-"""What the evidence stage finds out about every edge, whatever method found it."""
+"""What the evidence stage finds about each edge: whether it exists, and how large its effect is."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
+from jaxtyping import Float
 from torch import Tensor
+
+from tacit.shapes import EdgeMask
+
+KEEP = 0.1  # edges that exist with at least this probability are learned; the others are fixed at 0
+EdgeNumbers = Float[Tensor, "row slot"]  # (node, node), rows receive; over a table of candidates (row, slot)
 
 
 @dataclass(frozen=True, eq=False)
 class Evidence:
-    """Whether each edge is needed at all, and what it does where it is there.
+    """The probability of each edge to exist, given the data.
 
-    ``exists``  probability that the edge is needed: (node, node), rows receive; over a table of candidates (row, slot)
-    ``effect``  of the same shape: signed, in deviations of the target per deviation of the source
-    ``prior``   what was believed before the data, for the record
+    ``exists``  0 for a forbidden edge, 1 for a required one
+    ``effect``  signed, in deviations of the target per deviation of the source
+    ``prior``   the prior that was used, for the record
     ``method``  "regression" or "model"
-    ``notes``   sentences for the user
+    ``notes``   what the user has to know about it, in sentences
     """
 
-    exists: Tensor
-    effect: Tensor
+    exists: EdgeNumbers
+    effect: EdgeNumbers
     prior: dict[str, float | str]
     method: str
-    notes: tuple[str, ...]
+    notes: tuple[str, ...] = field(default=())
+
+    @property
+    def kept(self) -> EdgeMask:
+        """The edges that may exist: only these are learned."""
+        return self.exists >= KEEP

@@ -1,7 +1,7 @@
 """Controls: the same model, trained with no graph and with the full graph.
 
-What a learned graph is worth is what the model loses when its edges are all taken away, or all put in. Entries that a
-rule of the user holds fixed stay as they are in both.
+They show how much a learned graph improves the forecast: what the model loses when its edges are all taken away, or
+all put in. Entries that a rule of the user holds fixed stay as they are in both.
 """
 
 from collections.abc import Callable, Sequence
@@ -11,7 +11,8 @@ import torch
 
 from tacit.data import Pairs
 from tacit.errors import require
-from tacit.training import FitSettings, LatentGraphModel, Progress, fit, with_fixed_graph
+from tacit.shapes import EdgeMask
+from tacit.training import FitSettings, LatentGraphModel, Progress, fit, start_at_regression, with_fixed_graph
 
 
 @dataclass(frozen=True)
@@ -32,6 +33,8 @@ def graph_controls(
     validation: Pairs,
     settings: FitSettings | None = None,
     *,
+    dropped: EdgeMask | None = None,
+    at_regression: bool = False,
     seeds: Sequence[int] = (0,),
     compile: bool = True,
     on_progress: Callable[[Progress], None] | None = None,
@@ -39,7 +42,9 @@ def graph_controls(
     """Train the predictor of ``model`` anew, from fresh starts, under no edge and under every edge.
 
     The model itself is not touched. A predictor that is known, without anything to train, is taken as it is.
-    Pass the settings and seeds of the model's own fit, so that the comparison is fair.
+    Pass the settings and seeds of the model's own fit, so that the comparison is fair. Edges that are fixed because the
+    data speak against them, not because of a rule, are ``dropped``: among every edge they are too.
+    With ``at_regression`` linear filters start where regressions point.
 
     >>> from tacit.graph import BernoulliGraph
     >>> from tacit.losses import EnergyScore
@@ -56,10 +61,20 @@ def graph_controls(
     )
     graph = model.graph
     graph.require_all_pairs("graph_controls")
-    controls = [with_fixed_graph(model, torch.where(graph.fixed, graph.fixed_probs, value)) for value in (0.0, 1.0)]
+    ruled = graph.fixed if dropped is None else graph.fixed & ~dropped.to(graph.fixed.device)
+    controls = [with_fixed_graph(model, torch.where(ruled, graph.fixed_probs, value)) for value in (0.0, 1.0)]
     if any(parameter.requires_grad for part in (model.predictor, model.observation) for parameter in part.parameters()):
         for control in controls:
-            result = fit(control, train, validation, settings, seeds=seeds, compile=compile, on_progress=on_progress)
+            result = fit(
+                control,
+                train,
+                validation,
+                settings,
+                seeds=seeds,
+                compile=compile,
+                start_at_model=at_regression and start_at_regression(control, train),
+                on_progress=on_progress,
+            )
             if result.interrupted:
                 raise KeyboardInterrupt
     return GraphControls(*controls)

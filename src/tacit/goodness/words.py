@@ -18,17 +18,20 @@ MEANING = {
 
 
 def headline(found: Evidence) -> str:
-    """Say whether the model fits, and by which tests."""
-    ranks = found.ranks_p_value
-    by_ranks = "ranks not tested" if ranks is None else f"ranks {say_p(ranks)}"
-    tests = f"kernel test {say_p(found.kernel.p_value)}, {by_ranks}, {found.num_pairs} pairs"
+    """Say whether the model fits, and by which tests; each p-value is to be compared with the level that is named."""
+    ranks, level = found.ranks_p_value, found.level
+    if ranks is None:
+        tests = f"kernel test {say_p(found.kernel.p_value, level)}, ranks not tested, {found.num_pairs} pairs"
+    else:
+        kernel, by_ranks = (say_p(min(1.0, 2 * value), level) for value in (found.kernel.p_value, ranks))
+        tests = f"kernel test {kernel}, ranks {by_ranks}, both corrected for two tests, {found.num_pairs} pairs"
     if found.fits is None:
         return (
             f"too few pairs to say whether the model fits ({tests}): pass at least 20 observed pairs, better hundreds"
         )
     if found.fits:
-        return f"fits: nothing speaks against the model at the {100 * found.level:g}% level ({tests})"
-    return f"does not fit at the {100 * found.level:g}% level ({tests})"
+        return f"fits: no evidence against the model at the {100 * level:g}% level ({tests})"
+    return f"does not fit at the {100 * level:g}% level ({tests})"
 
 
 def findings(found: Evidence) -> list[str]:
@@ -97,13 +100,16 @@ def shapes_seen(found: Evidence) -> dict[str, list[str]]:
     return seen
 
 
-def say_p(value: float) -> str:
-    """Return a p-value in words.
+def say_p(value: float, level: float = 0.05) -> str:
+    """Return a p-value in words, on the side of the level on which it is.
 
-    >>> say_p(0.0321), say_p(1e-9)
-    ('p = 0.032', 'p < 0.001')
+    >>> say_p(0.0321), say_p(1e-9), say_p(0.0501), say_p(0.05)
+    ('p = 0.032', 'p < 0.001', 'p = 0.0501', 'p = 0.050')
     """
-    return "p < 0.001" if value < 0.001 else f"p = {value:.3f}"
+    if value < 0.001:
+        return "p < 0.001"
+    digits = next(digits for digits in range(3, 18) if (round(value, digits) <= level) == (value <= level))
+    return f"p = {value:.{digits}f}"
 
 
 def _size(found: Evidence) -> str:

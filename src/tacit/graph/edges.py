@@ -106,6 +106,20 @@ class EdgeRules:
         possible = possible[~torch.isin(possible, self._forbidden)]
         return Slots.from_edges(possible % size, possible // size, size)
 
+    def open_edges(
+        self,
+    ) -> tuple[Int[Tensor, " edge"], Int[Tensor, " edge"], Float[Tensor, " edge"], Bool[Tensor, " edge"]]:
+        """Return source, target, prior probability (NaN if none) and "is it required?" of every edge that can be."""
+        size, (believed, values) = len(self.nodes), self._beliefs
+        if self._candidates is None:
+            places = (self.allowed.view(-1) | self._marked(self._required, None).view(-1)).nonzero()[:, 0]
+        else:
+            source, target = self._possible(self._candidates).edges()
+            places = target * size + source
+        given = torch.full((len(places),), torch.nan)
+        given[torch.searchsorted(places, believed)] = values.to(given)
+        return places % size, places // size, given, torch.isin(places, self._required)
+
     def build(
         self,
         *,
@@ -114,15 +128,18 @@ class EdgeRules:
         high: float = INITIAL_PROBS[1],
         link: Link | None = None,
         over_table: bool = False,
+        kept: EdgeMask | None = None,
     ) -> BernoulliGraph:
         """Return a graph that keeps the rules; what is learned starts uniformly in (``low``, ``high``).
 
-        With ``over_table`` it has an entry for each slot of the table of candidates instead of each pair of nodes.
+        With ``over_table`` it has an entry for each slot of the table of candidates instead of each pair of nodes. With
+        ``kept`` only these of its entries are learned.
         """
         require_range(low, high)
         slots = self.slots if over_table else None
         required = self._marked(self._required, slots)
         allowed = self.allowed if slots is None else slots.used & ~required
+        allowed = allowed if kept is None else allowed & kept
         allowed, required = allowed.to(generator.device), required.to(generator.device)
         start = torch.where(allowed, high, required.to(torch.get_default_dtype()))
         graph = BernoulliGraph(

@@ -4,14 +4,14 @@ from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 import torch
-from jaxtyping import Shaped
+from jaxtyping import Float, Shaped
 from torch import Tensor
 
 from tacit.errors import InputError, require
 from tacit.graph.bernoulli import require_symmetric
 from tacit.graph.nodes import require_names
 from tacit.graph.slots import Slots
-from tacit.shapes import EdgeProbs
+from tacit.shapes import EdgeMask, EdgeProbs
 
 if TYPE_CHECKING:
     import networkx
@@ -19,55 +19,66 @@ if TYPE_CHECKING:
     from torch_geometric.data import Data
 
 Attributes = Mapping[str, Shaped[Tensor, "node node"]]  # numbers or booleans by name, as in std_error or identifiable
+TableAttributes = Mapping[str, Shaped[Tensor, "row slot"]]
+Exists = Float[Tensor, "node node"]
 
 
 def edge_table(
-    edge_probs: EdgeProbs, nodes: Sequence[str], *, attributes: Attributes | None = None
+    edge_probs: EdgeProbs, nodes: Sequence[str], *, exists: Exists | None = None, attributes: Attributes | None = None
 ) -> "pandas.DataFrame":
-    """Return every ordered pair as a row (source, target, probability), the likeliest first.
+    """Return every ordered pair as a row (source, target, exists, probability), the likeliest first.
 
-    Equal probabilities come in the order of the nodes, source before target. Each of ``attributes``, a matrix with
-    target row and source column as ``edge_probs``, is one more column.
+    ``exists``, where it is known, decides the order, then the probability; NaN, which is nothing known, comes last.
+    Equals come in the order of the nodes, source before target. Each of ``attributes``, a matrix with target row and
+    source column as ``edge_probs``, is one more column.
 
     >>> edge_table(torch.tensor([[0.0, 0.75], [0.25, 0.0]]), ["a", "b"]).head(2).values.tolist()
     [['b', 'a', 0.75], ['a', 'b', 0.25]]
+    >>> exists = torch.tensor([[0.0, 0.5], [1.0, 0.0]])
+    >>> edge_table(torch.tensor([[0.0, 0.75], [0.25, 0.0]]), ["a", "b"], exists=exists).head(2).values.tolist()
+    [['a', 'b', 1.0, 0.25], ['b', 'a', 0.5, 0.75]]
     """
-    import pandas
-
-    probs = _checked(edge_probs, nodes)
-    extra = _checked_attributes(attributes, nodes)
-    by_source = probs.mT.flatten()  # row: source, column: target
-    order = by_source.argsort(descending=True, stable=True)
-    source, target = order // len(nodes), order % len(nodes)
-    return pandas.DataFrame(
-        {
-            "source": [nodes[j] for j in source.tolist()],
-            "target": [nodes[i] for i in target.tolist()],
-            "probability": by_source[order].double().numpy(),
-            **{name: values.mT.flatten()[order].numpy() for name, values in extra.items()},
-        }
-    )
+    probs = _checked("edge_probs", edge_probs, nodes)
+    known = {} if exists is None else {"exists": _checked("exists", exists, nodes)}
+    columns = {**known, "probability": probs, **_checked_attributes(attributes, nodes)}
+    source, target = torch.ones_like(probs, dtype=torch.bool).nonzero().unbind(1)  # by source and then target
+    return _table(nodes, source, target, {name: values[target, source] for name, values in columns.items()})
 
 
-def listed_table(edge_probs: EdgeProbs, slots: Slots, nodes: Sequence[str]) -> "pandas.DataFrame":
+def listed_table(
+    edge_probs: EdgeProbs, slots: Slots, nodes: Sequence[str], *, attributes: TableAttributes | None = None
+) -> "pandas.DataFrame":
     """Return the candidates of a table as rows (source, target, probability), the likeliest first; others are 0.
+
+    Each of ``attributes``, in the shape of the table, is one more column; ``exists`` comes before the probability.
 
     >>> table = Slots.from_edges(torch.tensor([1, 0]), torch.tensor([0, 1]), num_nodes=2)
     >>> listed_table(torch.tensor([[0.25], [0.75]]), table, ["a", "b"]).values.tolist()
     [['a', 'b', 0.75], ['b', 'a', 0.25]]
     """
+    require_names(nodes)
+    slots = slots.to("cpu")
+    source, target = slots.edges()
+    found = {name: values.detach().cpu()[slots.used] for name, values in (attributes or {}).items()}
+    first = {name: found.pop(name) for name in ("exists",) if name in found}
+    probability = edge_probs.detach().cpu()[slots.used]
+    return _table(nodes, source, target, {**first, "probability": probability, **found})
+
+
+def _table(nodes: Sequence[str], source: Tensor, target: Tensor, columns: dict[str, Tensor]) -> "pandas.DataFrame":
+    """Return the edges as rows, by ``exists`` where it is a column, then by probability."""
     import pandas
 
-    require_names(nodes)
-    slots, probs = slots.to("cpu"), edge_probs.detach().cpu()
-    source, target = slots.edges()
-    listed = probs[slots.used].double()
-    order = listed.argsort(descending=True, stable=True)
+    order = torch.arange(len(source))
+    for name in ("probability", "exists"):  # a stable sort by the last key first
+        if name in columns:
+            order = order[columns[name][order].nan_to_num(-1.0).argsort(descending=True, stable=True)]
+    columns = {name: values.double() if values.is_floating_point() else values for name, values in columns.items()}
     return pandas.DataFrame(
         {
             "source": [nodes[j] for j in source[order].tolist()],
             "target": [nodes[i] for i in target[order].tolist()],
-            "probability": listed[order].numpy(),
+            **{name: values[order].numpy() for name, values in columns.items()},
         }
     )
 
@@ -78,33 +89,41 @@ def to_networkx(
     threshold: float = 0.0,
     *,
     symmetric: bool = False,
+    exists: Exists | None = None,
+    chosen: EdgeMask | None = None,
     attributes: Attributes | None = None,
 ) -> "networkx.DiGraph | networkx.Graph":
-    """Return all nodes, and the edges whose probability is above the threshold, with an attribute ``probability``.
+    """Return all nodes, and the edges above the threshold or ``chosen``, with an attribute ``probability``.
 
-    With ``symmetric`` the edges have no direction. Each of ``attributes``, a matrix with target row and source column
-    as ``edge_probs``, is one more attribute of every edge.
+    The threshold is one for ``exists``, where that is known (it is an attribute then), else for the probability. A
+    probability that is NaN counts as 0. With ``symmetric`` the edges have no direction. Each of ``attributes``, a
+    matrix with target row and source column as ``edge_probs``, is one more attribute of every edge.
 
     >>> probs = torch.tensor([[0.0, 0.75], [0.25, 0.0]])
     >>> to_networkx(probs, ["a", "b"], threshold=0.5).edges(data="probability")
     OutEdgeDataView([('b', 'a', 0.75)])
     >>> to_networkx(probs, ["a", "b"], 0.5, attributes={"std_error": probs / 8}).edges["b", "a"]
     {'probability': 0.75, 'std_error': 0.09375}
+    >>> to_networkx(probs, ["a", "b"], 0.5, exists=probs.mT).edges(data=True)
+    OutEdgeDataView([('a', 'b', {'exists': 0.75, 'probability': 0.25})])
     """
     import networkx
 
-    probs = _checked(edge_probs, nodes)
+    probs = _checked("edge_probs", edge_probs, nodes).nan_to_num(0.0)
+    known = {} if exists is None else {"exists": _checked("exists", exists, nodes)}
     extra = _checked_attributes(attributes, nodes)
+    above = _chosen(known.get("exists", probs), threshold, chosen)
     if symmetric:
-        require_symmetric("edge_probs", probs, "leave symmetric out")
+        for name, values in {"edge_probs": probs, **known}.items():
+            require_symmetric(name, values.nan_to_num(0.0), "leave symmetric out")
         for name, values in extra.items():
             both_missing = values.isnan() & values.mT.isnan()
             require_symmetric(f"attributes['{name}']", values.masked_fill(both_missing, 0), "leave symmetric out")
-        probs = probs.triu()
+        above = above.triu()
     graph = networkx.Graph() if symmetric else networkx.DiGraph()
     graph.add_nodes_from(nodes)
-    source, target, above = _edges(probs, threshold)
-    columns = {"probability": above} | {name: values[target, source] for name, values in extra.items()}
+    source, target = above.mT.nonzero().unbind(1)
+    columns = {name: values[target, source] for name, values in {**known, "probability": probs, **extra}.items()}
     rows = zip(*(values.tolist() for values in columns.values()), strict=True)
     graph.add_edges_from(
         (nodes[j], nodes[i], dict(zip(columns, row, strict=True)))
@@ -113,16 +132,28 @@ def to_networkx(
     return graph
 
 
-def to_pyg(edge_probs: EdgeProbs, nodes: Sequence[str], threshold: float = 0.0) -> "Data":
+def to_pyg(
+    edge_probs: EdgeProbs,
+    nodes: Sequence[str],
+    threshold: float = 0.0,
+    *,
+    exists: Exists | None = None,
+    effect: Exists | None = None,
+    chosen: EdgeMask | None = None,
+) -> "Data":
     """Return ``edge_index`` (row 0 sends, row 1 receives) and ``edge_prob`` of the edges above the threshold.
 
-    The names are in ``names``. An edge without direction is there both ways, as PyG wants it.
+    Which edges is decided as by :func:`to_networkx`; ``edge_exists`` and ``edge_effect`` are there where they are
+    known. The names are in ``names``. An edge without direction is there both ways, as PyG wants it.
     """
     data = _pyg_data()
-    source, target, above = _edges(_checked(edge_probs, nodes), threshold)
-    graph: Data = data(
-        edge_index=torch.stack([source, target]), edge_prob=above, num_nodes=len(nodes), names=list(nodes)
-    )
+    columns = {"edge_prob": _checked("edge_probs", edge_probs, nodes).nan_to_num(0.0)}
+    columns |= {} if exists is None else {"edge_exists": _checked("exists", exists, nodes)}
+    columns |= {} if effect is None else {"edge_effect": _checked("effect", effect, nodes)}
+    above = _chosen(columns.get("edge_exists", columns["edge_prob"]), threshold, chosen)
+    source, target = above.mT.nonzero().unbind(1)
+    found = {name: values[target, source] for name, values in columns.items()}
+    graph: Data = data(edge_index=torch.stack([source, target]), **found, num_nodes=len(nodes), names=list(nodes))
     return graph
 
 
@@ -134,24 +165,23 @@ def _pyg_data() -> Any:
     return Data
 
 
-def _edges(probs: EdgeProbs, threshold: float) -> tuple[Tensor, Tensor, Tensor]:
-    """Return source, target and probability of each edge above the threshold, by source and then target."""
+def _chosen(values: EdgeProbs, threshold: float, chosen: EdgeMask | None) -> EdgeMask:
+    """Return which edges are above the threshold, or those that were chosen."""
     require(
         isinstance(threshold, int | float) and 0 <= threshold <= 1,
         f"threshold needs a probability from 0 to 1, got {threshold!r}; pass for example 0.5",
     )
-    source, target = (probs.mT > threshold).nonzero().unbind(1)
-    return source, target, probs[target, source]
+    return values > threshold if chosen is None else chosen.cpu()
 
 
-def _checked(edge_probs: EdgeProbs, nodes: Sequence[str]) -> EdgeProbs:
+def _checked(name: str, values: EdgeProbs, nodes: Sequence[str]) -> EdgeProbs:
     require_names(nodes)
     require(
-        isinstance(edge_probs, Tensor) and tuple(edge_probs.shape) == (len(nodes), len(nodes)),
-        f"edge_probs needs a tensor of shape {(len(nodes), len(nodes))}, one row and column per node, got "
-        f"{tuple(getattr(edge_probs, 'shape', ())) or type(edge_probs).__name__}; pass graph.edge_probs",
+        isinstance(values, Tensor) and tuple(values.shape) == (len(nodes), len(nodes)),
+        f"{name} needs a tensor of shape {(len(nodes), len(nodes))}, one row and column per node, got "
+        f"{tuple(getattr(values, 'shape', ())) or type(values).__name__}; pass graph.edge_probs",
     )
-    return edge_probs.detach().cpu()
+    return values.detach().cpu()
 
 
 def _checked_attributes(attributes: Attributes | None, nodes: Sequence[str]) -> dict[str, Tensor]:
@@ -159,8 +189,8 @@ def _checked_attributes(attributes: Attributes | None, nodes: Sequence[str]) -> 
     checked = {}
     for name, values in (attributes or {}).items():
         require(
-            name not in ("source", "target", "probability"),
-            f"attributes needs names other than source, target and probability, got {name!r}; rename it",
+            name not in ("source", "target", "exists", "probability"),
+            f"attributes needs names other than source, target, exists and probability, got {name!r}; rename it",
         )
         require(
             isinstance(values, Tensor) and tuple(values.shape) == (len(nodes), len(nodes)),

@@ -153,6 +153,10 @@ class GaussianNoise(Gaussian):
         del outputs, inputs
         return self.log_sigma.exp() + SIGMA_FLOOR  # (node, channel)
 
+    def with_deviations(self, sigmas: Float[Tensor, "node channel"]) -> dict[str, Tensor]:
+        """Return ``log_sigma`` for these deviations."""
+        return {"log_sigma": (sigmas - SIGMA_FLOOR).clamp_min(SIGMA_FLOOR).log().to(self.log_sigma)}
+
     def initial_parameters(self, generator: Generator) -> dict[str, Tensor]:
         """Return the noise at its start, whatever it is now."""
         return {"log_sigma": torch.full_like(self.log_sigma, self._start, device=generator.device)}

@@ -90,6 +90,11 @@ class ObservationModel(nn.Module, ABC):
         """Return where a fit starts; the present values unless a model says otherwise."""
         return {name: value.detach().to(generator.device) for name, value in self.named_parameters()}
 
+    def with_deviations(self, sigmas: Float[Tensor, "node channel"]) -> dict[str, Tensor]:
+        """Return the parameters with which the noise has these deviations; none where it has no such parameters."""
+        del sigmas
+        return {}
+
     def scales(self, spread: Float[Tensor, "node channel"]) -> Float[Tensor, "node number"]:
         """Return what a change of each parameter is measured against, from the spread of the targets.
 

@@ -3,6 +3,7 @@
 What was found is put into words once, here; commands and pages show these sentences.
 """
 
+import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
@@ -10,10 +11,10 @@ from typing import Any
 import torch
 
 from tacit.config import FitConfig
-from tacit.data import Pairs, Split, resampling_words
+from tacit.data import Pairs, Split
 from tacit.errors import TrainingError
-from tacit.evaluation import ForecastScores, forecast_scores
-from tacit.goodness import Goodness, goodness_of_fit, graph_controls, skill
+from tacit.evaluation import ForecastScores, forecast_scores, paired_gain, target_spreads
+from tacit.goodness import Goodness, goodness_of_fit, graph_controls
 from tacit.identification import (
     CERTAIN,
     LOOPS_OFF,
@@ -24,22 +25,23 @@ from tacit.identification import (
     find_representations,
     identify,
 )
+from tacit.pipeline.answer import NO_GRAPH, RIDGE
 from tacit.pipeline.layout import MOST_EXPANDED
 from tacit.pipeline.preparation import Preparation
-from tacit.pipeline.resampling import block_length
+from tacit.pipeline.references import Reference, references
+from tacit.pipeline.resampling import block_length, score_block
+from tacit.pipeline.std_errors import NOT_ADOPTED, errors_from_bootstrap, errors_from_moments
 from tacit.randomness import generator_for, replica_seeds
 from tacit.records import EdgeFindings
+from tacit.shapes import EdgeMask, PointPrediction
 from tacit.training import FitResult, FitSettings, LatentGraphModel, Listener
-from tacit.uncertainty import adopt_bagged, bootstrap, expected_wrong_edges
+from tacit.uncertainty import Kept, expected_wrong_edges, tells_acting
 
-LEVEL = 0.95
 MOST_TESTED = 2000  # pairs that the fit test looks at: it finds what matters in these
 CERTAIN_MEANS = (
     "So these data do not tell an edge that is there at times from one that is always there and weaker: read the "
     "probabilities as a ranking of edges."
 )
-STANDARD_ERRORS = "Standard errors from"
-FEW_SERIES = "The series are too few to resample them whole: standard errors leave out what differs between series."
 WIDENED = "Intervals are widened to hold every way to write the answer that these data do not rule out."
 TOO_FEW = "Fewer than two test forecasts that do not overlap: too few for a fit test."
 SHORTER = 0.3  # of the epochs of the fit, for a predictor that starts where it ended
@@ -54,10 +56,19 @@ SHOWN = 0.5  # edges more probable than this count as shown
 
 @dataclass
 class Assessment:
-    """What is known about a fit besides its answer, as it is found out."""
+    """What is known about a fit besides its answer, as it is found out.
+
+    ``evidence``    how it was found which edges exist, as ``record.json`` has it; empty where that was not asked
+    ``references``  scores of other forecasts, with the gain over them in scaled CRPS where that was computed
+    ``simple``      forecasts without a model, where a stage needed them
+    ``node_gains``  how much the edges improve the forecast of each node, a share of its scaled CRPS
+    """
 
     edges: EdgeFindings = field(default_factory=EdgeFindings)
+    evidence: dict[str, Any] = field(default_factory=dict)
     references: dict[str, dict[str, float]] = field(default_factory=dict)
+    simple: dict[str, Reference] | None = None
+    node_gains: dict[str, float] = field(default_factory=dict)
     goodness: dict[str, Any] = field(default_factory=dict)
     uncertainty: dict[str, float] = field(default_factory=dict)
     findings: list[str] = field(default_factory=list)
@@ -66,7 +77,13 @@ class Assessment:
 
 @dataclass(frozen=True)
 class AssessmentInputs:
-    """A fit and what it was made from; ``untrained`` is the model as it was before."""
+    """A fit and what it was made from.
+
+    ``untrained``  the model as it was before
+    ``kept``       returns the edges that may be there given the rows of a resample; None where edges were not chosen
+                   before the fit: a probability then also says whether an edge is there at all
+    ``dropped``    edges that are fixed at 0 because they hardly exist, not because of a rule
+    """
 
     result: FitResult
     untrained: LatentGraphModel
@@ -76,11 +93,18 @@ class AssessmentInputs:
     preparation: Preparation
     seed: int
     listener: Listener
+    kept: Kept | None = None
+    dropped: EdgeMask | None = None
 
     @property
     def done(self) -> FitSettings:
         """The settings of the fit, with as many epochs as it took."""
         return as_done(self.settings, max(1, len(self.result.history)))
+
+    @property
+    def tells_acting(self) -> bool:
+        """Were edges chosen first, so that mean and variance of the targets tell how often they act?"""
+        return self.kept is not None and tells_acting(self.result.model)
 
     @property
     def compile(self) -> bool:
@@ -108,7 +132,7 @@ def assess(answer: Assessment, fit: AssessmentInputs) -> None:
     graph = fit.result.model.graph
     lacking = TOO_MANY if graph.slots is not None else "" if graph.coins else NO_COINS
     stages: list[tuple[str, Callable[[Assessment, AssessmentInputs], None], bool]] = [
-        (f"standard errors: {wanted.replicas} replicas on resampled data", _errors, wanted.replicas > 0),
+        (_errors_stage(fit), _errors, wanted.replicas > 0 or fit.tells_acting),
         ("which edges can be told from the data", _flags, True),
         ("does the model fit the test part", _goodness, True),
         ("other graphs that might predict as well", _representations, bool(wanted.controls)),
@@ -124,6 +148,12 @@ def assess(answer: Assessment, fit: AssessmentInputs) -> None:
             except (TrainingError, torch.OutOfMemoryError) as error:
                 first = str(error).splitlines()[0]
                 answer.findings.append(f"Not computed, {name.split(':')[0]}: {first}.")
+
+
+def _errors_stage(fit: AssessmentInputs) -> str:
+    if fit.tells_acting:
+        return "standard errors: how often edges act"
+    return f"standard errors: {fit.config.assessment.replicas} replicas on resampled data"
 
 
 def fit_test(model: LatentGraphModel, pairs: Pairs, preparation: Preparation, seed: int) -> Goodness | None:
@@ -152,6 +182,9 @@ def _errors(answer: Assessment, fit: AssessmentInputs) -> None:
         seed=fit.seed,
         compile=fit.compile,
         listener=fit.listener,
+        chosen=fit.tells_acting,
+        kept=fit.kept,
+        untrained=fit.untrained,
     )
 
 
@@ -166,45 +199,40 @@ def estimate_std_errors(
     seed: int,
     compile: bool,
     listener: Listener,
+    chosen: bool = False,
+    kept: Kept | None = None,
+    untrained: LatentGraphModel | None = None,
     adopt: bool = True,
 ) -> None:
-    """Train replicas on resampled data; with ``adopt`` the model gets their mean where that predicts as well."""
-    found = bootstrap(
-        model,
-        split.train,
-        split.validation,
-        settings,
-        replicas=replicas,
-        block=block,
-        seed=seed,
-        compile=compile,
-        on_progress=listener.step,
-    )
-    adopted = adopt and adopt_bagged(model, found, split.validation)
-    symmetrize, around = model.graph.mirrored, found.intervals(LEVEL)
-    numbers = {"std_error": found.std_errors, "low": around.low, "high": around.high, "bagged": found.edge_probs}
-    answer.edges = answer.edges.model_copy(
-        update={name: symmetrize(values).tolist() for name, values in numbers.items()}
-    )
-    answer.uncertainty = {
-        "replicas": float(len(found.resampled)),
-        "rho": found.rho,
-        "degrees": float(found.degrees),
-        "train_seconds": found.train_seconds,
-        "adopted": float(adopted),
-    }
-    said = (
-        "the answer is the mean over them"
-        if adopted
-        else "the fit stays the answer, as their mean predicts worse; errors and intervals are those of the mean"
-        if adopt
-        else "the fit stays the answer; errors and intervals are those of the mean over them"
-    )
-    drawn = resampling_words(len(split.train), block, split.train.series)
-    answer.findings.append(f"{STANDARD_ERRORS} {len(found.resampled)} resamples of the data ({drawn}); {said}.")
-    if split.train.series is not None and "within" in drawn:
-        answer.findings.append(FEW_SERIES)
-    answer.findings += [f"{line[0].upper()}{line[1:]}." for line in found.warnings]
+    """Say how often edges act and how far off that may be; with ``adopt`` the model gets the better answer.
+
+    Where edges were ``chosen`` before the fit, regressions of mean and variance tell it if they can
+    (:func:`tacit.uncertainty.tells_acting`). Else, or where the model forecasts worse with their answer, replicas are
+    trained on resampled data.
+    """
+    found = None
+    if chosen and tells_acting(model):
+        found = errors_from_moments(model, split, replicas=replicas, block=block, seed=seed, kept=kept, change=adopt)
+        answer.findings += [] if found is not None else [NOT_ADOPTED]
+    if found is None and replicas:
+        found = errors_from_bootstrap(
+            model,
+            split,
+            settings,
+            replicas=replicas,
+            block=block,
+            seed=seed,
+            compile=compile,
+            listener=listener,
+            kept=kept,
+            untrained=untrained,
+            change=adopt,
+        )
+    if found is not None:
+        columns = {name: values.tolist() for name, values in found.columns.items()}
+        answer.edges = answer.edges.model_copy(update=columns)
+        answer.uncertainty = found.uncertainty
+        answer.findings += found.findings
 
 
 def identify_edges(
@@ -234,7 +262,11 @@ def _flags(answer: Assessment, fit: AssessmentInputs) -> None:
         return
     found = identify_edges(model, train, fit.preparation, fit.generator("identify"))
     answer.edges = answer.edges.model_copy(update={"identifiable": found.flags()})
-    others = [other.sentence() for other in compare_replicas(fit.result) if other.relation != "same"]
+    told = "always" in answer.uncertainty  # how often edges act does not depend on the start then
+    others = [] if told else [o.sentence() for o in compare_replicas(fit.result) if o.relation != "same"]
+    answer.findings += [*found.sentences(), *others]
+    if answer.edges.exists is not None:  # the answer says which edges are expected to be false
+        return
     wrong = expected_wrong_edges(
         model.graph.edge_probs.detach(),
         SHOWN,
@@ -242,12 +274,10 @@ def _flags(answer: Assessment, fit: AssessmentInputs) -> None:
         identifiable=found.identifiable,
         symmetric=model.graph.symmetric,
     )
-    answer.findings += [
-        *found.sentences(),
-        *others,
+    answer.findings.append(
         f"Of the edges above {SHOWN:g} about {wrong.false:.1f} are absent in a given observation, and about "
-        f"{wrong.missed:.1f} of the others are present.",
-    ]
+        f"{wrong.missed:.1f} of the others are present."
+    )
 
 
 def _goodness(answer: Assessment, fit: AssessmentInputs) -> None:
@@ -258,13 +288,17 @@ def _goodness(answer: Assessment, fit: AssessmentInputs) -> None:
 
 
 def _representations(answer: Assessment, fit: AssessmentInputs) -> None:
-    """Name the other graphs with which a retrained predictor does as well."""
+    """Name the other graphs with which a retrained predictor does as well.
+
+    Whether edges always act was told edge by edge where the answer says how many do.
+    """
+    certain = () if "always" in answer.uncertainty else (CERTAIN,)
     found = find_representations(
         fit.result.model,
         fit.split.train,
         fit.split.validation,
         generator=fit.generator("representations"),
-        names=(CERTAIN, LOOPS_OFF, LOOPS_ON),  # a complement shows in the replicas of the fit, and takes many starts
+        names=(*certain, LOOPS_OFF, LOOPS_ON),  # a complement shows in the replicas of the fit, and takes many starts
         settings=replace(fit.done, halve_after=(), epochs=max(1, round(SHORTER * fit.done.epochs))),
         compile=fit.compile,
         on_progress=fit.listener.step,
@@ -294,26 +328,37 @@ def _controls(answer: Assessment, fit: AssessmentInputs) -> None:
         split.train,
         split.validation,
         fit.done,
+        dropped=fit.dropped,
+        at_regression=fit.kept is not None,
         seeds=replica_seeds(fit.seed, replicas),
         compile=fit.compile,
         on_progress=fit.listener.step,
-    )
-    models = {"learned graph": fit.result.model, **controls.by_name()}
+    ).by_name()
     spread = fit.preparation.spread
-    scores = {
-        name: forecast_scores(model, split.test, generator=fit.generator("score"), spread=spread)
-        for name, model in models.items()
-    }
-    answer.scores = scores["learned graph"]
-    answer.references = {name: scores[name].numbers() for name in controls.by_name()}
-    gains = {name: skill(scores["learned graph"].crps, scores[name].crps) for name in controls.by_name()}
-    answer.findings.append(_worth(gains))
+    own, *others = (
+        forecast_scores(model, split.test, generator=fit.generator("score"), spread=spread)
+        for model in (fit.result.model, *controls.values())
+    )
+    answer.scores, answer.simple = own, references(fit.preparation, split)
+    answer.references = {name: scores.numbers() for name, scores in zip(controls, others, strict=True)}
+    compared = {name: scores.pair_crps for name, scores in zip(controls, others, strict=True)}
+    compared |= {name: simple.pair_crps for name, simple in answer.simple.items() if name == RIDGE}
+    _compare(answer, fit, own, compared)
 
 
-def _worth(gains: dict[str, float | None]) -> str:
-    known = {name: gain for name, gain in gains.items() if gain is not None}
-    said = [f"{abs(gain):.1%} {'lower' if gain >= 0 else 'higher'} than with {name}" for name, gain in known.items()]
-    if not said:
-        return "The model predicts perfectly with and without a graph."
-    verdict = "" if all(gain > 0 for gain in known.values()) else ": the graph does not pay for itself in predictions"
-    return f"The error of the predicted distribution (CRPS) is {' and '.join(said)}{verdict}."
+def _compare(
+    answer: Assessment, fit: AssessmentInputs, own: ForecastScores, compared: dict[str, PointPrediction]
+) -> None:
+    """Add to the references how much lower the scaled CRPS of the fit is, in all and for each node."""
+    test, spread = fit.split.test, target_spreads(fit.split.train)
+    block = score_block(fit.preparation, len(test))
+    for name, crps in compared.items():
+        found = paired_gain(own.pair_crps, crps, test, spread, block=block)
+        if found is None:
+            continue
+        error = {} if found.std_error is None else {"gain_std_error": found.std_error}
+        numbers = answer.references.get(name) or (answer.simple or {})[name].numbers
+        answer.references[name] = {**numbers, "gain": found.gain, **error}
+        if name == NO_GRAPH:
+            gains = zip(fit.preparation.nodes, found.by_node, strict=True)
+            answer.node_gains = {node: gain for node, gain in gains if math.isfinite(gain)}

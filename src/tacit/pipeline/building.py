@@ -16,6 +16,7 @@ from tacit.pipeline.preparation import Preparation
 from tacit.predictors import GraphFilter, Sizes
 from tacit.randomness import generator_for
 from tacit.registry import OBSERVATIONS
+from tacit.shapes import EdgeMask
 from tacit.training import (
     LatentGraphModel,
     filter_start,
@@ -28,27 +29,30 @@ from tacit.training import (
 )
 
 START = (0.05, 0.15)  # edge probabilities begin here: few, none impossible
+KEPT_START = (0.6, 0.9)  # edges that exist act often
 START_SPREAD = 0.3  # of logits, between replicas of a warm start
 START_JITTER = 0.1  # of weights, between replicas of a warm start
 
 
-def build_model(config: FitConfig, dataset: Dataset, rules: EdgeRules, own: OwnParts, seed: int) -> LatentGraphModel:
-    """Return the model at its start."""
-    low, high = START
+def build_model(
+    config: FitConfig, dataset: Dataset, rules: EdgeRules, own: OwnParts, seed: int, kept: EdgeMask | None = None
+) -> LatentGraphModel:
+    """Return the model at its start; with ``kept`` only these edges are learned, without any prior."""
+    low, high = START if kept is None else KEPT_START
     start = rules.build(
         generator=generator_for(seed, "graph"),
         low=low,
         high=high,
         link=config.model.build_link(),
         over_table=config.graph.layout == "table",
+        kept=kept,
     )
     predictor = _build_predictor(config, dataset.preparation.sizes, start.slots, own)
     train = dataset.split.train
     if config.predictor.warm_start:
-        predictor = _warm_start(predictor, train, start)
-    return _assemble(
-        config, dataset.preparation, start, predictor, own, train, build_prior(config, dataset, rules, own)
-    )
+        predictor = _warm_start(predictor, train, start, found=kept is not None)
+    prior = build_prior(config, dataset, rules, own) if kept is None else None
+    return _assemble(config, dataset.preparation, start, predictor, own, train, prior)
 
 
 def empty_graph(config: FitConfig, preparation: Preparation, slots: Slots | None) -> BernoulliGraph:
@@ -99,17 +103,19 @@ def _build_predictor(config: FitConfig, sizes: Sizes, slots: Slots | None, own: 
     return kind.build(sizes, config.predictor, slots, config.observation.kind)
 
 
-def _warm_start(predictor: nn.Module, train: Pairs, graph: BernoulliGraph) -> GraphFilter:
-    """Start the graph where a regression points, and return the filter at its weights."""
+def _warm_start(predictor: nn.Module, train: Pairs, graph: BernoulliGraph, *, found: bool) -> GraphFilter:
+    """Start the graph where a regression points, unless its edges are ``found``; return the filter at its weights."""
     if not isinstance(predictor, GraphFilter):
         raise InputError(f"warm_start in [predictor] is for filters, got {type(predictor).__name__}; leave it out")
     if graph.slots is None:
-        graph.start_around(ridge_start(train).float(), START_SPREAD)
+        if not found:
+            graph.start_around(ridge_start(train).float(), START_SPREAD)
         probs = graph.edge_probs.detach()
         return filter_start(train, predictor, probs, in_expectation=False, jitter=START_JITTER)
-    found = table_ridge(train, predictor, graph.slots)
-    graph.start_around(table_edge_start(found, graph.slots).float(), START_SPREAD)
-    return table_filter_start(found, predictor, jitter=START_JITTER)
+    ridge = table_ridge(train, predictor, graph.slots)
+    if not found:
+        graph.start_around(table_edge_start(ridge, graph.slots).float(), START_SPREAD)
+    return table_filter_start(ridge, predictor, jitter=START_JITTER)
 
 
 def build_prior(config: FitConfig, dataset: Dataset, rules: EdgeRules, own: OwnParts) -> EdgePrior | None:

@@ -11,6 +11,7 @@ from tacit.data.resampling import resamplable
 from tacit.errors import require
 from tacit.graph import EdgeRules
 from tacit.pipeline.dataset import Dataset
+from tacit.pipeline.evidence import RegressionEvidence, evidence_method
 from tacit.pipeline.layout import MOST_EXPANDED, usual_layout
 from tacit.pipeline.parts import OwnParts
 from tacit.pipeline.resampling import block_length
@@ -18,8 +19,8 @@ from tacit.predictors import PredictorKind
 from tacit.registry import LOSSES, OBSERVATIONS
 from tacit.training import is_affordable
 
-ENOUGH_FOR_A_NETWORK = 2000  # pairs
 STEPS = 1500
+NEAR_STEPS = 400  # where regressions are the start
 FEWEST_EPOCHS, MOST_EPOCHS = 4, 200
 COMPILE_FROM = 600  # steps; compiling takes as long as some hundred steps
 REPLICAS = 16
@@ -50,7 +51,13 @@ class _Open:
 
 
 def resolve_defaults(
-    config: FitConfig, dataset: Dataset, rules: EdgeRules, own: OwnParts, *, on_gpu: bool
+    config: FitConfig,
+    dataset: Dataset,
+    rules: EdgeRules,
+    own: OwnParts,
+    evidence: RegressionEvidence | None = None,
+    *,
+    on_gpu: bool,
 ) -> tuple[FitConfig, list[str]]:
     """Return the config with nothing left open, and a sentence for each choice that was made."""
     require(
@@ -62,13 +69,17 @@ def resolve_defaults(
     if dataset.preparation.is_series:
         window = dataset.preparation.sizes.window
         reason = "every lag costs weights, and the rows are few" if window < 12 else "usual"
+        if evidence is not None:
+            reason = f"an edge is best seen in {evidence.form.words()} of its source"
         chosen.choose("data", "window", window, reason)
+    chosen.choose("graph", "evidence", evidence_method(config, own), _why(evidence))
     layout, reason = usual_layout(config.graph.layout, rules)
     layout = chosen.choose("graph", "layout", layout, None if rules.candidates is None else reason)
-    _choose_predictor(chosen, dataset)
+    _choose_predictor(chosen)
     kind = own.kind(chosen.config.predictor)
     _choose_parts(chosen, dataset, rules, own, kind, layout)
-    steps = _choose_training(chosen, pairs, kind)
+    near = evidence is not None and bool(chosen.config.predictor.warm_start) and layout == "matrix"
+    steps = _choose_training(chosen, pairs, kind, near=near)
     pays = not on_gpu and steps >= COMPILE_FROM and kind.compiles
     chosen.choose(
         "training", "compile", pays, "pays for this many steps" if pays else "would take longer than it saves"
@@ -78,16 +89,14 @@ def resolve_defaults(
     return chosen.config, chosen.reasons
 
 
-def _choose_predictor(chosen: _Open, dataset: Dataset) -> None:
-    pairs = len(dataset.split.train)
-    if not dataset.preparation.is_series:
-        kind, reason = "convolution", "pairs without time: graph convolutions shared by the nodes"
-    elif pairs < ENOUGH_FOR_A_NETWORK:
-        kind = "filter"
-        reason = f"{pairs:,} training pairs are few for a network; a weight per edge finds relations of either sign"
-    else:
-        kind, reason = "recurrent", f"{pairs:,} training pairs are enough to learn how the past of a node is best read"
-    chosen.choose("predictor", "kind", kind, reason)
+def _why(evidence: RegressionEvidence | None) -> str:
+    if evidence is None:
+        return "the influence of a node may pass several edges, so that parents are not enough"
+    return "every node is regressed on its own past and on sets of others"
+
+
+def _choose_predictor(chosen: _Open) -> None:
+    chosen.choose("predictor", "kind", "filter", "a weight per edge, so that effects may have either sign")
 
 
 def _choose_parts(
@@ -120,19 +129,23 @@ def _choose_parts(
     chosen.choose("predictor", "warm_start", linear, reason if kind.warm_start else None)
 
 
-def _choose_training(chosen: _Open, pairs: int, kind: PredictorKind) -> int:
-    """Choose how long and how fast, and return the number of steps."""
+def _choose_training(chosen: _Open, pairs: int, kind: PredictorKind, *, near: bool) -> int:
+    """Choose how long and how fast, and return the number of steps; few from a start ``near`` the end."""
     usual = 128 if pairs >= 5000 else 64 if pairs >= 1000 else 32
     batch: int = chosen.choose("training", "batch_size", usual, "by their number")
     steps = max(1, pairs // min(batch, pairs))
-    wanted = min(MOST_EPOCHS, max(FEWEST_EPOCHS, math.ceil(STEPS / steps)))
-    epochs: int = chosen.choose("training", "epochs", wanted, f"about {STEPS:,} steps, {steps} an epoch")
+    count = NEAR_STEPS if near else STEPS
+    wanted = min(MOST_EPOCHS, max(FEWEST_EPOCHS, math.ceil(count / steps)))
+    epochs: int = chosen.choose("training", "epochs", wanted, f"about {count:,} steps, {steps} an epoch")
     patience = max(6, math.ceil(epochs / 3))
     chosen.choose("training", "patience", patience, "steps are large at first, and the best often comes late")
     chosen.choose("training", "predictor_learning_rate", kind.learning_rate, "usual for this kind of predictor")
     several = "several starts, because some end badly; the worse half stops early"
     reason = several if kind.replicas > 1 else "starts of a network that predicts changes end alike"
-    chosen.choose("training", "replicas", kind.replicas, reason)
+    if near:
+        chosen.choose("training", "replicas", 1, "it starts at regressions on the edges that may exist")
+    else:
+        chosen.choose("training", "replicas", kind.replicas, reason)
     return epochs * steps
 
 

@@ -1,4 +1,7 @@
-"""What a fit says about the edges, as tables and graphs: all of them, or those that can be believed."""
+"""What a fit says about the edges, as tables and graphs: all of them, or those that are listed.
+
+``exists`` decides and ``probability`` describes; a fit without evidence decides by ``probability``.
+"""
 
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
@@ -10,7 +13,8 @@ from tacit.errors import require
 from tacit.graph import GraphDistribution, edge_table, listed_table, to_networkx, to_pyg
 from tacit.pipeline.fitted import Fitted
 from tacit.pipeline.layout import MOST_EXPANDED
-from tacit.uncertainty import EdgeIntervals, edges_at_fdr, intervals_around, significant_edges
+from tacit.records import as_tensor
+from tacit.uncertainty import FDR, EdgeIntervals, intervals_around, listed_edges, significant_edges
 
 if TYPE_CHECKING:
     import networkx
@@ -18,7 +22,7 @@ if TYPE_CHECKING:
     from torch_geometric.data import Data
 
 FLAGS = ("", "no", "yes")  # can the edge be identified? Nothing is said of one that is fixed.
-NUMBERS = ("std_error", "low", "high", "bagged")
+ACTING = ("std_error", "low", "high", "bagged")  # how often an edge acts: empty where it is not kept
 
 
 @dataclass(frozen=True, eq=False)
@@ -42,14 +46,30 @@ class Edges:
         return self.graph.edge_probs.detach().cpu()
 
     def number(self, key: str) -> Tensor:
-        """Return ``std_error``, ``low``, ``high`` or ``bagged`` of every edge; an error where it was not computed."""
+        """Return a number of every edge, such as ``std_error`` or ``effect``; an error where it was not computed."""
         values = getattr(self.fitted.edges, key)
         if values is None:
-            raise AttributeError(
-                f"{key} of the edges is not computed; call estimate_std_errors, or set bootstrap_replicas in "
-                "AssessmentOptions"
+            remedy = (
+                "leave evidence in GraphOptions at 'auto'"
+                if key in ("exists", "effect")
+                else "call estimate_std_errors, or set bootstrap_replicas in AssessmentOptions"
             )
-        return torch.tensor(values)
+            raise AttributeError(f"{key} of the edges is not computed; {remedy}")
+        return as_tensor(values)
+
+    @property
+    def exists(self) -> Tensor | None:
+        """The probability that each edge exists, in the shape of the graph; None without evidence."""
+        values = self.fitted.edges.exists
+        return None if values is None else as_tensor(values)
+
+    @property
+    def kept(self) -> Tensor:
+        """True for each edge that may exist, so that it was learned how often it acts; all without evidence."""
+        exists = self.exists
+        if exists is None:
+            return torch.ones(self.graph.edge_shape, dtype=torch.bool)
+        return ~(exists < self.fitted.record.keep)  # one of which nothing is known is kept
 
     @property
     def identifiable(self) -> Tensor | None:
@@ -63,22 +83,38 @@ class Edges:
         return self.graph.learned.cpu()
 
     def attributes(self) -> dict[str, Tensor]:
-        """Return what is known of every edge besides its probability; ``identifiable`` as a place in ``FLAGS``."""
-        edges = self.fitted.edges
-        found = {key: self.number(key) for key in NUMBERS if getattr(edges, key) is not None}
-        if edges.identifiable is not None:
-            flags = [[FLAGS.index(flag) for flag in row] for row in edges.identifiable]
-            found["identifiable"] = torch.tensor(flags, dtype=torch.uint8)
+        """Return what is known of every edge besides ``exists`` and ``probability``, in the order of ``edges.csv``.
+
+        ``identifiable`` is a place in ``FLAGS``.
+        """
+        edges, found = self.fitted.edges, dict[str, Tensor]()
+        for key in ("std_error", "low", "high", "effect", "identifiable", "bagged"):
+            if getattr(edges, key) is None:
+                continue
+            if key == "identifiable":
+                flags = [[FLAGS.index(flag) for flag in row] for row in edges.identifiable or []]
+                found[key] = torch.tensor(flags, dtype=torch.uint8)
+            else:
+                found[key] = self.number(key)
+            if key in ACTING:
+                found[key] = found[key].masked_fill(~self.kept, torch.nan)
         return found
 
     def table(self, attributes: dict[str, Tensor] | None = None, chosen: Tensor | None = None) -> "pandas.DataFrame":
         """Return all edges with their attributes, or those that are chosen; over a table, the candidates."""
-        attributes = self.attributes() if attributes is None else attributes
-        if self.graph.slots is not None and chosen is None:
-            return listed_table(self.graph.edge_probs, self.graph.slots, self.fitted.nodes)
+        attributes, slots, exists = (
+            self.attributes() if attributes is None else attributes,
+            self.graph.slots,
+            self.exists,
+        )
+        probs = self.graph.edge_probs.detach().cpu().masked_fill(~self.kept, torch.nan)
         if chosen is not None:
-            attributes = {**attributes, "chosen": chosen.triu() if self.graph.symmetric else chosen}
-        table = edge_table(self.probs(), self.fitted.nodes, attributes=attributes)
+            attributes = {**attributes, "chosen": chosen.triu() if self.graph.symmetric and slots is None else chosen}
+        if slots is not None:
+            known = {} if exists is None else {"exists": exists}
+            table = listed_table(probs, slots, self.fitted.nodes, attributes={**known, **attributes})
+        else:
+            table = edge_table(probs, self.fitted.nodes, exists=exists, attributes=attributes)
         if "identifiable" in attributes:
             table["identifiable"] = [FLAGS[number] for number in table["identifiable"]]
         return table if chosen is None else table[table.pop("chosen")].reset_index(drop=True)
@@ -95,12 +131,17 @@ class Edges:
             symmetric=self.graph.symmetric,
         )
 
-    def at_fdr(self, rate: float) -> "pandas.DataFrame":
-        """Return the largest set of edges of which a share ``rate`` is expected to be absent in an observation."""
-        chosen = edges_at_fdr(
-            self.probs(), rate, self.learned, identifiable=self.identifiable, symmetric=self.graph.symmetric
-        )
-        return self.table(chosen=chosen)
+    def listed(self, fdr: float | None = None) -> Tensor:
+        """Return which edges are listed at a false discovery rate; if it is left out, at that of the fit.
+
+        Without evidence the probabilities take the place of ``exists``, and what is not identifiable is left out.
+        """
+        values, allowed = self.exists, self.learned
+        if values is None:
+            values = self.graph.edge_probs.detach().cpu()
+            allowed = allowed if self.identifiable is None else allowed & self.identifiable
+        rate = self.fitted.record.evidence.get("fdr", FDR) if fdr is None else fdr
+        return listed_edges(values, rate, allowed, symmetric=self.graph.symmetric and self.graph.slots is None)
 
     def significant(self, **options: Any) -> "pandas.DataFrame":
         """Return the edges whose bagged probability is above a level, with the ``p_value`` of each."""
@@ -115,17 +156,36 @@ class Edges:
         )
         return self.table({**self.attributes(), "p_value": tests.p_values}, tests.chosen)
 
-    def to_networkx(self, threshold: float) -> "networkx.DiGraph | networkx.Graph":
-        """Return the edges above a probability as a networkx graph, each with what the table says of it."""
+    def to_networkx(self, threshold: float | None = None) -> "networkx.DiGraph | networkx.Graph":
+        """Return the listed edges, or those above a threshold, as a networkx graph, with what the table says."""
         attributes = self.attributes()
         graph = to_networkx(
-            self.probs(), self.fitted.nodes, threshold, symmetric=self.graph.symmetric, attributes=attributes
+            self.probs("to_networkx").masked_fill(~self.kept, torch.nan),
+            self.fitted.nodes,
+            threshold or 0.0,
+            symmetric=self.graph.symmetric,
+            exists=self.exists,
+            chosen=self._exported(threshold),
+            attributes=attributes,
         )
         if "identifiable" in attributes:
             for _, _, edge in graph.edges(data=True):
                 edge["identifiable"] = FLAGS[edge["identifiable"]]
         return graph
 
-    def to_pyg(self, threshold: float) -> "Data":
-        """Return the edges above a probability as a PyG graph with ``edge_index`` and ``edge_prob``."""
-        return to_pyg(self.probs(), self.fitted.nodes, threshold)
+    def to_pyg(self, threshold: float | None = None) -> "Data":
+        """Return the listed edges, or those above a threshold, as a PyG graph."""
+        return to_pyg(
+            self.probs("to_pyg").masked_fill(~self.kept, torch.nan),
+            self.fitted.nodes,
+            threshold or 0.0,
+            exists=self.exists,
+            effect=None if self.fitted.edges.effect is None else self.number("effect"),
+            chosen=self._exported(threshold),
+        )
+
+    def _exported(self, threshold: float | None) -> Tensor | None:
+        """Return the listed edges and those that are required; None where a threshold decides."""
+        if threshold is not None or self.exists is None:
+            return None
+        return self.listed() | (~self.learned & (self.probs() > 0))

@@ -5,17 +5,22 @@ import math
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass
 
+from torch import Tensor
+
 from tacit.config import FitConfig
 from tacit.data import Split
 from tacit.evaluation import forecast_scores, predictive_metrics
+from tacit.evidence import KEEP
 from tacit.interrupts import deferred_interrupts
+from tacit.pipeline.answer import ListedGraph, answer_sentences
 from tacit.pipeline.assessment import Assessment, AssessmentInputs, assess
+from tacit.pipeline.evidence import RegressionEvidence
 from tacit.pipeline.fitted import Fitted
 from tacit.pipeline.layout import MOST_EXPANDED
 from tacit.pipeline.plan import Plan
 from tacit.pipeline.references import references
 from tacit.randomness import generator_for, replica_seeds
-from tacit.records import CandidateCount, Record, describe_device, history_line, versions
+from tacit.records import CandidateCount, EdgeFindings, Record, describe_device, history_line, versions
 from tacit.training import (
     Checkpoints,
     CosineDecay,
@@ -25,7 +30,9 @@ from tacit.training import (
     densify,
     densify_result,
     fit,
+    start_at_regression,
 )
+from tacit.uncertainty import Kept
 
 CAVEAT = (
     "A probability between 0 and 1 says that a relation is used at some times and not at others, or that the model "
@@ -67,24 +74,37 @@ def learn(plan: Plan, *, checkpoint: Checkpoints | None = None) -> Learned:
     config, listener, processes = plan.config, plan.listener, Processes.current()
     split = plan.dataset.split.to(plan.device)
     listener.stage(f"{plan.name}: {'compiling' if config.training.compile else 'starting'}")
-    settings, untrained = fit_settings(config), copy.deepcopy(plan.model)
+    model = plan.model.to(split.train.inputs.device, split.train.inputs.dtype)
+    at_regression = plan.evidence is not None and start_at_regression(model, split.train)
+    settings, untrained = fit_settings(config), copy.deepcopy(model)
     result = fit(
-        plan.model,
+        model,
         split.train,
         split.validation,
         settings,
         seeds=replica_seeds(plan.seed, config.training.replicas or 1),
         compile=bool(config.training.compile),
+        start_at_model=at_regression,
         on_progress=listener.step,
         checkpoint=checkpoint,
     )
     if len(plan.dataset.nodes) <= MOST_EXPANDED:
         result, untrained = densify_result(result), densify(untrained)
-    assessment, complete = Assessment(), not result.interrupted
+    over_table = result.model.graph.slots is not None
+    assessment, complete = _from_evidence(plan.evidence, config, over_table=over_table), not result.interrupted
     try:
         if complete and config.assessment.enabled:
             inputs = AssessmentInputs(
-                result, untrained, split, config, settings, plan.dataset.preparation, plan.seed, listener
+                result,
+                untrained,
+                split,
+                config,
+                settings,
+                plan.dataset.preparation,
+                plan.seed,
+                listener,
+                kept=_kept(plan),
+                dropped=None if plan.evidence is None or over_table else plan.evidence.dropped,
             )
             assess(assessment, inputs)
     except KeyboardInterrupt:  # what was learned is kept
@@ -92,6 +112,37 @@ def learn(plan: Plan, *, checkpoint: Checkpoints | None = None) -> Learned:
             raise
         complete = False
     return Learned(plan, split, result, assessment, complete)
+
+
+def _from_evidence(evidence: RegressionEvidence | None, config: FitConfig, *, over_table: bool) -> Assessment:
+    """Return what is known before the fit: which edges exist, and their effects."""
+    if evidence is None:
+        return Assessment()
+    found = evidence.evidence
+    numbers = {name: _lists(evidence.shaped(getattr(found, name), over_table)) for name in ("exists", "effect")}
+    about = {
+        "method": found.method,
+        "prior": found.prior,
+        "keep": KEEP,
+        "fdr": config.assessment.fdr,
+        "resamples": evidence.resamples,
+        "seconds": evidence.seconds,
+        "notes": list(found.notes),
+    }
+    return Assessment(edges=EdgeFindings(**numbers), evidence=about)
+
+
+def _lists(values: Tensor) -> list[list[float | None]]:
+    return [[None if math.isnan(value) else value for value in row] for row in values.tolist()]
+
+
+def _kept(plan: Plan) -> Kept | None:
+    """Return the evidence stage for resamples of the training pairs."""
+    evidence = plan.evidence
+    if evidence is None:
+        return None
+    train, preparation = plan.dataset.split.train, plan.dataset.preparation
+    return lambda rows: evidence.kept_on(train, preparation, rows.cpu(), plan.seed)
 
 
 def fit_settings(config: FitConfig) -> FitSettings:
@@ -121,7 +172,10 @@ def _record(learned: Learned) -> Record:
     )
     metrics = {**scores.numbers(), **{name: scaled[name] for name in ("energy_score", "distribution_loss")}}
     slots = model.graph.slots
-    compared = {**references(preparation, split, ridge=slots is None), **assessment.references}
+    simple = assessment.simple or references(preparation, split, ridge=slots is None)
+    compared = {**{name: one.numbers for name, one in simple.items()}, **assessment.references}
+    compared = {name: _finite(numbers) for name, numbers in compared.items()}
+    listed = ListedGraph.of(plan.dataset.nodes, model.graph, assessment.edges, assessment.evidence)
     return Record(
         title=f"{plan.name}, {_ahead(plan)}",
         command=plan.command,
@@ -140,12 +194,15 @@ def _record(learned: Learned) -> Record:
         node_names=list(plan.dataset.nodes),
         warnings=[*plan.notes, *result.warnings, CAVEAT],
         choices=plan.choices,
-        references={name: _finite(numbers) for name, numbers in compared.items()},
+        references=compared,
         preparation=preparation.to_dict(),
         coordinates=None if plan.coordinates is None else plan.coordinates.tolist(),
         findings=assessment.findings,
         goodness=assessment.goodness,
         uncertainty=assessment.uncertainty,
+        answer=answer_sentences(listed, compared, assessment.evidence.get("notes", ())),
+        evidence=assessment.evidence and {**assessment.evidence, "listed_from": listed.listed_from},
+        node_gains=assessment.node_gains,
         candidates=None if slots is None else CandidateCount(count=slots.num_edges),
     )
 

@@ -9,8 +9,11 @@ from tacit.config import FitConfig
 from tacit.graph import EdgeRules
 from tacit.pipeline.building import build_model
 from tacit.pipeline.choices import resolve_defaults
-from tacit.pipeline.dataset import Dataset
+from tacit.pipeline.dataset import Dataset, longest_window
+from tacit.pipeline.evidence import REGRESSION, RegressionEvidence, evidence_method, find_evidence
+from tacit.pipeline.forecaster_choice import choose_kind
 from tacit.pipeline.known_edges import left_out, place_nodes, read_rules
+from tacit.pipeline.layout import usual_layout
 from tacit.pipeline.memory import require_memory_for
 from tacit.pipeline.parts import OwnParts
 from tacit.pipeline.resampling import require_resampling
@@ -20,7 +23,11 @@ from tacit.training import LatentGraphModel, Listener
 
 @dataclass(frozen=True, eq=False)
 class Plan:
-    """What to learn, and from what; ``choices`` says what was chosen from the data, and why."""
+    """What to learn, and from what.
+
+    ``choices``   what was chosen from the data, and why
+    ``evidence``  which edges may exist, where regressions say that
+    """
 
     name: str
     command: str
@@ -35,6 +42,7 @@ class Plan:
     own: OwnParts = field(default_factory=OwnParts)
     listener: Listener = field(default_factory=Listener)
     notes: tuple[str, ...] = ()
+    evidence: RegressionEvidence | None = None
 
     @classmethod
     def make(
@@ -51,19 +59,18 @@ class Plan:
         notes: tuple[str, ...] = (),
     ) -> "Plan":
         """Prepare the data and choose what was left open; whatever cannot be is refused here."""
-        own, kind = own or OwnParts(), config.predictor.kind
-        scaled = kind == "auto" or own.kind(config.predictor).scaled
-        dataset = Dataset.prepare(source, config.data, seed=seed, scaled=scaled)
-        rules = read_rules(dataset, config.graph, own.candidates)
-        config, choices = resolve_defaults(config, dataset, rules, own, on_gpu=device.type == "cuda")
+        own, listener = own or OwnParts(), listener or Listener()
+        dataset, rules, evidence = _with_evidence(source, config, own, seed, listener, name or source.name)
+        config, chosen = _with_kind(config, dataset, evidence, seed, device, listener)
+        config, choices = resolve_defaults(config, dataset, rules, own, evidence, on_gpu=device.type == "cuda")
         require_resampling(config.assessment, dataset.preparation, dataset.split.train)
         require_memory_for(config, dataset, rules, own, device)
-        model = build_model(config, dataset, rules, own, seed)
+        model = build_model(config, dataset, rules, own, seed, None if evidence is None else evidence.kept)
         return cls(
             name or source.name,
             command,
             config,
-            choices,
+            [*chosen, *choices],
             dataset,
             rules,
             place_nodes(dataset, config.graph),
@@ -71,6 +78,44 @@ class Plan:
             seed,
             device,
             own,
-            listener or Listener(),
+            listener,
             (*dataset.notes, *left_out(rules), *notes),
+            evidence,
         )
+
+
+def _with_kind(
+    config: FitConfig,
+    dataset: Dataset,
+    evidence: RegressionEvidence | None,
+    seed: int,
+    device: torch.device,
+    listener: Listener,
+) -> tuple[FitConfig, list[str]]:
+    """Choose the kind of predictor by its forecasts, where it was left open."""
+    if config.predictor.kind != "auto" or evidence is None:
+        return config, []
+    found = choose_kind(config, dataset, evidence, seed, device, listener)
+    predictor = config.predictor.model_copy(update={"kind": found.kind})
+    return config.model_copy(update={"predictor": predictor}), [f"predictor = {found.kind}: {found.reason}"]
+
+
+def _with_evidence(
+    source: Source, config: FitConfig, own: OwnParts, seed: int, listener: Listener, name: str
+) -> tuple[Dataset, EdgeRules, RegressionEvidence | None]:
+    """Prepare the data and find which edges may exist; a window that was left open is as long as the evidence needs."""
+    scaled = config.predictor.kind == "auto" or own.kind(config.predictor).scaled
+    regression = evidence_method(config, own) == REGRESSION
+    window = longest_window(source.content) if regression and config.data.window is None else None
+    data = config.data if window is None else config.data.model_copy(update={"window": window})
+    dataset = Dataset.prepare(source, data, seed=seed, scaled=scaled)
+    rules = read_rules(dataset, config.graph, own.candidates)
+    if not regression:
+        return dataset, rules, None
+    listener.stage(f"{name}: which edges exist")
+    layout, _ = usual_layout(config.graph.layout, rules)
+    evidence = find_evidence(dataset, rules, config, seed, over_table=layout == "table")
+    if window is not None and evidence.window < window:
+        data = config.data.model_copy(update={"window": evidence.window})
+        dataset = Dataset.prepare(source, data, seed=seed, scaled=scaled)
+    return dataset, rules, evidence

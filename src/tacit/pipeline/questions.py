@@ -8,7 +8,8 @@ from tacit.data import Pairs
 from tacit.errors import require
 from tacit.goodness import Goodness, goodness_of_fit
 from tacit.identification import Identifiability
-from tacit.pipeline.assessment import STANDARD_ERRORS, WIDENED, Assessment, as_done, estimate_std_errors, identify_edges
+from tacit.pipeline.answer import ListedGraph, answer_sentences
+from tacit.pipeline.assessment import WIDENED, Assessment, as_done, estimate_std_errors, identify_edges
 from tacit.pipeline.building import build_prior
 from tacit.pipeline.dataset import Dataset
 from tacit.pipeline.fitted import Fitted
@@ -17,6 +18,7 @@ from tacit.pipeline.known_edges import read_rules
 from tacit.pipeline.parts import OwnParts
 from tacit.pipeline.resampling import block_length, require_resampling
 from tacit.pipeline.sources import Source
+from tacit.pipeline.std_errors import STANDARD_ERRORS
 from tacit.randomness import generator_for
 from tacit.training import Listener
 
@@ -61,12 +63,18 @@ def add_std_errors(
         seed=fitted.record.seed,
         compile=bool(config.training.compile),
         listener=listener,
+        chosen="always" in fitted.record.uncertainty,
         adopt=False,
     )
     fitted.edges = answer.edges
     earlier = [line for line in fitted.record.findings if line != WIDENED and not line.startswith(STANDARD_ERRORS)]
-    findings = [*earlier, *answer.findings]
-    fitted.record = fitted.record.model_copy(update={"uncertainty": answer.uncertainty, "findings": findings})
+    listed = ListedGraph.of(fitted.nodes, fitted.graph, fitted.edges, fitted.record.evidence)
+    changes = {
+        "uncertainty": answer.uncertainty,
+        "findings": [*earlier, *answer.findings],
+        "answer": answer_sentences(listed, fitted.record.references, fitted.record.evidence.get("notes", ())),
+    }
+    fitted.record = fitted.record.model_copy(update=changes)
 
 
 def _make_trainable(fitted: Fitted, dataset: Dataset, own: OwnParts) -> None:

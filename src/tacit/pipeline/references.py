@@ -1,19 +1,31 @@
 """Scores of the simplest forecasts, to compare with: the last value, and a ridge regression on all nodes."""
 
+from dataclasses import dataclass
+
 import torch
 
 from tacit.data import Pairs, Split
 from tacit.data.ridge import ridge_regression
-from tacit.evaluation import gaussian_coverage, gaussian_scores, persistence, residual_sigmas
+from tacit.evaluation import gaussian_coverage, gaussian_crps, gaussian_scores, persistence, residual_sigmas
 from tacit.evaluation.forecasts import LEVELS
 from tacit.pipeline.preparation import Preparation
+from tacit.shapes import PointPrediction
 
 MOST_RIDGE_FEATURES = 3000  # of one regression: its time grows with the cube
 
 
-def references(preparation: Preparation, split: Split, *, ridge: bool = True) -> dict[str, dict[str, float]]:
-    """Return scores on the test part, in the units of the data; the regression has a weight for every two nodes."""
-    sizes, spread, found = preparation.sizes, preparation.spread, {}
+@dataclass(frozen=True, eq=False)
+class Reference:
+    """Scores of a forecast in the units of the data, and the CRPS of every number in the units of training."""
+
+    numbers: dict[str, float]
+    pair_crps: PointPrediction
+
+
+def references(preparation: Preparation, split: Split, *, ridge: bool = True) -> dict[str, Reference]:
+    """Return scores on the test part; the regression has a weight for every two nodes."""
+    sizes, spread = preparation.sizes, preparation.spread
+    found: dict[str, Reference] = {}
     parts = {name: getattr(split, name).to("cpu") for name in ("train", "validation", "test")}
     start = {name: torch.zeros_like(part.targets) for name, part in parts.items()}
     if preparation.is_series:
@@ -33,7 +45,8 @@ def references(preparation: Preparation, split: Split, *, ridge: bool = True) ->
     return found
 
 
-def _in_units(means: torch.Tensor, sigmas: torch.Tensor, pairs: Pairs, spread: torch.Tensor) -> dict[str, float]:
+def _in_units(means: torch.Tensor, sigmas: torch.Tensor, pairs: Pairs, spread: torch.Tensor) -> Reference:
     scaled = Pairs(pairs.inputs, pairs.targets * spread, pairs.observed)
     coverage = {f"coverage_{level:g}": gaussian_coverage(means, sigmas, pairs, level) for level in LEVELS}
-    return {**gaussian_scores(means * spread, sigmas * spread, scaled), **coverage}
+    numbers = {**gaussian_scores(means * spread, sigmas * spread, scaled), **coverage}
+    return Reference(numbers, gaussian_crps(means, sigmas, pairs.targets))

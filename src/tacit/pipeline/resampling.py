@@ -14,6 +14,14 @@ def block_length(options: AssessmentOptions, preparation: Preparation, num_pairs
     return usual_block(num_pairs, preparation.reach) if preparation.reach else 1
 
 
+def score_block(preparation: Preparation, num_pairs: int) -> int:
+    """Return how many neighbouring test pairs count as one where forecasts are compared.
+
+    Forecasts that overlap share their errors, so no less than the horizon; pairs without order stand alone.
+    """
+    return usual_block(num_pairs, preparation.horizon) if preparation.reach else 1
+
+
 def require_resampling(options: AssessmentOptions, preparation: Preparation, train: Pairs) -> None:
     """Raise :class:`InputError` before any work if standard errors are wanted and cannot be."""
     if options.replicas:

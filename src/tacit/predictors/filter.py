@@ -13,7 +13,7 @@ $A_{ii} W_{ii} \bar x_i$ to it and competes with it: leave the diagonal out.
 
 import copy
 import math
-from typing import Literal, get_args
+from typing import Literal, NamedTuple, get_args
 
 import torch
 from jaxtyping import Float
@@ -25,12 +25,25 @@ from tacit.predictors.initial import uniform_within
 from tacit.predictors.kinds import Options, PredictorKind, Sizes
 from tacit.predictors.series import SeriesLayout
 from tacit.registry import PREDICTORS
-from tacit.shapes import Inputs, Samples
+from tacit.shapes import Inputs, Samples, Targets
 
 FilterActivation = Literal["linear", "tanh"]
 OwnWeights = Float[Tensor, "node in_channel channel"]
 EdgeWeights = Float[Tensor, "row slot sent channel"]
 Bias = Float[Tensor, "node channel"]
+
+
+class LinearParts(NamedTuple):
+    r"""A prediction that is linear in its weights.
+
+    $$\hat y_i = o_i + b_i + U_i\, x_i + \sum_j A_{ij}\, W_{ij}\, \bar x_j$$
+
+    ``offset`` is $o$, ``own`` is $x$ and ``sent`` is $\bar x$.
+    """
+
+    offset: Targets
+    own: Inputs
+    sent: Inputs
 
 
 class GraphFilter(nn.Module):
@@ -135,6 +148,14 @@ class GraphFilter(nn.Module):
             total = own[:, None] + torch.einsum("bsij,bijc->bsic", graphs, messages)
         change = torch.tanh(total) if self.activation == "tanh" else total
         return change + self.layout.newest(inputs)[:, None] if self.residual else change
+
+    def linear_parts(self, inputs: Inputs) -> LinearParts | None:
+        """Return what a linear filter is linear in; None with another activation."""
+        if self.activation != "linear":
+            return None
+        newest = self.layout.newest(inputs)
+        sent = self.layout.lags(inputs)[..., : self.sent_features].flatten(2)
+        return LinearParts(newest if self.residual else torch.zeros_like(newest), inputs, sent)
 
 
 def _moved(values: Tensor, jitter: float, generator: Generator) -> Tensor:

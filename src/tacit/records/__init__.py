@@ -1,7 +1,17 @@
 """Run directories: one JSON record per run, edges, history and model beside it; each file whole, the record last."""
 
 from tacit.records.directories import CALL, make_directory, new_directory, resuming
-from tacit.records.edges import EDGE_COLUMNS, EdgeFindings, Flags, ListedEdges, Matrix, candidates_text, edges_text
+from tacit.records.edges import (
+    EDGE_COLUMNS,
+    EdgeFindings,
+    Flags,
+    ListedEdges,
+    Matrix,
+    as_matrix,
+    as_tensor,
+    candidates_text,
+    edges_text,
+)
 from tacit.records.model_file import MODEL, SLOT_PARTS, SLOTS, model_tensors, read_model
 from tacit.records.reading import read_record, read_run
 from tacit.records.record import FORMAT, RECORD, CandidateCount, Record, describe_device, versions
@@ -23,6 +33,8 @@ __all__ = [
     "Matrix",
     "Record",
     "Run",
+    "as_matrix",
+    "as_tensor",
     "candidates_text",
     "describe_device",
     "edges_text",

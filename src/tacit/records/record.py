@@ -8,7 +8,7 @@ from typing import Any
 import torch
 from pydantic import BaseModel, ConfigDict, model_validator
 
-FORMAT = 3  # docs/files.md has the table
+FORMAT = 4  # docs/files.md has the table
 RECORD = "record.json"
 PAGE_METRICS = {"point_mae", "point_mse", "distribution_loss"}
 PAGE_TIMINGS = {"train_seconds", "steps"}
@@ -26,6 +26,8 @@ class CandidateCount(BaseModel):
 
 class Record(BaseModel):
     """Everything a table, figure or page is drawn from, besides edges and history.
+
+    ``evidence`` is empty for a run that did not ask which edges exist; its decisions are by ``probability``.
 
     ``sha256`` is the checksum of the record itself and ``files`` are those of the files that belong to the run: both
     are filled in when it is written, see :mod:`tacit.records.checksums`.
@@ -58,7 +60,15 @@ class Record(BaseModel):
     findings: list[str] = []
     goodness: dict[str, Any] = {}
     uncertainty: dict[str, float] = {}
+    answer: list[str] = []  # the first lines of the terminal and the page, in order
+    evidence: dict[str, Any] = {}  # how it was found which edges exist: method, prior, keep, fdr, resamples, seconds
+    node_gains: dict[str, float] = {}  # node -> how much the edges improve its forecast, a share of its scaled CRPS
     candidates: CandidateCount | None = None  # where edges.csv lists candidates instead of all ordered pairs
+
+    @property
+    def keep(self) -> float:
+        """The least ``exists`` of an edge that was learned: others have no probability."""
+        return float(self.evidence.get("keep", 0.0))
 
     @model_validator(mode="after")
     def _complete(self) -> "Record":

@@ -23,9 +23,9 @@ class Run(BaseModel):
     def of(cls, record: Record, edges: str, history: list[dict[str, Any]]) -> "Run":
         """Return the run of a record, the text of ``edges.csv`` and the lines of the history."""
         if record.candidates is not None:
-            listed = read_candidates(edges, record.node_names, record.candidates.count)
+            listed = read_candidates(edges, record.node_names, record.candidates.count, record.keep)
             return cls(record=record, edge_probs=[], edges=EdgeFindings(), history=history, listed=listed)
-        probs, found = read_edges(edges, record.node_names)
+        probs, found = read_edges(edges, record.node_names, record.keep)
         return cls(record=record, edge_probs=probs, edges=found, history=history)
 
     @model_validator(mode="after")

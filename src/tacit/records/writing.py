@@ -42,8 +42,8 @@ def run_of(
 def _edges_of(model: LatentGraphModel, record: Record, edges: EdgeFindings | None) -> str:
     slots, probs = model.graph.slots, model.graph.edge_probs.detach().cpu()
     if slots is None:
-        return edges_text(probs, record.node_names, edges)
-    return candidates_text(probs, slots.to("cpu"), record.node_names)
+        return edges_text(probs, record.node_names, edges, record.keep)
+    return candidates_text(probs, slots.to("cpu"), record.node_names, edges, record.keep)
 
 
 def history_line(epoch: Epoch) -> dict[str, Any]:

@@ -9,7 +9,7 @@ from tacit.records import Run
 from tacit.report.edge_columns import EdgeColumns, edge_columns, is_symmetric
 from tacit.report.embedding import FLOATS, packed, packed_edges
 from tacit.report.figures import curves
-from tacit.report.listed import histogram
+from tacit.report.listed import histogram, histogram_title
 from tacit.report.places import Places, label_sides, run_places
 from tacit.report.strongest import strongest_edges
 from tacit.report.trust import coverage_points, rank_shares, reliability_points
@@ -21,6 +21,7 @@ LONGEST_LIST = 50
 SHOWN_FROM, FEWEST_SHOWN = 0.10, 20  # where the slider begins; lower where nothing would be drawn,
 SHOWN_AT_LEAST = 0.01  # but not so low that every edge is
 LABELLED_UP_TO = 40
+MOST_GAINS = 40  # nodes whose gain is shown
 
 
 def run_content(run: Run, places: Places | None = None) -> dict[str, Any]:
@@ -38,6 +39,8 @@ def run_content(run: Run, places: Places | None = None) -> dict[str, Any]:
         "num_edges": len(columns),
         "num_embedded": len(embedded),
         "listed": run.listed is not None,
+        "evident": columns.exists is not None,
+        "node_gains": node_gains(run),
         "num_placed": len(places.node),
         "kind": places.kind,
         "threshold": start_threshold(columns),
@@ -49,6 +52,7 @@ def run_content(run: Run, places: Places | None = None) -> dict[str, Any]:
             "ranks": bool(rank_shares(run)),
             "coverage": bool(coverage_points(run)),
             "truth": columns.truth is not None,
+            "gains": any("gain" in numbers for numbers in run.record.references.values()),
         },
         "scores": {"learned graph": run.record.metrics, **run.record.references},
         "config": json.dumps(shortened(run.record.config), indent=2, ensure_ascii=False),
@@ -63,17 +67,27 @@ def run_content(run: Run, places: Places | None = None) -> dict[str, Any]:
 
 def shown_columns(columns: EdgeColumns) -> list[str]:
     """Return the names of the columns of the table that are known."""
-    optional = ("std_error", "low", "high", "identifiable", "truth")
+    optional = ("exists", "probability", "std_error", "low", "high", "effect", "identifiable", "truth")
     known = [name for name in optional if getattr(columns, name) is not None]
-    return ["source", "target", "probability", *known, *(["error"] if columns.truth is not None else [])]
+    return ["source", "target", *known, *(["error"] if columns.truth is not None else [])]
 
 
 def start_threshold(columns: EdgeColumns) -> float:
-    """Return where the slider begins: at 0.1, or so low that some edges are drawn."""
+    """Return where the slider begins: with evidence at the listed edges, else at 0.1 or so low that some are drawn."""
+    if columns.exists is not None:
+        return 1.0 if columns.listed_from is None else columns.listed_from
     probs = np.sort(columns.probability[columns.drawable])[::-1]
     if not len(probs) or probs[0] >= SHOWN_FROM or probs[0] < SHOWN_AT_LEAST:
         return SHOWN_FROM
     return max(SHOWN_AT_LEAST, float(np.floor(100 * probs[:FEWEST_SHOWN][-1]) / 100))
+
+
+def node_gains(run: Run) -> list[dict[str, Any]]:
+    """Return how much the edges improve the forecast of each node, the largest first, with the width of a bar."""
+    found = sorted(run.record.node_gains.items(), key=lambda gain: -gain[1])
+    largest = max((abs(share) for _, share in found), default=1.0) or 1.0
+    rows = [{"node": node, "share": share, "width": 100 * abs(share) / largest} for node, share in found]
+    return rows[:MOST_GAINS]
 
 
 def shortened(config: Any) -> Any:
@@ -86,7 +100,7 @@ def shortened(config: Any) -> Any:
 
 
 def _embedded(columns: EdgeColumns) -> EdgeColumns:
-    """Return all edges in their order, or of too many the most probable."""
+    """Return all edges in their order, or of too many the most likely."""
     return columns if len(columns) <= MOST_EMBEDDED else columns[np.sort(columns.strongest(MOST_EMBEDDED))]
 
 
@@ -98,6 +112,7 @@ def _data(run: Run, columns: EdgeColumns, places: Places, threshold: float) -> d
         "nodes": names,
         "edges": packed_edges(columns, dense=dense),
         "threshold": threshold,
+        "listedFrom": 1.0 if columns.listed_from is None else columns.listed_from,
         "places": {
             "node": None if len(places.node) == len(names) else places.node.tolist(),
             "x": packed(places.x, FLOATS),
@@ -113,5 +128,7 @@ def _data(run: Run, columns: EdgeColumns, places: Places, threshold: float) -> d
         "reliability": None if points is None else dict(zip(("learned", "true", "count"), points, strict=True)),
         "ranks": [{"name": name, "shares": values} for name, values in shares.items()],
         "coverage": coverage_points(run),
-        "histogram": None if run.listed is None else histogram(run.listed)[0].tolist(),
+        "histogram": None
+        if run.listed is None
+        else {"counts": histogram(run.listed)[0].tolist(), "title": histogram_title(run.listed)},
     }

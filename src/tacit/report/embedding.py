@@ -25,7 +25,7 @@ def packed(values: Any, kind: str) -> str:
 
 def packed_edges(columns: EdgeColumns, *, dense: bool) -> dict[str, str]:
     """Return the columns that there are; of all ordered pairs in order the nodes need not be said."""
-    numbers = ("probability", "std_error", "low", "high", "truth")
+    numbers = ("probability", "std_error", "low", "high", "truth", "exists", "effect")
     found = {name: packed(getattr(columns, name), FLOATS) for name in numbers if getattr(columns, name) is not None}
     if columns.identifiable is not None:
         found["identifiable"] = packed(columns.identifiable, CODE)

@@ -35,14 +35,21 @@ def draw_figures(run: Run, directory: Path, places: Places | None = None) -> lis
 
 
 def panels(run: Run) -> list[tuple[str, np.ndarray, str, float]]:
-    """Return title, matrix, colours and top of the scale of each heatmap: learned, and where known true and error."""
-    learned = np.array(run.edge_probs)
+    """Return title, matrix, colours and top of the scale of each heatmap: learned, and where known true and error.
+
+    With evidence the first says whether edges exist; where one is not kept, the second is empty.
+    """
+    learned = np.array(run.edge_probs, dtype=float)
+    shown = [("learned edge probability", learned, PROBABILITY_COLOURS, 1.0)]
+    if run.edges.exists is not None:
+        exists = np.array(run.edges.exists, dtype=float)
+        shown = [("exists", exists, PROBABILITY_COLOURS, 1.0), ("acts", learned, PROBABILITY_COLOURS, 1.0)]
     if run.record.true_edge_probs is None:
-        return [("learned edge probability", learned, PROBABILITY_COLOURS, 1.0)]
+        return shown
     truth = np.array(run.record.true_edge_probs)
-    error = np.abs(learned - truth)
+    error = np.abs(np.nan_to_num(learned) - truth)
     return [
-        ("learned edge probability", learned, PROBABILITY_COLOURS, 1.0),
+        *shown,
         ("true edge probability", truth, PROBABILITY_COLOURS, 1.0),
         ("absolute error", error, ERROR_COLOURS, max(float(error.max()), 1e-3)),
     ]

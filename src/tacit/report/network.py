@@ -1,4 +1,7 @@
-"""A learned graph for a paper: nodes at their places, edges as thick as they are probable, arrows at who reads."""
+"""A learned graph for a paper: nodes at their places, edges as thick as they are probable, arrows at who reads.
+
+With evidence the listed edges are drawn, the stronger the more likely they exist; the colour is the sign of the effect.
+"""
 
 from collections.abc import Sequence
 
@@ -8,6 +11,7 @@ from matplotlib.axes import Axes
 from matplotlib.collections import LineCollection, PolyCollection
 from matplotlib.colors import to_rgba_array
 from matplotlib.figure import Figure
+from matplotlib.lines import Line2D
 
 from tacit.records import Run
 from tacit.report.curves import arrow_heads, edge_curves
@@ -18,6 +22,7 @@ Probs = Float[np.ndarray, "node node"]
 SHOWN_FROM = 0.1  # edges below are not drawn
 MOST_EDGES = 300  # more could not be told apart; the most probable are drawn
 NODE, EDGE = "#d55e00", "#0072b2"
+RAISES, LOWERS, PLAIN_NODE = "#0072b2", "#d55e00", "#444444"  # by the sign of the effect
 NAMES_UP_TO = 40
 WIDTH, LOWEST, HIGHEST = 6.4, 2.4, 5.6  # of the figure, in inches
 FEW_NODES = 60  # up to here nodes and arrows have their full size
@@ -47,12 +52,13 @@ def draw_run_network(run: Run, places: Places | None = None) -> Figure:
     """Return the figure of a run, over the coordinates that its record has or a layout."""
     columns = edge_columns(run)
     places = run_places(run, columns) if places is None else places
-    return _drawn(columns, run.record.node_names, places, SHOWN_FROM, "", directed=not is_symmetric(run))
+    title = "" if columns.exists is None else f"{_count(int(columns.listed.sum()), 'listed edge')}"
+    return _drawn(columns, run.record.node_names, places, SHOWN_FROM, title, directed=not is_symmetric(run))
 
 
 def shown_edges(columns: EdgeColumns, places: Places, threshold: float = SHOWN_FROM) -> EdgeColumns:
-    """Return the edges to draw, the most probable last, so that they lie on top."""
-    among = columns.drawable & (columns.probability >= threshold)
+    """Return the edges to draw, the most likely last, so that they lie on top."""
+    among = columns.listed if columns.exists is not None else columns.drawable & (columns.acts >= threshold)
     among &= np.isin(columns.source, places.node) & np.isin(columns.target, places.node)
     return columns[columns.strongest(MOST_EDGES, among)[::-1]]
 
@@ -71,7 +77,12 @@ def _drawn(
     axes = figure.subplots()
     size = min(1.0, (FEW_NODES / max(1, len(places.node))) ** 0.5)
     _draw_edges(axes, edges, places, size, directed=directed)
-    axes.scatter(places.x, places.y, s=28 * size**2, color=NODE, zorder=3, linewidths=0)
+    node = NODE if columns.effect is None else PLAIN_NODE
+    axes.scatter(places.x, places.y, s=28 * size**2, color=node, zorder=3, linewidths=0)
+    if columns.effect is not None:
+        kinds = (("raises the target", RAISES, "-"), ("lowers the target", LOWERS, "-"))
+        handles = [Line2D([], [], color=colour, ls=style, label=label) for label, colour, style in kinds]
+        axes.legend(handles=handles, frameon=False, fontsize=7, loc="best")
     if len(places.node) <= NAMES_UP_TO:
         for node, x, y, side in zip(places.node, places.x, places.y, label_sides(places), strict=True):
             axes.annotate(
@@ -94,6 +105,10 @@ def _drawn(
     return figure
 
 
+def _count(number: int, what: str) -> str:
+    return f"{number:,} {what}{'' if number == 1 else 's'}"
+
+
 def _height(places: Places) -> float:
     """Return the height of a figure without empty room above and below the graph."""
     right, up = (float(np.ptp(values)) if len(values) else 1.0 for values in (places.x, places.y * places.stretch))
@@ -104,10 +119,11 @@ def _draw_edges(axes: Axes, edges: EdgeColumns, places: Places, size: float, *, 
     if not len(edges):
         return
     lines = edge_curves(places, edges)
-    colours = to_rgba_array([EDGE] * len(edges), alpha=np.minimum(1.0, 0.3 + 0.65 * edges.probability))
-    widths = (0.3 + 2.2 * edges.probability) * (0.4 + 0.6 * size)
+    names = [EDGE] * len(edges) if edges.effect is None else np.where(edges.effect < 0, LOWERS, RAISES).tolist()
+    colours = to_rgba_array(names, alpha=np.minimum(1.0, 0.3 + 0.65 * edges.decides))
+    widths = (0.3 + 2.2 * edges.acts) * (0.4 + 0.6 * size)
     axes.add_collection(LineCollection(list(lines), colors=colours, linewidths=widths, capstyle="round"))
     if not directed:
         return
-    heads = arrow_heads(lines, places, 0.3 * size + 0.7 * size * edges.probability)
+    heads = arrow_heads(lines, places, 0.3 * size + 0.7 * size * edges.acts)
     axes.add_collection(PolyCollection(list(heads), facecolors=colours, edgecolors="none", zorder=2.5))

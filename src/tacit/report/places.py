@@ -51,9 +51,11 @@ def laid_out(columns: EdgeColumns, nodes: Int[np.ndarray, " drawn"]) -> Places:
         int(max(nodes.max(initial=-1), columns.source.max(initial=-1), columns.target.max(initial=-1))) + 1, -1
     )
     number[nodes] = np.arange(len(nodes))
-    among = columns.drawable & (columns.probability > 0) & (number[columns.source] >= 0) & (number[columns.target] >= 0)
+    among = columns.drawable & (columns.decides > 0) & (number[columns.source] >= 0) & (number[columns.target] >= 0)
+    if columns.listed.any():
+        among &= columns.listed  # edges that are not listed pull nothing
     pulling = columns[columns.strongest(EDGES_PER_NODE * len(nodes), among)]
-    found = spring_layout(len(nodes), number[pulling.source], number[pulling.target], pulling.probability)
+    found = spring_layout(len(nodes), number[pulling.source], number[pulling.target], pulling.decides)
     return Places(nodes, found[:, 0], found[:, 1], "layout")
 
 

@@ -1,4 +1,4 @@
-"""The most probable edges as rows of a table."""
+"""The most likely edges as rows of a table."""
 
 from typing import Any
 
@@ -8,14 +8,14 @@ from jaxtyping import Bool
 from tacit.records import Run
 from tacit.report.edge_columns import CODES, EdgeColumns, edge_columns
 
-NUMBERS = ("std_error", "low", "high", "truth")
+NUMBERS = ("exists", "probability", "std_error", "low", "high", "effect", "truth")
 FLAGS = {code: flag for flag, code in CODES.items()}
 
 
 def strongest_edges(
     run: Run, count: int, columns: EdgeColumns | None = None, among: Bool[np.ndarray, " edge"] | None = None
 ) -> list[dict[str, Any]]:
-    """Return the most probable edges, the first the highest.
+    """Return the most likely edges, the first the highest; a number that is not known is None.
 
     ``among`` which; if not said, all between different nodes that can be told from the data.
     """
@@ -26,7 +26,6 @@ def strongest_edges(
         {
             "source": names[chosen.source[row]],
             "target": names[chosen.target[row]],
-            "probability": float(chosen.probability[row]),
             **{name: _number(getattr(chosen, name), row) for name in NUMBERS},
             "identifiable": None if chosen.identifiable is None else FLAGS[int(chosen.identifiable[row])],
         }
@@ -35,4 +34,4 @@ def strongest_edges(
 
 
 def _number(values: Any, row: int) -> float | None:
-    return None if values is None else float(values[row])
+    return None if values is None or np.isnan(values[row]) else float(values[row])

@@ -24,7 +24,7 @@ def reliability_points(run: Run) -> tuple[list[float], list[float], list[int]] |
     probs, truth = torch.zeros(2, len(run.record.node_names), len(run.record.node_names))
     learned = torch.zeros_like(probs, dtype=torch.bool)
     places = columns.target, columns.source
-    probs[places], truth[places] = torch.tensor(columns.probability).float(), torch.tensor(columns.truth).float()
+    probs[places], truth[places] = torch.tensor(columns.acts).float(), torch.tensor(columns.truth).float()
     learned[places] = torch.tensor(counts)
     found = reliability(probs, truth, num_bins=BINS, learned=learned)
     return found.predicted.tolist(), found.true.tolist(), found.count.tolist()

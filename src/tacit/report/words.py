@@ -27,7 +27,12 @@ def verdict(run: Run) -> tuple[str, str, str]:
 
 
 def answer(run: Run, columns: EdgeColumns) -> list[str]:
-    """Return sentences on how many edges there are, which stand out, and which cannot be told."""
+    """Return sentences on how many edges there are, which stand out, and which cannot be told.
+
+    Whether there is a graph, and which edges are listed, is said before by the sentences of the record.
+    """
+    if columns.exists is not None:
+        return _with_evidence(run, columns)
     nodes, possible = len(run.record.node_names), columns.drawable
     if columns.identifiable is not None:
         possible = possible & (columns.identifiable != FIXED)
@@ -56,6 +61,29 @@ def answer(run: Run, columns: EdgeColumns) -> list[str]:
     if columns.std_error is None:
         remedy = "; tacit fit --std-errors 32 adds them" if run.record.preparation and run.listed is None else ""
         said.append(f"Standard errors of the probabilities were not computed{remedy}.")
+    return said
+
+
+def _with_evidence(run: Run, columns: EdgeColumns) -> list[str]:
+    possible = int(columns.between.sum())
+    kept = int((columns.between & (columns.decides >= run.record.keep)).sum())
+    what = "candidates" if run.listed is not None else "edges between different nodes"
+    said = [
+        f"{len(run.record.node_names):,} nodes and {possible:,} {what}: of {kept:,} that may exist (with probability "
+        f"{run.record.keep:g} or more) it was learned how often they act."
+    ]
+    mark = "—" if is_symmetric(run) else "→"
+    named = [
+        f"{isolated(edge['source'])} {mark} {isolated(edge['target'])} (exists {edge['exists']:.2f}"
+        + ("" if edge["probability"] is None else f", acts {edge['probability']:.2f}")
+        + ")"
+        for edge in strongest_edges(run, NAMED, columns, columns.listed)
+    ]
+    if named:
+        said.append(f"The most likely: {', '.join(named)}.")
+    error = edge_error(run)
+    if error is not None:
+        said.append(f"Against the truth the probabilities are off by {error:.4f} on average.")
     return said
 
 

@@ -107,9 +107,17 @@ class LatentGraphEstimator(BaseEstimator):  # type: ignore[misc]  # scikit-learn
         return self._edges().table()
 
     @property
+    def exists_(self) -> np.ndarray:
+        """The probability that each edge exists, given the data: target row, source column."""
+        self._edges().probs("exists_")  # refused over a table of candidates
+        return self._edges().number("exists").numpy()
+
+    @property
     def edge_probs_(self) -> np.ndarray:
-        """The probability of every edge: target row, source column."""
+        """How often each edge acts, given that it exists: target row, source column; 0 for those that are not kept."""
         return self._edges().probs().numpy()
+
+    edge_effects_ = _edge_number("effect", "The effect of each edge, in deviations of the target per deviation.")
 
     edge_probs_bagged_ = _edge_number("bagged", "The mean probability of each edge over the bootstrap replicas.")
     edge_std_errors_ = _edge_number("std_error", "Standard errors of ``edge_probs_bagged_``; 0 where an edge is fixed.")
@@ -128,6 +136,11 @@ class LatentGraphEstimator(BaseEstimator):  # type: ignore[misc]  # scikit-learn
     def record_(self) -> Record:
         """What ``record.json`` would hold: config, metrics, references, findings, warnings."""
         return self._ready().record
+
+    @property
+    def answer_(self) -> list[str]:
+        """The answer in a few sentences: is there a graph, which edges are listed, how often do they act."""
+        return self._ready().record.answer
 
     @property
     def findings_(self) -> list[str]:
@@ -170,13 +183,17 @@ class LatentGraphEstimator(BaseEstimator):  # type: ignore[misc]  # scikit-learn
         """Which of ``replicas_`` was kept."""
         return self._ready().record.best_replica
 
-    def to_networkx(self, threshold: float = 0.0) -> "networkx.DiGraph | networkx.Graph":
-        """Return the edges above a probability as a networkx graph, each with what ``edges_`` says of it."""
-        return self._edges().to_networkx(threshold)
+    def to_networkx(self, threshold: float | None = None) -> "networkx.DiGraph | networkx.Graph":
+        """Return the listed and the required edges as a networkx graph, each with what ``edges_`` says of it.
 
-    def to_pyg(self, threshold: float = 0.0) -> "Data":
-        """Return the edges above a probability as a PyG graph with ``edge_index`` and ``edge_prob``."""
-        return self._edges().to_pyg(threshold)
+        With a ``threshold`` those whose ``exists`` is above it. A fit without evidence decides by ``probability``, and
+        without a threshold returns every edge above 0.
+        """
+        return self._edges().to_networkx(to_python(threshold))
+
+    def to_pyg(self, threshold: float | None = None) -> "Data":
+        """Return the same edges as a PyG graph: ``edge_index``, ``edge_prob``, ``edge_exists`` and ``edge_effect``."""
+        return self._edges().to_pyg(to_python(threshold))
 
     def report(self, path: str | os.PathLike[str]) -> Path:
         """Write the page that ``tacit fit`` draws: one HTML file that needs no network."""
@@ -253,13 +270,16 @@ class LatentGraphEstimator(BaseEstimator):  # type: ignore[misc]  # scikit-learn
         bagged = edges.number("bagged")
         return edges.table({"bagged": bagged, "low": ends.low, "high": ends.high})
 
-    def edges_at_fdr(self, rate: float = 0.1) -> "pandas.DataFrame":
-        """Return the rows of ``edges_`` that make the largest set of which a share ``rate`` is expected to be absent.
+    def listed_edges(self, fdr: float | None = None) -> "pandas.DataFrame":
+        """Return the rows of ``edges_`` that are listed: the largest list with at most a share ``fdr`` false.
 
-        Absent in a given observation: ``edge_probs_`` is taken as true. Fixed edges are not chosen, nor those that
-        cannot be identified. Without directions each pair is one row.
+        Every listed edge has ``exists`` of at least 0.5, and the mean of 1 - ``exists`` over the list is at most
+        ``fdr``; if it is left out, that of ``AssessmentOptions``. Required edges are known, hence not listed. Without
+        evidence ``probability`` takes the place of ``exists``, and what cannot be identified is not listed. Without
+        directions each pair is one row.
         """
-        return self._edges().at_fdr(to_python(rate))
+        edges = self._edges()
+        return edges.table(chosen=edges.listed(to_python(fdr)))
 
     def significant_edges(
         self, above: float = 0.05, rate: float = 0.05, *, dependence: str = "positive"
@@ -267,7 +287,7 @@ class LatentGraphEstimator(BaseEstimator):  # type: ignore[misc]  # scikit-learn
         """Return the rows of ``edges_`` whose bagged probability is above a level, with the ``p_value`` of each.
 
         At most a share ``rate`` of them is there by the luck of the data (:func:`tacit.uncertainty.significant_edges`,
-        also for ``dependence``). Which edges can be chosen is as in :meth:`edges_at_fdr`.
+        also for ``dependence``). Fixed edges are not chosen, nor those that cannot be identified.
         """
         return self._edges().significant(above=to_python(above), rate=to_python(rate), dependence=dependence)
 

@@ -14,7 +14,14 @@ from tacit.training.model import LatentGraphModel
 from tacit.training.processes import Ended, Processes, from_the_first, meet_in_step
 from tacit.training.result import Epoch, FitResult, Listener, Progress, Replica
 from tacit.training.settings import CosineDecay, FitSettings, Schedule, StepDecay
-from tacit.training.warm_start import filter_start, ridge_start, table_edge_start, table_filter_start, table_ridge
+from tacit.training.warm_start import (
+    filter_start,
+    ridge_start,
+    start_at_regression,
+    table_edge_start,
+    table_filter_start,
+    table_ridge,
+)
 
 __all__ = [
     "Checkpoints",
@@ -48,6 +55,7 @@ __all__ = [
     "pair_losses",
     "paired_difference",
     "ridge_start",
+    "start_at_regression",
     "table_edge_start",
     "table_filter_start",
     "table_ridge",

@@ -233,6 +233,8 @@ class LatentGraphModel(nn.Module):
         )
         channels = inputs.shape[2]
         credit = self.estimator.credit
+        if not bool(self.graph.learned.any()):  # no edge gets any credit
+            return
         if credit is not None and credit.num_hops is not None:
             check_locality(self.predictor, self.graph, channels, credit.num_hops, generator=generator)
         if self.estimator.through_graphs:

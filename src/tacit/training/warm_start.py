@@ -24,7 +24,8 @@ from tacit.errors import require
 from tacit.graph import Slots
 from tacit.predictors.filter import GraphFilter
 from tacit.shapes import EdgeProbs
-from tacit.training.local_ridge import LocalRidge, local_ridge
+from tacit.training.local_ridge import LocalRidge, is_affordable, local_ridge
+from tacit.training.model import LatentGraphModel
 
 # Measured on GPVAR, where 11% of the pairs are edges: the true graph was found from here.
 TOP, HIGH, LOW = 0.15, 0.5, 0.03
@@ -118,6 +119,32 @@ def table_filter_start(found: LocalRidge, predictor: GraphFilter, *, jitter: flo
     """
     _require_linear(predictor)
     return predictor.with_weights(_own_weights(found.own, predictor), found.edges, found.intercepts, jitter=jitter)
+
+
+def start_at_regression(model: LatentGraphModel, train: Pairs) -> bool:
+    r"""Put a linear filter where regressions on the edges that can be point, and say whether that was done.
+
+    With $w_{ij}$ the weights of the regression of node $i$ on its own past and on the nodes that it can read, an edge
+    starts at $w_{ij} / \theta_{ij}$, so that the mean over graphs is the regression, and the noise at what it leaves.
+    """
+    predictor, probs = model.predictor, model.graph.edge_probs.detach()
+    if not isinstance(predictor, GraphFilter) or predictor.activation != "linear" or model.graph.slots is not None:
+        return False
+    present = (probs > 0).fill_diagonal_(False)
+    slots = Slots.from_mask(present)
+    if not is_affordable(slots, predictor.edge_weights.shape[-2]):
+        return False
+    found = table_ridge(train, predictor, slots)
+    source, target = slots.edges()
+    weights = torch.zeros_like(predictor.edge_weights)
+    weights[target, source] = (found.edges[slots.used] / probs[target, source][:, None, None].to(found.edges)).to(
+        weights
+    )
+    filled = predictor.with_weights(_own_weights(found.own, predictor), weights, found.intercepts)
+    predictor.load_state_dict(filled.state_dict())
+    noise = model.observation.with_deviations(found.sigmas.to(weights))
+    model.observation.load_state_dict(noise, strict=False)
+    return True
 
 
 def _require_linear(predictor: GraphFilter) -> None:

@@ -1,6 +1,7 @@
-"""The bagged estimate as the answer: the mean over replicas takes the place of the fit, unless it predicts worse."""
+"""An answer that did not come from the training, taken unless it predicts worse."""
 
 import torch
+from torch import Tensor
 
 from tacit.data import Pairs
 from tacit.training import LatentGraphModel
@@ -10,15 +11,20 @@ from tacit.uncertainty.comparison import loss_difference
 WORSE = 2.0  # standard errors by which the validation loss may rise by chance
 
 
-@torch.no_grad()
 def adopt_bagged(model: LatentGraphModel, found: EdgeUncertainty, validation: Pairs) -> bool:
     """Give the model the means over replicas, edges and predictor alike, and say whether that was done.
 
     Replicas that start where the fit ended stay in its basin, so that their mean is a model of the same kind; it errs
     less than one short training does. Where the validation loss says otherwise, the model stays as it is.
     """
+    return adopt(model, found.parameters, validation)
+
+
+@torch.no_grad()
+def adopt(model: LatentGraphModel, parameters: dict[str, Tensor], validation: Pairs) -> bool:
+    """Give the model these parameters unless its validation loss rises by more than chance, and say whether it did."""
     before = {name: value.clone() for name, value in model.state_dict().items()}
-    model.load_state_dict(found.parameters, strict=False)
+    model.load_state_dict(parameters, strict=False)
     after = {name: value.clone() for name, value in model.state_dict().items()}
     rise, error = loss_difference(model, validation, after, before)
     adopted = rise <= WORSE * error

@@ -8,23 +8,29 @@ $$V_\mathrm{data} = (1 - \rho)\, V_\mathrm{resampled}, \qquad
 \rho = \frac{\sum_{ij} V_\mathrm{same}}{\sum_{ij} V_\mathrm{resampled}}$$
 
 with $V$ the variance of $\theta_{ij}$ over replicas; the share $\rho$ is one number for all edges, because the variance
-of few replicas is a poor estimate for one edge and a good one for many. The mean over all $R = R_r + R_s$ replicas, the
+of few replicas is a poor estimate for one edge and a good one for many. Where the sandwich can be computed $1 - \rho$
+is taken from it instead (:mod:`tacit.uncertainty.replica_spread`). The mean over all $R = R_r + R_s$ replicas, the
 *bagged* estimate, averages the randomness of training away. Its standard error is
 
 $$s^2 = V_\mathrm{data} \Big(1 + \frac{R_r}{R^2}\Big) + \frac{\rho\, V_\mathrm{resampled}}{R}$$
 
-What every replica gets wrong alike, a bias, does not show here. Start and basin are those of the fit: it says how far
-the answer would move with other data, not with another start.
+Each resample may choose its edges anew (``kept``): the others are 0 in its replica, and the error of an edge is that
+over the replicas that keep it, given that it is there.
+
+Further fits take *another start*: the whole training, from other initial values, on the data as it is. Where one of
+them predicts as well and its answer for an edge is more than a standard error away, the distance is added to the error
+of the edge, so that its interval spans both. What every replica and start gets wrong alike, a bias, does not show.
 """
 
+import copy
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import torch
+from jaxtyping import Float
 from torch import Tensor
 
 from tacit.data import Pairs
-from tacit.data.resampling import bootstrap_rows, require_resamplable
 from tacit.errors import require_whole
 from tacit.graph import GraphDistribution
 from tacit.randomness import generator_for, replica_seeds
@@ -32,7 +38,11 @@ from tacit.shapes import EdgeMask, EdgeProbs
 from tacit.training import CosineDecay, FitResult, FitSettings, LatentGraphModel, Progress, fit
 from tacit.uncertainty.boundary import NOTHING_KNOWN, interior_edges, rounded_at_boundary, with_usual_errors
 from tacit.uncertainty.checks import ReplicaProbs
-from tacit.uncertainty.intervals import EdgeIntervals, bagged_edge_probs, intervals_around
+from tacit.uncertainty.comparison import loss_difference
+from tacit.uncertainty.intervals import EdgeIntervals, intervals_around
+from tacit.uncertainty.replica_spread import FEWEST_KEEPING, data_share, kept_mean, kept_variance
+from tacit.uncertainty.resampled_edges import EdgeMasks, Kept, kept_edges, resample_rows
+from tacit.uncertainty.sandwich import refusal, sandwich
 
 REPLICAS = 32
 SAME_SHARE = 0.25  # of the replicas, which train on the data as it is
@@ -47,9 +57,14 @@ UNSETTLED = (
     "the fit had not settled: trained further, on the same and on resampled data, edge probabilities move on by "
     "{size:.1f} standard errors, which is added to the errors; train for more epochs"
 )
+STARTS = 2  # full fits from other starts; each costs a fit
+WORSE = 2.0  # standard errors of the validation loss: a start that ended so much worse found no other answer
+QUICK_SANDWICH = 300  # edges and parameters; on two cores a sandwich of so many takes no longer than the fit
+SELDOM_KEPT = "fewer than {fewest} of {replicas} resamples keep {edges} of the edges: their errors are wide"
+OTHER_STARTS = 500  # added to seeds of replicas, of which there are fewer
 NEVER = 1e-6  # edges that were held at 0 are put here: an edge at 0 could not return in a later training
-MOST_RHO = 0.9  # training may seem to explain all of the variance by chance
-TINY = torch.finfo(torch.float64).tiny
+
+StartProbs = Float[Tensor, "start row slot"]
 
 
 @dataclass(frozen=True, eq=False)
@@ -92,42 +107,100 @@ def bootstrap(
     settings: FitSettings,
     *,
     replicas: int = REPLICAS,
+    starts: int = STARTS,
     block: int = 1,
     seed: int = 0,
     compile: bool = True,
+    kept: Kept | None = None,
+    untrained: LatentGraphModel | None = None,
     on_progress: Callable[[Progress], None] | None = None,
 ) -> EdgeUncertainty:
     """Return the uncertainty of a trained model, from ``replicas`` short trainings that start where it ended.
 
-    ``settings`` are those of the fit; the replicas take part of its epochs at part of its rate. ``block`` is the number
-    of neighbouring pairs that are drawn together, above 1 for pairs of a series; see :func:`usual_block`. Pairs of
-    several series are drawn by whole series; see :mod:`tacit.data.resampling`.
+    ``settings`` are those of the fit; the replicas take part of its epochs at part of its rate, and ``starts`` further
+    fits all of them, from where ``untrained`` starts; without it, from where the model would start again.
+    ``block`` is the number of neighbouring pairs that are drawn together, above 1 for pairs of a series; see
+    :func:`usual_block`. Pairs of several series are drawn by whole series; see :mod:`tacit.data.resampling`.
+    ``kept`` returns the edges that may be there given the rows of a resample; others are 0 in its replica.
     The model stays as it is. Ctrl-C stops it with nothing lost but the standard errors.
     """
     model.graph.require_all_pairs("bootstrap")
     require_whole("replicas", replicas, FEWEST_REPLICAS)
-    require_resamplable(len(train), block, train.series)
+    require_whole("starts", starts, 0)
     same = max(2, round(SAME_SHARE * replicas))
     seeds = replica_seeds(seed, replicas)
-    rows = [
-        bootstrap_rows(len(train), generator=generator_for(s, "resample"), block=block, series=train.series)
-        for s in seeds[same:]
-    ]
-    unchanged = torch.arange(len(train)).expand(same, -1)
+    rows = resample_rows(train, seeds[same:], block)
+    unchanged = torch.arange(len(train), device=rows.device).expand(same, -1)
+    rounded = rounded_at_boundary(model, validation)
+    every = torch.ones_like(model.graph.fixed)
+    masks = torch.cat([every.expand(same, *every.shape), kept_edges(rows, every, kept)])
     result = fit(
-        rounded_at_boundary(model, validation),
+        rounded,
         train,
         validation,
         short(settings),
         seeds=seeds,
         compile=compile,
         start_at_model=True,
-        resamples=torch.cat([unchanged, torch.stack(rows)]),
+        starts=None if kept is None else _without(rounded.graph, masks),
+        resamples=torch.cat([unchanged, rows]),
         on_progress=on_progress,
     )
     if result.interrupted:
         raise KeyboardInterrupt
-    return _summary(result, same, model.graph, len(train))
+    reference = _sandwich_of(model, train, block, seed)
+    others = _other_starts(model, untrained or model, train, validation, settings, starts, seed, compile, on_progress)
+    return _summary(result, same, model.graph, len(train), masks=masks, reference=reference, others=others)
+
+
+def _without(graph: GraphDistribution, masks: EdgeMasks) -> dict[str, Tensor]:
+    """Return where replicas start: at the graph, edges that they do not keep at exactly 0, from where none returns."""
+    probs = torch.where(masks, graph.link.probs(graph.raw.detach()), 0.0)
+    return {f"graph.{graph.link.parameter}": graph.link.raw(probs)}
+
+
+def _sandwich_of(model: LatentGraphModel, train: Pairs, block: int, seed: int) -> EdgeProbs | None:
+    """Return the sandwich's standard errors where they can be computed in little time."""
+    if not model.loss.compares or not model.graph.coins or refusal(model, QUICK_SANDWICH) is not None:
+        return None
+    generator = generator_for(seed, "sandwich", train.inputs.device)
+    return sandwich(model, train, generator=generator, block=block).std_errors
+
+
+def _other_starts(
+    model: LatentGraphModel,
+    untrained: LatentGraphModel,
+    train: Pairs,
+    validation: Pairs,
+    settings: FitSettings,
+    starts: int,
+    seed: int,
+    compile: bool,
+    on_progress: Callable[[Progress], None] | None,
+) -> StartProbs | None:
+    """Return the answers of fits from other starts that predict as well as the model."""
+    if not starts:
+        return None
+    seeds = [s + OTHER_STARTS for s in replica_seeds(seed, starts)]
+    again = fit(
+        copy.deepcopy(untrained),
+        train,
+        validation,
+        replace(settings, halve_after=(), patience=None),
+        seeds=seeds,
+        compile=compile,
+        on_progress=on_progress,
+    )
+    if again.interrupted:
+        raise KeyboardInterrupt
+    raw, before = f"graph.{model.graph.link.parameter}", model.state_dict()
+    as_good = []
+    for place in range(starts):
+        state = {name: value[place] for name, value in again.parameters.items()}
+        rise, error = loss_difference(model, validation, {**before, **state}, before)
+        if rise <= WORSE * error:
+            as_good.append(model.graph.probs_from(state[raw]).detach())
+    return torch.stack(as_good) if as_good else None
 
 
 def short(settings: FitSettings) -> FitSettings:
@@ -143,20 +216,38 @@ def short(settings: FitSettings) -> FitSettings:
     )
 
 
-def _summary(result: FitResult, same: int, fitted: GraphDistribution, num_pairs: int) -> EdgeUncertainty:
+def _summary(
+    result: FitResult,
+    same: int,
+    fitted: GraphDistribution,
+    num_pairs: int,
+    *,
+    masks: EdgeMasks | None = None,
+    reference: EdgeProbs | None = None,
+    others: StartProbs | None = None,
+) -> EdgeUncertainty:
     """Return what the replicas show, the first ``same`` of which had the data as it is."""
     graph, learned = result.model.graph, ~fitted.fixed
     raw_name = f"graph.{graph.link.parameter}"
     replicas = graph.probs_from(result.parameters[raw_name]).detach()
-    count = len(replicas)
-    of_training, of_both = (part.double().var(0) for part in (replicas[:same], replicas[same:]))
-    rho = min(MOST_RHO, float(of_training[learned].sum() / of_both[learned].sum().clamp_min(TINY)))
-    factor = (1 - rho) * (1 + (count - same) / count**2) + rho / count
-    bagged = fitted.mirrored(bagged_edge_probs(replicas))
+    kept = torch.ones_like(replicas) if masks is None else masks.to(replicas)
+    count, resampled = kept.sum(0), kept[same:].sum(0)
+    of_training, of_both = (kept_variance(replicas[part], kept[part]) for part in (slice(same), slice(same, None)))
+    seen = learned & (resampled >= min(FEWEST_KEEPING, len(replicas) - same))
+    degrees = len(replicas) - same - 1
+    share = data_share(of_training, of_both, seen, reference, degrees)
+    rho = max(0.0, 1 - share)
+    factor = share * (1 + resampled / count**2) + rho / count
+    bagged = fitted.mirrored(kept_mean(replicas, kept))
     errors = torch.where(learned, fitted.mirrored((of_both * factor).sqrt()), 0.0).to(bagged)
     errors[learned & (errors == 0) & interior_edges(bagged)] = NOTHING_KNOWN  # no gradient ever moved it
-    errors = with_usual_errors(bagged, errors, learned, num_pairs)
-    errors, warnings = _with_drift(bagged, errors, fitted.edge_probs.detach(), learned)
+    errors = with_usual_errors(bagged, errors, seen, num_pairs)
+    errors, warnings = _with_drift(bagged, errors, fitted.edge_probs.detach(), seen)
+    errors = with_other_starts(bagged, errors, learned, others)
+    if (learned & ~seen).any():
+        errors[learned & ~seen] = NOTHING_KNOWN
+        few = int((learned & ~seen).sum())
+        warnings.append(SELDOM_KEPT.format(fewest=FEWEST_KEEPING, replicas=len(replicas) - same, edges=few))
     means = {name: value.mean(0) for name, value in result.parameters.items()}
     return EdgeUncertainty(
         bagged,
@@ -164,7 +255,7 @@ def _summary(result: FitResult, same: int, fitted: GraphDistribution, num_pairs:
         learned,
         graph.symmetric,
         rho,
-        count - same - 1,
+        degrees,
         replicas[same:],
         {**means, raw_name: graph.link.raw(bagged.clamp(NEVER, 1 - NEVER))},
         result.train_seconds,
@@ -172,12 +263,23 @@ def _summary(result: FitResult, same: int, fitted: GraphDistribution, num_pairs:
     )
 
 
-def _with_drift(
-    bagged: EdgeProbs, errors: EdgeProbs, fitted: EdgeProbs, learned: EdgeMask
-) -> tuple[EdgeProbs, list[str]]:
+def with_other_starts(bagged: EdgeProbs, errors: EdgeProbs, learned: EdgeMask, others: StartProbs | None) -> EdgeProbs:
+    """Return the errors, with the root mean square distance of other starts added where it is the larger one.
+
+    >>> one, error, learned = torch.tensor([[0.5, 0.5]]), torch.tensor([[0.1, 0.1]]), torch.tensor([[True, True]])
+    >>> with_other_starts(one, error, learned, torch.tensor([[[0.55, 0.9]]])).round(decimals=2)
+    tensor([[0.1000, 0.4100]])
+    """
+    if others is None:
+        return errors
+    away = (others - bagged).square().mean(0).sqrt()
+    return torch.where(learned & (away > errors), torch.hypot(errors, away).clamp_max(NOTHING_KNOWN), errors)
+
+
+def _with_drift(bagged: EdgeProbs, errors: EdgeProbs, fitted: EdgeProbs, seen: EdgeMask) -> tuple[EdgeProbs, list[str]]:
     """Return the errors, with the distance from the fit added where replicas all move away from it, and a warning."""
-    gap, moved = bagged - fitted, learned & (errors > 0) & (errors < NOTHING_KNOWN)
+    gap, moved = bagged - fitted, seen & (errors > 0) & (errors < NOTHING_KNOWN)
     size = (gap[moved] / errors[moved]).square().mean().sqrt() if moved.any() else torch.zeros(())
     if size <= SETTLED:
         return errors, []
-    return torch.where(learned, torch.hypot(errors, gap), errors), [UNSETTLED.format(size=float(size))]
+    return torch.where(seen, torch.hypot(errors, gap), errors), [UNSETTLED.format(size=float(size))]

@@ -1,6 +1,7 @@
-"""Which edges to show, at a stated price in wrong ones.
+"""Which edges to list, at a stated price in wrong ones.
 
-Two questions, two answers. Is the edge there in a given observation? Its probability says so: :func:`edges_at_fdr` and
+Three questions, three answers. Does the edge exist? ``exists`` says so: :func:`listed_edges` and
+:func:`false_discoveries`. Is the edge there in a given observation? Its probability says so:
 :func:`expected_wrong_edges`. Is the probability itself above a level, or is that the luck of the data? Its standard
 error says so: :func:`significant_edges`.
 
@@ -12,9 +13,10 @@ entries of a pair are one edge.
 from typing import Literal, NamedTuple
 
 import torch
+from jaxtyping import Bool, Float
 from torch import Tensor
 
-from tacit.errors import require, require_positive
+from tacit.errors import InputError, require, require_positive
 from tacit.shapes import EdgeMask, EdgeProbs
 from tacit.uncertainty.checks import (
     checked_errors,
@@ -26,7 +28,11 @@ from tacit.uncertainty.checks import (
 
 # Probabilities are stored in single precision: 1 - 0.95 is not quite 0.05, and is meant to be.
 ROUNDING = 1e-7
+FDR = 0.1  # the share of listed edges that may be false
+LISTED_FROM = 0.5  # no list has edges that more likely do not exist
 
+Exists = Float[Tensor, "row column"]
+Shown = Bool[Tensor, "row column"]
 Dependence = Literal["positive", "any"]
 
 
@@ -45,34 +51,45 @@ class WrongEdges(NamedTuple):
     total: float
 
 
-def edges_at_fdr(
-    edge_probs: EdgeProbs,
-    rate: float,
-    learned: EdgeMask | None = None,
-    *,
-    identifiable: EdgeMask | None = None,
-    symmetric: bool = False,
-) -> EdgeMask:
-    r"""Return the largest set of likeliest edges of which at most a share ``rate`` is expected to be absent.
+def listed_edges(exists: Exists, fdr: float = FDR, learned: Shown | None = None, *, symmetric: bool = False) -> Shown:
+    r"""Return the largest list of edges that more likely exist than not, with at most a share ``fdr`` false.
 
-    $$\{ij : \theta_{ij} \ge t\} \quad\text{with the least } t \text{ for which}\quad
-    \operatorname{mean}_{\theta_{ij} \ge t} (1 - \theta_{ij}) \le \text{rate}$$
+    $$\{ij : e_{ij} \ge t\} \quad\text{with the least } t \ge \tfrac12 \text{ for which}\quad
+    \operatorname{mean}_{e_{ij} \ge t} (1 - e_{ij}) \le \text{fdr}$$
 
-    $\theta$ is read as the chance that the edge is there in a given observation, and taken as true. Edges of equal
-    probability are in the set together or not at all; the set can be empty.
+    $e$ is the probability that an edge exists, in a matrix or a table of candidates; NaN where nobody asked. Edges of
+    equal $e$ are in the list together or not at all; the list can be empty.
 
-    >>> edges_at_fdr(torch.tensor([[1.0, 0.9], [0.8, 0.1]]), 0.1)
+    >>> listed_edges(torch.tensor([[1.0, 0.9], [0.8, 0.6]]), 0.1)
     tensor([[ True,  True],
             [ True, False]])
     """
-    require_probabilities("edge_probs", edge_probs)
-    require_share("rate", rate, 0.1)
-    places = _candidates(edge_probs, learned, identifiable, symmetric)
-    absent = 1 - edge_probs.detach().double()[places]
-    ranked = absent.sort().values
-    so_many = torch.searchsorted(ranked, absent, right=True)  # edges at least as likely as each, itself among them
+    require_share("fdr", fdr, FDR)
+    _require_exists(exists)
+    places = exists.detach() >= LISTED_FROM  # false where it is NaN
+    if learned is not None:
+        require_mask("learned", learned, exists)
+        places &= learned.to(exists.device)
+    if symmetric:
+        places = distinct_edges("exists", exists.nan_to_num(0.0), places, symmetric)
+    false = 1 - exists.detach().double()[places]
+    ranked = false.sort().values
+    so_many = torch.searchsorted(ranked, false, right=True)  # edges at least as likely as each, itself among them
     share = ranked.cumsum(0)[so_many - 1] / so_many
-    return _placed(share <= rate + ROUNDING, places, symmetric)
+    return _placed(share <= fdr + ROUNDING, places, symmetric)
+
+
+def false_discoveries(exists: Exists, listed: Shown, *, symmetric: bool = False) -> float:
+    r"""Return how many edges of a list are expected to be false: $\sum_{\text{listed}} (1 - e_{ij})$.
+
+    >>> exists = torch.tensor([[1.0, 0.75], [0.75, 0.25]])
+    >>> false_discoveries(exists, listed_edges(exists, 0.2))
+    0.5
+    """
+    _require_exists(exists)
+    require_mask("listed", listed, exists)
+    counted = listed.triu() if symmetric else listed
+    return float((1 - exists.detach().double())[counted].sum())
 
 
 def significant_edges(
@@ -185,6 +202,21 @@ def _placed(chosen: Tensor, places: EdgeMask, symmetric: bool) -> EdgeMask:
     mask = torch.zeros_like(places)
     mask[places] = chosen
     return mask | mask.mT if symmetric else mask
+
+
+def _require_exists(exists: Exists) -> None:
+    require(
+        isinstance(exists, Tensor) and exists.is_floating_point() and exists.ndim == 2,
+        f"exists needs a tensor of floats (row, column), got {getattr(exists, 'dtype', type(exists).__name__)} of "
+        f"{tuple(getattr(exists, 'shape', ()))}; pass the probability that each edge exists",
+    )
+    outside = (exists < 0) | (exists > 1)
+    if outside.any():
+        place = outside.nonzero()[0].tolist()
+        raise InputError(
+            f"exists needs values in [0, 1], or NaN where nothing is known, got {exists[tuple(place)].item()} at "
+            f"{place}; pass probabilities"
+        )
 
 
 def _require_probability(name: str, value: object) -> None:

@@ -22,7 +22,7 @@ from torch import Generator, Tensor
 from torch.func import vmap
 
 from tacit.data import Pairs
-from tacit.errors import require
+from tacit.errors import InputError
 from tacit.randomness import draw_uniforms
 from tacit.shapes import EdgeMask, EdgeProbs
 from tacit.training import LatentGraphModel, constants_of, gradient_of_one, trainable_names
@@ -58,24 +58,13 @@ def sandwich(
     """
     model.graph.require_all_pairs("sandwich")
     model.loss.require_compares("a sandwich")
-    require(
-        model.estimator.group_size == 1 and model.estimator.takes_credit,
-        f"a sandwich needs the estimator ScoreFunction, got {type(model.estimator).__name__}; use the bootstrap",
-    )
-    require(
-        model.prior is None,
-        "a sandwich needs a model without a prior, whose pull is no matter of the data, got one; use the bootstrap",
-    )
+    refused = refusal(model, MOST_PARAMETERS)
+    if refused is not None:
+        raise InputError(refused)
     graph = model.graph
     probs = graph.edge_probs.detach()
     interior = ~graph.fixed & interior_edges(probs)
-    edges = graph.counted_once(interior.to(probs.dtype)) > 0
-    names = [name for name in trainable_names(model) if not name.startswith("graph.")]
-    size = int(edges.sum()) + sum(model.get_parameter(name).numel() for name in names)
-    require(
-        size <= MOST_PARAMETERS,
-        f"a sandwich needs at most {MOST_PARAMETERS} edges and parameters, got {size}; use the bootstrap",
-    )
+    edges, names = _counted(model, interior), _of_the_predictor(model)
     if not edges.any():
         return Sandwich(torch.zeros_like(probs), interior)
     some = _some(train, num_pairs, block)
@@ -93,6 +82,31 @@ def sandwich(
     errors = torch.zeros_like(probs)
     errors[edges] = found.to(probs)
     return Sandwich(graph.mirrored(errors), interior)
+
+
+def refusal(model: LatentGraphModel, most: int) -> str | None:
+    """Return why a sandwich of a model over all pairs, with a loss that compares, cannot be; None if it can."""
+    estimator = model.estimator
+    if estimator.group_size != 1 or not estimator.takes_credit:
+        return f"a sandwich needs the estimator ScoreFunction, got {type(estimator).__name__}; use the bootstrap"
+    if model.prior is not None:
+        return (
+            "a sandwich needs a model without a prior, whose pull is no matter of the data, got one; use the bootstrap"
+        )
+    interior = ~model.graph.fixed & interior_edges(model.graph.edge_probs.detach())
+    size = int(_counted(model, interior).sum())
+    size += sum(model.get_parameter(name).numel() for name in _of_the_predictor(model))
+    if size > most:
+        return f"a sandwich needs at most {most} edges and parameters, got {size}; use the bootstrap"
+    return None
+
+
+def _counted(model: LatentGraphModel, interior: EdgeMask) -> EdgeMask:
+    return model.graph.counted_once(interior.to(model.graph.raw.dtype)) > 0
+
+
+def _of_the_predictor(model: LatentGraphModel) -> list[str]:
+    return [name for name in trainable_names(model) if not name.startswith("graph.")]
 
 
 class _View:

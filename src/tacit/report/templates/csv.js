@@ -6,9 +6,9 @@ const harmless = (name) => (/^[=+\-@\t\r]/.test(name) && !/^[+-]?\d+(\.\d+)?$/.t
 const quoted = (text) => (/[",\r\n]/.test(text) ? `"${text.replaceAll('"', '""')}"` : text);
 
 function csvOf(run, rows) {
-  const columns = ["std_error", "low", "high"], lines = [["source", "target", "probability", ...columns, "identifiable", ...(run.truth ? ["truth"] : [])].join(",")];
+  const columns = ["exists", "probability", "std_error", "low", "high", "effect"], lines = [["source", "target", ...columns, "identifiable", ...(run.truth ? ["truth"] : [])].join(",")];
   for (const edge of rows) {
-    const cells = [quoted(harmless(run.names[run.source[edge]])), quoted(harmless(run.names[run.target[edge]])), number(run.probability[edge])];
+    const cells = [quoted(harmless(run.names[run.source[edge]])), quoted(harmless(run.names[run.target[edge]]))];
     for (const column of columns) cells.push(run[column] ? number(run[column][edge]) : "");
     cells.push(run.identifiable ? FLAGS[run.identifiable[edge]] : "");
     if (run.truth) cells.push(number(run.truth[edge]));

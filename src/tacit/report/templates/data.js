@@ -1,4 +1,5 @@
-// The runs of the page: edges as columns of numbers, the most probable first in `order`.
+// The runs of the page: edges as columns of numbers, the most likely first in `order`. Whether an edge exists decides
+// what is shown; in a run without evidence its probability does. An edge that is not kept has no probability (NaN).
 const FIXED = 0, UNTOLD = 2;
 const ARRAYS = { "<f4": Float32Array, "<u2": Uint16Array, "<u4": Uint32Array, "<u1": Uint8Array };
 
@@ -17,7 +18,7 @@ function sixDigits(value) {
 
 function readRun(stored) {
   const { edges, nodes, places } = stored, run = { ...stored, names: nodes, numNodes: nodes.length };
-  for (const name of ["probability", "std_error", "low", "high", "truth"]) run[name] = edges[name] ? Float64Array.from(unpacked(edges[name], "<f4"), sixDigits) : null;
+  for (const name of ["probability", "std_error", "low", "high", "truth", "exists", "effect"]) run[name] = edges[name] ? Float64Array.from(unpacked(edges[name], "<f4"), sixDigits) : null;
   run.identifiable = edges.identifiable ? unpacked(edges.identifiable, "<u1") : null;
   run.count = run.probability.length;
   if (edges.source) {
@@ -27,9 +28,12 @@ function readRun(stored) {
     run.source = Uint32Array.from(run.probability, (_, edge) => edge % run.numNodes);
     run.target = Uint32Array.from(run.probability, (_, edge) => Math.floor(edge / run.numNodes));
   }
-  run.error = run.truth && Float64Array.from(run.truth, (truth, edge) => Math.abs(truth - run.probability[edge]));
+  run.evident = run.exists !== null;
+  run.acts = run.probability.map((value) => value || 0);
+  run.decides = run.evident ? run.exists.map((value) => value || 0) : run.acts;
+  run.error = run.truth && Float64Array.from(run.truth, (truth, edge) => Math.abs(truth - run.acts[edge]));
   run.between = run.source.map((source, edge) => source !== run.target[edge]);
-  run.order = Uint32Array.from(run.probability.keys()).sort((a, b) => run.probability[b] - run.probability[a] || a - b);
+  run.order = Uint32Array.from(run.probability.keys()).sort((a, b) => run.decides[b] - run.decides[a] || run.acts[b] - run.acts[a] || a - b);
   const drawn = places.node || nodes.map((_, node) => node);
   run.x = unpacked(places.x, "<f4");
   run.y = unpacked(places.y, "<f4");
@@ -44,15 +48,21 @@ function readRun(stored) {
 const TURNS = /[\u0590-\u08ff\ufb1d-\ufdff\ufe70-\ufeff\u{10800}-\u{10fff}\u{1e800}-\u{1efff}]/u;
 const isolated = (name) => (TURNS.test(name) ? `\u2068${name}\u2069` : name);
 
-const number = (value) => String(Number(value.toPrecision(6)));
+const number = (value) => (Number.isNaN(value) ? "" : String(Number(value.toPrecision(6))));
+const threeDigits = (value) => (Number.isNaN(value) ? "–" : value.toFixed(3));
+const signed = (value) => (Number.isNaN(value) ? "–" : `${value < 0 ? "−" : "+"}${Math.abs(value).toFixed(3)}`);
+const isListed = (run, edge) => run.evident && run.decides[edge] >= run.listedFrom;
 
 // What is known of an edge, for the pointer.
 function edgeWords(run, edge) {
   const arrow = run.symmetric ? "—" : "→";
-  const lines = [`${run.shown[run.source[edge]]} ${arrow} ${run.shown[run.target[edge]]}`, `probability ${run.probability[edge].toFixed(3)}`];
-  if (run.std_error) lines.push(`standard error ${run.std_error[edge].toFixed(3)}, 95% interval ${run.low[edge].toFixed(3)} to ${run.high[edge].toFixed(3)}`);
+  const lines = [`${run.shown[run.source[edge]]} ${arrow} ${run.shown[run.target[edge]]}`], kept = !Number.isNaN(run.probability[edge]);
+  if (run.evident) lines.push(`exists ${threeDigits(run.exists[edge])}, ${isListed(run, edge) ? "listed" : "not listed"}`, kept ? `acts ${run.probability[edge].toFixed(3)}` : "how often it acts was not learned");
+  else lines.push(`probability ${run.probability[edge].toFixed(3)}`);
+  if (run.std_error && !Number.isNaN(run.std_error[edge])) lines.push(`standard error ${run.std_error[edge].toFixed(3)}, 95% interval ${run.low[edge].toFixed(3)} to ${run.high[edge].toFixed(3)}`);
+  if (run.effect) lines.push(`effect ${signed(run.effect[edge])} deviations of the target per deviation of the source`);
   if (run.truth) lines.push(`truth ${run.truth[edge].toFixed(3)}, error ${run.error[edge].toFixed(3)}`);
-  lines.push(identifiableWords(run, edge));
+  if (kept) lines.push(identifiableWords(run, edge));
   return lines.join("<br>");
 }
 

@@ -6,6 +6,7 @@ function cellsOf(run, view, values) {
   const wide = Math.ceil((view.x[1] - view.x[0]) / block), high = Math.ceil((view.y[1] - view.y[0]) / block);
   const z = Array.from({ length: high }, () => new Array(wide).fill(null)), best = Array.from({ length: high }, () => new Array(wide).fill(-1));
   const put = (source, target, edge) => {
+    if (Number.isNaN(values[edge])) return; // not kept
     if (source < view.x[0] || source >= view.x[1] || target < view.y[0] || target >= view.y[1]) return;
     const row = Math.floor((target - view.y[0]) / block), column = Math.floor((source - view.x[0]) / block);
     if (z[row][column] === null || values[edge] > z[row][column]) { z[row][column] = values[edge]; best[row][column] = edge; }
@@ -32,9 +33,9 @@ function clampedView(run, [low, high]) {
 function showMatrices(section, run) {
   const elements = [...section.querySelectorAll(".matrix")], seen = section.querySelector(".matrices .seen");
   const whole = () => ({ x: [0, run.numNodes], y: [0, run.numNodes] });
-  const view = whole(), titles = { probability: "learned probability", truth: "true probability", error: "absolute error" };
+  const view = whole(), titles = { exists: "exists", probability: run.evident ? "acts" : "learned probability", truth: "true probability", error: "absolute error" };
   const largest = (values) => (values ? values.reduce((top, value, edge) => (run.between[edge] && value > top ? value : top), 0) : 0);
-  const strongest = Math.max(largest(run.probability), largest(run.truth)), bright = strongest >= 0.5 || !strongest ? 1 : Math.ceil(10 * strongest) / 10;
+  const strongest = Math.max(largest(run.decides), largest(run.acts), largest(run.truth)), bright = strongest >= 0.5 || !strongest ? 1 : Math.ceil(10 * strongest) / 10;
   const top = run.error ? Math.max(1e-3, run.error.reduce((a, b) => Math.max(a, b), 0)) : 1;
   const longest = run.names.reduce((most, name) => Math.max(most, Math.min(14, name.length)), 1), turned = longest > 3;
   const words = new Array(run.count); // of an edge are made once, for all panels

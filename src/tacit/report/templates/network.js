@@ -1,4 +1,5 @@
 // The learned graph: a few traces by level of probability, an arrow on every edge that also answers the pointer.
+// With evidence: as opaque as it is likely to exist, as wide as it acts often, coloured by the sign of its effect.
 // More edges could not be told apart; where nodes are many there is room for more.
 const mostDrawn = (run) => Math.min(500, Math.max(200, Math.round(2.5 * run.drawn.length)));
 const LEVELS = [{ from: 0.9, width: 3.4, opacity: 0.95 }, { from: 0.75, width: 2.8, opacity: 0.85 }, { from: 0.5, width: 2.1, opacity: 0.7 }, { from: 0.25, width: 1.7, opacity: 0.62 }, { from: 0.1, width: 1.2, opacity: 0.5 }, { from: 0, width: 0.8, opacity: 0.36 }];
@@ -6,14 +7,16 @@ const BEND = 0.12, LINE_POINTS = 12, ARROW_AT = 0.62, LABELLED_UP_TO = 40, MOST_
 
 const levelOf = (probability) => LEVELS.find((level) => probability >= level.from) || LEVELS.at(-1);
 
-// Which edges are drawn, the most probable first; those of the chosen node before all others.
+const isUntold = (run, edge) => !run.evident && run.identifiable !== null && run.identifiable[edge] === UNTOLD;
+
+// Which edges are drawn, the most likely first; those of the chosen node before all others.
 function drawnEdges(run, { threshold, chosen, untold }) {
   const most = mostDrawn(run), own = [], others = [];
   let above = 0, left = 0;
   for (const edge of run.order) {
     if (!run.between[edge]) continue;
-    const hidden = run.identifiable && run.identifiable[edge] === UNTOLD && !untold;
-    if (run.probability[edge] < threshold) continue;
+    const hidden = isUntold(run, edge) && !untold;
+    if (run.decides[edge] < threshold) continue;
     if (hidden) { left += 1; continue; }
     above += 1;
     if (run.placeOf[run.source[edge]] < 0 || run.placeOf[run.target[edge]] < 0) continue;
@@ -35,14 +38,15 @@ function bent(run, edge, t) {
 
 function networkTraces(run, state, found) {
   const colour = colours(), thin = run.drawn.length > 200 ? 0.65 : 1, lines = new Map(), arrows = { x: [], y: [], angle: [], size: [], color: [], text: [] };
-  found.edges.toReversed().forEach((edge) => { // the most probable last, on top
-    const level = levelOf(run.probability[edge]);
-    const untold = run.identifiable && run.identifiable[edge] === UNTOLD;
+  found.edges.toReversed().forEach((edge) => { // the most likely last, on top
+    const level = levelOf(run.acts[edge]), { opacity } = levelOf(run.decides[edge]);
+    const dash = isUntold(run, edge) ? "dot" : run.evident && !isListed(run, edge) ? "dash" : "solid";
     const role = state.chosen === null ? "edge" : run.target[edge] === state.chosen ? "reads" : run.source[edge] === state.chosen ? "sends" : "faint";
-    const shade = role === "faint" ? `rgba(${colour.edge},0.12)` : `rgba(${colour[role]},${level.opacity})`;
-    const key = `${role} ${level.from} ${untold}`;
+    const hue = run.effect ? (run.effect[edge] < 0 ? "lowers" : "raises") : role === "faint" ? "edge" : role;
+    const shade = `rgba(${colour[hue]},${role === "faint" ? 0.12 : opacity})`;
+    const key = `${role} ${hue} ${level.from} ${opacity} ${dash}`;
     if (!lines.has(key)) {
-      lines.set(key, { type: "scatter", mode: "lines", x: [], y: [], hoverinfo: "skip", meta: { edges: 0, role }, line: { color: shade, width: role === "faint" ? 0.8 : thin * level.width, dash: untold ? "dot" : "solid" } });
+      lines.set(key, { type: "scatter", mode: "lines", x: [], y: [], hoverinfo: "skip", meta: { edges: 0, role }, line: { color: shade, width: role === "faint" ? 0.8 : thin * level.width, dash } });
     }
     const line = lines.get(key);
     line.meta.edges += 1;
@@ -71,7 +75,7 @@ function nodeTrace(run, { chosen }, found, colour) {
     const read = (target, source) => {
       const list = reads.get(target) || [];
       reads.set(target, list);
-      if (list.length < 6) list.push(`${run.shown[source]} ${run.probability[edge].toFixed(2)}`);
+      if (list.length < 6) list.push(`${run.shown[source]} ${run.decides[edge].toFixed(2)}`);
     };
     read(run.target[edge], run.source[edge]);
     if (run.symmetric) read(run.source[edge], run.target[edge]);
@@ -85,7 +89,7 @@ function nodeTrace(run, { chosen }, found, colour) {
     text: run.drawn.map((node) => (all || near.has(node) ? plain(shortened(run.names[node], 22)) : "")),
     textposition: all ? run.places.sides.map(side) : "top center",
     hovertext: run.drawn.map((node) => `${run.shown[node]}<br>${run.symmetric ? "linked with" : "reads"} ${reads.has(node) ? reads.get(node).join("<br>") : "no other here"}`),
-    marker: { size: run.drawn.map((node) => (node === chosen ? size + 7 : size)), color: run.drawn.map((node) => (node === chosen ? colour.chosen : colour.node)), symbol: run.drawn.map((node) => (node === chosen ? "diamond" : "circle")), line: { width: 1, color: colour.paper }, opacity: 1 },
+    marker: { size: run.drawn.map((node) => (node === chosen ? size + 7 : size)), color: run.drawn.map((node) => (node === chosen ? colour.chosen : run.effect ? colour.quiet : colour.node)), symbol: run.drawn.map((node) => (node === chosen ? "diamond" : "circle")), line: { width: 1, color: colour.paper }, opacity: 1 },
   };
 }
 
@@ -97,8 +101,10 @@ function wholeRange(run, values, share) {
 }
 
 function countWords(run, { threshold, untold }, found) {
-  const said = [`${plural(found.above, "edge")} of ${grouped(found.possible)} at ${threshold.toFixed(2)} or more, ${grouped(found.edges.length)} drawn`];
-  if (found.edges.length < found.above) said.push(found.edges.length === mostDrawn(run) ? `more than ${mostDrawn(run)} could not be told apart: these are the most probable` : "the others link nodes that are not drawn");
+  const what = run.evident ? "exist with probability" : "at", verb = run.evident && found.above === 1 ? "exists with probability" : what;
+  const said = [`${plural(found.above, "edge")} of ${grouped(found.possible)} ${verb} ${threshold.toFixed(2)} or more, ${grouped(found.edges.length)} drawn`];
+  if (run.evident && !found.above && threshold >= 1) said.push("no edge is listed: move the slider down to see candidates");
+  if (found.edges.length < found.above) said.push(found.edges.length === mostDrawn(run) ? `more than ${mostDrawn(run)} could not be told apart: these are the most ${run.evident ? "likely" : "probable"}` : "the others link nodes that are not drawn");
   if (found.left) said.push(`${grouped(found.left)} more cannot be told from the data and ${found.left === 1 ? "is" : "are"} left out`);
   if (untold) said.push("dotted: cannot be told from the data");
   return said.join("; ") + ".";

@@ -13,17 +13,18 @@ function matchesOf(run, text) {
 function nodeWords(run, node) {
   const reads = [], sends = [];
   for (const edge of run.order) {
-    if (!run.between[edge] || (run.identifiable && run.identifiable[edge] === UNTOLD)) continue;
-    if (run.target[edge] === node && reads.length < 3) reads.push(`${isolated(run.names[run.source[edge]])} ${run.probability[edge].toFixed(2)}`);
-    if (run.source[edge] === node && sends.length < 3) sends.push(`${isolated(run.names[run.target[edge]])} ${run.probability[edge].toFixed(2)}`);
+    if (!run.between[edge] || isUntold(run, edge) || (run.evident && !isListed(run, edge))) continue;
+    if (run.target[edge] === node && reads.length < 3) reads.push(`${isolated(run.names[run.source[edge]])} ${run.decides[edge].toFixed(2)}`);
+    if (run.source[edge] === node && sends.length < 3) sends.push(`${isolated(run.names[run.target[edge]])} ${run.decides[edge].toFixed(2)}`);
     if (reads.length + sends.length === 6) break;
   }
   const place = run.placeOf[node] < 0 ? " It is not among the drawn nodes." : "";
   const name = isolated(run.names[node]);
   if (run.symmetric) {
     const linked = reads.concat(sends).sort((a, b) => Number(b.split(" ").at(-1)) - Number(a.split(" ").at(-1)));
-    return `${name} is linked most probably with ${linked.slice(0, 3).join(", ") || "no other"}.${place}`;
+    return `${name} is linked ${run.evident ? "by listed edges" : "most probably"} with ${linked.slice(0, 3).join(", ") || "no other"}.${place}`;
   }
+  if (run.evident) return `${name} reads by listed edges ${reads.join(", ") || "no other"}; it is read by listed edges by ${sends.join(", ") || "no other"}.${place}`;
   return `${name} reads most probably ${reads.join(", ") || "no other"} (orange); it is read most probably by ${sends.join(", ") || "no other"} (green).${place}`;
 }
 

@@ -4,7 +4,7 @@ const FLAG_WORDS = ["held fixed", "yes", "no"], FLAG_ORDER = [1, 0, 2];
 
 // For each edge a number to sort by; names by their order in words, with numbers inside them as numbers.
 function sortValues(run, column) {
-  if (column !== "source" && column !== "target") return column === "identifiable" ? run.identifiable.map((code) => FLAG_ORDER[code]) : run[column];
+  if (column !== "source" && column !== "target") return column === "identifiable" ? run.identifiable.map((code) => FLAG_ORDER[code]) : run[column].map((value) => (Number.isNaN(value) ? -Infinity : value));
   if (!run.rank) {
     const compare = new Intl.Collator("en", { numeric: true }).compare, order = run.names.map((_, node) => node).sort((a, b) => compare(run.names[a], run.names[b]) || a - b);
     run.rank = new Uint32Array(run.numNodes);
@@ -13,10 +13,12 @@ function sortValues(run, column) {
   return Uint32Array.from(run[column], (node) => run.rank[node]);
 }
 
+const firstColumn = (run) => (run.evident ? "exists" : "probability");
+
 function sortedEdges(run, column, descending) {
-  if (column === "probability" && descending) return run.order;
+  if (column === firstColumn(run) && descending) return run.order;
   const values = sortValues(run, column), sign = descending ? -1 : 1;
-  return run.order.toSorted((a, b) => sign * (values[a] - values[b]) || run.probability[b] - run.probability[a] || a - b);
+  return run.order.toSorted((a, b) => sign * (values[a] - values[b]) || run.decides[b] - run.decides[a] || run.acts[b] - run.acts[a] || a - b);
 }
 
 // Which nodes may be source and target: one text for either, or "source → target".
@@ -33,12 +35,13 @@ function nameFilter(run, text) {
 function showTable(section, run) {
   const find = (name) => section.querySelector(`.edges ${name}`);
   const body = find("tbody"), rows = find(".rows"), filter = find(".filter"), least = find(".least"), loops = find(".loops"), heads = [...section.querySelectorAll(".edge-table th")];
-  const columns = heads.map((head) => head.dataset.column), state = { column: "probability", descending: true, page: 0 };
+  const columns = heads.map((head) => head.dataset.column), state = { column: firstColumn(run), descending: true, page: 0 };
   let sorted = run.order, chosen = run.order, words = "";
 
   const cell = (column, edge) => {
     if (column === "source" || column === "target") return run.names[run[column][edge]];
-    return column === "identifiable" ? FLAG_WORDS[run.identifiable[edge]] : run[column][edge].toFixed(3);
+    if (column === "effect") return signed(run.effect[edge]);
+    return column === "identifiable" ? FLAG_WORDS[run.identifiable[edge]] : threeDigits(run[column][edge]);
   };
   const show = () => {
     const size = printing ? PAPER_ROWS : ROWS, pages = Math.max(1, Math.ceil(chosen.length / size));
@@ -60,7 +63,7 @@ function showTable(section, run) {
   };
   const choose = () => {
     const named = filter.value.trim() ? nameFilter(run, filter.value) : null, from = least.validity.badInput ? 0 : Number(least.value), all = !loops || loops.checked;
-    chosen = sorted.filter((edge) => run.probability[edge] >= from && (all || run.between[edge]) && (!named || named(edge)));
+    chosen = sorted.filter((edge) => run.decides[edge] >= from && (all || run.between[edge]) && (!named || named(edge)));
     words = `${plural(chosen.length, "edge")} of ${grouped(run.count)}${all ? "" : ", without loops"}${chosen.length ? "" : "; lower the probability or change the name"}.`;
     state.page = 0;
     show();

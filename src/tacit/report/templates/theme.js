@@ -5,8 +5,8 @@ const coarse = matchMedia("(pointer: coarse)"); // a finger scrolls the page; bu
 
 function colours() {
   return darkness.matches && !printing
-    ? { ink: "#e8eaed", quiet: "#b3b8c0", line: "#363b42", paper: "#15171a", edge: "86,180,233", reads: "240,170,60", sends: "60,205,160", node: "#e69f00", chosen: "#ffffff", best: "#56b4e9", others: "#6b727c", expected: "#e69f00" }
-    : { ink: "#1a1c20", quiet: "#55595f", line: "#d4d8de", paper: "#ffffff", edge: "0,114,178", reads: "190,80,0", sends: "0,125,92", node: "#d55e00", chosen: "#000000", best: "#0072b2", others: "#b5b9bf", expected: "#d55e00" };
+    ? { ink: "#e8eaed", quiet: "#b3b8c0", line: "#363b42", paper: "#15171a", edge: "86,180,233", reads: "240,170,60", sends: "60,205,160", raises: "86,180,233", lowers: "240,140,60", node: "#e69f00", chosen: "#ffffff", best: "#56b4e9", others: "#6b727c", expected: "#e69f00" }
+    : { ink: "#1a1c20", quiet: "#55595f", line: "#d4d8de", paper: "#ffffff", edge: "0,114,178", reads: "190,80,0", sends: "0,125,92", raises: "0,114,178", lowers: "213,94,0", node: "#d55e00", chosen: "#000000", best: "#0072b2", others: "#b5b9bf", expected: "#d55e00" };
 }
 
 // Matplotlib's magma, for errors: plotly has no scale of this name.

@@ -45,11 +45,11 @@ function ranksFigure(nodes) {
   return { data: [{ type: "scatter", mode: "lines", x, y, line: { shape: "hvh", color: colour.best, width: 1 }, opacity: nodes.length > 12 ? 0.5 : 0.8, hoverinfo: "text", hovertext: text }], layout: { title: "ranks of the targets, a line per node", xaxis: { title: { text: "rank among samples" }, range: [0, 1] }, yaxis: { title: { text: "share over expected" }, rangemode: "tozero" }, shapes: [{ type: "line", xref: "paper", x0: 0, x1: 1, y0: 1, y1: 1, line: dashes(colour) }] } };
 }
 
-function histogramFigure(counts) {
+function histogramFigure({ counts, title }) {
   const colour = colours(), width = 1 / counts.length;
   return {
     data: [{ type: "bar", x: counts.map((_, bin) => (bin + 0.5) * width), y: counts, width, marker: { color: colour.best, line: { width: 0 } }, hoverinfo: "text", hovertext: counts.map((count, bin) => `${plural(count, "candidate")} from ${(bin * width).toFixed(2)} to ${((bin + 1) * width).toFixed(2)}`), textposition: "none" }],
-    layout: { title: "learned probability of the candidates", xaxis: { title: { text: "probability" }, range: [0, 1] }, yaxis: { title: { text: "candidates" } } },
+    layout: { title, xaxis: { title: { text: "probability" }, range: [0, 1] }, yaxis: { title: { text: "candidates" } } },
   };
 }
 

@@ -1,0 +1,67 @@
+"""The methods of the studies by name, each from several series to a number per edge; some give probabilities.
+
+``evidence`` is what ``tacit fit`` finds with its defaults, before any training.
+"""
+
+import importlib
+import json
+from collections.abc import Callable
+from pathlib import Path
+
+import numpy as np
+import torch
+from benchmarks.existence.design import Scores
+from benchmarks.existence.peers import PEERS
+from benchmarks.existence.stability import Recalibration, stability_selection
+from benchmarks.existence.systems import System
+
+from tacit.errors import InputError
+
+RESULTS = Path(__file__).parents[1] / "results" / "existence"
+RECALIBRATION = RESULTS / "recalibration.json"
+STABILITY, EVIDENCE = "stability selection", "evidence"
+LEVELS_DIFFER = ("panels",)  # kinds whose series the other methods see less their means
+
+Method = Callable[[System], Scores]
+
+
+def method(name: str) -> Method:
+    """Return a method by its name, or a function of series as ``module:function``."""
+    if name == EVIDENCE:
+        return evidence
+    peers = {**PEERS, STABILITY: stability_selection}
+    if name in peers:
+        return lambda system: peers[name](system.series, system.kind in LEVELS_DIFFER)
+    if ":" not in name:
+        known = ", ".join([EVIDENCE, *peers])
+        raise InputError(f"--method must be one of {known} or module:function, got '{name}'; correct it")
+    module, function = name.split(":")
+    found = getattr(importlib.import_module(module), function)
+    return lambda system: np.asarray(found(list(system.series)), dtype=float)
+
+
+def evidence(system: System) -> Scores:
+    """Return ``exists`` of every edge as the plan of a fit with defaults has it."""
+    from tacit.config import FitConfig
+    from tacit.data import Series
+    from tacit.pipeline.plan import Plan
+    from tacit.pipeline.sources import Source
+
+    nodes = system.nodes or tuple(f"v{node}" for node in range(system.num_nodes))
+    series = Series.joined([Series(np.ascontiguousarray(one)[:, :, None], nodes) for one in system.series])
+    plan = Plan.make(Source("series", series), FitConfig(), seed=0, device=torch.device("cpu"), command="benchmark")
+    return np.asarray(plan.evidence.exists, dtype=float)  # type: ignore[attr-defined]
+
+
+def is_probability(name: str) -> bool:
+    """Whether the answer of a method can be scored as a probability; peers but one give scores alone."""
+    return name not in PEERS
+
+
+def probabilities(name: str, scores: Scores) -> Scores:
+    """Return the answer of a method as probabilities: shares of stability selection are recalibrated."""
+    if name != STABILITY:
+        return scores
+    if not RECALIBRATION.is_file():
+        raise InputError(f"{RECALIBRATION} is missing; run evidence_study with --recalibrate first")
+    return Recalibration(**json.loads(RECALIBRATION.read_text(encoding="utf-8")))(scores)

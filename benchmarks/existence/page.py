@@ -1,0 +1,130 @@
+"""The page docs/results/EXISTENCE.md, from the records alone; run ``python -m benchmarks.existence.page``."""
+
+import itertools
+import statistics
+from pathlib import Path
+
+from benchmarks.existence.fit_tables import full_fits
+from benchmarks.existence.records import EVIDENCE, FIT, RESULTS, ROOT, STABILITY, Record, rankings, study
+
+PAGE = ROOT / "docs" / "results" / "EXISTENCE.md"
+KNOWN = {
+    "dream4-10": "DREAM4, 10 genes",
+    "dream4-100": "DREAM4, 100 genes",
+    "gnw20-choose": "gnw20, 1 to 10",
+    "gnw20-test": "gnw20, 11 to 20",
+    "F_10_T_250": "Lorenz-96, F = 10, 250 rows",
+    "F_10_T_500": "Lorenz-96, F = 10, 500 rows",
+    "F_10_T_1000": "Lorenz-96, F = 10, 1,000 rows",
+    "F_40_T_250": "Lorenz-96, F = 40, 250 rows",
+    "F_40_T_500": "Lorenz-96, F = 40, 500 rows",
+    "F_40_T_1000": "Lorenz-96, F = 40, 1,000 rows",
+    "S_30_T_500": "VAR, 500 rows",
+    "S_30_T_1000": "VAR, 1,000 rows",
+}
+HEAD = """# Whether an edge exists
+
+How well `exists` ranks edges, how often it is right, and what full fits with defaults find. Methods were chosen on the
+seeds `choose` and on gnw20 1 to 10; the seeds `test`, gnw20 11 to 20 and DREAM4 were scored once. `python -m
+benchmarks.existence.evidence_study` and `python -m benchmarks.existence.full_fits` make the records, `python -m
+benchmarks.existence.page` draws this page from them. Lower is better for calibration error and log score.
+"""
+RANKING = """
+## Ranking of edges on known graphs
+
+Mean ± standard deviation over networks. All methods see the same values; ridge, lasso, the forest, PCMCI, VARLiNGAM and
+stability selection read one to three lags, as many as a ridge regression forecasts best with. The forest predicts the
+change of a node. Seconds are of one network on one core of a shared machine. "earlier study": `tacit reproduce`, the
+mean of several starts, its seconds for all starts.
+"""
+PAIRED = """
+## Against the best other method
+
+Difference to the method with the best mean, ± its paired standard error over networks. Target: not below by more than
+one such error.
+"""
+SWEEP = """
+## Calibration
+
+Five kinds of systems in turn (VAR, nonlinear VAR, random gates, GPVAR, panels), 5 to 30 nodes, 100 to 5,000 rows,
+densities .02 to .3. Calibration error: ten bins of equal counts over all pairs of nodes, then among those with `exists`
+of at least .1. Stability selection is recalibrated by isotonic regression on the seeds `choose`. The last column is the
+power of a threshold on its probabilities with the false share of the evidence, rounded up to hundredths.
+"""
+
+
+def page(directory: Path = RESULTS) -> str:
+    """Return the text of the page, from the files alone."""
+    parts = [HEAD, RANKING, *_ranking(directory), PAIRED, *_paired(directory), SWEEP, *_sweep(directory)]
+    return "\n".join([*parts, *full_fits(directory)]).rstrip() + "\n"
+
+
+def _ranking(directory: Path) -> list[str]:
+    lines = ["| graphs | method | AUROC | AUPR | networks | s |", "|---|---|---|---|---|---|"]
+    for on, words in KNOWN.items():
+        for method, rows in rankings(directory, on).items():
+            cells = [_spread([row[key] for row in rows.values()]) for key in ("auroc", "aupr")]
+            seconds = statistics.mean(row["seconds"] for row in rows.values())
+            lines.append(f"| {words} | {method} | {' | '.join(cells)} | {len(rows)} | {seconds:.1f} |")
+    return lines
+
+
+def _paired(directory: Path) -> list[str]:
+    heads = "| graphs | score | ours | best other | difference | within one error |"
+    lines = [heads, "|---|---|---|---|---|---|"]
+    for on, words in KNOWN.items():
+        found = rankings(directory, on)
+        ours = {label: found.pop(label) for label in (FIT, EVIDENCE) if label in found}
+        for label, key in itertools.product(ours, ("auroc", "aupr") if found else ()):
+            own = ours[label]
+            best = max(found, key=lambda name: statistics.mean(row[key] for row in found[name].values()))
+            pairs = [own[name][key] - row[key] for name, row in found[best].items() if name in own]
+            if len(pairs) < 2:
+                continue
+            mean, error = statistics.mean(pairs), statistics.stdev(pairs) / len(pairs) ** 0.5
+            verdict = "yes" if mean >= -error else "NO"
+            words_of = f"{key.upper()} | {label} | {best}"
+            lines.append(f"| {words} | {words_of} | {mean:+.3f} ± {error:.3f} | {verdict} |")
+    return lines
+
+
+def _sweep(directory: Path) -> list[str]:
+    heads = ["seeds", "method", "systems", "kind", "AUROC", "AUPR", "calibration error", "from .1 up", "log score"]
+    heads += ["false share of listed", "power", "stability at that share"]
+    lines = [f"| {' | '.join(heads)} |", "|" + "---|" * len(heads)]
+    for seeds in ("choose", "test"):
+        ours, peer = (study(directory, f"sweep-{seeds}", method) for method in (EVIDENCE, STABILITY))
+        for record in (one for one in (ours, peer) if one):
+            for kind, values in {"all": record["all"], **record.get("kinds", {})}.items():
+                other = _power_at(peer, values["false_share"]) if record is ours and kind == "all" else "-"
+                keys = ("auroc", "aupr", "calibration_error", "calibration_error_may_exist", "log_score")
+                cells = [_number(values[key]) for key in (*keys, "false_share", "power")]
+                start = [seeds, record["method"], str(values["systems"]), kind]
+                lines.append(f"| {' | '.join([*start, *cells, other])} |")
+    return lines
+
+
+def _power_at(peer: Record | None, share: float | None) -> str:
+    """Return the power of the peer at a false share, at the next share that its record has."""
+    if peer is None or share is None:
+        return "-"
+    above = [value for key, value in peer["power_at"].items() if float(key) >= share]
+    return f"{above[0]:.3f}" if above else "-"
+
+
+def _spread(values: list[float]) -> str:
+    deviation = statistics.stdev(values) if len(values) > 1 else 0.0
+    return f"{statistics.mean(values):.3f} ± {deviation:.3f}"
+
+
+def _number(value: float | None) -> str:
+    return "-" if value is None else f"{value:.3f}"
+
+
+def main() -> None:
+    PAGE.write_text(page(), encoding="utf-8")
+    print(PAGE)
+
+
+if __name__ == "__main__":
+    main()

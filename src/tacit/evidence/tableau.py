@@ -1,0 +1,118 @@
+r"""Regressions of one target on every set of parents, by sweeping one matrix of cross products.
+
+For each target the columns of its $K$ candidate parents (a group of $k$ columns each) and its own target columns are
+residualised on what is always in: its own past, covariates, required parents. Their cross products are
+
+$$T = \begin{pmatrix} X^\top X & X^\top y \\ y^\top X & y^\top y \end{pmatrix}.$$
+
+Sweeping the columns of a set $M$ turns $T$ into the regression on $M$: the lower right corner holds the residual sum of
+squares. For every group $j$ the number $q_j = T_{yj} T_{jj}^{-1} T_{jy}$ says how much that sum falls when $j$ joins
+$M$, or minus how much it grows when $j$ leaves $M$. So one sweep gives the scores of all sets that differ from $M$ in
+one parent. All targets are one batch.
+"""
+
+from dataclasses import dataclass
+
+import torch
+from jaxtyping import Bool, Float, Int
+from torch import Tensor
+
+Matrices = Float[Tensor, "chain column column"]
+TINY = 1e-8  # of a column's sum of squares: what is left of a column that the own past explains
+
+
+@dataclass
+class Tableau:
+    """The matrices of a batch of chains, the parents that are swept in, and the sizes.
+
+    ``matrices``    $T$, with ``num_groups * group_size`` columns of parents and then the columns of the target
+    ``included``    the set $M$ of each chain
+    """
+
+    matrices: Matrices
+    included: Bool[Tensor, "chain group"]
+    group_size: int
+
+    @classmethod
+    def start(cls, matrices: Matrices, num_groups: int, group_size: int) -> "Tableau":
+        """Return a tableau with no parent in the sets; the matrices are taken over and changed."""
+        return cls(matrices, torch.zeros(len(matrices), num_groups, dtype=torch.bool), group_size)
+
+    @property
+    def num_parents(self) -> int:
+        """Columns of parents."""
+        return self.included.shape[1] * self.group_size
+
+    @property
+    def residuals(self) -> Float[Tensor, "chain channel"]:
+        """The residual sum of squares of each target column given the set."""
+        return self.matrices.diagonal(dim1=1, dim2=2)[:, self.num_parents :]
+
+    def changes(self) -> Float[Tensor, "chain group channel"]:
+        """Return by how much each residual sum of squares falls when a group changes sides (negative: it grows)."""
+        chains, groups = self.included.shape
+        size, parents = self.group_size, self.num_parents
+        rows = self.matrices[:, :parents].view(chains, groups, size, -1)
+        own = rows[..., :parents].view(chains, groups, size, groups, size)
+        block = own.diagonal(dim1=1, dim2=3).permute(0, 3, 1, 2)  # (chain, group, size, size)
+        return quadratic_forms(block, rows[..., parents:])
+
+    def coefficients(self) -> Float[Tensor, "chain group column channel"]:
+        """Return the coefficients of each group in the regression on the set and that group."""
+        chains, groups = self.included.shape
+        size, parents = self.group_size, self.num_parents
+        rows = self.matrices[:, :parents].view(chains, groups, size, -1)
+        own = rows[..., :parents].view(chains, groups, size, groups, size)
+        block = own.diagonal(dim1=1, dim2=3).permute(0, 3, 1, 2)
+        cross = rows[..., parents:]
+        joined = torch.linalg.solve(block, cross)
+        return torch.where(self.included[..., None, None], cross, joined)
+
+    def flip(self, group: Int[Tensor, " chain"]) -> None:
+        """Let one group of each chain change sides."""
+        size, width = self.group_size, self.matrices.shape[1]
+        columns = group[:, None] * size + torch.arange(size)  # (chain, size)
+        as_rows = columns[:, :, None].expand(-1, size, width)
+        as_columns = columns[:, None, :].expand(-1, size, size)
+        rows = self.matrices.gather(1, as_rows)
+        inverse = torch.linalg.inv(rows.gather(2, as_columns))
+        projected = inverse @ rows
+        self.matrices.baddbmm_(rows.mT, projected, alpha=-1)
+        was_in = self.included.gather(1, group[:, None])
+        swept = torch.where(was_in[:, :, None], -projected, projected)
+        swept.scatter_(2, as_columns, -inverse)
+        self.matrices.scatter_(1, as_rows, swept)
+        self.matrices.scatter_(2, columns[:, None, :].expand(-1, width, size), swept.mT)
+        self.included.scatter_(1, group[:, None], ~was_in)
+
+
+def quadratic_forms(
+    block: Float[Tensor, "chain group column column"], cross: Float[Tensor, "chain group column channel"]
+) -> Float[Tensor, "chain group channel"]:
+    """Return $b^T B^{-1} b$ for many small definite matrices, by elimination over the few columns."""
+    block, cross = block.clone(), cross.clone()
+    total = torch.zeros_like(cross[:, :, 0])
+    for column in range(block.shape[2]):
+        pivot = block[:, :, column, column, None]
+        total += cross[:, :, column].square() / pivot
+        factor = block[:, :, :, column] / pivot
+        cross -= factor[..., None] * cross[:, :, column, None]
+        block -= factor[..., None] * block[:, :, None, column].clone()
+    return total
+
+
+def cross_products(
+    parents: Float[Tensor, "row column"],
+    always: Float[Tensor, "row always"],
+    target: Float[Tensor, "row channel"],
+    weights: Float[Tensor, " row"],
+) -> Float[Tensor, "both both"]:
+    """Return $T$ of one target: weighted cross products of parents and target, residualised on what is always in."""
+    root = weights.sqrt()[:, None]
+    values = torch.cat([parents, target], 1) * root
+    basis = torch.linalg.qr(always * root)[0]
+    before = values.square().sum(0)
+    before[parents.shape[1] :] = 0
+    values = values - basis @ (basis.mT @ values)
+    products: Float[Tensor, "both both"] = values.mT @ values + torch.diag(TINY * before)
+    return products

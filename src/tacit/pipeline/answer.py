@@ -1,0 +1,226 @@
+"""The answer of a fit in a few sentences: is there a graph, which edges are listed, how often they act, against what.
+
+They are made once, here; the terminal and the page show them first. Each is drawn from the same numbers as the others,
+so that no two contradict each other: a difference of forecasts counts from two block standard errors on, everywhere.
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import torch
+from torch import Tensor
+
+from tacit.evaluation.paired import CLEAR
+from tacit.graph import GraphDistribution
+from tacit.records import EdgeFindings, as_tensor
+from tacit.uncertainty import FDR, false_discoveries, listed_edges
+
+References = Mapping[str, Mapping[str, float]]
+NO_GRAPH, FULL_GRAPH, RIDGE = "no graph", "full graph", "ridge regression"
+ERROR = "the forecast error (scaled CRPS)"
+ALWAYS = 1 - 1e-6  # an interval up to here holds 1
+NOT_COMPARED = "Whether it forecasts better than no graph was not tested"
+
+
+@dataclass(frozen=True, eq=False)
+class ListedGraph:
+    """The edges of a fit by what is known of them; ``listed`` and ``required`` count a pair without direction once.
+
+    ``values``  the probability that each edge exists; without evidence, that it is there in a given observation
+    """
+
+    nodes: Sequence[str]
+    values: Tensor
+    probs: Tensor
+    listed: Tensor
+    required: Tensor
+    sources: Tensor
+    targets: Tensor
+    symmetric: bool
+    fdr: float
+    evident: bool
+    low: Tensor | None = None
+    high: Tensor | None = None
+
+    @classmethod
+    def of(
+        cls, nodes: Sequence[str], graph: GraphDistribution, edges: EdgeFindings, evidence: Mapping[str, Any]
+    ) -> "ListedGraph":
+        """Return the edges of a graph, listed at the false discovery rate of the evidence."""
+        probs, learned, slots = graph.edge_probs.detach().cpu().float(), graph.learned.cpu(), graph.slots
+        once, fdr = graph.symmetric and slots is None, float(evidence.get("fdr", FDR))
+        values = probs if edges.exists is None else as_tensor(edges.exists)
+        if edges.exists is None and edges.identifiable is not None:
+            learned = learned & torch.tensor([[flag == "yes" for flag in row] for row in edges.identifiable])
+        listed, required = listed_edges(values, fdr, learned, symmetric=once), ~graph.learned.cpu() & (probs > 0)
+        if slots is None:
+            places = torch.arange(len(nodes))
+            sources, targets = places.expand_as(probs), places[:, None].expand_as(probs)
+            required &= sources != targets
+        else:
+            sources, targets = slots.senders.cpu(), slots.row_node.cpu()[:, None].expand_as(probs)
+        return cls(
+            nodes,
+            values.nan_to_num(0.0),
+            probs,
+            listed.triu() if once else listed,
+            required.triu() if once else required,
+            sources,
+            targets,
+            graph.symmetric,
+            fdr,
+            edges.exists is not None,
+            None if edges.low is None else as_tensor(edges.low),
+            None if edges.high is None else as_tensor(edges.high),
+        )
+
+    @property
+    def count(self) -> int:
+        """Number of listed edges."""
+        return int(self.listed.sum())
+
+    @property
+    def listed_from(self) -> float | None:
+        """The least value of a listed edge; None where none is listed."""
+        return float(f"{float(self.values[self.listed].min()):.6g}") if self.count else None  # as edges.csv has it
+
+    def named(self, place: tuple[int, ...]) -> str:
+        """Return an edge in words."""
+        source, target = (self.nodes[int(ends[place])] for ends in (self.sources, self.targets))
+        return f"{source} {'-' if self.symmetric else '->'} {target}"
+
+    def first(self, of: Tensor, among: Tensor) -> tuple[int, ...]:
+        """Return the place of the largest number among some edges."""
+        place = int(torch.where(among, of, -torch.inf).argmax())
+        return place // of.shape[1], place % of.shape[1]
+
+
+def answer_sentences(found: ListedGraph, references: References, notes: Sequence[str] = ()) -> list[str]:
+    """Return the answer, in this order: a graph or none; the list; how often edges act; other forecasts; notes."""
+    return [
+        _headline(found, references.get(NO_GRAPH, {})),
+        *_list(found, references.get(NO_GRAPH, {})),
+        *_acting(found),
+        *_all_edges(references.get(FULL_GRAPH, {})),
+        *_ridge(references.get(RIDGE, {})),
+        *notes,
+    ]
+
+
+def _headline(found: ListedGraph, none: Mapping[str, float]) -> str:
+    required = int(found.required.sum())
+    if not found.count:
+        beyond = f" beyond the {_edges(required, 'required')}" if required else ""
+        return f"No graph found{beyond}: no {'other ' if required else ''}edge is listed."
+    if "gain" not in none:
+        return f"A graph was found: {_edges(found.count)} {_are(found.count)} listed. {NOT_COMPARED}."
+    if "gain_std_error" not in none:
+        return (
+            f"A graph was found: {_edges(found.count)} {_are(found.count)} listed. {NOT_COMPARED}: too few forecasts."
+        )
+    if none["gain"] > CLEAR * none["gain_std_error"]:
+        return f"A graph was found: it lowers {ERROR} by {_size(none)} against no graph."
+    return f"No graph found: the learned graph does not lower {ERROR} against no graph ({_change(none)})."
+
+
+def _list(found: ListedGraph, none: Mapping[str, float]) -> list[str]:
+    """Say which edges are listed, at what price; or why none is."""
+    limit = f"limit {found.fdr:.0%}"
+    if not found.count:
+        candidates = ~found.required & (found.sources != found.targets)
+        if not bool((found.values * candidates > 0).any()):
+            return []
+        place = found.first(found.values, candidates)
+        said = "exists" if found.evident else "is there"
+        best = f"The most likely edge, {found.named(place)}, {said} with probability {float(found.values[place]):.2f}"
+        if _is_better(none):
+            return [f"{best}.", f"The candidates together lower {ERROR} by {_size(none)}: they may be many weak edges."]
+        return [f"{best}; of a list at most {found.fdr:.0%} may be false."]
+    false = false_discoveries(found.values, found.listed)
+    wrong = "false" if found.evident else "absent in a given observation"
+    if found.count == 1:
+        place = found.first(found.values, found.listed)
+        said = f"1 edge is listed, {found.named(place)}; it is {wrong} with probability {false:.2f} ({limit})."
+    else:
+        said = (
+            f"{_edges(found.count)} are listed; about {_number(false)} of them are expected to be {wrong} "
+            f"(false discovery rate {false / found.count:.1%}, {limit})."
+        )
+    weak = "gain_std_error" in none and not _is_better(none)
+    return [said + (" Together they are too weak to show in the forecasts of the test part." if weak else "")]
+
+
+def _acting(found: ListedGraph) -> list[str]:
+    """Say how many listed edges act always, and how often others do."""
+    if not found.count:
+        return []
+    probs = found.probs[found.listed]
+    if found.high is None or found.low is None:
+        low, high = float(probs.min()), float(probs.max())
+        often = (
+            f"probability {low:.2f}" if f"{low:.2f}" == f"{high:.2f}" else f"probabilities from {low:.2f} to {high:.2f}"
+        )
+        verb = "It acts" if found.count == 1 else "They act"
+        return [f"{verb} with {often}; standard errors were not computed."]
+    always = found.listed & (found.high >= ALWAYS)
+    times = found.listed & ~always
+    said = []
+    if always.any():
+        count = int(always.sum())
+        said.append(f"{count:,} {'acts' if count == 1 else 'act'} always (probability 1 lies in the interval)")
+    if times.any():
+        count = int(times.sum())
+        place = found.first(found.values + 1e-3 * found.probs, times)
+        numbers = f"{float(found.probs[place]):.2f} [{float(found.low[place]):.2f}, {float(found.high[place]):.2f}]"
+        example = f", for example {found.named(place)} {numbers}" if count > 1 else f": {found.named(place)} {numbers}"
+        said.append(f"{count:,} {'acts' if count == 1 else 'act'} at times{example}")
+    return ["; ".join(said) + "."]
+
+
+def _all_edges(full: Mapping[str, float]) -> list[str]:
+    if "gain_std_error" not in full:
+        return []
+    if _is_better(full):
+        return [f"The learned graph forecasts better than all edges, by {_size(full)}."]
+    if full["gain"] < -CLEAR * full["gain_std_error"]:
+        return [f"All edges forecast better than the learned graph, by {_size(full)}: weak edges may be missing."]
+    return [f"A sparse graph does not forecast better than all edges ({_change(full)})."]
+
+
+def _ridge(ridge: Mapping[str, float]) -> list[str]:
+    if "gain_std_error" not in ridge:
+        return []
+    if ridge["gain"] < -CLEAR * ridge["gain_std_error"]:
+        return [
+            f"Ridge regression on all nodes forecasts better, by {_size(ridge)}: use its forecasts, or try another "
+            "predictor."
+        ]
+    if _is_better(ridge):
+        return [f"The model forecasts better than ridge regression on all nodes, by {_size(ridge)}."]
+    return [f"Ridge regression on all nodes forecasts as well as the model ({_change(ridge)})."]
+
+
+def _is_better(compared: Mapping[str, float]) -> bool:
+    """Is the learned graph better than what it is compared with, by two standard errors?"""
+    return "gain_std_error" in compared and compared["gain"] > CLEAR * compared["gain_std_error"]
+
+
+def _size(compared: Mapping[str, float]) -> str:
+    return f"{abs(compared['gain']):.1%} +- {compared['gain_std_error']:.1%}"
+
+
+def _change(compared: Mapping[str, float]) -> str:
+    return f"{_size(compared)} {'lower' if compared['gain'] >= 0 else 'higher'}"
+
+
+def _edges(count: int, kind: str = "") -> str:
+    return f"{count:,} {kind}{' ' if kind else ''}edge{'' if count == 1 else 's'}"
+
+
+def _are(count: int) -> str:
+    return "is" if count == 1 else "are"
+
+
+def _number(value: float) -> str:
+    return f"{value:.1f}" if value >= 0.05 else f"{value:.1g}" if value >= 0.001 else "0.0"

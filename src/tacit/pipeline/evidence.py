@@ -1,0 +1,173 @@
+"""The evidence stage: which edges may exist, before a model is built; the same on every resample of the data."""
+
+import time
+from dataclasses import dataclass
+
+import torch
+from jaxtyping import Float, Int
+from torch import Tensor
+
+from tacit.config import FitConfig
+from tacit.data import Pairs, Split, usual_block
+from tacit.evidence import Candidates, ColumnForm, Evidence, ParentEvidence, likely_parents, parent_evidence
+from tacit.evidence.result import KEEP
+from tacit.graph import EdgeRules
+from tacit.pipeline.dataset import Dataset
+from tacit.pipeline.parts import OwnParts
+from tacit.pipeline.preparation import Preparation
+from tacit.predictors.series import SeriesLayout
+from tacit.shapes import EdgeMask
+
+REGRESSION, MODEL, NONE = "regression", "model", "none"
+SHORTEST_WINDOW = 2  # of a series: a window of one step would be a pair without time
+
+
+def evidence_method(config: FitConfig, own: OwnParts) -> str:
+    """Return where evidence comes from: regressions, or the model where an influence passes several edges."""
+    wish = config.graph.evidence
+    if wish != "auto":
+        return wish
+    if config.predictor.kind == "auto":
+        return REGRESSION
+    return REGRESSION if own.kind(config.predictor).num_layers(config.predictor) == 1 else MODEL
+
+
+@dataclass(frozen=True, eq=False)
+class RegressionEvidence:
+    """The evidence of regressions on all pairs of a data set, and how to repeat it on other rows."""
+
+    evidence: Evidence
+    form: ColumnForm
+    resamples: int
+    seconds: float
+    found: ParentEvidence
+    rules: EdgeRules
+    over_table: bool
+
+    @property
+    def kept(self) -> EdgeMask:
+        """The edges that are learned: those that may exist, and those of which nothing is known."""
+        return ~(self.evidence.exists < KEEP)
+
+    @property
+    def dropped(self) -> EdgeMask:
+        """The edges, as a matrix, that could be but hardly exist: fixed at 0."""
+        source, target, _, _ = self.rules.open_edges()
+        possible = torch.zeros(len(self.rules.nodes), len(self.rules.nodes), dtype=torch.bool)
+        possible[target, source] = True
+        return possible & (self.shaped(self.evidence.exists, over_table=False) < KEEP)
+
+    def shaped(self, values: Tensor, over_table: bool) -> Tensor:
+        """Return numbers of edges as a matrix where the graph of the model is one, though the evidence has a table."""
+        if self.over_table == over_table:
+            return values
+        slots = self.rules.slots
+        source, target = slots.edges()
+        matrix = values.new_zeros(slots.num_nodes, slots.num_nodes)
+        matrix[target, source] = values[slots.used]
+        return matrix
+
+    @property
+    def window(self) -> int:
+        """Steps of the past that a prediction needs to see."""
+        return max(SHORTEST_WINDOW, self.form.lags)
+
+    def kept_on(self, train: Pairs, preparation: Preparation, rows: Int[Tensor, " pair"], seed: int) -> EdgeMask:
+        """Return the edges that a resample of the training pairs keeps."""
+        horizon, layout = preparation.horizon, layout_of(preparation)
+        probs = likely_parents(
+            train[rows], layout, self.found.screened, self.form, self.found.density, seed=seed, horizon=horizon
+        )
+        exists = placed(probs, self.found.screened, self.rules, over_table=self.over_table)
+        return ~(_with_rules(exists, self.rules, over_table=self.over_table) < KEEP)
+
+
+def find_evidence(
+    dataset: Dataset, rules: EdgeRules, config: FitConfig, seed: int, *, over_table: bool
+) -> RegressionEvidence:
+    """Return the evidence of all pairs of the data set: training, validation and test."""
+    begun, preparation = time.perf_counter(), dataset.preparation
+    pairs = all_pairs(dataset.split)
+    block = usual_block(len(pairs), preparation.reach) if preparation.reach else 1
+    found = parent_evidence(
+        pairs,
+        layout_of(preparation),
+        Candidates.from_rules(rules),
+        seed=seed,
+        horizon=preparation.horizon,
+        block=block,
+        density=config.graph.density,
+        names=dataset.nodes,
+    )
+    exists, effect = (
+        placed(values, found.candidates, rules, over_table=over_table) for values in (found.probs, found.effects)
+    )
+    if rules.symmetric:
+        exists, effect = _both_ways(exists, found.density, rules), (effect + effect.mT) / 2
+    exists = _with_rules(exists, rules, over_table=over_table)
+    prior: dict[str, float | str] = {
+        "density": found.density,
+        "learned": "no" if config.graph.density is not None else "yes",
+        "columns": found.form.words(),
+        "agreement": found.agreement,
+    }
+    evidence = Evidence(exists.float(), effect.float(), prior, REGRESSION, found.notes)
+    return RegressionEvidence(
+        evidence, found.form, found.resamples, time.perf_counter() - begun, found, rules, over_table
+    )
+
+
+def layout_of(preparation: Preparation) -> SeriesLayout:
+    """Return how lags and features lie in the inputs."""
+    sizes = preparation.sizes
+    return SeriesLayout(sizes.window, sizes.num_features, sizes.out_channels)
+
+
+def all_pairs(split: Split) -> Pairs:
+    """Return the pairs of all parts, in their order, on the CPU."""
+    parts = [part.to("cpu") for part in (split.train, split.validation, split.test)]
+    observed = None
+    if any(part.observed is not None for part in parts):
+        observed = torch.cat([part.with_mask().observed for part in parts])  # type: ignore[misc]
+    series = None
+    if all(part.series is not None for part in parts):
+        series = torch.cat([part.series for part in parts])  # type: ignore[misc]
+    inputs, targets = (torch.cat([getattr(part, name) for part in parts]) for name in ("inputs", "targets"))
+    return Pairs(inputs, targets, observed, series)
+
+
+def placed(
+    values: Float[Tensor, "target candidate"], candidates: Candidates, rules: EdgeRules, *, over_table: bool
+) -> Float[Tensor, "row slot"]:
+    """Return numbers of candidates in the shape of the graph, 0 elsewhere."""
+    target = candidates.targets[:, None].expand_as(candidates.sources)[candidates.used]
+    source, numbers = candidates.sources[candidates.used], values[candidates.used]
+    if not over_table:
+        matrix = values.new_zeros(len(rules.nodes), len(rules.nodes))
+        matrix[target, source] = numbers
+        return matrix
+    table = values.new_zeros(rules.slots.senders.shape)
+    table.view(-1)[rules.slots.positions(source, target)] = numbers
+    return table
+
+
+def _with_rules(exists: Tensor, rules: EdgeRules, *, over_table: bool) -> Tensor:
+    """Return 1 for required edges, and nothing (NaN) for self-loops that are learned: no regression judges them."""
+    source, target, _, required = rules.open_edges()
+    loops = (source == target) & ~required
+    for chosen, value in ((required, 1.0), (loops, torch.nan)):
+        if over_table:
+            exists.view(-1)[rules.slots.positions(source[chosen], target[chosen])] = value
+        else:
+            exists[target[chosen], source[chosen]] = value
+    return exists
+
+
+def _both_ways(exists: Tensor, density: float, rules: EdgeRules) -> Tensor:
+    """Return one probability for both directions: the evidence of both adds up, the prior counts once."""
+    prior = torch.full_like(exists, density)
+    source, target, given, _ = rules.open_edges()
+    known = ~given.isnan()
+    prior[target[known], source[known]] = given[known].to(prior)
+    odds, before = torch.logit(exists.clamp(1e-12, 1 - 1e-12)), torch.logit(prior)
+    return torch.where(exists > 0, torch.sigmoid(odds + odds.mT - before), 0.0)

@@ -1,0 +1,111 @@
+"""Which kind of predictor forecasts best over the edges that may exist: a short training of each decides.
+
+Evidence says which edges exist, whatever the predictor. So forecasts alone may choose it: a linear filter that starts
+at regressions, or a network shared by all nodes where there are enough pairs to train one.
+"""
+
+from dataclasses import dataclass
+
+import torch
+
+from tacit.config import FitConfig
+from tacit.data import Pairs
+from tacit.evaluation import forecast_scores, target_spreads
+from tacit.pipeline.building import build_model
+from tacit.pipeline.choices import resolve_defaults
+from tacit.pipeline.dataset import Dataset
+from tacit.pipeline.evidence import RegressionEvidence
+from tacit.pipeline.parts import OwnParts
+from tacit.randomness import generator_for
+from tacit.training import CosineDecay, FitSettings, LatentGraphModel, Listener, fit, start_at_regression
+
+ENOUGH_FOR_A_NETWORK = 2000  # pairs
+FILTER, NETWORK = "filter", "recurrent"
+STEPS = 300  # of the short training
+MOST_SCORED = 1000  # validation pairs
+CLEARLY = 0.01  # lower CRPS, as a share, that a network needs: the filter says more about its edges
+
+
+@dataclass(frozen=True)
+class KindChoice:
+    """The kind that was chosen, and why."""
+
+    kind: str
+    reason: str
+
+
+def choose_kind(
+    config: FitConfig,
+    dataset: Dataset,
+    evidence: RegressionEvidence,
+    seed: int,
+    device: torch.device,
+    listener: Listener,
+) -> KindChoice:
+    """Return the kind with the lower scaled CRPS on validation pairs."""
+    pairs = len(dataset.split.train)
+    if not dataset.preparation.is_series or pairs < ENOUGH_FOR_A_NETWORK:
+        return KindChoice(FILTER, "a weight per edge, so that effects may have either sign")
+    found = {}
+    for kind in (FILTER, NETWORK):
+        listener.stage(f"which predictor forecasts best: {kind}")
+        found[kind] = _short_score(config, kind, dataset, evidence, seed, device, listener)
+    lower = 1 - found[NETWORK] / found[FILTER]
+    said = f"{abs(lower):.1%} {'lower' if lower > 0 else 'higher'}"
+    reason = f"after a short training the CRPS of a network is {said} than that of a linear filter"
+    return KindChoice(NETWORK if lower > CLEARLY else FILTER, reason)
+
+
+def _short_score(
+    config: FitConfig,
+    kind: str,
+    dataset: Dataset,
+    evidence: RegressionEvidence,
+    seed: int,
+    device: torch.device,
+    listener: Listener,
+) -> float:
+    predictor = config.predictor.model_copy(update={"kind": kind})
+    config = config.model_copy(update={"predictor": predictor})
+    config, _ = resolve_defaults(config, dataset, evidence.rules, OwnParts(), evidence, on_gpu=False)
+    model = build_model(config, dataset, evidence.rules, OwnParts(), seed, evidence.kept)
+    split = dataset.split.to(device)
+    model = model.to(device, split.train.inputs.dtype)
+    validation = _part(split.validation, MOST_SCORED)
+    if not start_at_regression(model, split.train):
+        _train(model, split.train, validation, config, seed, listener)
+    spread = target_spreads(split.train)
+    generator = generator_for(seed, "kind", device)
+    scores = forecast_scores(model, validation, generator=generator, spread=torch.ones_like(spread))
+    known = validation.observed if validation.observed is not None else torch.ones_like(validation.targets)
+    return float((scores.pair_crps / spread * known).sum() / known.sum())
+
+
+def _train(
+    model: LatentGraphModel, train: Pairs, validation: Pairs, config: FitConfig, seed: int, listener: Listener
+) -> None:
+    training = config.training
+    batch = training.batch_size or 1
+    rate = training.predictor_learning_rate or training.learning_rate
+    rows = torch.randperm(len(train), generator=generator_for(seed, "kind"))[: STEPS * batch // 2]
+    part = train[rows.to(train.inputs.device)]
+    settings = FitSettings(
+        epochs=max(1, STEPS * batch // len(part)),
+        batch_size=batch,
+        schedule=CosineDecay(training.learning_rate),
+        predictor_rate=rate / training.learning_rate,
+    )
+    fit(
+        model,
+        train[rows.to(train.inputs.device)],
+        validation,
+        settings,
+        seeds=(seed,),
+        compile=False,
+        on_progress=listener.step,
+    )
+
+
+def _part(pairs: Pairs, most: int) -> Pairs:
+    """Return evenly spread pairs, at most so many."""
+    return pairs[:: max(1, -(-len(pairs) // most))]

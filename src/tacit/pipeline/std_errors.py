@@ -1,0 +1,129 @@
+"""How far off probabilities may be: from regressions of mean and variance where they tell it, else by resampling."""
+
+from dataclasses import dataclass
+
+from torch import Tensor
+
+from tacit.data import Split, resampling_words
+from tacit.training import FitSettings, LatentGraphModel, Listener
+from tacit.uncertainty import Acting, EdgeIntervals, Kept, acting, adopt, adopt_bagged, bootstrap
+
+LEVEL = 0.95
+STANDARD_ERRORS = "Standard errors from"
+FEW_SERIES = "The series are too few to resample them whole: standard errors leave out what differs between series."
+NOT_ADOPTED = (
+    "How often edges act was not taken from mean and variance of the targets, because the model then forecasts worse: "
+    "relations may not be linear, or the noise may follow the inputs."
+)
+
+
+@dataclass(frozen=True, eq=False)
+class EdgeErrors:
+    """Columns of the edges by name, what the record keeps of them, and sentences."""
+
+    columns: dict[str, Tensor]
+    uncertainty: dict[str, float]
+    findings: list[str]
+
+
+def errors_from_moments(
+    model: LatentGraphModel, split: Split, *, replicas: int, block: int, seed: int, kept: Kept | None, change: bool
+) -> EdgeErrors | None:
+    """Return how often edges act; with ``change`` the model gets this answer, and None says that it forecasts worse."""
+    found = acting(model, split.train, replicas=replicas, block=block, seed=seed, kept=kept)
+    if change and not adopt(model, found.parameters, split.validation):
+        return None
+    uncertainty = {
+        "replicas": float(replicas),
+        "inflation": float(found.inflation.median()) if len(found.inflation) else 1.0,
+        "degrees": float(int(found.degrees)),
+        "always": float(found.always.sum()),
+        "adopted": float(change),
+    }
+    drawn = resampling_words(len(split.train), block, split.train.series) if replicas else ""
+    sizes = f", scaled by {replicas} resamples of the data ({drawn})" if replicas else ""
+    said = [*_how_often(found), f"{STANDARD_ERRORS} regressions of mean and variance of each node{sizes}."]
+    return EdgeErrors(
+        _columns(found.std_errors, found.intervals(LEVEL), found.bagged),
+        uncertainty,
+        [*said, *_few_series(split, drawn), *_sentences(found.warnings)],
+    )
+
+
+def errors_from_bootstrap(
+    model: LatentGraphModel,
+    split: Split,
+    settings: FitSettings,
+    *,
+    replicas: int,
+    block: int,
+    seed: int,
+    compile: bool,
+    listener: Listener,
+    kept: Kept | None,
+    untrained: LatentGraphModel | None,
+    change: bool,
+) -> EdgeErrors:
+    """Train replicas on resampled data; with ``change`` the model gets their mean where that predicts as well."""
+    found = bootstrap(
+        model,
+        split.train,
+        split.validation,
+        settings,
+        replicas=replicas,
+        block=block,
+        seed=seed,
+        compile=compile,
+        kept=kept,
+        untrained=untrained,
+        on_progress=listener.step,
+    )
+    adopted = change and adopt_bagged(model, found, split.validation)
+    uncertainty = {
+        "replicas": float(len(found.resampled)),
+        "rho": found.rho,
+        "degrees": float(found.degrees),
+        "train_seconds": found.train_seconds,
+        "adopted": float(adopted),
+    }
+    said = (
+        "the answer is the mean over them"
+        if adopted
+        else "the fit stays the answer, as their mean predicts worse; errors and intervals are those of the mean"
+        if change
+        else "the fit stays the answer; errors and intervals are those of the mean over them"
+    )
+    drawn = resampling_words(len(split.train), block, split.train.series)
+    first = f"{STANDARD_ERRORS} {len(found.resampled)} resamples of the data ({drawn}); {said}."
+    mirrored = model.graph.mirrored
+    around = found.intervals(LEVEL)
+    columns = _columns(found.std_errors, around, found.edge_probs)
+    return EdgeErrors(
+        {name: mirrored(values) for name, values in columns.items()},
+        uncertainty,
+        [first, *_few_series(split, drawn), *_sentences(found.warnings)],
+    )
+
+
+def _columns(std_errors: Tensor, around: EdgeIntervals, bagged: Tensor) -> dict[str, Tensor]:
+    return {"std_error": std_errors, "low": around.low, "high": around.high, "bagged": bagged}
+
+
+def _how_often(found: Acting) -> list[str]:
+    known = found.learned & ~found.wide
+    total, always = int(known.sum()), int((found.always & known).sum())
+    if not total:
+        return []
+    edges, act = "edge" if total == 1 else "edges", "acts" if always == 1 else "act"
+    return [
+        f"Of {total} learned {edges}, {always} always {act} as far as these data tell (probability 1), and "
+        f"{total - always} at times: the variance of the target follows the source."
+    ]
+
+
+def _few_series(split: Split, drawn: str) -> list[str]:
+    return [FEW_SERIES] if split.train.series is not None and "within" in drawn else []
+
+
+def _sentences(warnings: list[str]) -> list[str]:
+    return [f"{line[0].upper()}{line[1:]}." for line in warnings]

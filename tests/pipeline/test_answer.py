@@ -1,0 +1,180 @@
+"""The answer in words: a graph or none, the list, how often edges act, other forecasts; and no contradictions."""
+
+import itertools
+
+import numpy as np
+import pytest
+import torch
+
+from made_runs import make_run
+from tacit.cli.runs import _print_fit
+from tacit.graph import BernoulliGraph, Slots
+from tacit.pipeline.answer import ListedGraph, answer_sentences
+from tacit.pipeline.job import FitJob
+from tacit.records import EdgeFindings
+
+NODES = ("a", "b", "c")
+EXISTS = torch.tensor([[0.0, 0.99, 0.02], [0.97, 0.0, 0.4], [0.01, 0.9, 0.0]])  # b -> a, a -> b, b -> c
+PROBS = torch.tensor([[0.0, 1.0, 0.0], [0.61, 0.0, 0.3], [0.0, 0.98, 0.0]])
+LOW = (PROBS - 0.06).clamp(0, 1)
+HIGH = (PROBS + 0.06).clamp(0, 1)
+BETTER, SAME, WORSE = (
+    {"gain": 0.086, "gain_std_error": 0.009},
+    {"gain": 0.003, "gain_std_error": 0.004},
+    {"gain": -0.03, "gain_std_error": 0.005},
+)
+
+
+def graph_of(probs=PROBS, exists=EXISTS, **options):
+    return BernoulliGraph(probs, fixed=options.pop("fixed", exists < 0.1), **options)
+
+
+def listed(exists=EXISTS, probs=PROBS, *, errors=True, evidence=None, graph=None):
+    edges = EdgeFindings(exists=None if exists is None else exists.tolist())
+    if errors:
+        edges = edges.model_copy(update={"low": LOW.tolist(), "high": HIGH.tolist()})
+    graph = graph or graph_of(probs, EXISTS if exists is None else exists)
+    return ListedGraph.of(NODES, graph, edges, {"fdr": 0.1} if evidence is None else evidence)
+
+
+def test_a_graph_that_was_found():
+    references = {"no graph": BETTER, "full graph": SAME, "ridge regression": WORSE}
+    assert answer_sentences(listed(), references, ["Residuals of a and b are correlated."]) == [
+        "A graph was found: it lowers the forecast error (scaled CRPS) by 8.6% +- 0.9% against no graph.",
+        "3 edges are listed; about 0.1 of them are expected to be false (false discovery rate 4.7%, limit 10%).",
+        "2 act always (probability 1 lies in the interval); 1 acts at times: a -> b 0.61 [0.55, 0.67].",
+        "A sparse graph does not forecast better than all edges (0.3% +- 0.4% lower).",
+        "Ridge regression on all nodes forecasts better, by 3.0% +- 0.5%: use its forecasts, or try another predictor.",
+        "Residuals of a and b are correlated.",
+    ]
+
+
+def test_no_edge_is_listed():
+    exists = 0.4 * EXISTS
+    said = answer_sentences(listed(exists), {"no graph": SAME, "full graph": WORSE})
+    assert said == [
+        "No graph found: no edge is listed.",
+        "The most likely edge, b -> a, exists with probability 0.40; of a list at most 10% may be false.",
+        "All edges forecast better than the learned graph, by 3.0% +- 0.5%: weak edges may be missing.",
+    ]
+    many = answer_sentences(listed(exists), {"no graph": BETTER})
+    assert many[0] == "No graph found: no edge is listed."
+    assert "together lower the forecast error" in many[2]
+    nothing = answer_sentences(listed(0 * EXISTS, 0 * PROBS), {})
+    assert nothing == ["No graph found: no edge is listed."]
+
+
+def test_listed_edges_that_do_not_forecast_better():
+    said = answer_sentences(listed(), {"no graph": SAME})
+    assert said[0] == (
+        "No graph found: the learned graph does not lower the forecast error (scaled CRPS) against no graph "
+        "(0.3% +- 0.4% lower)."
+    )
+    assert said[1].endswith("Together they are too weak to show in the forecasts of the test part.")
+    assert answer_sentences(listed(), {"no graph": WORSE})[0].endswith("(3.0% +- 0.5% higher).")
+
+
+@pytest.mark.parametrize("none", [{}, {"gain": 0.2}])
+def test_without_a_comparison_the_list_decides(none):
+    said = answer_sentences(listed(errors=False), {"no graph": none})
+    assert said[0].startswith(
+        "A graph was found: 3 edges are listed. Whether it forecasts better than no graph was not"
+    )
+    assert said[2] == "They act with probabilities from 0.61 to 1.00; standard errors were not computed."
+
+
+def test_one_edge():
+    exists = torch.where(EXISTS > 0.98, EXISTS, 0.02 * EXISTS)
+    said = answer_sentences(listed(exists), {"no graph": BETTER, "full graph": BETTER, "ridge regression": SAME})
+    assert said[1:] == [
+        "1 edge is listed, b -> a; it is false with probability 0.01 (limit 10%).",
+        "1 acts always (probability 1 lies in the interval).",
+        "The learned graph forecasts better than all edges, by 8.6% +- 0.9%.",
+        "Ridge regression on all nodes forecasts as well as the model (0.3% +- 0.4% lower).",
+    ]
+
+
+def test_required_edges_are_known_and_not_listed():
+    fixed = EXISTS < 0.1
+    fixed[0, 1] = True
+    graph = graph_of(torch.where(EXISTS > 0.98, 1.0, PROBS), fixed=fixed)
+    found = listed(graph=graph)
+    assert (found.count, int(found.required.sum()), found.listed_from) == (2, 1, pytest.approx(0.9))
+    alone = listed(torch.where(EXISTS > 0.98, 1.0, 0.1 * EXISTS), graph=graph)
+    assert answer_sentences(alone, {})[0] == "No graph found beyond the 1 required edge: no other edge is listed."
+    assert alone.listed_from is None
+
+
+def test_without_evidence_probabilities_decide():
+    found = listed(None)
+    assert found.listed.nonzero().tolist() == [[0, 1], [2, 1]]  # 0.61 would make a share of 0.14
+    said = answer_sentences(found, {"no graph": BETTER})
+    assert said[1] == (
+        "2 edges are listed; about 0.02 of them are expected to be absent in a given observation (false discovery rate "
+        "1.0%, limit 10%)."
+    )
+
+
+def test_pairs_without_direction_count_once():
+    exists = torch.tensor([[0.0, 0.95, 0.0], [0.95, 0.0, 0.97], [0.0, 0.97, 0.0]])
+    probs = torch.where(exists > 0, 0.5, 0.0)
+    found = listed(exists, graph=BernoulliGraph(probs, fixed=exists == 0, symmetric=True), errors=False)
+    said = answer_sentences(found, {})
+    assert said[1].startswith("2 edges are listed; about 0.1 of them")
+    assert found.named((0, 1)) == "b - a"
+
+
+def test_a_table_of_candidates():
+    slots = Slots.from_edges(torch.tensor([1, 2, 0]), torch.tensor([0, 0, 1]), num_nodes=3)
+    probs = torch.where(slots.used, 0.7, 0.0)
+    exists = torch.where(slots.senders == 1, 0.99, 0.2) * slots.used
+    graph = BernoulliGraph(probs, slots=slots, fixed=~slots.used | (exists < 0.1))
+    found = ListedGraph.of(NODES, graph, EdgeFindings(exists=exists.tolist()), {"fdr": 0.1})
+    assert answer_sentences(found, {})[1].startswith("1 edge is listed, b -> a; it is false")
+
+
+def test_sentences_never_contradict_each_other():
+    """Over all combinations: no graph and a graph, better and worse, listed and not, are never said together."""
+    for none, full, ridge in itertools.product((BETTER, SAME, WORSE, {}), repeat=3):
+        for exists in (EXISTS, 0.5 * EXISTS):
+            found = listed(exists)
+            said = answer_sentences(found, {"no graph": none, "full graph": full, "ridge regression": ridge})
+            text = " ".join(said)
+            assert text.count("No graph found") + text.count("A graph was found") == 1
+            assert said[0].startswith(("No graph found", "A graph was found"))
+            assert ("no edge is listed" in text) != (" are listed" in text)
+            assert ("A graph was found" in text) <= (found.count > 0)
+            assert not ("it lowers the forecast error" in text and "too weak to show" in text)
+            assert not ("does not lower" in text and "together lower" in text)
+            assert (" act" in text) == (found.count > 0)
+
+
+def printed_fit(run, capsys, tmp_path):
+    _print_fit(FitJob(run, tmp_path / "run", tmp_path / "run" / "report.html", True))
+    return capsys.readouterr().out
+
+
+def test_the_terminal_begins_with_the_answer_and_the_listed_edges(capsys, tmp_path):
+    run = make_run(6, evidence=True, errors=True)
+    lines = printed_fit(run, capsys, tmp_path).splitlines()
+    assert lines[: len(run.record.answer)] == run.record.answer
+    head = next(number for number, line in enumerate(lines) if line.startswith("edge "))
+    assert lines[head - 1].startswith("listed edges, the first 8 of ")
+    assert lines[head].split() == ["edge", "exists", "acts", "std.", "error", "95%", "interval", "effect"]
+    exists = np.where(np.eye(6) == 1, 0, np.array(run.edges.exists))
+    i, j = np.unravel_index(exists.argmax(), exists.shape)
+    first = lines[head + 1]
+    assert first.startswith(f"node {j} -> node {i} ")
+    probability, effect = run.edge_probs[i][j], run.edges.effect[i][j]
+    assert [f"{exists[i, j]:.3f}", f"{probability:.3f}", f"{effect:+.3f}"] == [
+        part for part in first.split()[5:] if part in (f"{exists[i, j]:.3f}", f"{probability:.3f}", f"{effect:+.3f}")
+    ]
+
+
+def test_where_nothing_is_listed_the_terminal_says_so(capsys, tmp_path):
+    run = make_run(6, evidence=True, errors=True)
+    record = run.record.model_copy(update={"evidence": {**run.record.evidence, "listed_from": None}})
+    out = printed_fit(run.model_copy(update={"record": record}), capsys, tmp_path)
+    assert "not listed, the most likely candidates:\n" in out
+    assert out.count(" -> ") == 3
+    assert "listed edges" not in out.replace("not listed, ", "")

@@ -1,0 +1,62 @@
+"""The two regressions of a node: where they end, their weights, and sources that are left out."""
+
+from dataclasses import replace
+
+import pytest
+import torch
+
+from gates import node_data
+from tacit.uncertainty.moments import fit_moments, regress
+
+
+def every(replicas, sources):
+    return torch.ones(replicas, sources, dtype=torch.bool)
+
+
+def test_regressions_end_where_the_pseudo_likelihood_has_no_slope():
+    """One lag: a maximum over all coefficients, found here by the derivative of the log-density itself."""
+    node = node_data(400)
+    found = fit_moments(node, torch.ones(1, 400).double(), every(1, 2), rounds=200)
+    assert (found.ratios > 0).all()
+    own, edges, noise = (value[0].clone().requires_grad_() for value in (found.own, found.edges, found.noise))
+    slopes = (found.ratios[0] * found.edges[0, :, 0].square()).requires_grad_()  # of the squared inputs
+    sent = node.sent[..., 0].mT
+    variances = node.spread @ noise + sent.square() @ slopes
+    residuals = node.target - node.own @ own - sent @ edges[:, 0]
+    loss = (residuals.square() / variances + variances.log()).mean()
+    for slope in torch.autograd.grad(loss, (own, edges, noise, slopes)):
+        assert float(slope.abs().max()) < 1e-8  # a tiny ridge keeps equal columns apart
+
+
+@pytest.mark.parametrize("lags", [1, 3])
+def test_a_weight_of_two_is_a_pair_seen_twice(lags):
+    node = node_data(60, lags=lags)
+    counts = torch.tensor([2.0, 0.0, 1.0] * 20).double()
+    rows = torch.repeat_interleave(torch.arange(60), counts.long())
+    resampled = replace(
+        node, target=node.target[rows], own=node.own[rows], sent=node.sent[:, rows], spread=node.spread[rows]
+    )
+    both = fit_moments(node, torch.stack([torch.ones(60).double(), counts]), every(2, 2))
+    alone = fit_moments(resampled, torch.ones(1, 60).double(), every(1, 2))
+    for name in ("own", "edges", "noise", "ratios"):
+        assert torch.allclose(getattr(both, name)[1], getattr(alone, name)[0], rtol=1e-8, atol=1e-10)
+        assert not torch.allclose(getattr(both, name)[0], getattr(both, name)[1])
+
+
+def test_a_source_that_is_not_kept_is_not_there():
+    node = node_data(80)
+    kept = torch.tensor([[True, True], [False, True]])
+    both = fit_moments(node, torch.ones(2, 80).double(), kept)
+    assert both.edges[1, 0].eq(0).all()
+    assert both.ratios[1, 0] == 0
+    without = fit_moments(replace(node, sent=node.sent[1:]), torch.ones(1, 80).double(), every(1, 1))
+    assert torch.allclose(both.ratios[1, 1:], without.ratios[0], rtol=1e-8)
+    assert torch.allclose(both.edges[1, 1:], without.edges[0], rtol=1e-8)
+
+
+def test_equal_and_empty_columns_do_no_harm():
+    design = torch.tensor([[1.0, 1.0, 0.0], [2.0, 2.0, 0.0], [0.5, 0.5, 0.0]]).double()
+    target = torch.tensor([[2.0, 4.0, 1.0]]).double()
+    found = regress(design, target, torch.ones(1, 3).double(), torch.ones(1, 3, dtype=torch.bool))
+    assert torch.allclose(found, torch.tensor([[1.0, 1.0, 0.0]]).double(), atol=1e-6)
+    assert regress(design[:, :0], target, torch.ones(1, 3).double(), every(1, 0)).shape == (1, 0)
