@@ -9,6 +9,7 @@ from torch import Tensor
 from tacit.data import Pairs
 from tacit.evidence.bayes_factor import existence, standardised
 from tacit.evidence.flips import Edges, loss_parabolas
+from tacit.evidence.result import KEEP
 from tacit.evidence.retraining import SEARCH, SETTLE, Course, retrain_without, unit_losses, with_edges
 from tacit.predictors import edge_parameters_of, num_hops_of
 from tacit.randomness import generator_for
@@ -18,7 +19,6 @@ from tacit.training import FitSettings, LatentGraphModel, Progress
 NEAR_ZERO = 0.05  # edges below are inserted, the others removed
 INSERTED_AT = 0.2  # probability at which an edge starts that is put back
 NEEDED = 0.5
-KEEP = 0.1  # an edge whose removal costs so little that it exists with less than this is not needed
 SCREENED_PAIRS, SCREENED_GRAPHS, INSERTED_GRAPHS = 2048, 2, 2
 SCORED_PAIRS, SCORED_GRAPHS = 4096, 4  # at first: all pairs where these leave a doubt
 CLEAR = 0.01  # nearer than this to 0 or 1 there is none

@@ -24,10 +24,10 @@ import torch
 
 from tacit.data import Pairs
 from tacit.errors import require_whole
-from tacit.evidence.edge_tests import KEEP, SCREENED_PAIRS, EdgeTests, places_of
+from tacit.evidence.edge_tests import SCREENED_PAIRS, EdgeTests, places_of
 from tacit.evidence.effects import signed_effects
 from tacit.evidence.exchangeability import differing_nodes, shares_weights
-from tacit.evidence.result import Evidence
+from tacit.evidence.result import KEEP, Evidence
 from tacit.evidence.retraining import without_prior
 from tacit.randomness import generator_for
 from tacit.shapes import EdgeProbs
