@@ -3,6 +3,18 @@
 from tacit.evidence.candidates import Candidates
 from tacit.evidence.columns import ColumnForm
 from tacit.evidence.regression import ParentEvidence, likely_parents, parent_evidence
+from tacit.evidence.removal import model_evidence
 from tacit.evidence.result import KEEP, Evidence
+from tacit.evidence.retraining import keep_edges
 
-__all__ = ["KEEP", "Candidates", "ColumnForm", "Evidence", "ParentEvidence", "likely_parents", "parent_evidence"]
+__all__ = [
+    "KEEP",
+    "Candidates",
+    "ColumnForm",
+    "Evidence",
+    "ParentEvidence",
+    "keep_edges",
+    "likely_parents",
+    "model_evidence",
+    "parent_evidence",
+]

@@ -3,20 +3,21 @@
 import copy
 import math
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 
 from torch import Tensor
 
 from tacit.config import FitConfig
 from tacit.data import Split
 from tacit.evaluation import forecast_scores, predictive_metrics
-from tacit.evidence import KEEP
+from tacit.evidence import KEEP, Evidence
 from tacit.interrupts import deferred_interrupts
 from tacit.pipeline.answer import ListedGraph, answer_sentences
-from tacit.pipeline.assessment import Assessment, AssessmentInputs, assess
+from tacit.pipeline.assessment import Assessment, AssessmentInputs, as_done, assess
 from tacit.pipeline.evidence import RegressionEvidence
 from tacit.pipeline.fitted import Fitted
 from tacit.pipeline.layout import MOST_EXPANDED
+from tacit.pipeline.model_evidence import judge_edges, judges_edges
 from tacit.pipeline.plan import Plan
 from tacit.pipeline.references import references
 from tacit.randomness import generator_for, replica_seeds
@@ -94,6 +95,11 @@ def learn(plan: Plan, *, checkpoint: Checkpoints | None = None) -> Learned:
     assessment, complete = _from_evidence(plan.evidence, config, over_table=over_table), not result.interrupted
     try:
         if complete and config.assessment.enabled:
+            dropped = None if plan.evidence is None or over_table else plan.evidence.dropped
+            if judges_edges(plan, result):
+                judged = judge_edges(plan, result, untrained, split, as_done(settings, len(result.history)))
+                result, untrained, dropped = judged.result, judged.untrained, judged.dropped
+                assessment = _assessment(judged.evidence, config, seconds=judged.seconds)
             inputs = AssessmentInputs(
                 result,
                 untrained,
@@ -104,7 +110,7 @@ def learn(plan: Plan, *, checkpoint: Checkpoints | None = None) -> Learned:
                 plan.seed,
                 listener,
                 kept=_kept(plan),
-                dropped=None if plan.evidence is None or over_table else plan.evidence.dropped,
+                dropped=dropped,
             )
             assess(assessment, inputs)
     except KeyboardInterrupt:  # what was learned is kept
@@ -119,17 +125,22 @@ def _from_evidence(evidence: RegressionEvidence | None, config: FitConfig, *, ov
     if evidence is None:
         return Assessment()
     found = evidence.evidence
-    numbers = {name: _lists(evidence.shaped(getattr(found, name), over_table)) for name in ("exists", "effect")}
+    exists, effect = (evidence.shaped(values, over_table) for values in (found.exists, found.effect))
+    shaped = replace(found, exists=exists, effect=effect)
+    return _assessment(shaped, config, seconds=evidence.seconds, resamples=evidence.resamples)
+
+
+def _assessment(found: Evidence, config: FitConfig, *, seconds: float, resamples: int = 0) -> Assessment:
     about = {
         "method": found.method,
         "prior": found.prior,
         "keep": KEEP,
         "fdr": config.assessment.fdr,
-        "resamples": evidence.resamples,
-        "seconds": evidence.seconds,
+        "resamples": resamples,
+        "seconds": seconds,
         "notes": list(found.notes),
     }
-    return Assessment(edges=EdgeFindings(**numbers), evidence=about)
+    return Assessment(edges=EdgeFindings(exists=_lists(found.exists), effect=_lists(found.effect)), evidence=about)
 
 
 def _lists(values: Tensor) -> list[list[float | None]]:

@@ -73,8 +73,9 @@ def fit(
         ("settings", settings, FitSettings),
     ):
         require(isinstance(value, kind), f"{name} needs a {kind.__name__}, got {type(value).__name__}; build one")
+    apart = any(given is not None for given in (starts, constants, resamples))  # replicas of one seed differ then
     require(
-        isinstance(seeds, Sequence) and len(seeds) >= 1 and len(set(seeds)) == len(seeds),
+        isinstance(seeds, Sequence) and len(seeds) >= 1 and (len(set(seeds)) == len(seeds) or apart),
         f"seeds needs at least one seed and no seed twice, got {seeds!r}; pass for example range(8)",
     )
     for seed in seeds:

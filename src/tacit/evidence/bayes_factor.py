@@ -1,0 +1,87 @@
+r"""From a test statistic to the probability that an edge exists.
+
+An edge that exists acts with a probability $\theta > 0$. Believed of it before the data is $p(\theta) = 2 \theta$ on
+$[0, 1]$: edges that exist mostly act, and none acts next to never. A density that vanishes at 0 (Johnson and Rossell
+2010) makes the data decide sooner against an edge that is not there; with one that does not, chance alone would give
+the best of a hundred absent edges the benefit of the doubt. With an estimate that is $z$ standard errors $s$ away
+from 0, the evidence for the edge is
+
+$$\log \mathrm{BF} = \log \int_0^1 2 \theta\, \exp\Big( \frac{z \theta}{s} - \frac{\theta^2}{2 s^2} \Big) d\theta
+  - \tfrac k2 \log n$$
+
+for an edge that brings $k$ weights of its own, 0 where the predictor shares them. With the prior odds,
+
+$$\operatorname{logit} P(\text{exists}) = \operatorname{logit} p + \log \mathrm{BF}.$$
+
+Near its maximum twice the log-likelihood ratio is $z^2$, so that $z^2 / 2$ is the gain in nats. A score that is no
+log-likelihood has no nats by itself; its scale drops out of $z$. Let $D_b$ be how much the score of pair $b$ rises
+without the edge. Where the edge is $z$ standard errors away from 0, $D$ has mean $\tfrac12 z^2 \lambda / n$ and
+variance $z^2 \lambda^2 / n$ over $n$ pairs, with an unknown factor $\lambda$, 1 for a log-likelihood; hence
+
+$$z = 2\, \frac{\mathrm{mean}\, D}{\mathrm{se}(\mathrm{mean}\, D)}, \qquad
+  \text{gain in nats} = \tfrac12 z^2 = 2 \Big( \frac{\mathrm{mean}\, D}{\mathrm{se}(\mathrm{mean}\, D)} \Big)^2 .$$
+
+For the mean of normal numbers both are exact however far from 0 it is.
+"""
+
+import math
+
+import torch
+from jaxtyping import Float
+from torch import Tensor
+
+Statistic = Float[Tensor, "*edge"]
+Differences = Float[Tensor, "*edge batch"]
+LOWEST, POINTS = 1e-5, 2000  # of a grid of probabilities, in geometric steps
+LARGEST = 1e3  # standard error beyond which an estimate says nothing
+
+
+def existence(
+    z: Statistic,
+    std_error: Statistic,
+    prior: Float[Tensor, "*#edge"] | float,
+    *,
+    num_units: int = 1,
+    num_weights: int = 0,
+) -> Statistic:
+    """Return the probability that an edge exists.
+
+    ``z``            estimate in standard errors
+    ``std_error``    of how often the edge acts
+    ``prior``        probability before the data
+    ``num_units``    independent pairs, or blocks of them
+    ``num_weights``  weights that come with the edge
+
+    >>> z = torch.tensor([-1.0, 0.0, 2.0, 3.0, 5.0])
+    >>> [round(p, 4) for p in existence(z, torch.full((5,), 0.01), 0.1).tolist()]
+    [0.0, 0.0, 0.0008, 0.0148, 0.9868]
+    >>> round(existence(torch.tensor(1.0), torch.tensor(10.0), 0.1).item(), 2)  # an estimate that says nothing
+    0.11
+    """
+    evidence = log_bayes_factor(z.double(), std_error.double(), num_units=num_units, num_weights=num_weights)
+    logit: Tensor = torch.logit(torch.as_tensor(prior, dtype=torch.float64)).to(z.device) + evidence
+    return torch.sigmoid(logit)
+
+
+def log_bayes_factor(z: Statistic, std_error: Statistic, *, num_units: int = 1, num_weights: int = 0) -> Statistic:
+    """Return the evidence for an edge, in nats; negative where the data are better explained without it."""
+    logs = torch.linspace(math.log(LOWEST), 0.0, POINTS, dtype=z.dtype, device=z.device)
+    acts = logs.exp() / std_error.clamp(torch.finfo(z.dtype).tiny, LARGEST)[..., None]  # (*edge, point)
+    density = math.log(2) + 2 * logs + math.log(-logs[0].item() / (POINTS - 1))  # 2 theta d theta, theta = exp(logs)
+    density[-1] -= math.log(2)  # the trapezoidal rule; at the other end there is next to nothing
+    evidence = torch.logsumexp(z[..., None] * acts - acts.square() / 2 + density, -1)
+    return evidence - num_weights / 2 * math.log(num_units)
+
+
+def standardised(differences: Differences, block: int = 1) -> Statistic:
+    """Return the mean over pairs in standard errors; neighbours of one ``block`` are not taken as independent.
+
+    >>> differences = torch.tensor([1.0, 1.0, 3.0, 3.0])
+    >>> [round(standardised(differences, block).item(), 2) for block in (1, 2)]
+    [3.46, 2.0]
+    """
+    values = differences.double()
+    units = values.shape[-1] // block
+    means = values[..., : units * block].reshape(*values.shape[:-1], units, block).mean(-1)
+    error = means.std(-1) / units**0.5
+    return torch.where(error > 0, means.mean(-1) / error, 0.0)

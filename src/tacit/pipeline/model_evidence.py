@@ -1,0 +1,85 @@
+"""Which edges exist where the model has to say it, after the fit; the others are then held at 0, the rest settles."""
+
+import time
+from dataclasses import dataclass, replace
+
+import torch
+
+from tacit.data import Split
+from tacit.evidence import Evidence, keep_edges, model_evidence
+from tacit.evidence.retraining import without_edges
+from tacit.graph import EdgeRules
+from tacit.pipeline.evidence import MODEL, evidence_method
+from tacit.pipeline.plan import Plan
+from tacit.pipeline.resampling import block_length
+from tacit.shapes import EdgeMask, EdgeProbs
+from tacit.training import FitResult, FitSettings, LatentGraphModel
+
+DENSITY = 0.1  # prior share of edges that exist, where none is given
+STAGE = "which edges exist: each is removed or inserted, and the model trained on"
+
+
+@dataclass(frozen=True, eq=False)
+class JudgedFit:
+    """A fit of the edges that may exist.
+
+    ``untrained``  the model before the fit, without the edges that were dropped
+    ``dropped``    edges that are held at 0 because they hardly exist, not because of a rule
+    """
+
+    evidence: Evidence
+    result: FitResult
+    untrained: LatentGraphModel
+    dropped: EdgeMask
+    seconds: float
+
+
+def judges_edges(plan: Plan, result: FitResult) -> bool:
+    """Does this model have to say which edges exist, and can it?"""
+    graph = result.model.graph
+    return evidence_method(plan.config, plan.own) == MODEL and graph.coins and graph.slots is None
+
+
+def judge_edges(
+    plan: Plan, result: FitResult, untrained: LatentGraphModel, split: Split, settings: FitSettings
+) -> JudgedFit:
+    """Return the evidence of a trained model, and the model trained on with the edges that may exist."""
+    begun, config, preparation = time.perf_counter(), plan.config, plan.dataset.preparation
+    model, listener, compiled = result.model, plan.listener, bool(config.training.compile)
+    listener.stage(STAGE)
+    evidence = model_evidence(
+        model,
+        split.train,
+        split.validation,
+        settings,
+        prior=prior_probs(plan.rules, config.graph.density or DENSITY),
+        seed=plan.seed,
+        block=block_length(config.assessment, preparation, len(split.train)),
+        num_weights=plan.own.kind(config.predictor).edge_weights(preparation.sizes),
+        node_names=plan.dataset.nodes,
+        compile=compiled,
+        on_progress=listener.step,
+    )
+    kept = evidence.kept.to(model.graph.fixed.device)
+    dropped = model.graph.learned & ~kept
+    if dropped.any():
+        model = keep_edges(
+            model, split.train, split.validation, settings, kept, seed=plan.seed, compile=compiled,
+            on_progress=listener.step,
+        )  # fmt: skip
+    return JudgedFit(
+        evidence,
+        replace(result, model=model),
+        without_edges(untrained, dropped),
+        dropped.cpu(),
+        time.perf_counter() - begun,
+    )
+
+
+def prior_probs(rules: EdgeRules, density: float) -> EdgeProbs:
+    """Return the probability of every edge to exist before the data: that of a rule, or the density."""
+    prior = torch.full((len(rules.nodes), len(rules.nodes)), density)
+    source, target, given, _ = rules.open_edges()
+    known = ~given.isnan()
+    prior[target[known], source[known]] = given[known].to(prior)
+    return torch.maximum(prior, prior.mT) if rules.symmetric else prior
