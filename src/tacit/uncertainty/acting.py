@@ -33,7 +33,7 @@ from tacit.uncertainty.moments import fit_moments
 from tacit.uncertainty.replica_spread import FEWEST_KEEPING
 from tacit.uncertainty.resampled_edges import EdgeMasks, Kept, kept_edges, resample_rows
 
-TEST_LEVEL = 0.05  # of the test of "always", one-sided
+TEST_LEVEL = 0.025  # of the test of "always", one-sided: that of a 95% interval
 ROWS_PER_COLUMN = 2  # fewer pairs than this for each coefficient of a node say nothing about its variance
 USUAL_SPREAD = 0.1  # of the log of the inflation, between data sets
 MUCH_WIDER = 2.0  # spread of one edge over resamples, in units of its error
