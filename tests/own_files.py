@@ -10,6 +10,7 @@ from tacit.pipeline.job import run_fit
 
 NODES = ("north", "east", "south", "west")
 QUICK = {
+    "graph": {"evidence": "none"},  # every edge is learned; tests of the evidence ask for it
     "model": {"num_graphs": 4},
     "training": {"epochs": 1, "compile": False, "replicas": 1},
     "assessment": {"bootstrap_replicas": 0, "controls": False},

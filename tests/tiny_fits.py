@@ -22,6 +22,7 @@ SECTIONS = {
     "assessment": AssessmentOptions,
 }
 QUICK = {
+    "graph": {"evidence": "none"},  # every edge is learned; tests of the evidence ask for it
     "model": {"num_graphs": 4},
     "training": {"epochs": 1, "replicas": 1, "batch_size": 16, "compile": False},
     "assessment": {"enabled": False},
@@ -41,7 +42,7 @@ def quick_options(**changes):
 
 
 def regressor(**changes):
-    return LatentGraphRegressor(**quick_options(**changes))
+    return LatentGraphRegressor(**quick_options(**{"predictor": "convolution", **changes}))
 
 
 def forecaster(**changes):

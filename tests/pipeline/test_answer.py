@@ -7,11 +7,13 @@ import pytest
 import torch
 
 from made_runs import make_run
+from own_files import learn, write_files
 from tacit.cli.runs import _print_fit
 from tacit.graph import BernoulliGraph, Slots
 from tacit.pipeline.answer import ListedGraph, answer_sentences
 from tacit.pipeline.job import FitJob
 from tacit.records import EdgeFindings
+from tacit.report.edge_columns import edge_columns
 
 NODES = ("a", "b", "c")
 EXISTS = torch.tensor([[0.0, 0.99, 0.02], [0.97, 0.0, 0.4], [0.01, 0.9, 0.0]])  # b -> a, a -> b, b -> c
@@ -178,3 +180,23 @@ def test_where_nothing_is_listed_the_terminal_says_so(capsys, tmp_path):
     assert "not listed, the most likely candidates:\n" in out
     assert out.count(" -> ") == 3
     assert "listed edges" not in out.replace("not listed, ", "")
+
+
+def test_a_fit_lists_what_made_the_data(tmp_path):
+    """north -> east -> south; files, record and the page's columns agree on the list."""
+    write_files(tmp_path)
+    settings = {"bootstrap_replicas": 0, "controls": True}
+    run = learn(tmp_path / "wide.csv", tmp_path / "run", graph={"evidence": "regression"}, assessment=settings)[0].run
+    columns, names = edge_columns(run), run.record.node_names
+    ends = list(zip(columns.source.tolist(), columns.target.tolist(), strict=True))
+    listed = {(names[j], names[i]) for (j, i), is_listed in zip(ends, columns.listed, strict=True) if is_listed}
+    assert listed == {("north", "east"), ("east", "south")}
+    effect = dict(zip(ends, columns.effect, strict=True))
+    assert effect[0, 1] > 0 > effect[1, 2]
+    assert run.record.answer[1].startswith("2 edges are listed; ")
+    assert run.record.evidence["listed_from"] >= 0.5
+    assert np.isnan(columns.probability[columns.decides < run.record.keep]).all()
+    assert {"gain", "gain_std_error"} <= set(run.record.references["no graph"])
+    gains = run.record.node_gains
+    assert set(gains) == set(names)
+    assert abs(gains["west"]) < 0.05 < max(gains.values())

@@ -16,7 +16,7 @@ from tacit.config import AssessmentOptions
 from tacit.errors import InputError, TrainingError
 from tacit.identification import CERTAIN
 from tacit.identification.representations import Representation
-from tacit.pipeline import Fitted, assessment, fitting
+from tacit.pipeline import Fitted, assessment, fitting, std_errors
 from tacit.pipeline.assessment import CERTAIN_MEANS, WIDENED, Assessment, as_done, take_representations
 from tacit.pipeline.resampling import block_length
 from tacit.records import EdgeFindings, read_run
@@ -132,7 +132,7 @@ def test_a_stage_that_fails_says_so_and_the_fit_is_kept(folder, tmp_path, monkey
         raise TrainingError("the loss became inf at epoch 1, step 1 (replica 0, seed 0); lower the learning rate")
 
     monkeypatch.setattr(assessment, "graph_controls", fails)
-    monkeypatch.setattr(assessment, "bootstrap", fails)
+    monkeypatch.setattr(std_errors, "bootstrap", fails)
     job, _ = learn(folder / "wide.csv", tmp_path / "run", assessment={"bootstrap_replicas": 4, "controls": True})
     assert job.complete
     said = [line for line in job.run.record.findings if line.startswith("Not computed, ")]

@@ -16,7 +16,7 @@ from tacit.records import EDGE_COLUMNS
 
 QUICK = (
     "--set", "training.epochs=2", "--set", "training.compile=false", "--set", "training.replicas=2",
-    "--set", "model.num_graphs=4",
+    "--set", "model.num_graphs=4", "--set", "graph.evidence=none",
 )  # fmt: skip
 RULES = "source,target,kind,probability\nnorth,south,forbidden,\nnorth,east,required,\neast,south,prior,0.9\n"
 
