@@ -10,8 +10,8 @@ An edge that always acts adds nothing to the variance: $r_j = 0$. So $\theta_j =
 regression of squared residuals on squared contributions. Both regressions are weighted by the variance and repeated
 until they agree: the maximum of the normal pseudo-likelihood. It needs two moments of the noise, not its shape.
 $Z_0$ is what the noise itself may depend on: a constant and the size of the node's own input. Residuals for the
-variance are those of a mean that may also bend: squares and cubes of each contribution and of their sum are taken off,
-because a mean that is taken for straight and is not leaves residuals that grow with the source.
+variance are those of a mean that may also bend (squares and cubes of each contribution, a line with knots in their
+sum), because a mean that is taken for straight and is not leaves residuals that grow with the source.
 
 The weights of the pairs come with an axis of replicas, so that all resamples are fitted at once.
 """
@@ -25,6 +25,7 @@ from torch import Tensor
 ROUNDS = 8
 LOWEST_VARIANCE = 0.05  # of the mean squared residual: no pair weighs more than one over this
 SMALLEST_RIDGE = 1e-9  # of each diagonal entry: columns may be equal
+KNOTS = (-1.6, -0.8, -0.4, 0.0, 0.4, 0.8, 1.6)  # deviations of the sum of contributions from its mean
 TINY = torch.finfo(torch.float64).tiny
 
 Rows = Float[Tensor, "replica pair"]
@@ -55,7 +56,7 @@ class NodeMoments:
     r"""The two regressions of one node, for each replica.
 
     ``own`` and ``edges`` are $\beta$, ``noise`` is $\gamma_0$ and ``ratios`` are $r$, which may come out below 0.
-    ``residuals`` are those of the straight mean, ``squares`` the squared ones of the mean that may bend.
+    ``residuals`` are those of the straight mean, and ``bends`` the part of them that a mean which may bend takes off.
     """
 
     own: Float[Tensor, "replica column"]
@@ -63,26 +64,43 @@ class NodeMoments:
     noise: Float[Tensor, "replica term"]
     ratios: Float[Tensor, "replica source"]
     residuals: Rows
-    squares: Rows
+    bends: Rows
     contributions: Float[Tensor, "replica pair source"]
     variances: Rows
 
+    @property
+    def squares(self) -> Rows:
+        """Squared residuals of the mean that may bend."""
+        return (self.residuals - self.bends).square()
+
 
 def fit_moments(
-    node: NodeData, weights: Rows, kept: Bool[Tensor, "replica source"], rounds: int = ROUNDS
+    node: NodeData,
+    weights: Rows,
+    kept: Bool[Tensor, "replica source"],
+    rounds: int = ROUNDS,
+    start: NodeMoments | None = None,
 ) -> NodeMoments:
-    """Return the regressions under each replica's weights of the pairs, with the sources that it keeps."""
+    """Return the regressions under each replica's weights of the pairs, with the sources that it keeps.
+
+    With a ``start``, that of all pairs, fewer rounds do: its variances are the first, and its bends are kept.
+    """
     design, (sources, _, lags) = node.design, node.sent.shape
     own = node.own.shape[1]
     columns = torch.cat([kept.new_ones(len(kept), own), kept.repeat_interleave(lags, 1)], 1)
     terms = torch.cat([kept.new_ones(len(kept), node.spread.shape[1]), kept], 1)
-    variances = torch.ones_like(weights)
+    variances = torch.ones_like(weights) if start is None else start.variances.expand_as(weights)
     for _ in range(rounds):
         beta = regress(design, node.target.expand_as(weights), weights / variances, columns)
         residuals = node.target - beta @ design.mT
         edges = beta[:, own:].reshape(len(beta), sources, lags)
         contributions = torch.einsum("jnl,rjl->rnj", node.sent, edges)
-        squares = _straightened(node, residuals, contributions, weights / variances, columns)
+        bends = (
+            _bends(node, residuals, contributions, weights / variances, columns)
+            if start is None
+            else start.bends.expand_as(weights)
+        )
+        squares = (residuals - bends).square()
         spread = torch.cat([node.spread.expand(len(weights), -1, -1), contributions.square()], 2)
         gamma = regress(spread, squares, weights / variances.square(), terms)
         mean = (weights * squares).sum(1, keepdim=True) / weights.sum(1, keepdim=True)
@@ -90,27 +108,38 @@ def fit_moments(
         variances = torch.maximum(explained, LOWEST_VARIANCE * mean).clamp_min(TINY)
     split = node.spread.shape[1]
     return NodeMoments(
-        beta[:, :own], edges, gamma[:, :split], gamma[:, split:], residuals, squares, contributions, variances
+        beta[:, :own], edges, gamma[:, :split], gamma[:, split:], residuals, bends, contributions, variances
     )
 
 
-def _straightened(
+def _bends(
     node: NodeData,
     residuals: Rows,
     contributions: Float[Tensor, "replica pair source"],
     weights: Rows,
     columns: Bool[Tensor, "replica column"],
 ) -> Rows:
-    """Return squared residuals of the mean with squares and cubes of the contributions and of their sum."""
+    """Return what squares and cubes of the contributions, and a line with knots in their sum, explain of residuals."""
     if not contributions.shape[2]:
-        return residuals.square()
+        return torch.zeros_like(residuals)
     total = contributions.sum(2, keepdim=True)
-    parts = contributions if contributions.shape[2] == 1 else torch.cat([contributions, total], 2)
-    design = node.design.expand(len(residuals), -1, -1)
-    bent = torch.cat([design, parts.square(), parts**3], 2)
-    used = torch.cat([columns, columns.new_ones(len(columns), 2 * parts.shape[2])], 1)
+    share = (weights / weights.sum(1, keepdim=True))[..., None]
+    mean = (share * total).sum(1, keepdim=True)
+    deviation = (share * (total - mean).square()).sum(1, keepdim=True).sqrt()
+    knots = mean + deviation * total.new_tensor(KNOTS)  # (replica, 1, knot)
+    bent = torch.cat(
+        [
+            node.design.expand(len(residuals), -1, -1),
+            contributions.square(),
+            contributions**3,
+            (total - knots).clamp_min(0),
+        ],
+        2,
+    )
+    used = torch.cat([columns, columns.new_ones(len(columns), bent.shape[2] - columns.shape[1])], 1)
     coefficients = regress(bent, residuals, weights, used)
-    return (residuals - torch.einsum("rnc,rc->rn", bent, coefficients)).square()
+    explained: Tensor = torch.einsum("rnc,rc->rn", bent, coefficients)
+    return explained
 
 
 def regress(
