@@ -19,11 +19,11 @@ def test_regressions_end_where_the_pseudo_likelihood_has_no_slope():
     found = fit_moments(node, torch.ones(1, 400).double(), every(1, 2), rounds=200)
     assert (found.ratios > 0).all()
     own, edges, noise = (value[0].clone().requires_grad_() for value in (found.own, found.edges, found.noise))
-    slopes = (found.ratios[0] * found.edges[0, :, 0].square()).requires_grad_()  # of the squared inputs
+    slopes = (found.slopes[0] * found.edges[0, :, 0].square()).requires_grad_()  # of the squared inputs
     sent = node.sent[..., 0].mT
     variances = node.spread @ noise + sent.square() @ slopes
     straight = node.target - node.own @ own - sent @ edges[:, 0]
-    squares = (straight.detach() - found.bends[0]).square()
+    squares = (straight.detach() - found.bends[0]).square() / (1 - found.leverages[0])
     assert torch.allclose(squares, found.squares[0])
     mean = (straight.square() / variances.detach()).mean()
     spread = (squares / variances + variances.log()).mean()
@@ -39,6 +39,20 @@ def test_bends_are_what_curves_explain():
     design = torch.cat([node.design, parts.square(), parts**3, hinges], 1)
     expected = design @ torch.linalg.lstsq(design, found.residuals[0]).solution
     assert torch.allclose(found.bends[0], expected, atol=1e-6)
+    hat = (design @ torch.linalg.pinv(design)).diagonal()
+    assert torch.allclose(found.leverages[0], hat, atol=1e-5)
+
+
+def test_ratios_are_raised_by_the_error_that_counts_as_contribution():
+    """Three lags, two without effect: the mean of $x^T V x$ with V the covariance of the weights, over that of c^2."""
+    node = node_data(150, sources=1, lags=3)
+    found = fit_moments(node, torch.ones(1, 150).double(), every(1, 1), rounds=30)
+    design, sent = node.design, node.sent[0]
+    covariance = torch.linalg.inv(design.mT @ (design / found.variances[0][:, None]))[2:, 2:]
+    error = ((sent @ covariance) * sent).sum(1).mean() / found.contributions[0].square().mean()
+    assert 0.005 < float(error) < 0.2
+    assert float(found.corrections) == pytest.approx(1 / (1 - float(error)), rel=1e-5)
+    assert torch.equal(found.ratios, found.slopes * found.corrections)
 
 
 def test_a_start_saves_rounds():
