@@ -46,9 +46,9 @@ class Columns:
     """
 
     sources: Grouped
-    own: Grouped
-    shared: Float[Tensor, "row column"]
-    targets: Grouped
+    own: Float[Tensor, "row node own"]
+    shared: Float[Tensor, "row shared"]
+    targets: Float[Tensor, "row node channel"]
     observed: Float[Tensor, "row node"]
 
     @property
