@@ -121,7 +121,8 @@ def _with_evidence(
     listener.stage(f"{name}: which edges exist")
     layout, _ = usual_layout(config.graph.layout, rules)
     evidence = find_evidence(dataset, rules, config, seed, over_table=layout == "table")
-    if window is not None and evidence.window < window:
-        data = config.data.model_copy(update={"window": evidence.window})
+    if window is not None:  # other kinds than the filter may look further back than edges need
+        short = config.predictor.kind == "auto" or own.kind(config.predictor).warm_start
+        data = config.data.model_copy(update={"window": evidence.window}) if short else config.data
         dataset = Dataset.prepare(source, data, seed=seed, scaled=scaled)
     return dataset, rules, evidence
