@@ -14,7 +14,7 @@ from tacit.pipeline.evidence import REGRESSION, RegressionEvidence, evidence_met
 from tacit.pipeline.forecaster_choice import choose_kind
 from tacit.pipeline.known_edges import left_out, place_nodes, read_rules
 from tacit.pipeline.layout import usual_layout
-from tacit.pipeline.memory import require_memory_for
+from tacit.pipeline.memory import require_memory_for, require_memory_for_evidence
 from tacit.pipeline.parts import OwnParts
 from tacit.pipeline.resampling import require_resampling
 from tacit.pipeline.sources import Source
@@ -120,6 +120,7 @@ def _with_evidence(
         return dataset, rules, None
     listener.stage(f"{name}: which edges exist")
     layout, _ = usual_layout(config.graph.layout, rules)
+    require_memory_for_evidence(rules, torch.device("cpu"), table=layout == "table")
     evidence = find_evidence(dataset, rules, config, seed, over_table=layout == "table")
     if window is not None:  # other kinds than the filter may look further back than edges need
         short = config.predictor.kind == "auto" or own.kind(config.predictor).warm_start
