@@ -91,7 +91,7 @@ def test_many_candidates_have_smaller_sets():
 
 
 def test_parents_that_act_only_together_are_found():
-    pairs, layout = interacting()
+    pairs, layout = interacting(rows=300)
     found = parent_evidence(pairs, layout, CANDIDATES, resamples=0, form=FORM)
     assert found.probs[2].tolist() == pytest.approx([1, 1, 0, 0], abs=0.1)
     assert float(found.probs[[0, 1, 3, 4]].max()) < 0.5
