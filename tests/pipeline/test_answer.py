@@ -55,7 +55,7 @@ def test_no_edge_is_listed():
     assert said == [
         "No graph found: no edge is listed.",
         "The most likely edge, b -> a, exists with probability 0.40; of a list at most 10% may be false.",
-        "All edges forecast better than the learned graph, by 3.0% +- 0.5%: weak edges may be missing.",
+        "With all edges the model forecasts better, by 3.0% +- 0.5%: weak edges may be missing.",
     ]
     many = answer_sentences(listed(exists), {"no graph": BETTER})
     assert many[0] == "No graph found: no edge is listed."
@@ -89,7 +89,7 @@ def test_one_edge():
     assert said[1:] == [
         "1 edge is listed, b -> a; it is false with probability 0.01 (limit 10%).",
         "1 acts always (probability 1 lies in the interval).",
-        "The learned graph forecasts better than all edges, by 8.6% +- 0.9%.",
+        "The model forecasts better than with all edges, by 8.6% +- 0.9%.",
         "Ridge regression on all nodes forecasts as well as the model (0.3% +- 0.4% lower).",
     ]
 
@@ -110,8 +110,8 @@ def test_without_evidence_probabilities_decide():
     assert found.listed.nonzero().tolist() == [[0, 1], [2, 1]]  # 0.61 would make a share of 0.14
     said = answer_sentences(found, {"no graph": BETTER})
     assert said[1] == (
-        "2 edges are listed; about 0.02 of them are expected to be absent in a given observation (false discovery rate "
-        "1.0%, limit 10%)."
+        "2 edges are listed; fewer than 0.1 of them are expected to be absent in a given observation "
+        "(false discovery rate 1.0%, limit 10%)."
     )
 
 

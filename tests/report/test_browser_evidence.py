@@ -1,4 +1,4 @@
-"""A page with both numbers in a real browser: what is drawn, dashed and coloured; the pointer, the table, the matrix."""
+"""A page with both numbers in a real browser: what is drawn, dashed and coloured; pointer, table and matrix."""
 
 import numpy as np
 import pytest

@@ -17,7 +17,7 @@ from tacit.errors import InputError
 from tacit.goodness import goodness_of_fit
 from tacit.graph import BernoulliGraph
 from tacit.losses import EnergyScore
-from tacit.pipeline import assessment
+from tacit.pipeline import std_errors
 from tacit.randomness import generator_for
 from tacit.records import EdgeFindings
 from tacit.registry import PREDICTORS
@@ -82,7 +82,7 @@ def seen_by(monkeypatch, model, pairs, **options):
         seen.append((*args, kwargs))
         raise KeyboardInterrupt
 
-    monkeypatch.setattr(assessment, "bootstrap", watch)
+    monkeypatch.setattr(std_errors, "bootstrap", watch)
     with pytest.raises(KeyboardInterrupt):
         model.estimate_std_errors(*pairs, **options)
     return seen[0]

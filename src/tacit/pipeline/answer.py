@@ -102,7 +102,7 @@ def answer_sentences(found: ListedGraph, references: References, notes: Sequence
         _headline(found, references.get(NO_GRAPH, {})),
         *_list(found, references.get(NO_GRAPH, {})),
         *_acting(found),
-        *_all_edges(references.get(FULL_GRAPH, {})),
+        *_all_edges(found, references.get(FULL_GRAPH, {})),
         *_ridge(references.get(RIDGE, {})),
         *notes,
     ]
@@ -144,8 +144,8 @@ def _list(found: ListedGraph, none: Mapping[str, float]) -> list[str]:
         said = f"1 edge is listed, {found.named(place)}; it is {wrong} with probability {false:.2f} ({limit})."
     else:
         said = (
-            f"{_edges(found.count)} are listed; about {_number(false)} of them are expected to be {wrong} "
-            f"(false discovery rate {false / found.count:.1%}, {limit})."
+            f"{_edges(found.count)} are listed; {_number(false)} of them are expected to be {wrong} "
+            f"(false discovery rate {_share(false / found.count)}, {limit})."
         )
     weak = "gain_std_error" in none and not _is_better(none)
     return [said + (" Together they are too weak to show in the forecasts of the test part." if weak else "")]
@@ -178,14 +178,15 @@ def _acting(found: ListedGraph) -> list[str]:
     return ["; ".join(said) + "."]
 
 
-def _all_edges(full: Mapping[str, float]) -> list[str]:
+def _all_edges(found: ListedGraph, full: Mapping[str, float]) -> list[str]:
     if "gain_std_error" not in full:
         return []
     if _is_better(full):
-        return [f"The learned graph forecasts better than all edges, by {_size(full)}."]
+        return [f"The model forecasts better than with all edges, by {_size(full)}."]
     if full["gain"] < -CLEAR * full["gain_std_error"]:
-        return [f"All edges forecast better than the learned graph, by {_size(full)}: weak edges may be missing."]
-    return [f"A sparse graph does not forecast better than all edges ({_change(full)})."]
+        return [f"With all edges the model forecasts better, by {_size(full)}: weak edges may be missing."]
+    sparse = "A sparse graph" if found.count else "The model"
+    return [f"{sparse} does not forecast better than {'' if found.count else 'with '}all edges ({_change(full)})."]
 
 
 def _ridge(ridge: Mapping[str, float]) -> list[str]:
@@ -223,4 +224,8 @@ def _are(count: int) -> str:
 
 
 def _number(value: float) -> str:
-    return f"{value:.1f}" if value >= 0.05 else f"{value:.1g}" if value >= 0.001 else "0.0"
+    return f"about {value:.1f}" if value >= 0.05 else "fewer than 0.1"
+
+
+def _share(value: float) -> str:
+    return f"{value:.1%}" if value >= 0.0005 else "below 0.1%"

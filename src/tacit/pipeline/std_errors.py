@@ -11,6 +11,7 @@ from tacit.uncertainty import Acting, EdgeIntervals, Kept, acting, adopt, adopt_
 LEVEL = 0.95
 STANDARD_ERRORS = "Standard errors from"
 FEW_SERIES = "The series are too few to resample them whole: standard errors leave out what differs between series."
+MUCH_WORSE = 3.0  # standard errors: an answer that needs no training gives way to one that does where it must
 NOT_ADOPTED = (
     "How often edges act was not taken from mean and variance of the targets, because the model then forecasts worse: "
     "relations may not be linear, or the noise may follow the inputs."
@@ -31,7 +32,7 @@ def errors_from_moments(
 ) -> EdgeErrors | None:
     """Return how often edges act; with ``change`` the model gets this answer, and None says that it forecasts worse."""
     found = acting(model, split.train, replicas=replicas, block=block, seed=seed, kept=kept)
-    if change and not adopt(model, found.parameters, split.validation):
+    if change and not adopt(model, found.parameters, split.validation, worse=MUCH_WORSE):
         return None
     uncertainty = {
         "replicas": float(replicas),

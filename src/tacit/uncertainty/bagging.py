@@ -21,12 +21,12 @@ def adopt_bagged(model: LatentGraphModel, found: EdgeUncertainty, validation: Pa
 
 
 @torch.no_grad()
-def adopt(model: LatentGraphModel, parameters: dict[str, Tensor], validation: Pairs) -> bool:
-    """Give the model these parameters unless its validation loss rises by more than chance, and say whether it did."""
+def adopt(model: LatentGraphModel, parameters: dict[str, Tensor], validation: Pairs, *, worse: float = WORSE) -> bool:
+    """Give the model these parameters unless its validation loss rises by ``worse`` standard errors; say whether."""
     before = {name: value.clone() for name, value in model.state_dict().items()}
     model.load_state_dict(parameters, strict=False)
     after = {name: value.clone() for name, value in model.state_dict().items()}
     rise, error = loss_difference(model, validation, after, before)
-    adopted = rise <= WORSE * error
+    adopted = rise <= worse * error
     model.load_state_dict(after if adopted else before)
     return adopted

@@ -5,7 +5,8 @@ it is divided. With their variances $a$ and $c$ and their covariance $b$, a true
 
 $$(\hat r - r)^2 \le q^2 (a - 2 r\, b + r^2 c)$$
 
-(Fieller's interval; $q$ is a quantile). It stays right where a weak edge is divided by little.
+(Fieller's interval; $q$ is a quantile). It stays right where a weak edge is divided by little. For the upper end $a$ is
+that of a larger ratio, two standard errors up, under which the targets vary more.
 
 The *score test* of "always" (Breusch and Pagan; Koenker's form, for noise of any shape): with $r_j = 0$ the squared
 residuals less what the other terms explain, $\varepsilon$, do not follow $c_j^2$ less what the other terms explain,
@@ -17,7 +18,7 @@ $$T_j = \frac{S_j}{\sqrt{\mathrm{Var}\, S_j}}, \qquad S_j = \sum_t \omega_t\, u_
 with $v$ the variance that the regressions give. It is one-sided: an edge that acts at times adds variance.
 """
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import torch
 from jaxtyping import Float
@@ -33,10 +34,11 @@ PerEdge = Float[Tensor, " source"]
 
 @dataclass(frozen=True, eq=False)
 class RatioErrors:
-    """What is known of the ratios of one node: $a$, $b$, $c$ of the interval, and $T$ of the test."""
+    """Ratios of one node, with $a$ (and that of the upper end), $b$ and $c$ of the interval, and $T$ of the test."""
 
     ratios: PerEdge
     slope: PerEdge
+    upper: PerEdge
     both: PerEdge
     scale: PerEdge
     statistics: PerEdge
@@ -51,14 +53,14 @@ class RatioErrors:
     def interval(self, quantile: float | Tensor, inflation: float | PerEdge = 1.0) -> tuple[PerEdge, PerEdge]:
         """Return the lowest and the highest ratio that passes, at least 0; ``inflation`` multiplies the errors."""
         square = torch.as_tensor(quantile * inflation).to(self.ratios).square()
-        low, _ = self._roots(self.ratios, square)
-        _, high = self._roots(self.ratios.clamp_min(0), square)  # a slope below 0 does not rule out 0
+        low, _ = self._roots(self.ratios, self.slope, square)
+        _, high = self._roots(self.ratios.clamp_min(0), self.upper, square)  # a slope below 0 does not rule out 0
         return low.clamp_min(0), high.clamp_min(0)
 
-    def _roots(self, ratios: PerEdge, square: Tensor) -> tuple[PerEdge, PerEdge]:
+    def _roots(self, ratios: PerEdge, slope: PerEdge, square: Tensor) -> tuple[PerEdge, PerEdge]:
         leading = 1 - square * self.scale
         middle = ratios - square * self.both
-        rest = ratios.square() - square * self.slope
+        rest = ratios.square() - square * slope
         root = (middle.square() - leading * rest).clamp_min(0).sqrt()
         bounded = leading > 0  # else the scale may be 0, and the ratio anything
         leading = leading.clamp_min(TINY)
@@ -73,21 +75,22 @@ def ratio_errors(
     design, own = node.design, node.own.shape[1]
     residuals, variances, contributions = found.residuals[0], found.variances[0], found.contributions[0]
     spread = torch.cat([node.spread, contributions.square()], 1)
-    gamma = torch.cat([found.noise[0], found.ratios[0]])
-    excess = residuals.square() - spread @ gamma
-    slopes = _influence(spread, excess, weights / variances.square())[:, node.spread.shape[1] :]
+    gamma = torch.cat([found.noise[0], found.slopes[0]])
+    excess = found.squares[0] - spread @ gamma
+    slopes = _influence(spread, excess, weights / variances.square())[:, node.spread.shape[1] :] * found.corrections[0]
     betas = _influence(design, residuals, weights / variances)[:, own:]  # (pair, source * lag)
     sources, _, lags = node.sent.shape
     size = (weights[:, None] * contributions.square()).sum(0).clamp_min(TINY)
     moved = torch.einsum("n,jnl,nj->jl", weights, node.sent, contributions) / size[:, None]
     scales = 2 * torch.einsum("njl,jl->nj", betas.reshape(len(betas), sources, lags), moved)  # of M, relative
-    return RatioErrors(
-        found.ratios[0],
-        dependence.covariance(slopes, slopes),
-        dependence.covariance(slopes, scales),
-        dependence.covariance(scales, scales),
-        score_tests(spread, residuals.square(), weights / variances.square(), node.spread.shape[1], dependence),
+    slope, both, scale = (
+        dependence.covariance(one, other) for one, other in ((slopes, slopes), (slopes, scales), (scales, scales))
     )
+    tests = score_tests(spread, found.squares[0], weights / variances.square(), node.spread.shape[1], dependence)
+    errors = RatioErrors(found.ratios[0], slope, slope, both, scale, tests)
+    more = errors.ratios.clamp_min(0) + 2 * errors.std_errors() - errors.ratios
+    larger = slopes * (1 + more.clamp_min(0) * contributions.square() / variances[:, None])
+    return replace(errors, upper=dependence.covariance(larger, larger))
 
 
 def score_tests(

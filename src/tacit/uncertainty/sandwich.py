@@ -165,7 +165,7 @@ class _View:
         for place in range(value.numel()):
             means = []
             for sign in (1, -1):
-                moved = value.clone()
+                moved = value.clone(memory_format=torch.contiguous_format)
                 moved.view(-1)[place] += sign * step
                 self.generator.set_state(state)  # the same graphs
                 view = copy.copy(self)
