@@ -212,3 +212,26 @@ def test_the_option_asks_for_them(folder, tmp_path):
         call("fit", folder / "wide.csv", *choices, *fewer, "--std-errors", 4, "--out", tmp_path / "run", "--quiet") == 0
     )
     assert read_run(tmp_path / "run").edges.std_error is not None
+
+
+def test_edges_that_were_chosen_first_act_always_or_at_times(folder, tmp_path, monkeypatch):
+    """With a choice of edges, mean and variance of the targets tell how often they act; no replica is trained."""
+    inputs = fitting.AssessmentInputs
+
+    def chosen(*given):
+        return inputs(*given, kept=lambda _: torch.ones(len(NODES), len(NODES), dtype=torch.bool))
+
+    def never(*arguments, **options):
+        raise AssertionError("a replica was trained")
+
+    monkeypatch.setattr(fitting, "AssessmentInputs", chosen)
+    monkeypatch.setattr(std_errors, "bootstrap", never)
+    settings = {"bootstrap_replicas": 6, "controls": False}
+    job, _ = learn(folder / "wide.csv", tmp_path / "run", assessment=settings)
+    run = read_run(job.directory)
+    probs, low, high = (np.array(part) for part in (run.edge_probs, run.edges.low, run.edges.high))
+    assert ((low <= probs) & (probs <= high)).all()
+    assert run.record.uncertainty["always"] == (probs == 1).sum() > 0
+    assert any(line.startswith("Standard errors from regressions of mean and variance") for line in run.record.findings)
+    again = Fitted.read(job.directory, torch.device("cpu"))
+    assert np.array_equal(again.model.graph.edge_probs.detach().numpy(), probs)

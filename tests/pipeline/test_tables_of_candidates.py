@@ -151,7 +151,7 @@ def test_nodes_without_candidates_are_said_and_still_predicted(folder, tmp_path)
     ],
 )
 def test_what_memory_cannot_hold_is_refused_before_it_is_taken(graph, message, folder, tmp_path, monkeypatch):
-    monkeypatch.setattr(footprint, "free_bytes", lambda _device: 10_000)
+    monkeypatch.setattr(footprint, "free_bytes", lambda _device: 400)
     with pytest.raises(InputError, match=message):
         learn(folder / "wide.csv", tmp_path / "run", graph=graph)
     assert not (tmp_path / "run").exists()

@@ -42,6 +42,17 @@ def test_a_gate_and_a_fixed_edge_are_told_apart(found):
     assert found.warnings == []
 
 
+def test_a_curved_mean_is_not_taken_for_a_gate():
+    generator = torch.Generator().manual_seed(3)
+    inputs = torch.randn(2000, 3, 1, generator=generator, dtype=torch.float64)
+    bent = torch.tanh(1.5 * inputs[:, 1] - inputs[:, 2])
+    noise = 0.2 * torch.randn(2000, 3, 1, generator=generator, dtype=torch.float64)
+    targets = torch.stack([0.4 * inputs[:, 0] + bent, inputs[:, 1], inputs[:, 2]], 1) + noise
+    present = torch.tensor([[False, True, True], [False, False, False], [False, False, False]])
+    found = acting(filter_model(present), Pairs(inputs, targets), replicas=0)
+    assert torch.equal(found.always, present)
+
+
 def test_the_model_holds_the_answer_and_its_mean_is_that_of_the_regressions(pairs, found):
     model = filter_model(PRESENT)
     assert adopt(model, found.parameters, pairs[:300])

@@ -46,7 +46,7 @@ def asked(monkeypatch, together):
 
 
 def run(model, pairs, settings=QUICK, **choices):
-    return bootstrap(model, pairs, pairs[:25], settings, **{"replicas": 6, "starts": 0, "compile": False} | choices)
+    return bootstrap(model, pairs, pairs[:25], settings, **{"replicas": 6, "compile": False} | choices)
 
 
 def state(model):

@@ -70,10 +70,20 @@ def test_score_test_against_least_squares(block, rng):
     assert score_tests(spread, squares, weights, 4, Dependence(block)).shape == (0,)
 
 
+def some_errors(**changed):
+    numbers = {
+        "ratios": [0.5, 0.1, -0.2],
+        "slope": [0.01, 0.04, 0.01],
+        "upper": [0.01, 0.04, 0.01],
+        "both": [0.002, -0.01, 0.0],
+        "scale": [0.02, 0.05, 0.5],
+        "statistics": [0.0, 0.0, 0.0],
+    }
+    return RatioErrors(**{name: torch.tensor(values).double() for name, values in (numbers | changed).items()})
+
+
 def test_an_interval_is_where_the_quadratic_passes():
-    errors = RatioErrors(*(torch.tensor(v).double() for v in ([0.5, 0.1, -0.2], [0.01, 0.04, 0.01])), *[
-        torch.tensor(v).double() for v in ([0.002, -0.01, 0.0], [0.02, 0.05, 0.5], [0.0, 0.0, 0.0])
-    ])  # fmt: skip
+    errors = some_errors()
     low, high = errors.interval(1.96)
     grid = torch.linspace(-2, 10, 200_001).double()
     for edge in range(2):
@@ -89,9 +99,10 @@ def test_an_interval_is_where_the_quadratic_passes():
 
 
 def test_a_slope_below_0_still_allows_always():
-    errors = RatioErrors(*(torch.tensor([v]).double() for v in (-0.5, 0.01, 0.0, 0.0, -5.0)))
+    errors = some_errors(ratios=[-0.5] * 3, both=[0.0] * 3, scale=[0.0] * 3, upper=[0.04, 0.01, 0.01])
     low, high = errors.interval(2.0)
-    assert (float(low), float(high)) == pytest.approx((0.0, 0.2))
+    assert low.tolist() == [0, 0, 0]
+    assert high.tolist() == pytest.approx([0.4, 0.2, 0.2])  # the first with the variance of the upper end
 
 
 def test_errors_are_those_of_many_data_sets():

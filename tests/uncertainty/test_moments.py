@@ -6,7 +6,7 @@ import pytest
 import torch
 
 from gates import node_data
-from tacit.uncertainty.moments import fit_moments, regress
+from tacit.uncertainty.moments import KNOTS, fit_moments, regress
 
 
 def every(replicas, sources):
@@ -14,18 +14,53 @@ def every(replicas, sources):
 
 
 def test_regressions_end_where_the_pseudo_likelihood_has_no_slope():
-    """One lag: a maximum over all coefficients, found here by the derivative of the log-density itself."""
+    """One lag: the derivative of the normal log-density, of the mean given the variance and the other way around."""
     node = node_data(400)
     found = fit_moments(node, torch.ones(1, 400).double(), every(1, 2), rounds=200)
     assert (found.ratios > 0).all()
     own, edges, noise = (value[0].clone().requires_grad_() for value in (found.own, found.edges, found.noise))
-    slopes = (found.ratios[0] * found.edges[0, :, 0].square()).requires_grad_()  # of the squared inputs
+    slopes = (found.slopes[0] * found.edges[0, :, 0].square()).requires_grad_()  # of the squared inputs
     sent = node.sent[..., 0].mT
     variances = node.spread @ noise + sent.square() @ slopes
-    residuals = node.target - node.own @ own - sent @ edges[:, 0]
-    loss = (residuals.square() / variances + variances.log()).mean()
-    for slope in torch.autograd.grad(loss, (own, edges, noise, slopes)):
+    straight = node.target - node.own @ own - sent @ edges[:, 0]
+    squares = (straight.detach() - found.bends[0]).square() / (1 - found.leverages[0])
+    assert torch.allclose(squares, found.squares[0])
+    mean = (straight.square() / variances.detach()).mean()
+    spread = (squares / variances + variances.log()).mean()
+    for slope in (*torch.autograd.grad(mean, (own, edges)), *torch.autograd.grad(spread, (noise, slopes))):
         assert float(slope.abs().max()) < 1e-8  # a tiny ridge keeps equal columns apart
+
+
+def test_bends_are_what_curves_explain():
+    node = node_data(100)
+    found = fit_moments(node, torch.ones(1, 100).double(), every(1, 2), rounds=1)  # before variances are known
+    parts, total = found.contributions[0], found.contributions[0].sum(1, keepdim=True)
+    hinges = (total - total.mean() - total.std(correction=0) * torch.tensor(KNOTS).double()).clamp_min(0)
+    design = torch.cat([node.design, parts.square(), parts**3, hinges], 1)
+    expected = design @ torch.linalg.lstsq(design, found.residuals[0]).solution
+    assert torch.allclose(found.bends[0], expected, atol=1e-6)
+    hat = (design @ torch.linalg.pinv(design)).diagonal()
+    assert torch.allclose(found.leverages[0], hat, atol=1e-5)
+
+
+def test_ratios_are_raised_by_the_error_that_counts_as_contribution():
+    """Three lags, two without effect: the mean of $x^T V x$ with V the covariance of the weights, over that of c^2."""
+    node = node_data(150, sources=1, lags=3)
+    found = fit_moments(node, torch.ones(1, 150).double(), every(1, 1), rounds=30)
+    design, sent = node.design, node.sent[0]
+    covariance = torch.linalg.inv(design.mT @ (design / found.variances[0][:, None]))[2:, 2:]
+    error = ((sent @ covariance) * sent).sum(1).mean() / found.contributions[0].square().mean()
+    assert 0.005 < float(error) < 0.2
+    assert float(found.corrections) == pytest.approx(1 / (1 - float(error)), rel=1e-5)
+    assert torch.equal(found.ratios, found.slopes * found.corrections)
+
+
+def test_a_start_saves_rounds():
+    node, weights = node_data(200), torch.ones(1, 200).double()
+    found = fit_moments(node, weights, every(1, 2), rounds=50)
+    again = fit_moments(node, weights, every(1, 2), rounds=1, start=found)
+    assert torch.allclose(again.ratios, found.ratios, rtol=1e-6)
+    assert not torch.allclose(fit_moments(node, weights, every(1, 2), rounds=1).ratios, found.ratios, rtol=1e-6)
 
 
 @pytest.mark.parametrize("lags", [1, 3])

@@ -81,6 +81,7 @@ def standardised(differences: Differences, block: int = 1) -> Statistic:
     [3.46, 2.0]
     """
     values = differences.double()
+    block = max(1, min(block, values.shape[-1] // 2))  # two at least
     units = values.shape[-1] // block
     means = values[..., : units * block].reshape(*values.shape[:-1], units, block).mean(-1)
     error = means.std(-1) / units**0.5

@@ -25,7 +25,7 @@ class Candidates:
     sources: Int[Tensor, "target candidate"]
     used: Bool[Tensor, "target candidate"]
     prior: Float[Tensor, "target candidate"]
-    required: tuple[Int[Tensor, " source"], ...]
+    required: tuple[Int[Tensor, "_"], ...]
 
     @classmethod
     def from_rules(cls, rules: EdgeRules) -> "Candidates":

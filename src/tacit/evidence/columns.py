@@ -3,6 +3,7 @@ r"""The columns by which one node may explain another: its lags and their square
 With $x_{j,t-l}$ the scaled values of source $j$ and $\bar x_j$ their mean over the lags, a :class:`ColumnForm` says
 which of these form the group: each lag or only the mean, with or without $\bar x_j^2$. Squares let nonlinear effects
 count, a mean over lags averages measurement noise away. The own past of the target enters lag by lag and is always in.
+With products (:mod:`tacit.evidence.products`) a source sends one value, its newest or the mean.
 """
 
 from dataclasses import dataclass, replace
@@ -23,17 +24,22 @@ Grouped = Float[Tensor, "row node column"]
 class ColumnForm:
     """``lags`` newest values of a source, each of them or their ``mean``, with ``squares`` or without.
 
-    ``offsets``  an intercept per series, where there are several
+    ``offsets``   an intercept per series, where there are several
+    ``products``  of the values of two parents count, and squares; of the lags only the newest or the mean is sent
     """
 
     lags: int = 1
     mean: bool = False
     squares: bool = False
     offsets: bool = False
+    products: bool = False
 
     def words(self) -> str:
         """Return what an edge carries, in words."""
         what = "the last value" if self.lags == 1 else f"{'the mean of ' * self.mean}the last {self.lags} values"
+        if self.products:
+            what = what if self.mean else "the last value"
+            return what + ", its square and its products with other values"
         return what + " and its square" * self.squares
 
 
@@ -46,10 +52,11 @@ class Columns:
     """
 
     sources: Grouped
-    own: Grouped
-    shared: Float[Tensor, "row column"]
-    targets: Grouped
+    own: Float[Tensor, "row node own"]
+    shared: Float[Tensor, "row shared"]
+    targets: Float[Tensor, "row node channel"]
     observed: Float[Tensor, "row node"]
+    products: bool = False
 
     @property
     def group_size(self) -> int:
@@ -73,9 +80,10 @@ def build_columns(pairs: Pairs, layout: SeriesLayout, form: ColumnForm) -> Colum
     sent = layout.num_features if layout.window == 1 else min(layout.out_channels, layout.num_features)
     lags = layout.lags(inputs)[:, :, layout.window - form.lags :]  # (row, node, lag, feature), the oldest first
     values = _scaled(lags[..., :sent])
-    mean = values.mean(2)
-    squares = [mean.square()] if form.squares else []
+    sent_value = values.mean(2) if form.mean or not form.products else values[:, :, -1]
+    squares = [sent_value.square()] if form.squares or form.products else []
     own = [values.flatten(2), *squares]
+    group = [sent_value] if form.mean or form.products else [values.flatten(2)]
     if layout.num_features > sent:  # flags and covariates, at the newest step
         own.append(_scaled(lags[:, :, -1, sent:]))
     known = torch.ones(pairs.targets.shape[:2], dtype=DOUBLE)
@@ -83,11 +91,12 @@ def build_columns(pairs: Pairs, layout: SeriesLayout, form: ColumnForm) -> Colum
     if pairs.observed is not None:
         known = pairs.observed.cpu().to(DOUBLE).amin(2)  # a row counts where all channels of the target are known
     return Columns(
-        torch.cat([mean if form.mean else values.flatten(2), *squares], 2),
+        torch.cat(group if form.products else [*group, *squares], 2),
         torch.cat(own, 2),
         _shared(pairs, form),
         _scaled(targets, known[..., None]),
         known,
+        form.products,
     )
 
 

@@ -9,6 +9,7 @@ from torch import Tensor
 
 from tacit.evidence.candidates import Candidates
 from tacit.evidence.columns import ColumnForm, Columns
+from tacit.evidence.products import design
 
 WEAK = 0.2  # share of a target's variation: if smaller effects cannot be found, that is said
 STRONG_CORRELATION = 0.3  # of residuals within a step
@@ -32,7 +33,8 @@ def residuals(
     """Return what the regressions on the believed parents leave of the first channel of each target."""
     left = []
     for row, target in enumerate(candidates.targets.tolist()):
-        parents = columns.sources[:, candidates.sources[row][believed[row]]].flatten(1)
+        chosen = candidates.sources[row][believed[row]]
+        parents = design(columns, target, chosen) if columns.products else columns.sources[:, chosen].flatten(1)
         always = candidates.always(columns, row)
         known = columns.observed[:, target, None]
         basis = torch.linalg.qr(torch.cat([always, parents], 1) * known)[0]
@@ -64,7 +66,8 @@ def notes(
     """Return the sentences that apply."""
     said = []
     rows = float(columns.observed[:, candidates.targets].sum(0).min()) / horizon - columns.num_always
-    least = smallest_effect(rows, columns.group_size, density)
+    size = 3 if columns.products else columns.group_size  # a first parent: its value, square, product with the target
+    least = smallest_effect(rows, size, density)
     if least > WEAK:
         said.append(
             f"Few observations: with {rows:.0f} rows to spare for {candidates.width} candidates per node, only edges "

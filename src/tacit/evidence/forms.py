@@ -5,7 +5,10 @@ For every form the parents of each target are added one by one while the criteri
 $$-\tfrac{n}{2} \log \mathrm{RSS}_M - \tfrac{q + k}{2} \log n - |M| \log \tfrac{1 - \pi}{\pi}$$
 
 grows ($q$ columns always in, $k$ of the parents, $\pi$ = .1). The form with the largest sum over targets is used. All
-forms are compared on the same rows. With many nodes or rows a part of them decides.
+forms are compared on the same rows. With many nodes or rows a part of them decides. Two parents whose product acts can
+each be useless alone, so with products the best of all sets counts, not the one that adding one by one finds. Products
+are used only if they gain at least ``WORTH`` per row and target: where rows depend on each other the criterion counts
+too many of them, and small gains of many columns are not to be trusted.
 """
 
 import math
@@ -13,6 +16,7 @@ import math
 import torch
 
 from tacit.data import Pairs
+from tacit.evidence import products
 from tacit.evidence.candidates import Candidates
 from tacit.evidence.columns import ColumnForm, Columns, build_columns
 from tacit.evidence.tableau import Tableau
@@ -21,17 +25,19 @@ from tacit.predictors.series import SeriesLayout
 LAGS = (1, 2, 3, 4, 6, 8, 12)
 MOST_TARGETS, MOST_CANDIDATES, MOST_ROWS, MOST_PARENTS = 16, 24, 4000, 12
 PRIOR = math.log(9.0)
+WORTH = 0.025  # of the criterion: about 5 % of what the other forms leave of a target's variance
 
 
 def possible_forms(pairs: Pairs, layout: SeriesLayout) -> list[ColumnForm]:
     """Return the forms that the window allows."""
     lags = [count for count in LAGS if count <= layout.window]
     several = pairs.series is not None and len(torch.unique(pairs.series)) > 1
+    kinds = [(False, False), (True, False)] + [(False, True)] * (min(layout.num_features, layout.out_channels) == 1)
     return [
-        ColumnForm(count, mean, squares, offsets)
+        ColumnForm(count, mean, squares, offsets, with_products)
         for count in lags
         for mean in ((False,) if count == 1 else (False, True))
-        for squares in (False, True)
+        for squares, with_products in kinds
         for offsets in ((False, True) if several else (False,))
     ]
 
@@ -41,11 +47,17 @@ def choose_form(pairs: Pairs, layout: SeriesLayout, candidates: Candidates, hori
     forms = possible_forms(pairs, layout)
     few = candidates.first_targets(MOST_TARGETS)
     part = slice(None, None, max(1, math.ceil(len(pairs) / MOST_ROWS)))
-    scores = [_criterion(build_columns(pairs, layout, form).rows(part), few, horizon) for form in forms]
+    least = WORTH * len(few.targets) * len(range(len(pairs))[part]) / horizon
+    scores = [
+        _criterion(build_columns(pairs, layout, form).rows(part), few, horizon) - form.products * least
+        for form in forms
+    ]
     return forms[max(range(len(forms)), key=scores.__getitem__)]
 
 
 def _criterion(columns: Columns, candidates: Candidates, horizon: int) -> float:
+    if columns.products:
+        return _best_sets(columns, candidates, horizon)
     screened = candidates.screened(columns, MOST_CANDIDATES)
     weights = torch.ones(len(columns.targets), dtype=columns.targets.dtype)
     tableau = Tableau.start(screened.matrices(columns, weights), screened.width, columns.group_size)
@@ -68,3 +80,18 @@ def _criterion(columns: Columns, candidates: Candidates, horizon: int) -> float:
         part.flip(group[adds])
         tableau.matrices[adds], tableau.included[adds] = part.matrices, part.included
     return float(total)
+
+
+def _best_sets(columns: Columns, candidates: Candidates, horizon: int) -> float:
+    """Return the criterion of the best set of each target, products included."""
+    screened = products.screened(columns, candidates)
+    weights = torch.ones(len(columns.targets), dtype=columns.targets.dtype)
+    rows, always = screened.num_rows(columns, weights) / horizon, columns.num_always
+    if bool((rows <= 2 * always).any()):
+        return -math.inf
+    matrices = products.product_matrices(columns, screened, weights)
+    members, left, sizes = products.set_residuals(matrices, screened.width)
+    fit = (-rows / 2)[:, None] * left.clamp_min(1e-300).log().sum(-1)
+    cost = (always + sizes * left.shape[2]) / 2 * rows.log()[:, None] + PRIOR * members.sum(1)
+    padded = (~screened.used).to(sizes) @ members.to(sizes).mT > 0
+    return float((fit - cost).masked_fill(padded, -math.inf).amax(1).sum())

@@ -21,8 +21,8 @@ from torch import Generator, Tensor
 
 from tacit.data import Pairs
 from tacit.data.resampling import bootstrap_rows, resamplable
-from tacit.evidence import diagnostics
-from tacit.evidence.averaging import MarginalLikelihood, inclusion_probs
+from tacit.evidence import diagnostics, products
+from tacit.evidence.averaging import MarginalLikelihood, averaged, inclusion_probs
 from tacit.evidence.candidates import Candidates
 from tacit.evidence.columns import DOUBLE, ColumnForm, Columns, build_columns
 from tacit.evidence.forms import choose_form
@@ -83,7 +83,9 @@ def parent_evidence(
     form = choose_form(pairs, layout, candidates, horizon) if form is None else form
     columns = build_columns(pairs, layout, form)
     gains = candidates.single_gains(columns)
-    places = candidates.best(gains, min(MOST_CANDIDATES, candidates.width))
+    ranks = torch.maximum(gains, products.product_gains(columns, candidates)) if form.products else gains
+    most = products.MOST_CANDIDATES if form.products else MOST_CANDIDATES
+    places = candidates.best(ranks, min(most, candidates.width))
     screened = candidates.picked(places)
     averaging = _Averaging(columns, screened, horizon, generator_for(seed, "parents"))
     once = torch.ones(1, len(pairs), dtype=DOUBLE)
@@ -159,6 +161,7 @@ class _Averaging:
     def __call__(self, weights: Resamples, density: float) -> Float[Tensor, "resample target candidate"]:
         """Return the inclusion probabilities on each resample, some targets at a time."""
         width = self.candidates.width * self.columns.group_size + self.columns.targets.shape[2]
+        width += len(products.pairs_of(self.candidates.width)) * self.columns.products
         at_once = max(1, int(MOST_BYTES / (8 * width**2 * len(weights))))
         targets = len(self.candidates.targets)
         parts = [self.candidates.chosen(slice(first, first + at_once)) for first in range(0, targets, at_once)]
@@ -166,13 +169,17 @@ class _Averaging:
 
     def _of(self, part: Candidates, weights: Resamples, density: float) -> Float[Tensor, "resample target candidate"]:
         """Return the inclusion probabilities of some targets, all resamples in one batch."""
-        matrices = torch.cat([part.matrices(self.columns, one) for one in weights])
         rows = torch.cat([part.num_rows(self.columns, one) for one in weights]) / self.horizon
-        tableau = Tableau.start(matrices, part.width, self.columns.group_size)
-        likelihood = MarginalLikelihood(rows, self.columns.num_always, tableau.residuals.clone())
         prior = torch.where(part.prior.isnan(), torch.logit(torch.tensor(density, dtype=DOUBLE)), part.prior)
         prior = prior.masked_fill(~part.used, -torch.inf).repeat(len(weights), 1)
-        probs = inclusion_probs(tableau, likelihood, prior, self.generator)
+        if self.columns.products:
+            matrices = torch.cat([products.product_matrices(self.columns, part, one) for one in weights])
+            probs = averaged(*products.set_scores(matrices, part.width, rows, self.columns.num_always), prior)
+        else:
+            matrices = torch.cat([part.matrices(self.columns, one) for one in weights])
+            tableau = Tableau.start(matrices, part.width, self.columns.group_size)
+            likelihood = MarginalLikelihood(rows, self.columns.num_always, tableau.residuals.clone())
+            probs = inclusion_probs(tableau, likelihood, prior, self.generator)
         return probs.view(len(weights), len(part.targets), part.width).masked_fill(~part.used, 0.0)
 
     def alone(self, candidates: Candidates, gains: Probs, density: float) -> Probs:
@@ -188,6 +195,8 @@ class _Averaging:
 
     def effects(self, weights: Float[Tensor, " row"], believed: Bool[Tensor, "target candidate"]) -> Probs:
         """Return the signed effect of each candidate beside those that are believed."""
+        if self.columns.products:
+            return products.effects(self.columns, self.candidates, weights, believed)
         return torch.stack([self._effects(weights, believed[row], row) for row in range(len(believed))])
 
     def _effects(

@@ -100,7 +100,7 @@ def model_evidence(
     return Evidence(
         exists.float().cpu(),
         effect,
-        {"exists": float(before[learned].mean()) if learned.any() else 0.0, "acts": "2 theta on [0, 1]"},
+        {"density": round(float(before[learned].mean()), 6) if learned.any() else 0.0, "acting": "2 theta on [0, 1]"},
         "model",
         tuple(notes),
     )

@@ -69,7 +69,7 @@ def resolve_defaults(
     if dataset.preparation.is_series:
         window = dataset.preparation.sizes.window
         reason = "every lag costs weights, and the rows are few" if window < 12 else "usual"
-        if evidence is not None:
+        if evidence is not None and window == evidence.window:
             reason = f"an edge is best seen in {evidence.form.words()} of its source"
         chosen.choose("data", "window", window, reason)
     chosen.choose("graph", "evidence", evidence_method(config, own), _why(evidence))

@@ -4,6 +4,7 @@ Evidence says which edges exist, whatever the predictor. So forecasts alone may 
 at regressions, or a network shared by all nodes where there are enough pairs to train one.
 """
 
+from collections.abc import Callable
 from dataclasses import dataclass
 
 import torch
@@ -26,34 +27,37 @@ MOST_SCORED = 1000  # validation pairs
 CLEARLY = 0.01  # lower CRPS, as a share, that a network needs: the filter says more about its edges
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class KindChoice:
-    """The kind that was chosen, and why."""
+    """The kind that was chosen, the data as it sees them, and why."""
 
     kind: str
+    dataset: Dataset
     reason: str
 
 
 def choose_kind(
     config: FitConfig,
     dataset: Dataset,
+    with_longer_window: Callable[[], Dataset],
     evidence: RegressionEvidence,
     seed: int,
     device: torch.device,
     listener: Listener,
 ) -> KindChoice:
-    """Return the kind with the lower scaled CRPS on validation pairs."""
-    pairs = len(dataset.split.train)
-    if not dataset.preparation.is_series or pairs < ENOUGH_FOR_A_NETWORK:
-        return KindChoice(FILTER, "a weight per edge, so that effects may have either sign")
+    """Return the kind with the lower scaled CRPS on validation pairs; a network may look further back than edges do."""
+    if not dataset.preparation.is_series or len(dataset.split.train) < ENOUGH_FOR_A_NETWORK:
+        return KindChoice(FILTER, dataset, "a weight per edge, so that effects may have either sign")
+    seen = {FILTER: dataset, NETWORK: with_longer_window()}
     found = {}
-    for kind in (FILTER, NETWORK):
+    for kind, data in seen.items():
         listener.stage(f"which predictor forecasts best: {kind}")
-        found[kind] = _short_score(config, kind, dataset, evidence, seed, device, listener)
+        found[kind] = _short_score(config, kind, data, evidence, seed, device, listener)
     lower = 1 - found[NETWORK] / found[FILTER]
     said = f"{abs(lower):.1%} {'lower' if lower > 0 else 'higher'}"
+    kind = NETWORK if lower > CLEARLY else FILTER
     reason = f"after a short training the CRPS of a network is {said} than that of a linear filter"
-    return KindChoice(NETWORK if lower > CLEARLY else FILTER, reason)
+    return KindChoice(kind, seen[kind], reason)
 
 
 def _short_score(
@@ -77,8 +81,9 @@ def _short_score(
     spread = target_spreads(split.train)
     generator = generator_for(seed, "kind", device)
     scores = forecast_scores(model, validation, generator=generator, spread=torch.ones_like(spread))
-    known = validation.observed if validation.observed is not None else torch.ones_like(validation.targets)
-    return float((scores.pair_crps / spread * known).sum() / known.sum())
+    known = torch.ones_like(validation.targets) if validation.observed is None else validation.observed
+    known, crps = known.cpu(), scores.pair_crps.cpu() / spread.cpu()
+    return float((crps * known).sum() / known.sum())
 
 
 def _train(

@@ -21,6 +21,7 @@ from tacit.pipeline.layout import MOST_EXPANDED
 from tacit.pipeline.parts import OwnParts
 
 NUMBER_BYTES = 4
+PAIR_BYTES, EVIDENCE_BYTES = 800, 100  # for each pair of nodes, for each candidate
 FEWER = "lower batch_size or replicas in [training], num_graphs in [model] or bootstrap_replicas in [assessment]"
 
 
@@ -33,7 +34,18 @@ def require_memory_for(
     training = training_bytes(config, dataset, own, rows, slots, config.training.replicas or 1)
     if config.assessment.replicas and nodes <= MOST_EXPANDED:  # standard errors: over all pairs, all replicas at once
         training = max(training, training_bytes(config, dataset, own, nodes, nodes, config.assessment.replicas))
-    needed = max(training, 9 * NUM_GRAPHS * rows * slots, 0 if table else 800 * nodes**2)
+    needed = max(training, 9 * NUM_GRAPHS * rows * slots, 0 if table else PAIR_BYTES * nodes**2)
+    _require(needed, rules, device, table=table)
+
+
+def require_memory_for_evidence(rules: EdgeRules, device: torch.device, *, table: bool) -> None:
+    """Raise :class:`InputError` if there are too many edges to be judged one by one."""
+    edges = rules.slots.num_edges if table else len(rules.nodes) ** 2
+    _require(EVIDENCE_BYTES * edges if table else PAIR_BYTES * edges, rules, device, table=table)
+
+
+def _require(needed: int, rules: EdgeRules, device: torch.device, *, table: bool) -> None:
+    nodes = len(rules.nodes)
     if table:
         what = f"a fit over {rules.slots.num_edges:,} candidates of {nodes:,} nodes"
         remedy = f"name fewer candidates, or {FEWER}"

@@ -14,7 +14,7 @@ from tacit.pipeline.evidence import REGRESSION, RegressionEvidence, evidence_met
 from tacit.pipeline.forecaster_choice import choose_kind
 from tacit.pipeline.known_edges import left_out, place_nodes, read_rules
 from tacit.pipeline.layout import usual_layout
-from tacit.pipeline.memory import require_memory_for
+from tacit.pipeline.memory import require_memory_for, require_memory_for_evidence
 from tacit.pipeline.parts import OwnParts
 from tacit.pipeline.resampling import require_resampling
 from tacit.pipeline.sources import Source
@@ -61,7 +61,7 @@ class Plan:
         """Prepare the data and choose what was left open; whatever cannot be is refused here."""
         own, listener = own or OwnParts(), listener or Listener()
         dataset, rules, evidence = _with_evidence(source, config, own, seed, listener, name or source.name)
-        config, chosen = _with_kind(config, dataset, evidence, seed, device, listener)
+        config, dataset, chosen = _with_kind(source, config, dataset, evidence, seed, device, listener)
         config, choices = resolve_defaults(config, dataset, rules, own, evidence, on_gpu=device.type == "cuda")
         require_resampling(config.assessment, dataset.preparation, dataset.split.train)
         require_memory_for(config, dataset, rules, own, device)
@@ -85,19 +85,25 @@ class Plan:
 
 
 def _with_kind(
+    source: Source,
     config: FitConfig,
     dataset: Dataset,
     evidence: RegressionEvidence | None,
     seed: int,
     device: torch.device,
     listener: Listener,
-) -> tuple[FitConfig, list[str]]:
+) -> tuple[FitConfig, Dataset, list[str]]:
     """Choose the kind of predictor by its forecasts, where it was left open."""
     if config.predictor.kind != "auto" or evidence is None:
-        return config, []
-    found = choose_kind(config, dataset, evidence, seed, device, listener)
+        return config, dataset, []
+
+    def with_longer_window() -> Dataset:
+        return Dataset.prepare(source, config.data, seed=seed, scaled=True)
+
+    found = choose_kind(config, dataset, with_longer_window, evidence, seed, device, listener)
     predictor = config.predictor.model_copy(update={"kind": found.kind})
-    return config.model_copy(update={"predictor": predictor}), [f"predictor = {found.kind}: {found.reason}"]
+    chosen = [f"predictor = {found.kind}: {found.reason}"]
+    return config.model_copy(update={"predictor": predictor}), found.dataset, chosen
 
 
 def _with_evidence(
@@ -114,8 +120,10 @@ def _with_evidence(
         return dataset, rules, None
     listener.stage(f"{name}: which edges exist")
     layout, _ = usual_layout(config.graph.layout, rules)
+    require_memory_for_evidence(rules, torch.device("cpu"), table=layout == "table")
     evidence = find_evidence(dataset, rules, config, seed, over_table=layout == "table")
-    if window is not None and evidence.window < window:
-        data = config.data.model_copy(update={"window": evidence.window})
+    if window is not None:  # other kinds than the filter may look further back than edges need
+        short = config.predictor.kind == "auto" or own.kind(config.predictor).warm_start
+        data = config.data.model_copy(update={"window": evidence.window}) if short else config.data
         dataset = Dataset.prepare(source, data, seed=seed, scaled=scaled)
     return dataset, rules, evidence

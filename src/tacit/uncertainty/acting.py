@@ -2,7 +2,8 @@ r"""How often each edge acts, given that it is there: always, or at times.
 
 For models whose edges are weights times gates (:func:`tells_acting`) mean and variance of the targets give the answer
 node by node (:mod:`tacit.uncertainty.moments`), without any training, so that it depends on no start. *Always* is the
-answer, $\theta = 1$, unless a one-sided score test rejects it at 5% (:mod:`tacit.uncertainty.gate_errors`).
+answer, $\theta = 1$, unless a one-sided score test rejects it at 5% (:mod:`tacit.uncertainty.gate_errors`), and for
+edges whose mean effect cannot be told from 0: nothing can be said of them, and their intervals are wide.
 
 Intervals come from two sources. The sandwich of the regressions gives each edge its error; it is steady, but takes the
 set of edges as known. Resamples of the data, on each of which the edges are chosen anew (``kept``), give the size of
@@ -37,8 +38,10 @@ TEST_LEVEL = 0.025  # of the test of "always", one-sided: that of a 95% interval
 ROWS_PER_COLUMN = 2  # fewer pairs than this for each coefficient of a node say nothing about its variance
 USUAL_SPREAD = 0.1  # of the log of the inflation, between data sets
 MUCH_WIDER = 2.0  # spread of one edge over resamples, in units of its error
-NORMAL_MAD = 1.4826
-REPLICA_ROUNDS = 4
+NORMAL_MAD, MAD_EFFICIENCY = 1.4826, 0.37  # the deviation of a normal over its median absolute deviation
+REPLICA_ROUNDS = 2
+MOST_NUMBERS = 2**24  # of the weighted designs of replicas that are fitted at once: 128 MiB
+UNKNOWN_SCALE = 0.25  # relative variance of an edge's scale: its mean effect is within two standard errors of 0
 FEW_ROWS = "{rows} training pairs are too few to tell how often edges into {nodes} of the nodes act"
 
 
@@ -127,7 +130,7 @@ def acting(
         wide[node] = learned[node] & found.lacking
     seldom = learned & (masks.sum(0) < FEWEST_KEEPING) & ~wide if replicas else torch.zeros_like(learned)
     always = torch.zeros_like(learned)
-    always[learned] = ratios.statistics < _quantile(1 - TEST_LEVEL)
+    always[learned] = (ratios.statistics < _quantile(1 - TEST_LEVEL)) | (ratios.scale >= UNKNOWN_SCALE)
     answer = present.clone()
     answer[learned] = 1 / (1 + ratios.ratios.clamp_min(0)).to(answer)
     answer = torch.where(always, 1.0, torch.where(wide, present, answer))
@@ -185,8 +188,11 @@ def _one_node(
     errors = RatioErrors(*(getattr(errors, name)[chosen] for name in FIELDS))
     ratios = weights.new_zeros(len(weights), len(learned))
     if len(weights) and len(sources):
-        again = fit_moments(node, weights * observed, masks[:, number, sources], REPLICA_ROUNDS)
-        ratios[:, sources] = again.ratios
+        at_once = max(1, MOST_NUMBERS // node.design.numel())
+        for first in range(0, len(weights), at_once):
+            some = slice(first, first + at_once)
+            kept = masks[some, number][:, sources]
+            ratios[some, sources] = fit_moments(node, weights[some] * observed, kept, REPLICA_ROUNDS, found).ratios
     means = weights.new_zeros(len(learned), node.sent.shape[2])
     means[sources] = found.edges[0]
     noise = (observed * (node.spread @ found.noise[0])).sum() / observed.sum().clamp_min(1)
@@ -213,7 +219,7 @@ def _inflation(
 ) -> Float[Tensor, " edge"]:
     """Return by how much the spread over resamples exceeds the errors: one number, but for edges that spread wide."""
     errors, count = ratios.std_errors(), masks.sum(0)
-    seen = (count >= FEWEST_KEEPING) & (ratios.scale < 0.25)  # the scale is known to 50% or better
+    seen = (count >= FEWEST_KEEPING) & (ratios.scale < UNKNOWN_SCALE)
     if not len(resampled) or not seen.any():
         return torch.ones_like(errors)
     values = torch.where(masks, resampled, torch.nan)
@@ -221,7 +227,7 @@ def _inflation(
     spread = NORMAL_MAD * (values - middle).abs().nanmedian(0).values
     relative = (spread / errors)[seen].clamp_min(1e-3).log()
     edges, degrees = len(relative), float(count[seen].double().mean()) - 1
-    noise = 1 / (2 * degrees * edges)
+    noise = 1 / (2 * MAD_EFFICIENCY * degrees * edges)
     common = max(1.0, math.exp(float(relative.median()) * USUAL_SPREAD**2 / (USUAL_SPREAD**2 + noise)))
     own = torch.where(count >= FEWEST_KEEPING, spread / errors, 1.0)
     return torch.where(own > MUCH_WIDER * common, own, common)

@@ -117,8 +117,9 @@ def bootstrap(
 ) -> EdgeUncertainty:
     """Return the uncertainty of a trained model, from ``replicas`` short trainings that start where it ended.
 
-    ``settings`` are those of the fit; the replicas take part of its epochs at part of its rate, and ``starts`` further
-    fits all of them, from where ``untrained`` starts; without it, from where the model would start again.
+    ``settings`` are those of the fit; the replicas take part of its epochs at part of its rate. ``starts`` further fits
+    take all of them, from other initial values of ``untrained``, the model before its training; without it there are
+    none, and errors are those around the solution that was found.
     ``block`` is the number of neighbouring pairs that are drawn together, above 1 for pairs of a series; see
     :func:`usual_block`. Pairs of several series are drawn by whole series; see :mod:`tacit.data.resampling`.
     ``kept`` returns the edges that may be there given the rows of a resample; others are 0 in its replica.
@@ -149,7 +150,7 @@ def bootstrap(
     if result.interrupted:
         raise KeyboardInterrupt
     reference = _sandwich_of(model, train, block, seed)
-    others = _other_starts(model, untrained or model, train, validation, settings, starts, seed, compile, on_progress)
+    others = _other_starts(model, untrained, train, validation, settings, starts, seed, compile, on_progress)
     return _summary(result, same, model.graph, len(train), masks=masks, reference=reference, others=others)
 
 
@@ -169,7 +170,7 @@ def _sandwich_of(model: LatentGraphModel, train: Pairs, block: int, seed: int) -
 
 def _other_starts(
     model: LatentGraphModel,
-    untrained: LatentGraphModel,
+    untrained: LatentGraphModel | None,
     train: Pairs,
     validation: Pairs,
     settings: FitSettings,
@@ -179,7 +180,7 @@ def _other_starts(
     on_progress: Callable[[Progress], None] | None,
 ) -> StartProbs | None:
     """Return the answers of fits from other starts that predict as well as the model."""
-    if not starts:
+    if untrained is None or not starts:
         return None
     seeds = [s + OTHER_STARTS for s in replica_seeds(seed, starts)]
     again = fit(

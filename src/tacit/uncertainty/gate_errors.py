@@ -75,9 +75,9 @@ def ratio_errors(
     design, own = node.design, node.own.shape[1]
     residuals, variances, contributions = found.residuals[0], found.variances[0], found.contributions[0]
     spread = torch.cat([node.spread, contributions.square()], 1)
-    gamma = torch.cat([found.noise[0], found.ratios[0]])
+    gamma = torch.cat([found.noise[0], found.slopes[0]])
     excess = found.squares[0] - spread @ gamma
-    slopes = _influence(spread, excess, weights / variances.square())[:, node.spread.shape[1] :]
+    slopes = _influence(spread, excess, weights / variances.square())[:, node.spread.shape[1] :] * found.corrections[0]
     betas = _influence(design, residuals, weights / variances)[:, own:]  # (pair, source * lag)
     sources, _, lags = node.sent.shape
     size = (weights[:, None] * contributions.square()).sum(0).clamp_min(TINY)

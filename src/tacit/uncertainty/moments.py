@@ -10,8 +10,13 @@ An edge that always acts adds nothing to the variance: $r_j = 0$. So $\theta_j =
 regression of squared residuals on squared contributions. Both regressions are weighted by the variance and repeated
 until they agree: the maximum of the normal pseudo-likelihood. It needs two moments of the noise, not its shape.
 $Z_0$ is what the noise itself may depend on: a constant and the size of the node's own input. Residuals for the
-variance are those of a mean that may also bend: squares and cubes of each contribution and of their sum are taken off,
-because a mean that is taken for straight and is not leaves residuals that grow with the source.
+variance are those of a mean that may also bend (squares and cubes of each contribution, a line with knots in their
+sum), because a mean that is taken for straight and is not leaves residuals that grow with the source.
+
+Two corrections matter where an edge has many lags. A regression follows its own targets, so that a squared residual is
+divided by one less the leverage of its pair. And the error of the weights adds to the squared contribution, by which
+the slope is divided: the ratio is raised by $M / (M - m)$, with $M$ the mean of $c_j^2$ and $m$ the part of it that is
+error.
 
 The weights of the pairs come with an axis of replicas, so that all resamples are fitted at once.
 """
@@ -25,6 +30,8 @@ from torch import Tensor
 ROUNDS = 8
 LOWEST_VARIANCE = 0.05  # of the mean squared residual: no pair weighs more than one over this
 SMALLEST_RIDGE = 1e-9  # of each diagonal entry: columns may be equal
+KNOTS = (-1.6, -0.8, -0.4, 0.0, 0.4, 0.8, 1.6)  # deviations of the sum of contributions from its mean
+MOST_LEVERAGE, MOST_CORRECTION = 0.9, 2.0
 TINY = torch.finfo(torch.float64).tiny
 
 Rows = Float[Tensor, "replica pair"]
@@ -54,63 +61,140 @@ class NodeData:
 class NodeMoments:
     r"""The two regressions of one node, for each replica.
 
-    ``own`` and ``edges`` are $\beta$, ``noise`` is $\gamma_0$ and ``ratios`` are $r$, which may come out below 0.
-    ``residuals`` are those of the straight mean, ``squares`` the squared ones of the mean that may bend.
+    ``own`` and ``edges`` are $\beta$, ``noise`` is $\gamma_0$ and ``ratios`` are $r$, which may come out below 0;
+    ``slopes`` are the ratios before their ``corrections``. ``residuals`` are those of the straight mean, ``bends`` the
+    part of them that a mean which may bend takes off, and ``leverages`` those of that mean.
     """
 
     own: Float[Tensor, "replica column"]
     edges: Float[Tensor, "replica source lag"]
     noise: Float[Tensor, "replica term"]
-    ratios: Float[Tensor, "replica source"]
+    slopes: Float[Tensor, "replica source"]
+    corrections: Float[Tensor, "replica source"]
     residuals: Rows
-    squares: Rows
+    bends: Rows
+    leverages: Rows
     contributions: Float[Tensor, "replica pair source"]
     variances: Rows
 
+    @property
+    def ratios(self) -> Float[Tensor, "replica source"]:
+        """The ratios, corrected."""
+        return self.slopes * self.corrections
+
+    @property
+    def squares(self) -> Rows:
+        """Squared residuals of the mean that may bend, as large as if they had no pull on it."""
+        return (self.residuals - self.bends).square() / (1 - self.leverages)
+
 
 def fit_moments(
-    node: NodeData, weights: Rows, kept: Bool[Tensor, "replica source"], rounds: int = ROUNDS
+    node: NodeData,
+    weights: Rows,
+    kept: Bool[Tensor, "replica source"],
+    rounds: int = ROUNDS,
+    start: NodeMoments | None = None,
 ) -> NodeMoments:
-    """Return the regressions under each replica's weights of the pairs, with the sources that it keeps."""
+    """Return the regressions under each replica's weights of the pairs, with the sources that it keeps.
+
+    With a ``start``, that of all pairs, fewer rounds do: its variances are the first; bends and corrections stay.
+    """
     design, (sources, _, lags) = node.design, node.sent.shape
     own = node.own.shape[1]
     columns = torch.cat([kept.new_ones(len(kept), own), kept.repeat_interleave(lags, 1)], 1)
     terms = torch.cat([kept.new_ones(len(kept), node.spread.shape[1]), kept], 1)
-    variances = torch.ones_like(weights)
+    variances = torch.ones_like(weights) if start is None else start.variances.expand_as(weights)
     for _ in range(rounds):
         beta = regress(design, node.target.expand_as(weights), weights / variances, columns)
         residuals = node.target - beta @ design.mT
         edges = beta[:, own:].reshape(len(beta), sources, lags)
         contributions = torch.einsum("jnl,rjl->rnj", node.sent, edges)
-        squares = _straightened(node, residuals, contributions, weights / variances, columns)
+        if start is None:
+            bends, leverages = _bends(node, residuals, contributions, weights, variances, columns)
+        else:
+            bends, leverages = start.bends.expand_as(weights), start.leverages.expand_as(weights)
+        squares = (residuals - bends).square() / (1 - leverages)
         spread = torch.cat([node.spread.expand(len(weights), -1, -1), contributions.square()], 2)
         gamma = regress(spread, squares, weights / variances.square(), terms)
         mean = (weights * squares).sum(1, keepdim=True) / weights.sum(1, keepdim=True)
         explained = torch.einsum("rnt,rt->rn", spread, _no_less_than_none(gamma, node.spread.shape[1]))
         variances = torch.maximum(explained, LOWEST_VARIANCE * mean).clamp_min(TINY)
     split = node.spread.shape[1]
+    corrections = _corrections(node, contributions, weights, variances, columns) if start is None else start.corrections
     return NodeMoments(
-        beta[:, :own], edges, gamma[:, :split], gamma[:, split:], residuals, squares, contributions, variances
+        beta[:, :own],
+        edges,
+        gamma[:, :split],
+        gamma[:, split:],
+        corrections.expand(len(weights), -1),
+        residuals,
+        bends,
+        leverages,
+        contributions,
+        variances,
     )
 
 
-def _straightened(
+def _bends(
     node: NodeData,
     residuals: Rows,
     contributions: Float[Tensor, "replica pair source"],
     weights: Rows,
+    variances: Rows,
     columns: Bool[Tensor, "replica column"],
-) -> Rows:
-    """Return squared residuals of the mean with squares and cubes of the contributions and of their sum."""
+) -> tuple[Rows, Rows]:
+    """Return what curves explain of the residuals, and the leverages of the regression.
+
+    Curves are squares and cubes of the contributions, and a line with knots in their sum.
+    """
     if not contributions.shape[2]:
-        return residuals.square()
+        return torch.zeros_like(residuals), torch.zeros_like(residuals)
+    weights = weights / variances
     total = contributions.sum(2, keepdim=True)
-    parts = contributions if contributions.shape[2] == 1 else torch.cat([contributions, total], 2)
-    design = node.design.expand(len(residuals), -1, -1)
-    bent = torch.cat([design, parts.square(), parts**3], 2)
-    used = torch.cat([columns, columns.new_ones(len(columns), 2 * parts.shape[2])], 1)
+    share = (weights / weights.sum(1, keepdim=True))[..., None]
+    mean = (share * total).sum(1, keepdim=True)
+    deviation = (share * (total - mean).square()).sum(1, keepdim=True).sqrt()
+    knots = mean + deviation * total.new_tensor(KNOTS)  # (replica, 1, knot)
+    bent = torch.cat(
+        [
+            node.design.expand(len(residuals), -1, -1),
+            contributions.square(),
+            contributions**3,
+            (total - knots).clamp_min(0),
+        ],
+        2,
+    )
+    used = torch.cat([columns, columns.new_ones(len(columns), bent.shape[2] - columns.shape[1])], 1)
     coefficients = regress(bent, residuals, weights, used)
-    return (residuals - torch.einsum("rnc,rc->rn", bent, coefficients)).square()
+    leverages = torch.einsum("rnc,rcd,rnd->rn", bent, _inverse(bent, weights, used), bent) / variances
+    return torch.einsum("rnc,rc->rn", bent, coefficients), leverages.clamp(0, MOST_LEVERAGE)
+
+
+def _corrections(
+    node: NodeData,
+    contributions: Float[Tensor, "replica pair source"],
+    weights: Rows,
+    variances: Rows,
+    columns: Bool[Tensor, "replica column"],
+) -> Float[Tensor, "replica source"]:
+    """Return by how much each ratio is too low because the error of the weights counts as contribution."""
+    sources, _, lags = node.sent.shape
+    first = node.own.shape[1]
+    errors = _inverse(node.design.expand(len(weights), -1, -1), weights / variances, columns)[:, first:, first:]
+    errors = errors.reshape(len(weights), sources, lags, sources, lags).diagonal(dim1=1, dim2=3)
+    size = torch.einsum("rn,rnj->rj", weights, contributions.square()).clamp_min(TINY)
+    spurious = torch.einsum("rn,jnl,jnk,rlkj->rj", weights, node.sent, node.sent, errors)
+    return (1 - spurious / size).clamp_min(1 / MOST_CORRECTION).reciprocal()
+
+
+def _inverse(
+    design: Float[Tensor, "replica pair column"], weights: Rows, columns: Bool[Tensor, "replica column"]
+) -> Float[Tensor, "replica column column"]:
+    """Return the inverse of the weighted second moments of the used columns; 0 for the others."""
+    scaled, sizes = _scaled_moments(design, design * weights[:, :, None], columns)
+    sizes = sizes * columns
+    inverse: Tensor = torch.linalg.inv(scaled) * sizes[:, :, None] * sizes[:, None]
+    return inverse
 
 
 def regress(
@@ -121,14 +205,25 @@ def regress(
 ) -> Float[Tensor, "replica column"]:
     """Return weighted least squares of each replica on its columns; the coefficients of others are 0."""
     weighted = design * weights[:, :, None]
+    scaled, sizes = _scaled_moments(design, weighted, columns)
+    sizes = sizes * columns
+    right = (weighted.mT @ target[:, :, None])[:, :, 0] * sizes
+    found: Tensor = torch.linalg.solve(scaled, right) * sizes
+    return found
+
+
+def _scaled_moments(
+    design: Float[Tensor, "*replica pair column"],
+    weighted: Float[Tensor, "replica pair column"],
+    columns: Bool[Tensor, "replica column"],
+) -> tuple[Float[Tensor, "replica column column"], Float[Tensor, "replica column"]]:
+    """Return second moments of columns of size 1, with a tiny ridge, and the factors that make them so."""
     used = columns.to(design.dtype)
     gram = (weighted.mT @ design) * used[:, :, None] * used[:, None]
-    sizes = gram.diagonal(dim1=1, dim2=2).clamp_min(TINY).rsqrt()
-    scaled = gram * sizes[:, :, None] * sizes[:, None]
-    ridge = torch.where(columns, SMALLEST_RIDGE, 1.0)
-    right = (weighted.mT @ target[:, :, None])[:, :, 0] * used * sizes
-    found: Tensor = torch.linalg.solve(scaled + torch.diag_embed(ridge), right) * sizes * used
-    return found
+    diagonal = gram.diagonal(dim1=1, dim2=2)
+    sizes = torch.where(diagonal > TINY, diagonal.clamp_min(TINY).rsqrt(), 0.0)
+    ridge = torch.where(columns & (sizes > 0), SMALLEST_RIDGE, 1.0)
+    return gram * sizes[:, :, None] * sizes[:, None] + torch.diag_embed(ridge), sizes
 
 
 def _no_less_than_none(gamma: Float[Tensor, "replica term"], split: int) -> Float[Tensor, "replica term"]:

@@ -1,0 +1,75 @@
+"""Where influences pass several edges the fitted model says which edges exist, and goes on with those alone."""
+
+from dataclasses import replace
+from functools import partial
+
+import pytest
+import torch
+
+from tacit.config import FitConfig
+from tacit.data.arrays import pairs_from_arrays
+from tacit.evidence import edge_tests, retraining
+from tacit.evidence.retraining import Course
+from tacit.graph import BernoulliGraph
+from tacit.pipeline.fitting import fit_settings
+from tacit.pipeline.model_evidence import judge_edges, judges_edges, prior_probs
+from tacit.pipeline.plan import Plan
+from tacit.pipeline.sources import Source
+from tacit.predictors import HopPredictor
+from tacit.training import FitSettings, fit
+
+WEIGHTS = torch.tensor([[0.8], [-0.6]])[..., None]  # (hop, in_channel, channel)
+TRUTH = torch.zeros(3, 3)
+TRUTH[[1, 2], [0, 1]] = 0.75
+
+
+def make_plan(num_pairs=600, **graph):
+    generator = torch.Generator().manual_seed(0)
+    inputs = torch.randn(num_pairs, 3, 1, generator=generator)
+    graphs = BernoulliGraph(TRUTH).sample(1, num_pairs=num_pairs, generator=generator)
+    targets = HopPredictor(WEIGHTS)(inputs, graphs)[:, 0].detach()
+    config = FitConfig.model_validate(
+        {"predictor": {"kind": "hops"}, "graph": graph, "training": {"compile": False}, "data": {"shuffle": False}}
+    )
+    source = Source("pairs", pairs_from_arrays(inputs.numpy(), targets.numpy()))
+    return Plan.make(source, config, seed=0, device=torch.device("cpu"), command="tacit fit")
+
+
+@pytest.fixture
+def quick(monkeypatch):
+    """Short trainings, all replicas in one program."""
+    monkeypatch.setattr(retraining, "fit", partial(retraining.fit, lift="vmap"))
+    monkeypatch.setattr(edge_tests, "SEARCH", Course(32, 0.5))
+    for module in (edge_tests, retraining):
+        monkeypatch.setattr(module, "SETTLE", Course(32, 0.5))
+
+
+def test_edges_that_do_not_exist_are_held_at_0(quick):
+    plan = make_plan()
+    split, untrained = plan.dataset.split, plan.model
+    model = plan.model
+    model.graph.start_around(torch.where(TRUTH > 0, 0.7, 0.08).double())
+    model.predictor.load_state_dict({"hop_weights": WEIGHTS.double()})
+    result = fit(model, split.train, split.validation, FitSettings(epochs=1), compile=False, start_at_model=True)
+    found = judge_edges(plan, result, untrained, split, replace(fit_settings(plan.config), epochs=4))
+    off_diagonal = ~torch.eye(3, dtype=torch.bool)
+    assert torch.equal(found.evidence.kept, TRUTH > 0)
+    assert torch.equal(found.dropped, (TRUTH == 0) & off_diagonal)
+    assert torch.equal(found.result.model.graph.learned, TRUTH > 0)
+    assert torch.equal(found.untrained.graph.learned, TRUTH > 0)
+    assert found.evidence.prior["density"] == pytest.approx(0.1)
+
+
+@pytest.mark.parametrize(("options", "asked"), [({}, True), ({"evidence": "none"}, False)])
+def test_the_model_is_asked_where_influences_pass_several_edges(options, asked):
+    plan = make_plan(100, **options)
+
+    class Fit:
+        model = plan.model
+
+    assert judges_edges(plan, Fit) is asked
+
+
+def test_beliefs_of_single_edges_replace_the_density():
+    plan = make_plan(100, priors=[["0", "2", 0.9]])
+    assert prior_probs(plan.rules, 0.2)[2].tolist() == pytest.approx([0.9, 0.2, 0.2])
