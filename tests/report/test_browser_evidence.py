@@ -35,7 +35,7 @@ def test_the_listed_edges_are_drawn_and_others_are_dashed(page):
         "[...new Set(document.querySelector('.network').data.filter(t => t.mode === 'lines').map(t => t.line.dash))]"
     )
     assert page.evaluate(dashes) == ["solid"]
-    assert page.inner_text(".graph .count").startswith(f"{listed} edges of 90 exist with probability 0.90 or more")
+    assert page.inner_text(".graph .count").startswith(f"{listed} edges of 90 exist with probability 0.50 or more")
     page.locator(".threshold-number").fill("0.05")
     more = int((exists >= 0.05).sum())
     assert more > listed

@@ -230,6 +230,11 @@ def test_with_evidence_the_answer_of_the_record_comes_first(tmp_path):
 
 def test_the_slider_begins_at_the_listed_edges():
     columns = edge_columns(make_run(6, evidence=True))
-    assert start_threshold(columns) == 0.9
+    assert start_threshold(columns) == 0.5  # no other edge is above
+    ends = np.array([0, 0, 0]), np.array([1, 2, 3])
+    near = EdgeColumns(*ends, np.ones(3), exists=np.array([0.99, 0.9, 0.8123]), listed_from=0.9)
+    assert start_threshold(near) == 0.82
+    nearer = EdgeColumns(*ends, np.ones(3), exists=np.array([0.99, 0.9, 0.8999]), listed_from=0.9)
+    assert start_threshold(nearer) == 0.9
     assert columns.listed.sum() == (columns.decides >= 0.9).sum()
     assert start_threshold(EdgeColumns(*[np.zeros(2, int)] * 2, np.zeros(2), exists=np.zeros(2))) == 1.0

@@ -14,6 +14,7 @@ from tacit.report.places import Places, label_sides, run_places
 from tacit.report.strongest import strongest_edges
 from tacit.report.trust import coverage_points, rank_shares, reliability_points
 from tacit.report.words import answer, edge_error, verdict
+from tacit.uncertainty.decisions import LISTED_FROM
 
 MOST_EMBEDDED = 200_000  # edges in the page; of more the most probable, and all are in edges.csv
 SHOWN_ROWS = 25  # of the table before the script takes over, and without it
@@ -75,11 +76,20 @@ def shown_columns(columns: EdgeColumns) -> list[str]:
 def start_threshold(columns: EdgeColumns) -> float:
     """Return where the slider begins: with evidence at the listed edges, else at 0.1 or so low that some are drawn."""
     if columns.exists is not None:
-        return 1.0 if columns.listed_from is None else columns.listed_from
+        return _above_others(columns)
     probs = np.sort(columns.probability[columns.drawable])[::-1]
     if not len(probs) or probs[0] >= SHOWN_FROM or probs[0] < SHOWN_AT_LEAST:
         return SHOWN_FROM
     return max(SHOWN_AT_LEAST, float(np.floor(100 * probs[:FEWEST_SHOWN][-1]) / 100))
+
+
+def _above_others(columns: EdgeColumns) -> float:
+    """Return a round number, 0.5 or more, that parts listed edges from others; 1 where none is listed."""
+    if columns.listed_from is None:
+        return 1.0
+    others = columns.decides[columns.between & ~columns.listed].max(initial=0.0)
+    above = max(LISTED_FROM, (np.floor(100 * others) + 1) / 100)
+    return float(min(above, columns.listed_from))
 
 
 def node_gains(run: Run) -> list[dict[str, Any]]:
