@@ -68,6 +68,16 @@ def test_the_model_holds_the_answer_and_its_mean_is_that_of_the_regressions(pair
     assert float((expected[..., 0] - mean).square().mean().sqrt()) < 0.08
 
 
+def test_an_answer_that_forecasts_worse_is_not_taken(pairs, found):
+    model = filter_model(PRESENT)
+    assert adopt(model, found.parameters, pairs[:300])
+    before = {name: value.clone() for name, value in model.state_dict().items()}
+    bad = {"predictor.own": torch.zeros_like(model.predictor.own)}
+    assert not adopt(model, bad, pairs[:300], worse=3, tolerance=0.01)
+    assert all(torch.equal(value, before[name]) for name, value in model.state_dict().items())
+    assert adopt(model, bad, pairs[:300], tolerance=10)
+
+
 def test_the_present_state_does_not_matter(pairs, found):
     """No start, no training: only which edges are learned counts."""
     model = filter_model(PRESENT)

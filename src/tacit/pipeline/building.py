@@ -29,7 +29,7 @@ from tacit.training import (
 )
 
 START = (0.05, 0.15)  # edge probabilities begin here: few, none impossible
-KEPT_START = (0.6, 0.9)  # edges that exist act often
+KEPT_START = (0.6, 0.9)  # of a filter: edges that exist act often
 START_SPREAD = 0.3  # of logits, between replicas of a warm start
 START_JITTER = 0.1  # of weights, between replicas of a warm start
 
@@ -38,7 +38,7 @@ def build_model(
     config: FitConfig, dataset: Dataset, rules: EdgeRules, own: OwnParts, seed: int, kept: EdgeMask | None = None
 ) -> LatentGraphModel:
     """Return the model at its start; with ``kept`` only these edges are learned, without any prior."""
-    low, high = START if kept is None else KEPT_START
+    low, high = KEPT_START if kept is not None and own.kind(config.predictor).warm_start else START
     start = rules.build(
         generator=generator_for(seed, "graph"),
         low=low,

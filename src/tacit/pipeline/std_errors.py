@@ -11,7 +11,9 @@ from tacit.uncertainty import Acting, EdgeIntervals, Kept, acting, adopt, adopt_
 LEVEL = 0.95
 STANDARD_ERRORS = "Standard errors from"
 FEW_SERIES = "The series are too few to resample them whole: standard errors leave out what differs between series."
-MUCH_WORSE = 3.0  # standard errors: an answer that needs no training gives way to one that does where it must
+# Standard errors and share of the validation loss: an answer that depends on no start gives way where it must. Standard
+# errors alone are too small for the one or two series of a validation part, and training chose its epoch by that part.
+MUCH_WORSE, MUCH_LOSS = 3.0, 0.02
 NOT_ADOPTED = (
     "How often edges act was not taken from mean and variance of the targets, because the model then forecasts worse: "
     "relations may not be linear, or the noise may follow the inputs."
@@ -32,7 +34,7 @@ def errors_from_moments(
 ) -> EdgeErrors | None:
     """Return how often edges act; with ``change`` the model gets this answer, and None says that it forecasts worse."""
     found = acting(model, split.train, replicas=replicas, block=block, seed=seed, kept=kept)
-    if change and not adopt(model, found.parameters, split.validation, worse=MUCH_WORSE):
+    if change and not adopt(model, found.parameters, split.validation, worse=MUCH_WORSE, tolerance=MUCH_LOSS):
         return None
     uncertainty = {
         "replicas": float(replicas),

@@ -6,7 +6,7 @@ from torch import Tensor
 from tacit.data import Pairs
 from tacit.training import LatentGraphModel
 from tacit.uncertainty.bootstrap import EdgeUncertainty
-from tacit.uncertainty.comparison import loss_difference
+from tacit.uncertainty.comparison import loss_difference, mean_loss
 
 WORSE = 2.0  # standard errors by which the validation loss may rise by chance
 
@@ -21,12 +21,22 @@ def adopt_bagged(model: LatentGraphModel, found: EdgeUncertainty, validation: Pa
 
 
 @torch.no_grad()
-def adopt(model: LatentGraphModel, parameters: dict[str, Tensor], validation: Pairs, *, worse: float = WORSE) -> bool:
-    """Give the model these parameters unless its validation loss rises by ``worse`` standard errors; say whether."""
+def adopt(
+    model: LatentGraphModel,
+    parameters: dict[str, Tensor],
+    validation: Pairs,
+    *,
+    worse: float = WORSE,
+    tolerance: float = 0.0,
+) -> bool:
+    """Give the model these parameters unless its validation loss rises, and say whether that was done.
+
+    It rises if it does by more than ``worse`` standard errors and by more than a share ``tolerance`` of itself.
+    """
     before = {name: value.clone() for name, value in model.state_dict().items()}
     model.load_state_dict(parameters, strict=False)
     after = {name: value.clone() for name, value in model.state_dict().items()}
     rise, error = loss_difference(model, validation, after, before)
-    adopted = rise <= worse * error
+    adopted = rise <= worse * error or (tolerance > 0 and rise <= tolerance * abs(mean_loss(model, validation, before)))
     model.load_state_dict(after if adopted else before)
     return adopted

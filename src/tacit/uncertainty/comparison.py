@@ -19,12 +19,19 @@ def loss_difference(model: LatentGraphModel, pairs: Pairs, one: State, other: St
     States are parameters and buffers of the model by name; what they lack is taken from the model. The data alone
     decides: a prior's penalty, which leaves out fixed edges, does not count. Every pair has graphs of its own.
     """
+    (first, weights), (second, _) = (_losses(model, pairs, state) for state in (one, other))
+    return paired_difference(first, second, weights)
+
+
+@torch.no_grad()
+def mean_loss(model: LatentGraphModel, pairs: Pairs, state: State) -> float:
+    """Return the mean loss of ``pairs`` with a state, as :func:`loss_difference` counts it."""
+    losses, weights = _losses(model, pairs, state)
+    return float(losses.sum() / weights.sum())
+
+
+def _losses(model: LatentGraphModel, pairs: Pairs, state: State) -> tuple[Tensor, Tensor]:
     judge = copy.deepcopy(model)
     judge.prior, judge.share_graphs = None, False
-    losses = []
-    for state in (one, other):
-        given = {name: value for name, value in state.items() if not name.startswith("prior.")}
-        generator = generator_for(0, "comparison", pairs.inputs.device)
-        losses.append(pair_losses(judge, given, pairs, generator=generator))
-    (first, weights), (second, _) = losses
-    return paired_difference(first, second, weights)
+    given = {name: value for name, value in state.items() if not name.startswith("prior.")}
+    return pair_losses(judge, given, pairs, generator=generator_for(0, "comparison", pairs.inputs.device))

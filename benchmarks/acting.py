@@ -1,0 +1,110 @@
+"""Do intervals of how often edges act hold the truth? Known edges and a few false ones, on systems of one kind.
+
+    python -m benchmarks.acting gates --first 10500 --sets 20 --options '{"rows": 4000}'
+
+Prints one JSON object per data set and a last one with the shares over all true edges, and appends that to
+``benchmarks/results/acting.json``.
+"""
+
+import argparse
+import json
+import tempfile
+import time
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import torch
+from benchmarks.existence import systems
+from benchmarks.existence.systems import System
+
+from tacit.config import DataOptions, FitConfig, override
+from tacit.pipeline.plan import Plan
+from tacit.pipeline.resampling import block_length
+from tacit.pipeline.sources import Source, read_source, read_table
+from tacit.uncertainty import acting
+
+RESULTS = Path(__file__).parent / "results" / "acting.json"
+FALSE_SHARE, REPLICAS = 0.03, 16
+Figures = dict[str, Any]
+
+
+def plan_of(system: System, keep: np.ndarray, folder: Path) -> Plan:
+    """Return the plan of a linear filter that may read the kept edges alone."""
+    candidates = [(int(source), int(target)) for target, source in zip(*np.nonzero(keep), strict=True)]
+    values = {
+        "graph": {"candidates": candidates, "layout": "matrix"},
+        "predictor": {"kind": "filter"},
+        "training": {"compile": False},
+        "assessment": {"enabled": False},
+    }
+    config = override(FitConfig(), values)
+    return Plan.make(_source(system, folder), config, seed=0, device=torch.device("cpu"), command="acting")
+
+
+def one(system: System, seed: int, folder: Path) -> Figures:
+    """Return counts over the true edges of one data set."""
+    rng, nodes = np.random.default_rng([seed, 1]), system.num_nodes
+    keep = system.truth | ((rng.random((nodes, nodes)) < FALSE_SHARE) & ~np.eye(nodes, dtype=bool))
+    plan = plan_of(system, keep, folder)
+    train = plan.dataset.split.train
+    block = block_length(plan.config.assessment, plan.dataset.preparation, len(train))
+    began = time.perf_counter()
+    found = acting(plan.model, train, replicas=REPLICAS, block=block, seed=seed)
+    seconds = time.perf_counter() - began
+    around, theta, true = found.intervals(), torch.from_numpy(system.theta), torch.from_numpy(system.truth)
+    held = (around.low <= theta + 1e-6) & (theta <= around.high + 1e-6)
+    return {
+        "seed": seed,
+        "edges": int(true.sum()),
+        "held": int(held[true].sum()),
+        "reach_1": int((around.high[true] == 1).sum()),
+        "always": int(found.always[true].sum()),
+        "error": float((found.edge_probs - theta)[true].abs().sum()),
+        "inflation": float(found.inflation.median()),
+        "seconds": seconds,
+    }
+
+
+def main() -> None:
+    """Run one kind of system."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("kind")
+    parser.add_argument("--first", type=int, default=0)
+    parser.add_argument("--sets", type=int, default=20)
+    parser.add_argument("--options", type=json.loads, default={})
+    chosen = parser.parse_args()
+    rows = []
+    with tempfile.TemporaryDirectory() as folder:
+        for seed in range(chosen.first, chosen.first + chosen.sets):
+            system = getattr(systems, chosen.kind)(seed, **chosen.options)
+            if system.truth.any():
+                rows.append(one(system, seed, Path(folder)))
+                print(json.dumps(rows[-1]), flush=True)
+    edges = sum(row["edges"] for row in rows)
+    total: Figures = {"kind": chosen.kind, "options": chosen.options, "first": chosen.first, "sets": len(rows)}
+    total |= {
+        "edges": edges,
+        **{k: sum(row[k] for row in rows) / edges for k in ("held", "reach_1", "always", "error")},
+    }
+    total["inflation_within_10_percent"] = sum(row["inflation"] <= 1.1 for row in rows)
+    total["seconds"] = sum(row["seconds"] for row in rows) / len(rows)
+    print(json.dumps(total))
+    earlier = json.loads(RESULTS.read_text()) if RESULTS.exists() else []
+    same = ("kind", "options", "first", "sets")
+    kept = [line for line in earlier if any(line[key] != total[key] for key in same)]
+    RESULTS.write_text(json.dumps([*kept, total], indent=1) + "\n")
+
+
+def _source(system: System, folder: Path) -> Source:
+    if system.inputs is not None:
+        np.savez(folder / "pairs.npz", x=system.inputs, y=system.targets)
+        return read_source(str(folder / "pairs.npz"), DataOptions())
+    names = [f"v{node}" for node in range(system.num_nodes)]
+    frames = [pd.DataFrame(values, columns=names) for values in system.series]
+    return read_table(frames if len(frames) > 1 else frames[0], DataOptions())
+
+
+if __name__ == "__main__":
+    main()
