@@ -66,9 +66,13 @@ def var(
 def nonlinear_var(
     seed: int, nodes: int = 15, rows: int = 4_000, density: float = 0.12, sizes: tuple[float, float] = (0.5, 1.5)
 ) -> System:
-    r"""$x_t = 0.4 x_{t-1} + \tanh(W x_{t-1}) + 0.3 \varepsilon_t$; every such system is bounded."""
+    r"""$x_t = 0.4 x_{t-1} + \tanh(W x_{t-1}) + 0.3 \varepsilon_t$, the weights shrunk until 0 is a stable state.
+
+    With larger weights some systems stay near another state, where tanh is flat and the data say little: there ridge
+    regression had a mean AUROC of .951 over ten of them, and three had .81 to .87.
+    """
     rng = np.random.default_rng(seed)
-    weights = random_weights(rng, nodes, density, *sizes)
+    weights = stable(random_weights(rng, nodes, density, *sizes))
     series = 0.3 * rng.normal(size=(BURN_IN + rows, nodes))
     for now in range(1, len(series)):
         series[now] += OWN * series[now - 1] + np.tanh(weights @ series[now - 1])
