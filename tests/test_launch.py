@@ -149,7 +149,7 @@ def test_torchrun_gives_the_run_of_one_process(folder, tmp_path, capsys):
     assert call([*arguments[1:], "--out", str(tmp_path / "one"), "--json"]) == 0
     printed = [json.loads(text) for text in (two.stdout, capsys.readouterr().out)]
     assert printed[0]["metrics"] == pytest.approx(printed[1]["metrics"], rel=1e-4)
-    assert printed[0]["uncertainty"]["replicas"] == 2
+    assert printed[0]["uncertainty"]["replicas"] == 4
     assert {path.name for path in (tmp_path / "two").iterdir()} == {path.name for path in (tmp_path / "one").iterdir()}
     assert sorted(path.name for path in tmp_path.iterdir()) == ["one", "two"]
     tables = [list(csv.DictReader((tmp_path / run / "edges.csv").read_text().splitlines())) for run in ("one", "two")]

@@ -48,7 +48,8 @@ def without_times(name, data):
     """A file without the times in it, and without the checksums of what has times in it."""
     if name.endswith("record.json"):
         record = json.loads(data)
-        del record["timings"]["train_seconds"], record["timings"]["compile_seconds"]
+        for key in ("train_seconds", "compile_seconds", "evidence_seconds"):
+            record["timings"].pop(key, None)
         del record["sha256"], record["files"]["history.jsonl"]
         record["uncertainty"].pop("train_seconds", None)
         return record
@@ -59,8 +60,9 @@ def without_times(name, data):
         for line in text["fitted"]["history"]:
             line["seconds"] = 0
         record = text["fitted"]["record"]
-        del record["timings"]["train_seconds"], record["timings"]["compile_seconds"]
-        del record["uncertainty"]["train_seconds"]
+        for key in ("train_seconds", "compile_seconds", "evidence_seconds"):
+            record["timings"].pop(key, None)
+        record["uncertainty"].pop("train_seconds", None)
         return text, {key: value.numpy().tobytes() for key, value in tensors.items()}
     return data
 

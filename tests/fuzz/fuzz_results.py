@@ -75,7 +75,8 @@ def require_run(directory: Path) -> None:
     if record["candidates"] is None:
         assert {(row["source"], row["target"]) for row in rows} == {(a, b) for a in names for b in names}
         assert len(rows) == len(names) ** 2
-    assert all(0 <= float(row["probability"]) <= 1 for row in rows)
+    assert all(0 <= float(row["probability"] or 0) <= 1 for row in rows)
+    assert all(0 <= float(row["exists"] or 0) <= 1 for row in rows)
     for line in (directory / "history.jsonl").read_text().splitlines():
         strict_json(line)
 

@@ -218,8 +218,9 @@ def test_edges_that_were_chosen_first_act_always_or_at_times(folder, tmp_path, m
     """With a choice of edges, mean and variance of the targets tell how often they act; no replica is trained."""
     inputs = fitting.AssessmentInputs
 
-    def chosen(*given):
-        return inputs(*given, kept=lambda _: torch.ones(len(NODES), len(NODES), dtype=torch.bool))
+    def chosen(*given, **options):
+        keep_all = torch.ones(len(NODES), len(NODES), dtype=torch.bool)
+        return inputs(*given, **{**options, "kept": lambda _: keep_all})
 
     def never(*arguments, **options):
         raise AssertionError("a replica was trained")

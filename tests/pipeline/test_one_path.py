@@ -55,15 +55,27 @@ def require_same_answer(model, directory):
     for name, value in stored.items():
         assert torch.equal(value, own[name]), name
     record, ours = json.loads((directory / "record.json").read_text()), model.record_.model_dump(mode="json")
-    for key in ("config", "metrics", "references", "findings", "goodness", "choices", "warnings", "preparation"):
+    for key in (
+        "config",
+        "metrics",
+        "references",
+        "findings",
+        "goodness",
+        "choices",
+        "warnings",
+        "preparation",
+        "evidence",
+        "answer",
+        "node_gains",
+    ):
         for part in (record, ours):  # a column names the series in a file, a level of the index in a table
             part["config"]["data"].pop("series", None)
         assert record[key] == ours[key], key
-    edges = pd.read_csv(directory / "edges.csv", keep_default_na=False)
+    edges = pd.read_csv(directory / "edges.csv", na_values=[""], keep_default_na=False)
     table = model.edges_.set_index(["source", "target"]).loc[list(zip(edges.source, edges.target, strict=True))]
-    for column in ("probability", "std_error", "low", "high", "bagged"):
+    for column in ("exists", "probability", "std_error", "low", "high", "effect", "bagged"):
         assert [f"{value:.6g}" for value in table[column]] == [f"{value:.6g}" for value in edges[column]], column
-    assert table.identifiable.tolist() == edges.identifiable.tolist()
+    assert table.identifiable.tolist() == edges.identifiable.fillna("").tolist()
 
 
 def test_pairs_give_one_answer_through_both_doors(tmp_path, capsys):

@@ -86,7 +86,7 @@ def alone(folder, tmp_path_factory):
 
 
 def probabilities(run):
-    return [float(row["probability"]) for row in csv.DictReader((run / "edges.csv").read_text().splitlines())]
+    return [float(row["probability"] or 0) for row in csv.DictReader((run / "edges.csv").read_text().splitlines())]
 
 
 def way_on(run):

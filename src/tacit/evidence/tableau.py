@@ -18,6 +18,7 @@ from jaxtyping import Bool, Float, Int
 from torch import Tensor
 
 Matrices = Float[Tensor, "chain column column"]
+FLOOR = 1e-4
 TINY = 1e-8  # of a column's sum of squares: what is left of a column that the own past explains
 
 
@@ -111,7 +112,7 @@ def cross_products(
     root = weights.sqrt()[:, None]
     values = torch.cat([parents, target], 1) * root
     basis = torch.linalg.qr(always * root)[0]
-    before = values.square().sum(0)
+    before = values.square().sum(0) + FLOOR  # a constant column has no squares
     before[parents.shape[1] :] = 0
     values = values - basis @ (basis.mT @ values)
     products: Float[Tensor, "both both"] = values.mT @ values + torch.diag(TINY * before)

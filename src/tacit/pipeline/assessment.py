@@ -66,6 +66,7 @@ class Assessment:
 
     edges: EdgeFindings = field(default_factory=EdgeFindings)
     evidence: dict[str, Any] = field(default_factory=dict)
+    evidence_seconds: float = 0.0
     references: dict[str, dict[str, float]] = field(default_factory=dict)
     simple: dict[str, Reference] | None = None
     node_gains: dict[str, float] = field(default_factory=dict)

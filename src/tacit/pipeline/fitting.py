@@ -137,10 +137,10 @@ def _assessment(found: Evidence, config: FitConfig, *, seconds: float, resamples
         "keep": KEEP,
         "fdr": config.assessment.fdr,
         "resamples": resamples,
-        "seconds": seconds,
         "notes": list(found.notes),
     }
-    return Assessment(edges=EdgeFindings(exists=_lists(found.exists), effect=_lists(found.effect)), evidence=about)
+    edges = EdgeFindings(exists=_lists(found.exists), effect=_lists(found.effect))
+    return Assessment(edges=edges, evidence=about, evidence_seconds=seconds)
 
 
 def _lists(values: Tensor) -> list[list[float | None]]:
@@ -197,6 +197,7 @@ def _record(learned: Learned) -> Record:
         timings={
             "train_seconds": result.train_seconds,
             "compile_seconds": result.compile_seconds,
+            "evidence_seconds": assessment.evidence_seconds,
             "steps": result.steps,
         },
         metrics=_finite(metrics),

@@ -38,8 +38,8 @@ class LatentGraphForecaster(LatentGraphEstimator):
     >>> table = pd.DataFrame(rows, columns=["a", "b", "c"])
     >>> quick = TrainingOptions(replicas=1, epochs=10, compile=False)
     >>> model = LatentGraphForecaster(window=1, training=quick, assessment=AssessmentOptions(enabled=False)).fit(table)
-    >>> model.edges_.sort_values("probability").iloc[-1][["source", "target"]].tolist()
-    ['b', 'a']
+    >>> model.listed_edges()[["source", "target"]].values.tolist()
+    [['b', 'a']]
     >>> forecast = model.predict(table)
     >>> forecast.shape, int(forecast.index[-1])  # one step beyond the end
     ((400, 3), 400)
