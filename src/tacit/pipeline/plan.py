@@ -119,9 +119,10 @@ def _with_evidence(
     if not regression:
         return dataset, rules, None
     listener.stage(f"{name}: which edges exist")
-    layout, _ = usual_layout(config.graph.layout, rules)
-    require_memory_for_evidence(rules, torch.device("cpu"), table=layout == "table")
-    evidence = find_evidence(dataset, rules, config, seed, over_table=layout == "table")
+    usual, _ = usual_layout(config.graph.layout, rules)
+    over_table = (usual if config.graph.layout == "auto" else config.graph.layout) == "table"
+    require_memory_for_evidence(rules, torch.device("cpu"), table=over_table)
+    evidence = find_evidence(dataset, rules, config, seed, over_table=over_table)
     if window is not None:  # other kinds than the filter may look further back than edges need
         short = config.predictor.kind == "auto" or own.kind(config.predictor).warm_start
         data = config.data.model_copy(update={"window": evidence.window}) if short else config.data
