@@ -109,7 +109,7 @@ def learn(plan: Plan, *, checkpoint: Checkpoints | None = None) -> Learned:
                 plan.dataset.preparation,
                 plan.seed,
                 listener,
-                kept=_kept(plan),
+                kept=_kept(plan, over_table=over_table),
                 dropped=dropped,
             )
             assess(assessment, inputs)
@@ -147,13 +147,13 @@ def _lists(values: Tensor) -> list[list[float | None]]:
     return [[None if math.isnan(value) else value for value in row] for row in values.tolist()]
 
 
-def _kept(plan: Plan) -> Kept | None:
+def _kept(plan: Plan, *, over_table: bool) -> Kept | None:
     """Return the evidence stage for resamples of the training pairs."""
     evidence = plan.evidence
     if evidence is None:
         return None
     train, preparation = plan.dataset.split.train, plan.dataset.preparation
-    return lambda rows: evidence.kept_on(train, preparation, rows.cpu(), plan.seed)
+    return lambda rows: evidence.shaped(evidence.kept_on(train, preparation, rows.cpu(), plan.seed), over_table)
 
 
 def fit_settings(config: FitConfig) -> FitSettings:
