@@ -17,11 +17,11 @@ LAST = ColumnForm()
 NOBODY = torch.zeros(3, 2, dtype=torch.bool)
 
 
-def said(series, form=LAST, agreement=1.0):
+def said(series, form=LAST, agreement=1.0, believed=NOBODY):
     pairs, layout = one_step(series, window=form.lags)
     columns = build_columns(pairs, layout, form)
     given = {"form": form, "density": 0.1, "agreement": agreement, "horizon": 1}
-    return notes(columns, CANDIDATES, NOBODY, ("a", "b", "c"), **given)
+    return notes(columns, CANDIDATES, believed, ("a", "b", "c"), **given)
 
 
 @pytest.fixture
@@ -44,9 +44,11 @@ def test_the_smallest_effect_balances_prior_and_evidence():
 
 
 def test_noisy_values_and_resamples_that_disagree(noise):
-    noisy, unstable = said(noise, ColumnForm(lags=4, mean=True), agreement=0.4)
+    form = ColumnForm(lags=4, mean=True)
+    noisy, unstable = said(noise, form, agreement=0.4, believed=~NOBODY)
     assert noisy.startswith("Noisy values: the mean of the last 4 values")
     assert unstable == UNSTABLE
+    assert said(noise, form, agreement=0.4) == (noisy,)  # without any edge there is nothing to agree on
 
 
 def test_common_drivers_are_named(noise):

@@ -75,7 +75,7 @@ def notes(
         )
     if form.mean:
         said.append(NOISY.format(lags=form.lags))
-    if agreement < DISAGREE:
+    if agreement < DISAGREE and bool(believed.any()):
         said.append(UNSTABLE)
     return (*said, *_common_drivers(residuals(columns, candidates, believed), columns, names))
 

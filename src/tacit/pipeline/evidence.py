@@ -4,7 +4,7 @@ import time
 from dataclasses import dataclass
 
 import torch
-from jaxtyping import Float, Int
+from jaxtyping import Bool, Float, Int
 from torch import Tensor
 
 from tacit.config import FitConfig
@@ -105,6 +105,7 @@ def find_evidence(
     if rules.symmetric:
         exists, effect = _both_ways(exists, found.density, rules), (effect + effect.mT) / 2
     exists = _with_rules(exists, rules, over_table=over_table)
+    effect = _filled(effect, rules, rules.open_edges()[3], torch.nan, over_table=over_table)
     prior: dict[str, float | str] = {
         "density": found.density,
         "learned": "no" if config.graph.density is not None else "yes",
@@ -154,13 +155,20 @@ def placed(
 def _with_rules(exists: Tensor, rules: EdgeRules, *, over_table: bool) -> Tensor:
     """Return 1 for required edges, and nothing (NaN) for self-loops that are learned: no regression judges them."""
     source, target, _, required = rules.open_edges()
-    loops = (source == target) & ~required
-    for chosen, value in ((required, 1.0), (loops, torch.nan)):
-        if over_table:
-            exists.view(-1)[rules.slots.positions(source[chosen], target[chosen])] = value
-        else:
-            exists[target[chosen], source[chosen]] = value
-    return exists
+    exists = _filled(exists, rules, required, 1.0, over_table=over_table)
+    return _filled(exists, rules, (source == target) & ~required, torch.nan, over_table=over_table)
+
+
+def _filled(
+    values: Tensor, rules: EdgeRules, chosen: Bool[Tensor, " edge"], value: float, *, over_table: bool
+) -> Tensor:
+    """Put one number at some of the edges that can be."""
+    source, target, _, _ = rules.open_edges()
+    if over_table:
+        values.view(-1)[rules.slots.positions(source[chosen], target[chosen])] = value
+    else:
+        values[target[chosen], source[chosen]] = value
+    return values
 
 
 def _both_ways(exists: Tensor, density: float, rules: EdgeRules) -> Tensor:

@@ -22,7 +22,7 @@ from tacit.training import CosineDecay, FitSettings, LatentGraphModel, Listener,
 
 ENOUGH_FOR_A_NETWORK = 2000  # pairs
 FILTER, NETWORK = "filter", "recurrent"
-STEPS = 300  # of the short training
+STEPS = 150  # of the short training
 MOST_SCORED = 1000  # validation pairs
 CLEARLY = 0.01  # lower CRPS, as a share, that a network needs: the filter says more about its edges
 
