@@ -30,6 +30,7 @@ STEPS = 150  # flips of the sampler after the first PART of them
 PART = 0.4
 FOCUS = 0.5  # c: how often the sampler looks at unlikely candidates
 MOST_COLUMNS = 1 / 3  # of the rows: larger sets of parents have probability 0
+CONSTANT = 1e-12  # a sum of squares below this is that of a constant target: nothing explains it
 LIMIT = 50.0  # of log odds
 PerChain = Float[Tensor, " chain"]
 LogOdds = Float[Tensor, "chain group"]
@@ -48,7 +49,8 @@ class MarginalLikelihood:
     ) -> Float[Tensor, "chain group"]:
         """Return the log marginal likelihoods of sets with these residual sums of squares and numbers of columns."""
         rows = self.rows[:, None, None]
-        left = (residuals / self.totals[:, None]).clamp(1e-12, 1.0)
+        totals = self.totals[:, None]
+        left = torch.where(totals > CONSTANT, residuals / totals.clamp_min(CONSTANT), 1.0).clamp(1e-12, 1.0)
         free = (rows - self.always).clamp_min(1.0)
         fit = -free / 2 * torch.log1p(rows * left) + (free - columns[..., None]) / 2 * torch.log1p(rows)
         return fit.sum(-1)

@@ -13,6 +13,7 @@ from jaxtyping import Float
 from torch import Tensor
 
 from tacit.data import Pairs
+from tacit.errors import require
 from tacit.predictors.series import SeriesLayout
 
 DOUBLE = torch.float64
@@ -57,6 +58,12 @@ class Columns:
     targets: Float[Tensor, "row node channel"]
     observed: Float[Tensor, "row node"]
     products: bool = False
+    num_squares: int = 0
+
+    @property
+    def num_linear(self) -> int:
+        """Columns of one source that are not squares; these come first."""
+        return self.group_size - self.num_squares
 
     @property
     def group_size(self) -> int:
@@ -76,6 +83,10 @@ class Columns:
 
 def build_columns(pairs: Pairs, layout: SeriesLayout, form: ColumnForm) -> Columns:
     """Return the columns of pairs; sources send the target variables, or all inputs where there is no time."""
+    require(
+        form.lags <= layout.window,
+        f"lags must be at most window={layout.window}, got {form.lags}; pass pairs with a longer window",
+    )
     inputs = pairs.inputs.cpu().to(DOUBLE)
     sent = layout.num_features if layout.window == 1 else min(layout.out_channels, layout.num_features)
     lags = layout.lags(inputs)[:, :, layout.window - form.lags :]  # (row, node, lag, feature), the oldest first
@@ -97,6 +108,7 @@ def build_columns(pairs: Pairs, layout: SeriesLayout, form: ColumnForm) -> Colum
         _scaled(targets, known[..., None]),
         known,
         form.products,
+        0 if form.products else sum(column.shape[2] for column in squares),
     )
 
 

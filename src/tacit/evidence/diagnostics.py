@@ -65,7 +65,8 @@ def notes(
 ) -> tuple[str, ...]:
     """Return the sentences that apply."""
     said = []
-    rows = float(columns.observed[:, candidates.targets].sum(0).min()) / horizon - columns.num_always
+    known = float(columns.observed[:, candidates.targets].sum(0).min()) / horizon
+    rows = max(0.0, known - columns.num_always)
     size = 3 if columns.products else columns.group_size  # a first parent: its value, square, product with the target
     least = smallest_effect(rows, size, density)
     if least > WEAK:

@@ -25,6 +25,8 @@ from tacit.predictors.series import SeriesLayout
 LAGS = (1, 2, 3, 4, 6, 8, 12)
 MOST_TARGETS, MOST_CANDIDATES, MOST_ROWS, MOST_PARENTS = 16, 24, 4000, 12
 PRIOR = math.log(9.0)
+EXACT = 1e-6  # of a target's variance: what is left below this counts as nothing
+ROWS_PER_COLUMN = 5  # fewer rows for each column cannot choose a form
 WORTH = 0.025  # of the criterion: about 5 % of what the other forms leave of a target's variance
 
 
@@ -63,12 +65,14 @@ def _criterion(columns: Columns, candidates: Candidates, horizon: int) -> float:
     tableau = Tableau.start(screened.matrices(columns, weights), screened.width, columns.group_size)
     rows = screened.num_rows(columns, weights) / horizon  # (target,)
     size, always = columns.group_size * tableau.residuals.shape[1], columns.num_always
-    score = (-rows / 2)[:, None] * tableau.residuals.log()
+    least = (EXACT * rows)[:, None]  # a target without noise would decide for all others
+    score = (-rows / 2)[:, None] * tableau.residuals.clamp_min(least).log()
     total = score.sum() - (always / 2 * rows.log()).sum()
-    if bool((rows <= 2 * always).any()):
+    if bool((rows < ROWS_PER_COLUMN * (always + columns.group_size)).any()):
         return -math.inf
     for _ in range(min(MOST_PARENTS, screened.width)):
-        left = (tableau.residuals[:, None] - tableau.changes()).clamp_min(1e-300) / tableau.residuals[:, None]
+        now = tableau.residuals[:, None].clamp_min(least[:, None])
+        left = (tableau.residuals[:, None] - tableau.changes()).clamp_min(least[:, None]) / now
         gain = (-rows / 2)[:, None] * left.log().sum(-1) - (size / 2 * rows.log())[:, None] - PRIOR
         gain = gain.masked_fill(tableau.included | ~screened.used, -math.inf)
         best, group = gain.max(1)
@@ -87,11 +91,11 @@ def _best_sets(columns: Columns, candidates: Candidates, horizon: int) -> float:
     screened = products.screened(columns, candidates)
     weights = torch.ones(len(columns.targets), dtype=columns.targets.dtype)
     rows, always = screened.num_rows(columns, weights) / horizon, columns.num_always
-    if bool((rows <= 2 * always).any()):
+    if bool((rows < ROWS_PER_COLUMN * (always + columns.group_size)).any()):
         return -math.inf
     matrices = products.product_matrices(columns, screened, weights)
     members, left, sizes = products.set_residuals(matrices, screened.width)
-    fit = (-rows / 2)[:, None] * left.clamp_min(1e-300).log().sum(-1)
+    fit = (-rows / 2)[:, None] * left.clamp_min((EXACT * rows)[:, None, None]).log().sum(-1)
     cost = (always + sizes * left.shape[2]) / 2 * rows.log()[:, None] + PRIOR * members.sum(1)
     padded = (~screened.used).to(sizes) @ members.to(sizes).mT > 0
     return float((fit - cost).masked_fill(padded, -math.inf).amax(1).sum())

@@ -208,9 +208,11 @@ class _Averaging:
             tableau.flip(group[None])
         coefficients = tableau.coefficients()[0]  # (candidate, column, channel)
         values = self.columns.sources[:, one.sources[0]]  # (row, candidate, column)
+        values = values - values.mean(0)
         moments = torch.einsum("tca,tcb->cab", values, values) / len(values)
         size = torch.einsum("cao,cab,cbo->co", coefficients, moments, coefficients).clamp_min(0).sqrt()
         channel = size.argmax(1)  # the one that the source moves most
         of_channel = coefficients[torch.arange(len(size)), :, channel]  # (candidate, column)
-        sign = of_channel.gather(1, of_channel.abs().argmax(1, keepdim=True))[:, 0].sign()
+        linear = of_channel[:, : self.columns.num_linear]  # a square has no sign
+        sign = linear.gather(1, linear.abs().argmax(1, keepdim=True))[:, 0].sign()
         return (sign * size.amax(1)).masked_fill(~one.used[0], 0.0)

@@ -121,7 +121,8 @@ def _headline(found: ListedGraph, none: Mapping[str, float]) -> str:
         )
     if none["gain"] > CLEAR * none["gain_std_error"]:
         return f"A graph was found: it lowers {ERROR} by {_size(none)} against no graph."
-    return f"No graph found: the learned graph does not lower {ERROR} against no graph ({_change(none)})."
+    clearly = "" if none["gain"] <= 0 else "clearly "
+    return f"No graph found: the learned graph does not {clearly}lower {ERROR} against no graph ({_change(none)})."
 
 
 def _list(found: ListedGraph, none: Mapping[str, float]) -> list[str]:
@@ -163,12 +164,15 @@ def _acting(found: ListedGraph) -> list[str]:
         )
         verb = "It acts" if found.count == 1 else "They act"
         return [f"{verb} with {often}; standard errors were not computed."]
-    always = found.listed & (found.high >= ALWAYS)
-    times = found.listed & ~always
+    reaches = found.listed & (found.high >= ALWAYS)
+    always, times = reaches & (found.probs >= ALWAYS), found.listed & ~reaches
     said = []
     if always.any():
         count = int(always.sum())
         said.append(f"{count:,} {'acts' if count == 1 else 'act'} always (probability 1 lies in the interval)")
+    if (reaches & ~always).any():
+        count = int((reaches & ~always).sum())
+        said.append(f"{count:,} may act always or at times (the interval reaches 1)")
     if times.any():
         count = int(times.sum())
         place = found.first(found.values + 1e-3 * found.probs, times)

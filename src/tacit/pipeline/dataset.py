@@ -103,6 +103,11 @@ def longest_window(content: Series | NamedPairs) -> int | None:
     return max(1, min(LONG_WINDOW, int(np.median(content.lengths or (len(content),))) // 4))
 
 
+def network_window(content: Series | NamedPairs, needed: int) -> int:
+    """Return how far back a network looks when nobody says: the usual, and no less than edges need."""
+    return max(needed, usual_window(content)) if isinstance(content, Series) else needed
+
+
 def _seen_rows(made: SeriesPairs) -> SeenRows:
     """Return the rows of each series up to its last training target: no later one may choose candidates."""
     series, horizon = made.used, made.horizon

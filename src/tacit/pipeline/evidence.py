@@ -79,6 +79,8 @@ class RegressionEvidence:
             train[rows], layout, self.found.screened, self.form, self.found.density, seed=seed, horizon=horizon
         )
         exists = placed(probs, self.found.screened, self.rules, over_table=self.over_table)
+        if self.rules.symmetric:
+            exists = _both_ways(exists, self.found.density, self.rules)
         return ~(_with_rules(exists, self.rules, over_table=self.over_table) < KEEP)
 
 
@@ -105,6 +107,7 @@ def find_evidence(
     if rules.symmetric:
         exists, effect = _both_ways(exists, found.density, rules), (effect + effect.mT) / 2
     exists = _with_rules(exists, rules, over_table=over_table)
+    effect = effect.masked_fill(exists.isnan(), torch.nan)
     effect = _filled(effect, rules, rules.open_edges()[3], torch.nan, over_table=over_table)
     prior: dict[str, float | str] = {
         "density": found.density,

@@ -11,6 +11,7 @@ import torch
 
 from tacit.config import FitConfig
 from tacit.data import Pairs
+from tacit.errors import InputError
 from tacit.evaluation import forecast_scores, target_spreads
 from tacit.pipeline.building import build_model
 from tacit.pipeline.choices import resolve_defaults
@@ -18,6 +19,7 @@ from tacit.pipeline.dataset import Dataset
 from tacit.pipeline.evidence import RegressionEvidence
 from tacit.pipeline.parts import OwnParts
 from tacit.randomness import generator_for
+from tacit.registry import PREDICTORS
 from tacit.training import CosineDecay, FitSettings, LatentGraphModel, Listener, fit, start_at_regression
 
 ENOUGH_FOR_A_NETWORK = 2000  # pairs
@@ -46,7 +48,11 @@ def choose_kind(
     listener: Listener,
 ) -> KindChoice:
     """Return the kind with the lower scaled CRPS on validation pairs; a network may look further back than edges do."""
-    if not dataset.preparation.is_series or len(dataset.split.train) < ENOUGH_FOR_A_NETWORK:
+    able = [kind for kind in (FILTER, NETWORK) if _uses_options(config, kind)]
+    if NETWORK in able and FILTER not in able:
+        return KindChoice(NETWORK, with_longer_window(), "it is the one that uses the options of [predictor]")
+    few = not dataset.preparation.is_series or len(dataset.split.train) < ENOUGH_FOR_A_NETWORK
+    if few or NETWORK not in able:
         return KindChoice(FILTER, dataset, "a weight per edge, so that effects may have either sign")
     seen = {FILTER: dataset, NETWORK: with_longer_window()}
     found = {}
@@ -58,6 +64,15 @@ def choose_kind(
     kind = NETWORK if lower > CLEARLY else FILTER
     reason = f"after a short training the CRPS of a network is {said} than that of a linear filter"
     return KindChoice(kind, seen[kind], reason)
+
+
+def _uses_options(config: FitConfig, kind: str) -> bool:
+    """Does a kind use every option of [predictor] that was set?"""
+    try:
+        config.predictor.require_used(PREDICTORS[kind])
+    except InputError:
+        return False
+    return True
 
 
 def _short_score(

@@ -9,7 +9,7 @@ from tacit.config import FitConfig
 from tacit.graph import EdgeRules
 from tacit.pipeline.building import build_model
 from tacit.pipeline.choices import resolve_defaults
-from tacit.pipeline.dataset import Dataset, longest_window
+from tacit.pipeline.dataset import Dataset, longest_window, network_window
 from tacit.pipeline.evidence import REGRESSION, RegressionEvidence, evidence_method, find_evidence
 from tacit.pipeline.forecaster_choice import choose_kind
 from tacit.pipeline.known_edges import left_out, place_nodes, read_rules
@@ -98,7 +98,9 @@ def _with_kind(
         return config, dataset, []
 
     def with_longer_window() -> Dataset:
-        return Dataset.prepare(source, config.data, seed=seed, scaled=True)
+        longer = config.data.window or network_window(source.content, evidence.window)
+        data = config.data.model_copy(update={"window": longer})
+        return Dataset.prepare(source, data, seed=seed, scaled=True)
 
     found = choose_kind(config, dataset, with_longer_window, evidence, seed, device, listener)
     predictor = config.predictor.model_copy(update={"kind": found.kind})
@@ -125,6 +127,7 @@ def _with_evidence(
     evidence = find_evidence(dataset, rules, config, seed, over_table=over_table)
     if window is not None:  # other kinds than the filter may look further back than edges need
         short = config.predictor.kind == "auto" or own.kind(config.predictor).warm_start
-        data = config.data.model_copy(update={"window": evidence.window}) if short else config.data
+        longer = evidence.window if short else network_window(source.content, evidence.window)
+        data = config.data.model_copy(update={"window": longer})
         dataset = Dataset.prepare(source, data, seed=seed, scaled=scaled)
     return dataset, rules, evidence

@@ -12,6 +12,7 @@ from tacit.pipeline.answer import ListedGraph, answer_sentences
 from tacit.pipeline.assessment import WIDENED, Assessment, as_done, estimate_std_errors, identify_edges
 from tacit.pipeline.building import build_prior
 from tacit.pipeline.dataset import Dataset
+from tacit.pipeline.evidence import REGRESSION
 from tacit.pipeline.fitted import Fitted
 from tacit.pipeline.fitting import fit_settings
 from tacit.pipeline.known_edges import read_rules
@@ -83,7 +84,9 @@ def _make_trainable(fitted: Fitted, dataset: Dataset, own: OwnParts) -> None:
     layout = "matrix" if fitted.graph.slots is None else "table"
     config = fitted.config.model_copy(update={"graph": fitted.config.graph.model_copy(update={"layout": layout})})
     rules = read_rules(dataset, config.graph, own.candidates)
-    fitted.make_trainable(dataset.split.train, build_prior(config, dataset, rules, own), own)
+    regression = config.graph.evidence == REGRESSION  # then beliefs went into the evidence, not into the training
+    prior = None if regression else build_prior(config, dataset, rules, own)
+    fitted.make_trainable(dataset.split.train, prior, own)
 
 
 def add_identifiability(fitted: Fitted, dataset: Dataset, *, injectivity: bool) -> Identifiability:

@@ -2,7 +2,7 @@ r"""How often each edge acts, given that it is there: always, or at times.
 
 For models whose edges are weights times gates (:func:`tells_acting`) mean and variance of the targets give the answer
 node by node (:mod:`tacit.uncertainty.moments`), without any training, so that it depends on no start. *Always* is the
-answer, $\theta = 1$, unless a one-sided score test rejects it at 5% (:mod:`tacit.uncertainty.gate_errors`), and for
+answer, $\theta = 1$, unless a one-sided score test rejects it at 2.5% (:mod:`tacit.uncertainty.gate_errors`), and for
 edges whose mean effect cannot be told from 0: nothing can be said of them, and their intervals are wide.
 
 Intervals come from two sources. The sandwich of the regressions gives each edge its error; it is steady, but takes the
