@@ -79,6 +79,11 @@ class Candidates:
         """Return the share of its target that each candidate explains by itself, beside what is always in."""
         return torch.stack([self._single_gains(columns, row) for row in range(len(self.targets))])
 
+    def num_always(self, columns: Columns) -> Float[Tensor, " target"]:
+        """Return how many columns are always in for each target, those of required parents among them."""
+        required = torch.tensor([len(sources) for sources in self.required], dtype=DOUBLE)
+        return columns.num_always + columns.group_size * required
+
     def num_rows(self, columns: Columns, weights: Weights) -> Float[Tensor, " target"]:
         """Return how many rows count for each target."""
         return weights @ columns.observed[:, self.targets]

@@ -64,7 +64,7 @@ def _criterion(columns: Columns, candidates: Candidates, horizon: int) -> float:
     weights = torch.ones(len(columns.targets), dtype=columns.targets.dtype)
     tableau = Tableau.start(screened.matrices(columns, weights), screened.width, columns.group_size)
     rows = screened.num_rows(columns, weights) / horizon  # (target,)
-    size, always = columns.group_size * tableau.residuals.shape[1], columns.num_always
+    size, always = columns.group_size * tableau.residuals.shape[1], screened.num_always(columns)
     least = (EXACT * rows)[:, None]  # a target without noise would decide for all others
     score = (-rows / 2)[:, None] * tableau.residuals.clamp_min(least).log()
     total = score.sum() - (always / 2 * rows.log()).sum()
@@ -90,12 +90,12 @@ def _best_sets(columns: Columns, candidates: Candidates, horizon: int) -> float:
     """Return the criterion of the best set of each target, products included."""
     screened = products.screened(columns, candidates)
     weights = torch.ones(len(columns.targets), dtype=columns.targets.dtype)
-    rows, always = screened.num_rows(columns, weights) / horizon, columns.num_always
+    rows, always = screened.num_rows(columns, weights) / horizon, screened.num_always(columns)
     if bool((rows < ROWS_PER_COLUMN * (always + columns.group_size)).any()):
         return -math.inf
     matrices = products.product_matrices(columns, screened, weights)
     members, left, sizes = products.set_residuals(matrices, screened.width)
     fit = (-rows / 2)[:, None] * left.clamp_min((EXACT * rows)[:, None, None]).log().sum(-1)
-    cost = (always + sizes * left.shape[2]) / 2 * rows.log()[:, None] + PRIOR * members.sum(1)
+    cost = (always[:, None] + sizes * left.shape[2]) / 2 * rows.log()[:, None] + PRIOR * members.sum(1)
     padded = (~screened.used).to(sizes) @ members.to(sizes).mT > 0
     return float((fit - cost).masked_fill(padded, -math.inf).amax(1).sum())
