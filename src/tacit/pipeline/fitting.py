@@ -186,7 +186,8 @@ def _record(learned: Learned) -> Record:
     simple = assessment.simple or references(preparation, split, ridge=slots is None)
     compared = {**{name: one.numbers for name, one in simple.items()}, **assessment.references}
     compared = {name: _finite(numbers) for name, numbers in compared.items()}
-    listed = ListedGraph.of(plan.dataset.nodes, model.graph, assessment.edges, assessment.evidence)
+    evidence = {**assessment.evidence, "fdr": plan.config.assessment.fdr}
+    listed = ListedGraph.of(plan.dataset.nodes, model.graph, assessment.edges, evidence)
     return Record(
         title=f"{plan.name}, {_ahead(plan)}",
         command=plan.command,
