@@ -2,6 +2,7 @@
 
 from tacit.evidence.candidates import Candidates
 from tacit.evidence.columns import ColumnForm
+from tacit.evidence.joining import joining_log_odds
 from tacit.evidence.regression import ParentEvidence, likely_parents, parent_evidence
 from tacit.evidence.removal import model_evidence
 from tacit.evidence.result import KEEP, Evidence
@@ -13,6 +14,7 @@ __all__ = [
     "ColumnForm",
     "Evidence",
     "ParentEvidence",
+    "joining_log_odds",
     "keep_edges",
     "likely_parents",
     "model_evidence",

@@ -34,7 +34,10 @@ def evidence_method(config: FitConfig, own: OwnParts) -> str:
 
 @dataclass(frozen=True, eq=False)
 class RegressionEvidence:
-    """The evidence of regressions on all pairs of a data set, and how to repeat it on other rows."""
+    """The evidence of regressions on all pairs of a data set, and how to repeat it on other rows.
+
+    ``needed``  edges that hardly exist by the regressions, and are kept because the fitted model needs them
+    """
 
     evidence: Evidence
     form: ColumnForm
@@ -43,11 +46,12 @@ class RegressionEvidence:
     found: ParentEvidence
     rules: EdgeRules
     over_table: bool
+    needed: EdgeMask | None = None
 
     @property
     def kept(self) -> EdgeMask:
-        """The edges that are learned: those that may exist, and those of which nothing is known."""
-        return ~(self.evidence.exists < KEEP)
+        """The edges that are learned: those that may exist, those the model needs, those of which nothing is known."""
+        return self._and_needed(~(self.evidence.exists < KEEP))
 
     @property
     def dropped(self) -> EdgeMask:
@@ -55,7 +59,7 @@ class RegressionEvidence:
         source, target, _, _ = self.rules.open_edges()
         possible = torch.zeros(len(self.rules.nodes), len(self.rules.nodes), dtype=torch.bool)
         possible[target, source] = True
-        return possible & (self.shaped(self.evidence.exists, over_table=False) < KEEP)
+        return possible & ~self.shaped(self.kept, over_table=False)
 
     def shaped(self, values: Tensor, over_table: bool) -> Tensor:
         """Return numbers of edges as a matrix where the graph of the model is one, though the evidence has a table."""
@@ -81,7 +85,21 @@ class RegressionEvidence:
         exists = placed(probs, self.found.screened, self.rules, over_table=self.over_table)
         if self.rules.symmetric:
             exists = _both_ways(exists, self.found.density, self.rules)
-        return ~(_with_rules(exists, self.rules, over_table=self.over_table) < KEEP)
+        return self._and_needed(~(_with_rules(exists, self.rules, over_table=self.over_table) < KEEP))
+
+    def of_candidates(self, mask: EdgeMask) -> Bool[Tensor, "target candidate"]:
+        """Return what a mask of edges says of the candidates whose sets were averaged."""
+        screened = self.found.screened
+        target = screened.targets[:, None].expand_as(screened.sources)
+        if not self.over_table:
+            return mask[target, screened.sources] & screened.used
+        chosen = torch.zeros_like(screened.used)
+        places = self.rules.slots.positions(screened.sources[screened.used], target[screened.used])
+        chosen[screened.used] = mask.view(-1)[places]
+        return chosen
+
+    def _and_needed(self, mask: EdgeMask) -> EdgeMask:
+        return mask if self.needed is None else mask | self.needed
 
 
 def find_evidence(

@@ -14,6 +14,7 @@ from tacit.evidence import KEEP, Evidence
 from tacit.interrupts import deferred_interrupts
 from tacit.pipeline.answer import ListedGraph, answer_sentences
 from tacit.pipeline.assessment import Assessment, AssessmentInputs, as_done, assess
+from tacit.pipeline.dropped_edges import with_needed_edges
 from tacit.pipeline.evidence import RegressionEvidence
 from tacit.pipeline.fitted import Fitted
 from tacit.pipeline.layout import MOST_EXPANDED
@@ -27,6 +28,7 @@ from tacit.training import (
     CosineDecay,
     FitResult,
     FitSettings,
+    LatentGraphModel,
     Processes,
     densify,
     densify_result,
@@ -73,22 +75,12 @@ class Learned:
 def learn(plan: Plan, *, checkpoint: Checkpoints | None = None) -> Learned:
     """Train and assess; after Ctrl-C what was learned up to then is kept."""
     config, listener, processes = plan.config, plan.listener, Processes.current()
-    split = plan.dataset.split.to(plan.device)
-    listener.stage(f"{plan.name}: {'compiling' if config.training.compile else 'starting'}")
-    model = plan.model.to(split.train.inputs.device, split.train.inputs.dtype)
-    at_regression = plan.evidence is not None and start_at_regression(model, split.train)
-    settings, untrained = fit_settings(config), copy.deepcopy(model)
-    result = fit(
-        model,
-        split.train,
-        split.validation,
-        settings,
-        seeds=replica_seeds(plan.seed, config.training.replicas or 1),
-        compile=bool(config.training.compile),
-        start_at_model=at_regression,
-        on_progress=listener.step,
-        checkpoint=checkpoint,
-    )
+    split, settings = plan.dataset.split.to(plan.device), fit_settings(config)
+    result, untrained = _train(plan, split, settings, checkpoint)
+    again = None if result.interrupted else with_needed_edges(plan, result.model, split.train)
+    if again is not None:
+        plan = again
+        result, untrained = _train(plan, split, settings)
     if len(plan.dataset.nodes) <= MOST_EXPANDED:
         result, untrained = densify_result(result), densify(untrained)
     over_table = result.model.graph.slots is not None
@@ -118,6 +110,29 @@ def learn(plan: Plan, *, checkpoint: Checkpoints | None = None) -> Learned:
             raise
         complete = False
     return Learned(plan, split, result, assessment, complete)
+
+
+def _train(
+    plan: Plan, split: Split, settings: FitSettings, checkpoint: Checkpoints | None = None
+) -> tuple[FitResult, LatentGraphModel]:
+    """Return the trained model, and a copy of it at its start."""
+    config, listener = plan.config, plan.listener
+    listener.stage(f"{plan.name}: {'compiling' if config.training.compile else 'starting'}")
+    model = plan.model.to(split.train.inputs.device, split.train.inputs.dtype)
+    at_regression = plan.evidence is not None and start_at_regression(model, split.train)
+    untrained = copy.deepcopy(model)
+    result = fit(
+        model,
+        split.train,
+        split.validation,
+        settings,
+        seeds=replica_seeds(plan.seed, config.training.replicas or 1),
+        compile=bool(config.training.compile),
+        start_at_model=at_regression,
+        on_progress=listener.step,
+        checkpoint=checkpoint,
+    )
+    return result, untrained
 
 
 def _from_evidence(evidence: RegressionEvidence | None, config: FitConfig, *, over_table: bool) -> Assessment:

@@ -1,0 +1,64 @@
+r"""Whether an edge that was dropped adds to what a fitted model predicts.
+
+With the prediction of the model, the own past of target $i$ and all edges of the model always in, the log odds that
+candidate $j$ joins them are
+
+$$\log \frac{\pi_j}{1 - \pi_j} + \ell(M \cup \{j\}) - \ell(M),$$
+
+$\ell$ the marginal likelihood of :mod:`tacit.evidence.averaging` and $M$ the edges of the model. A model that predicts
+better than the regressions leaves less noise, so that weaker edges show. Products of two parents are left out; their
+squares count.
+"""
+
+from dataclasses import replace
+
+import torch
+from jaxtyping import Bool, Float
+from torch import Tensor
+
+from tacit.data import Pairs
+from tacit.evidence.averaging import MarginalLikelihood, conditional_log_odds
+from tacit.evidence.candidates import Candidates
+from tacit.evidence.columns import DOUBLE, ColumnForm, Columns, build_columns
+from tacit.evidence.tableau import Tableau
+from tacit.predictors.series import SeriesLayout
+from tacit.shapes import PointPrediction
+
+
+def joining_log_odds(
+    pairs: Pairs,
+    predicted: PointPrediction,
+    layout: SeriesLayout,
+    candidates: Candidates,
+    included: Bool[Tensor, "target candidate"],
+    form: ColumnForm,
+    density: float,
+    *,
+    horizon: int = 1,
+) -> Float[Tensor, "target candidate"]:
+    """Return the log odds of each candidate beside those ``included`` and what the model predicts of its target."""
+    if form.products:
+        form = replace(form, products=False, squares=True)
+    columns = build_columns(pairs, layout, form)
+    columns = replace(columns, own=torch.cat([columns.own, predicted.cpu().to(DOUBLE)], 2))
+    weights = torch.ones(len(pairs), dtype=DOUBLE)
+    rows = range(len(candidates.targets))
+    odds = [_of_target(columns, candidates.chosen(slice(row, row + 1)), included[row], weights, density, horizon)
+            for row in rows]  # fmt: skip
+    return torch.cat(odds).masked_fill(~candidates.used, -torch.inf)
+
+
+def _of_target(
+    columns: Columns,
+    one: Candidates,
+    included: Bool[Tensor, " candidate"],
+    weights: Float[Tensor, " row"],
+    density: float,
+    horizon: int,
+) -> Float[Tensor, "1 candidate"]:
+    tableau = Tableau.start(one.matrices(columns, weights), one.width, columns.group_size)
+    rows, totals = one.num_rows(columns, weights) / horizon, tableau.residuals.clone()
+    for group in included.nonzero()[:, 0]:
+        tableau.flip(group[None])
+    prior = torch.where(one.prior.isnan(), torch.logit(torch.tensor(density, dtype=DOUBLE)), one.prior)
+    return conditional_log_odds(tableau, MarginalLikelihood(rows, columns.num_always, totals), prior)

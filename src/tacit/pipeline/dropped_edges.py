@@ -1,0 +1,68 @@
+"""The fitted model has a say before an edge is dropped: it may need the edge after all.
+
+Regressions decide before the fit which edges may exist. An edge that they drop is taken back if it adds to what the
+fitted model predicts. The model is then trained again with it. The probability that the edge exists stays as it is.
+"""
+
+from dataclasses import replace
+
+import torch
+
+from tacit.data import Pairs
+from tacit.evaluation import SharedDraws
+from tacit.evidence import joining_log_odds
+from tacit.pipeline.building import build_model
+from tacit.pipeline.evidence import RegressionEvidence, layout_of, placed
+from tacit.pipeline.plan import Plan
+from tacit.pipeline.preparation import Preparation
+from tacit.randomness import generator_for
+from tacit.shapes import EdgeMask, PointPrediction
+from tacit.training import LatentGraphModel
+
+MOST_ROWS = 4000  # training pairs
+GRAPHS = 16
+
+
+def with_needed_edges(plan: Plan, model: LatentGraphModel, train: Pairs) -> Plan | None:
+    """Return the plan of a fit with the dropped edges that the fitted model needs; None where it needs none."""
+    evidence, preparation = plan.evidence, plan.dataset.preparation
+    if evidence is None:
+        return None
+    plan.listener.stage(f"{plan.name}: does the model need an edge that was dropped")
+    needed = needed_after_all(model, train, evidence, preparation, plan.seed)
+    if not needed.any():
+        return None
+    evidence = replace(evidence, needed=needed)
+    model = build_model(plan.config, plan.dataset, plan.rules, plan.own, plan.seed, evidence.kept)
+    count = int(needed.sum())
+    edges = "1 edge" if count == 1 else f"{count} edges"
+    said = f"learned = {edges} beside those of the regressions, which would add to what the model predicts"
+    return replace(plan, model=model, evidence=evidence, choices=[*plan.choices, said])
+
+
+def needed_after_all(
+    model: LatentGraphModel, train: Pairs, evidence: RegressionEvidence, preparation: Preparation, seed: int
+) -> EdgeMask:
+    """Return the dropped edges that are more likely than not given what the model predicts."""
+    pairs = train[:: -(-len(train) // MOST_ROWS)]
+    candidates = evidence.found.screened
+    kept = evidence.of_candidates(evidence.kept)
+    odds = joining_log_odds(
+        pairs,
+        predicted_means(model, pairs, seed),
+        layout_of(preparation),
+        candidates,
+        kept,
+        evidence.form,
+        evidence.found.density,
+        horizon=preparation.horizon,
+    )
+    needed = placed((odds > 0) & ~kept, candidates, evidence.rules, over_table=evidence.over_table)
+    return needed | needed.mT if evidence.rules.symmetric else needed
+
+
+def predicted_means(model: LatentGraphModel, pairs: Pairs, seed: int) -> PointPrediction:
+    """Return the mean prediction over graphs."""
+    draws = SharedDraws(model, GRAPHS, generator_for(seed, "dropped", pairs.inputs.device))
+    size = draws.pairs_at_once
+    return torch.cat([draws.mean(pairs[first : first + size]) for first in range(0, len(pairs), size)])

@@ -1,0 +1,63 @@
+"""An edge that the regressions drop is learned all the same where the fitted model needs it."""
+
+from dataclasses import replace
+
+import numpy as np
+import pandas as pd
+import pytest
+import torch
+
+from parent_sets import var_series
+from tacit.config import FitConfig
+from tacit.pipeline.building import build_model
+from tacit.pipeline.dropped_edges import needed_after_all
+from tacit.pipeline.fitting import learn
+from tacit.pipeline.plan import Plan
+from tacit.pipeline.sources import read_table
+
+WEIGHTS = np.array([[0.5, 0.4, 0.0], [0.0, 0.3, 0.0], [0.0, 0.4, 0.4]])
+
+
+@pytest.fixture(scope="module")
+def plan():
+    values = var_series(0, WEIGHTS, 400)
+    frame = pd.DataFrame(values, columns=list("abc"), index=pd.RangeIndex(len(values), name="time"))
+    config = FitConfig.model_validate(
+        {"predictor": {"kind": "filter"}, "training": {"compile": False, "epochs": 3, "replicas": 1},
+         "assessment": {"enabled": False}}
+    )  # fmt: skip
+    return Plan.make(read_table(frame, config.data), config, seed=0, device=torch.device("cpu"), command="tacit fit")
+
+
+def without(plan, target, source):
+    """The plan as it would be had the regressions found nothing of one edge."""
+    exists = plan.evidence.evidence.exists.clone()
+    exists[target, source] = 0.0
+    evidence = replace(plan.evidence, evidence=replace(plan.evidence.evidence, exists=exists))
+    model = build_model(plan.config, plan.dataset, plan.rules, plan.own, plan.seed, evidence.kept)
+    return replace(plan, evidence=evidence, model=model)
+
+
+def test_the_model_needs_no_edge_that_regressions_drop_rightly(plan):
+    learned = learn(plan)
+    assert learned.plan.evidence.needed is None
+    assert learned.plan.choices == plan.choices
+
+
+def test_a_true_edge_that_was_dropped_is_learned_after_all(plan):
+    learned = learn(without(plan, 0, 1))
+    assert learned.plan.evidence.needed.nonzero().tolist() == [[0, 1]]
+    assert bool(learned.result.model.graph.learned[0, 1])
+    assert learned.plan.evidence.kept[0, 1] and not learned.plan.evidence.dropped[0, 1]
+    assert "learned = 1 edge beside those of the regressions" in learned.plan.choices[-1]
+    exists = learned.assessment.edges.exists[0][1]
+    assert exists == 0.0  # the probability that it exists stays that of the regressions
+
+
+def test_resamples_keep_the_edges_that_the_model_needs(plan):
+    dropped = without(plan, 0, 1)
+    train, preparation = dropped.dataset.split.train, dropped.dataset.preparation
+    needed = needed_after_all(dropped.model, train, dropped.evidence, preparation, 0)
+    assert bool(needed[0, 1])
+    evidence = replace(dropped.evidence, needed=needed, found=replace(dropped.evidence.found, density=1e-12))
+    assert bool(evidence.kept_on(train, preparation, torch.arange(20), 0)[0, 1])
