@@ -48,7 +48,8 @@ def test_a_true_edge_that_was_dropped_is_learned_after_all(plan):
     learned = learn(without(plan, 0, 1))
     assert learned.plan.evidence.needed.nonzero().tolist() == [[0, 1]]
     assert bool(learned.result.model.graph.learned[0, 1])
-    assert learned.plan.evidence.kept[0, 1] and not learned.plan.evidence.dropped[0, 1]
+    assert learned.plan.evidence.kept[0, 1]
+    assert not learned.plan.evidence.dropped[0, 1]
     assert "learned = 1 edge beside those of the regressions" in learned.plan.choices[-1]
     exists = learned.assessment.edges.exists[0][1]
     assert exists == 0.0  # the probability that it exists stays that of the regressions
