@@ -17,9 +17,13 @@ $$s^2 = V_\mathrm{data} \Big(1 + \frac{R_r}{R^2}\Big) + \frac{\rho\, V_\mathrm{r
 Each resample may choose its edges anew (``kept``): the others are 0 in its replica, and the error of an edge is that
 over the replicas that keep it, given that it is there.
 
-Further fits take *another start*: the whole training, from other initial values, on the data as it is. Where one of
-them predicts as well and its answer for an edge is more than a standard error away, the distance is added to the error
-of the edge, so that its interval spans both. What every replica and start gets wrong alike, a bias, does not show.
+Further fits take *another start*: the whole training, from other initial values, on the data as it is. With $D_{ij}$
+the mean squared distance between the bagged estimate and the starts that predict as well,
+
+$$s^2 \leftarrow s^2 + \max\Big(D_{ij},\; s^2\, \frac{\operatorname{median} D}{\operatorname{median} s^2}\Big)$$
+
+so that intervals hold the answers of other starts: the second term is the usual distance, since two or three starts
+say little about one edge. What every replica and start gets wrong alike, a bias, does not show.
 """
 
 import copy
@@ -38,7 +42,7 @@ from tacit.shapes import EdgeMask, EdgeProbs
 from tacit.training import CosineDecay, FitResult, FitSettings, LatentGraphModel, Progress, fit
 from tacit.uncertainty.boundary import NOTHING_KNOWN, interior_edges, rounded_at_boundary, with_usual_errors
 from tacit.uncertainty.checks import ReplicaProbs
-from tacit.uncertainty.comparison import loss_difference
+from tacit.uncertainty.comparison import loss_difference, mean_loss
 from tacit.uncertainty.intervals import EdgeIntervals, intervals_around
 from tacit.uncertainty.replica_spread import FEWEST_KEEPING, data_share, kept_mean, kept_variance
 from tacit.uncertainty.resampled_edges import EdgeMasks, Kept, kept_edges, resample_rows
@@ -58,7 +62,8 @@ UNSETTLED = (
     "{size:.1f} standard errors, which is added to the errors; train for more epochs"
 )
 STARTS = 2  # full fits from other starts; each costs a fit
-WORSE = 2.0  # standard errors of the validation loss: a start that ended so much worse found no other answer
+# Standard errors and share of the validation loss: a start that ended so much worse found no other answer.
+WORSE, MUCH_LOSS = 2.0, 0.01
 QUICK_SANDWICH = 300  # edges and parameters; on two cores a sandwich of so many takes no longer than the fit
 SELDOM_KEPT = "fewer than {fewest} of {replicas} resamples keep {edges} of the edges: their errors are wide"
 OTHER_STARTS = 500  # added to seeds of replicas, of which there are fewer
@@ -199,7 +204,7 @@ def _other_starts(
     for place in range(starts):
         state = {name: value[place] for name, value in again.parameters.items()}
         rise, error = loss_difference(model, validation, {**before, **state}, before)
-        if rise <= WORSE * error:
+        if rise <= max(WORSE * error, MUCH_LOSS * abs(mean_loss(model, validation, before))):
             as_good.append(model.graph.probs_from(state[raw]).detach())
     return torch.stack(as_good) if as_good else None
 
@@ -265,16 +270,17 @@ def _summary(
 
 
 def with_other_starts(bagged: EdgeProbs, errors: EdgeProbs, learned: EdgeMask, others: StartProbs | None) -> EdgeProbs:
-    """Return the errors, with the root mean square distance of other starts added where it is the larger one.
+    """Return the errors, with the distance of other starts added: of the edge itself or the usual one, if larger.
 
-    >>> one, error, learned = torch.tensor([[0.5, 0.5]]), torch.tensor([[0.1, 0.1]]), torch.tensor([[True, True]])
-    >>> with_other_starts(one, error, learned, torch.tensor([[[0.55, 0.9]]])).round(decimals=2)
-    tensor([[0.1000, 0.4100]])
+    >>> one, error, learned = torch.tensor([[0.5, 0.5, 0.5]]), torch.full((1, 3), 0.1), torch.ones(1, 3) > 0
+    >>> with_other_starts(one, error, learned, torch.tensor([[[0.55, 0.55, 0.9]]])).round(decimals=2)
+    tensor([[0.1100, 0.1100, 0.4100]])
     """
-    if others is None:
+    if others is None or not (known := learned & (errors > 0) & (errors < NOTHING_KNOWN)).any():
         return errors
-    away = (others - bagged).square().mean(0).sqrt()
-    return torch.where(learned & (away > errors), torch.hypot(errors, away).clamp_max(NOTHING_KNOWN), errors)
+    away, before = (others - bagged).square().mean(0).to(errors), errors.square()
+    usual = before * away[known].median() / before[known].median()
+    return torch.where(known, (before + torch.maximum(away, usual)).sqrt().clamp_max(NOTHING_KNOWN), errors)
 
 
 def _with_drift(bagged: EdgeProbs, errors: EdgeProbs, fitted: EdgeProbs, seen: EdgeMask) -> tuple[EdgeProbs, list[str]]:
