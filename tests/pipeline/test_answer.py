@@ -8,7 +8,7 @@ import torch
 
 from made_runs import make_run
 from own_files import learn, write_files
-from tacit.cli.runs import _print_fit
+from tacit.cli.answers import print_fit
 from tacit.graph import BernoulliGraph, Slots
 from tacit.pipeline.answer import ListedGraph, answer_sentences
 from tacit.pipeline.job import FitJob
@@ -153,7 +153,7 @@ def test_sentences_never_contradict_each_other():
 
 
 def printed_fit(run, capsys, tmp_path):
-    _print_fit(FitJob(run, tmp_path / "run", tmp_path / "run" / "report.html", True))
+    print_fit(FitJob(run, tmp_path / "run", tmp_path / "run" / "report.html", True))
     return capsys.readouterr().out
 
 
