@@ -120,6 +120,20 @@ def test_later_standard_errors_leave_the_answer_and_its_record_as_they_were():
     assert not any(line.startswith("Intervals are widened") for line in model.findings_)
 
 
+def test_intervals_and_tests_are_about_the_reported_probability():
+    x, y = random_pairs(120)
+    options = {**QUICK, "assessment": AssessmentOptions(bootstrap_replicas=4, controls=False)}
+    model = LatentGraphRegressor(**options).fit(x, y)
+    assert "always" in model.record_.uncertainty
+    between = (model.edge_probs_ > 0) & (model.edge_probs_ < 0.9)
+    narrow = model.edge_intervals(0.01).pivot(index="target", columns="source", values=["low", "high"]).to_numpy()
+    middle = (narrow[:, :3] + narrow[:, 3:]) / 2
+    assert between.any()
+    np.testing.assert_allclose(middle[between], model.edge_probs_[between], atol=1e-6)
+    assert np.abs(model.edge_probs_bagged_ - model.edge_probs_)[between].max() > 1e-3  # another number
+    assert len(model.significant_edges(above=0.3)) == (model.edge_probs_ > 0.5).sum()
+
+
 def test_series_that_are_too_short_to_predict_are_named():
     series = pd.concat({name: table(40, seed) for seed, name in enumerate("uvwxy")}, names=["place", "time"])
     model = LatentGraphForecaster(data=DataOptions(window=2), **QUICK).fit(series)

@@ -78,7 +78,7 @@ def _print_edges(console: Any, job: "FitJob") -> None:
     from tacit.report.page import strongest_edges
 
     columns = edge_columns(job.run)
-    listed, arrow = columns.listed, "-" if is_symmetric(job.run) else "->"
+    listed, arrow = columns.found, "-" if is_symmetric(job.run) else "->"
     if columns.exists is None:
         title, rows = "", strongest_edges(job.run, SHOWN_EDGES, columns)
     elif listed.any():
@@ -86,7 +86,9 @@ def _print_edges(console: Any, job: "FitJob") -> None:
         title = f"listed edges, the first {SHOWN_EDGES} of {listed.sum():,}:" if more > 0 else "listed edges:"
         rows = strongest_edges(job.run, SHOWN_EDGES, columns, listed)
     else:
-        title, rows = "not listed, the most likely candidates:", strongest_edges(job.run, SHOWN_CANDIDATES, columns)
+        others = columns.drawable & ~columns.listed
+        rows = strongest_edges(job.run, SHOWN_CANDIDATES, columns, others)
+        title = "not listed, the most likely candidates:" if rows else "no candidates"
     known = {name: any(row[name] is not None for row in rows) for name in ("exists", "std_error", "effect")}
     table = Table(box=None, pad_edge=False)
     table.add_column("edge")

@@ -6,6 +6,7 @@ import numpy as np
 import torch
 
 from tacit.config import FitConfig
+from tacit.errors import require
 from tacit.graph import EdgeRules
 from tacit.pipeline.building import build_model
 from tacit.pipeline.choices import resolve_defaults
@@ -113,7 +114,12 @@ def _with_evidence(
 ) -> tuple[Dataset, EdgeRules, RegressionEvidence | None]:
     """Prepare the data and find which edges may exist; a window that was left open is as long as the evidence needs."""
     scaled = config.predictor.kind == "auto" or own.kind(config.predictor).scaled
-    regression = evidence_method(config, own) == REGRESSION
+    regression, weight = evidence_method(config, own) == REGRESSION, config.graph.prior_weight
+    require(
+        not regression or weight is None,
+        f"prior_weight in [graph] must be left out where regressions say which edges exist, got {weight}; set density, "
+        'or evidence = "model" or "none"',
+    )
     window = longest_window(source.content) if regression and config.data.window is None else None
     data = config.data if window is None else config.data.model_copy(update={"window": window})
     dataset = Dataset.prepare(source, data, seed=seed, scaled=scaled)

@@ -16,6 +16,7 @@ from tacit.pipeline.evidence import REGRESSION, find_evidence
 from tacit.pipeline.fitted import Fitted
 from tacit.pipeline.fitting import fit_settings
 from tacit.pipeline.known_edges import read_rules
+from tacit.pipeline.model_evidence import why_unknown
 from tacit.pipeline.parts import OwnParts
 from tacit.pipeline.resampling import block_length, require_resampling
 from tacit.pipeline.sources import Source
@@ -74,7 +75,12 @@ def add_std_errors(
     changes = {
         "uncertainty": found.uncertainty,
         "findings": [*earlier, *found.findings],
-        "answer": answer_sentences(listed, fitted.record.references, fitted.record.evidence.get("notes", ())),
+        "answer": answer_sentences(
+            listed,
+            fitted.record.references,
+            fitted.record.evidence.get("notes", ()),
+            why_unknown(config, fitted.graph),
+        ),
     }
     fitted.record = fitted.record.model_copy(update=changes)
 
@@ -95,8 +101,8 @@ def _make_trainable(fitted: Fitted, dataset: Dataset, own: OwnParts) -> None:
     layout = "matrix" if fitted.graph.slots is None else "table"
     config = fitted.config.model_copy(update={"graph": fitted.config.graph.model_copy(update={"layout": layout})})
     rules = read_rules(dataset, config.graph, own.candidates)
-    regression = config.graph.evidence == REGRESSION  # then beliefs went into the evidence, not into the training
-    prior = None if regression else build_prior(config, dataset, rules, own)
+    evident = fitted.edges.exists is not None  # then beliefs went into the evidence, not into the training
+    prior = None if evident else build_prior(config, dataset, rules, own)
     fitted.make_trainable(dataset.split.train, prior, own)
 
 

@@ -49,7 +49,9 @@ class LearnedGraph:
     edge_effects_ = _edge_number("effect", "The effect of each edge, in deviations of the target per deviation.")
 
     edge_probs_bagged_ = _edge_number("bagged", "The mean probability of each edge over the bootstrap replicas.")
-    edge_std_errors_ = _edge_number("std_error", "Standard errors of ``edge_probs_bagged_``; 0 where an edge is fixed.")
+    edge_std_errors_ = _edge_number(
+        "std_error", "Standard errors of the centres of the intervals; 0 where an edge is fixed."
+    )
     edge_low_ = _edge_number("low", "Where 95% intervals begin; for other levels see :meth:`edge_intervals`.")
     edge_high_ = _edge_number("high", "Where the 95% interval of each edge probability ends.")
 
@@ -122,7 +124,8 @@ class LearnedGraph:
     def edge_intervals(self, level: float = 0.95, *, simultaneous: bool = False) -> "pandas.DataFrame":
         """Return all ordered pairs with ``bagged``, ``low`` and ``high``, which hold the truth with chance ``level``.
 
-        The chance is that of each edge, or with ``simultaneous`` that of all edges at once.
+        The chance is that of each edge, or with ``simultaneous`` that of all edges at once. Intervals are around
+        ``probability`` where it came from regressions of mean and variance, else around ``bagged``.
         """
         edges = self._edges()
         ends = edges.intervals(to_python(level), simultaneous=simultaneous)
@@ -143,10 +146,11 @@ class LearnedGraph:
     def significant_edges(
         self, above: float = 0.05, rate: float = 0.05, *, dependence: str = "positive"
     ) -> "pandas.DataFrame":
-        """Return the rows of ``edges_`` whose bagged probability is above a level, with the ``p_value`` of each.
+        """Return the rows of ``edges_`` whose probability is above a level, with the ``p_value`` of each.
 
         At most a share ``rate`` of them is there by the luck of the data (:func:`tacit.uncertainty.significant_edges`,
-        also for ``dependence``). Fixed edges are not chosen, nor those that cannot be identified.
+        also for ``dependence``). Tested is the centre of :meth:`edge_intervals`. Fixed edges are not chosen,
+        nor those that cannot be identified.
         """
         return self._edges().significant(above=to_python(above), rate=to_python(rate), dependence=dependence)
 
