@@ -62,7 +62,7 @@ class Plan:
         """Prepare the data and choose what was left open; whatever cannot be is refused here."""
         own, listener = own or OwnParts(), listener or Listener()
         dataset, rules, evidence = _with_evidence(source, config, own, seed, listener, name or source.name)
-        config, dataset, chosen = _with_kind(source, config, dataset, evidence, seed, device, listener)
+        config, dataset, chosen = _with_kind(source, config, dataset, evidence, own, seed, device, listener)
         config, choices = resolve_defaults(config, dataset, rules, own, evidence, on_gpu=device.type == "cuda")
         require_resampling(config.assessment, dataset.preparation, dataset.split.train)
         require_memory_for(config, dataset, rules, own, device)
@@ -90,6 +90,7 @@ def _with_kind(
     config: FitConfig,
     dataset: Dataset,
     evidence: RegressionEvidence | None,
+    own: OwnParts,
     seed: int,
     device: torch.device,
     listener: Listener,
@@ -103,7 +104,7 @@ def _with_kind(
         data = config.data.model_copy(update={"window": longer})
         return Dataset.prepare(source, data, seed=seed, scaled=True)
 
-    found = choose_kind(config, dataset, with_longer_window, evidence, seed, device, listener)
+    found = choose_kind(config, dataset, with_longer_window, evidence, own, seed, device, listener)
     predictor = config.predictor.model_copy(update={"kind": found.kind})
     chosen = [f"predictor = {found.kind}: {found.reason}"]
     return config.model_copy(update={"predictor": predictor}), found.dataset, chosen

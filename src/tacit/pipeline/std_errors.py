@@ -6,7 +6,7 @@ from torch import Tensor
 
 from tacit.data import Split, resampling_words
 from tacit.training import FitSettings, LatentGraphModel, Listener
-from tacit.uncertainty import Acting, EdgeIntervals, EdgeUncertainty, Kept, acting, adopt, adopt_bagged, bootstrap
+from tacit.uncertainty import EdgeIntervals, EdgeUncertainty, Kept, acting, adopt, adopt_bagged, bootstrap
 
 LEVEL = 0.95
 STANDARD_ERRORS = "Standard errors from"
@@ -97,11 +97,11 @@ def _from_moments(
     }
     drawn = resampling_words(len(split.train), block, split.train.series) if replicas else ""
     sizes = f", scaled by {replicas} resamples of the data ({drawn})" if replicas else ""
-    said = [*_how_often(found), f"{STANDARD_ERRORS} regressions of mean and variance of each node{sizes}."]
+    said = f"{STANDARD_ERRORS} regressions of mean and variance of each node{sizes}."
     return EdgeErrors(
         _columns(found.std_errors, found.intervals(LEVEL), found.bagged),
         uncertainty,
-        [*said, *_few_series(split, drawn), *_sentences(found.warnings)],
+        [said, *_few_series(split, drawn), *_sentences(found.warnings)],
     )
 
 
@@ -138,18 +138,6 @@ def _from_bootstrap(
 
 def _columns(std_errors: Tensor, around: EdgeIntervals, bagged: Tensor) -> dict[str, Tensor]:
     return {"std_error": std_errors, "low": around.low, "high": around.high, "bagged": bagged}
-
-
-def _how_often(found: Acting) -> list[str]:
-    known = found.learned & ~found.wide
-    total, always = int(known.sum()), int((found.always & known).sum())
-    if not total:
-        return []
-    edges, act = "edge" if total == 1 else "edges", "acts" if always == 1 else "act"
-    return [
-        f"Of {total} learned {edges}, {always} always {act} as far as these data tell (probability 1), and "
-        f"{total - always} at times: the variance of the target follows the source."
-    ]
 
 
 def _few_series(split: Split, drawn: str) -> list[str]:
