@@ -5,6 +5,9 @@ import os
 import pytest
 
 from tacit.cli import main
+from tacit.graph.footprint import size_in_words
+from tacit.pipeline.choices import REPLICAS
+from tacit.pipeline.memory import NUMBER_BYTES
 
 TABLE = "time,a,b,c\n" + "".join(f"{t},{t * 7 % 5},{t * t % 7},{(t * 3 + t // 4) % 6}\n" for t in range(40))
 ANYTHING = "x" * 5000
@@ -60,8 +63,9 @@ def test_seeds_that_are_none(refused, seed):
 
 
 def test_sizes_beyond_any_memory(refused):
-    line = refused("fit", "t.csv", "--set", f"model.num_graphs={10**400}")
-    assert "needs about 10^79" in line
+    """Every two graphs are compared, at each of 3 nodes, for each of 26 training pairs, in each replica."""
+    line = refused("fit", "t.csv", "--window", "2", "--set", f"model.num_graphs={10**400}")
+    assert f"needs about {size_in_words(NUMBER_BYTES * 26 * 10**800 * 3 * REPLICAS)} of memory" in line
     assert "num_graphs" in line
 
 

@@ -14,6 +14,12 @@ WEIGHTS = np.array([[0.5, 0, 0], [0.5, 0.3, 0], [0, -0.5, 0.3]])
 CANDIDATES = Candidates.from_rules(EdgeRules(("a", "b", "c")))
 
 
+def test_a_form_in_words():
+    assert ColumnForm(1, squares=True).words() == "the last value and its square"
+    assert ColumnForm(6, squares=True).words() == "the last 6 values and their squares"
+    assert ColumnForm(6, mean=True, squares=True).words() == "the mean of the last 6 values and its square"
+
+
 def test_one_lag_without_squares_for_a_var():
     pairs, layout = one_step(var_series(0, WEIGHTS, 300), window=3)
     assert choose_form(pairs, layout, CANDIDATES) == ColumnForm()

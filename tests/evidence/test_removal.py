@@ -37,6 +37,16 @@ def chain(num_pairs=600, seed=0):
     return truth, Pairs(inputs, HopPredictor(WEIGHTS)(inputs, graphs)[:, 0].detach())
 
 
+@pytest.mark.parametrize("block", [1, 7, 8192, 9000, 30000])
+def test_some_of_many_pairs_are_whole_blocks_spread_over_them(block):
+    rows = torch.arange(20000.0)[:, None, None]
+    some = removal._some(Pairs(rows, rows), block).inputs.flatten()
+    size = min(block, removal.MOST_PAIRS)
+    assert len(some) == removal.MOST_PAIRS // size * size
+    assert (some.view(-1, size).diff() == 1).all()
+    assert len(some.unique()) == len(some)
+
+
 def fitted(probs, fixed=None, weights=WEIGHTS):
     """A model as a fit would leave it."""
     return LatentGraphModel(BernoulliGraph(probs, fixed), HopPredictor(weights), EnergyScore(), num_graphs=4)

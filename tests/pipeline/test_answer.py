@@ -8,10 +8,12 @@ import torch
 
 from made_runs import make_run
 from own_files import learn, write_files
-from tacit.cli.runs import _print_fit
+from tacit.cli.answers import print_fit
+from tacit.config import FitConfig
 from tacit.graph import BernoulliGraph, Slots
 from tacit.pipeline.answer import ListedGraph, answer_sentences
 from tacit.pipeline.job import FitJob
+from tacit.pipeline.model_evidence import why_unknown
 from tacit.records import EdgeFindings
 from tacit.report.edge_columns import edge_columns
 
@@ -118,6 +120,28 @@ def test_without_evidence_probabilities_decide():
     )
 
 
+def test_where_existence_was_not_computed_no_verdict_is_given():
+    nothing = answer_sentences(listed(None, 0.3 * PROBS), {}, unknown="the assessment is off")
+    assert nothing[0] == "Whether edges exist was not computed: the assessment is off."
+    assert "No graph found" not in " ".join(nothing)
+    said = answer_sentences(listed(None), {"no graph": BETTER}, unknown="the assessment is off")
+    assert said[0].startswith("A graph was found: it lowers")
+    assert said[1].endswith("not computed: the assessment is off. Edges are listed by how often they act.")
+    assert answer_sentences(listed(), {}, unknown="never mind") == answer_sentences(listed(), {})
+
+
+@pytest.mark.parametrize(
+    ("options", "reason"),
+    [
+        ({"graph": {"evidence": "none"}}, 'evidence in [graph] is "none"'),
+        ({"graph": {"evidence": "model"}, "assessment": {"enabled": False}}, "part of the assessment, and that is off"),
+        ({"graph": {"evidence": "model"}}, "the run was stopped before"),
+    ],
+)
+def test_why_existence_is_not_known(options, reason):
+    assert why_unknown(FitConfig.model_validate(options), graph_of()).endswith(reason)
+
+
 def test_pairs_without_direction_count_once():
     exists = torch.tensor([[0.0, 0.95, 0.0], [0.95, 0.0, 0.97], [0.0, 0.97, 0.0]])
     probs = torch.where(exists > 0, 0.5, 0.0)
@@ -153,7 +177,7 @@ def test_sentences_never_contradict_each_other():
 
 
 def printed_fit(run, capsys, tmp_path):
-    _print_fit(FitJob(run, tmp_path / "run", tmp_path / "run" / "report.html", True))
+    print_fit(FitJob(run, tmp_path / "run", tmp_path / "run" / "report.html", True))
     return capsys.readouterr().out
 
 
@@ -181,6 +205,16 @@ def test_where_nothing_is_listed_the_terminal_says_so(capsys, tmp_path):
     assert "not listed, the most likely candidates:\n" in out
     assert out.count(" -> ") == 3
     assert "listed edges" not in out.replace("not listed, ", "")
+
+
+def test_required_edges_are_not_shown_as_found(capsys, tmp_path):
+    run = make_run(6, evidence=True, errors=True)
+    exists = np.where(np.eye(6) == 1, 0, np.array(run.edges.exists))
+    i, j = (int(place) for place in np.unravel_index(exists.argmax(), exists.shape))
+    record = run.record.model_copy(update={"evidence": {**run.record.evidence, "required": [[j, i]]}})
+    out = printed_fit(run.model_copy(update={"record": record}), capsys, tmp_path)
+    assert f"node {j} -> node {i} " not in out
+    assert "listed edges" in out
 
 
 def test_a_fit_lists_what_made_the_data(tmp_path):

@@ -16,7 +16,7 @@ from tacit.config import AssessmentOptions
 from tacit.errors import InputError, TrainingError
 from tacit.identification import CERTAIN
 from tacit.identification.representations import Representation
-from tacit.pipeline import Fitted, assessment, fitting, std_errors
+from tacit.pipeline import Fitted, assessment, comparisons, fitting, std_errors
 from tacit.pipeline.assessment import CERTAIN_MEANS, WIDENED, Assessment, as_done, take_representations
 from tacit.pipeline.resampling import block_length
 from tacit.records import EdgeFindings, read_run
@@ -85,7 +85,7 @@ def test_gains_do_not_depend_on_units(folder, tmp_path, whole):
 
 def test_the_test_part_is_scored_once_and_alike_with_controls_and_without(folder, tmp_path, monkeypatch):
     calls = []
-    for module in (assessment, fitting):
+    for module in (comparisons, fitting):
         score = module.forecast_scores
         monkeypatch.setattr(module, "forecast_scores", lambda *g, s=score, **m: calls.append(1) or s(*g, **m))
     runs = [

@@ -229,7 +229,14 @@ def test_a_warm_start_is_near_the_regression(folder):
         ({"predictor": {"kind": "gcn", "activation": "tanh"}}, "activation in .predictor. is not for 'gcn'"),
         ({"predictor": {"kind": "filter", "hidden": 8}}, "hidden in .predictor. is not for 'filter'"),
         ({"predictor": {"kind": "convolution", "residual": True}}, "residual in .predictor. is not for 'convolution'"),
-        ({"graph": {"prior_weight": 1.0}}, "prior_weight in .graph. needs priors; set density, or name an edge file"),
+        (
+            {"graph": {"prior_weight": 1.0, "evidence": "none"}},
+            "prior_weight in .graph. needs priors; set density, or name an edge file",
+        ),
+        (
+            {"graph": {"prior_weight": 0.5, "density": 0.1, "evidence": "auto"}, "predictor": {"kind": "filter"}},
+            "prior_weight in .graph. must be left out where regressions say which edges exist, got 0.5; set",
+        ),
         (
             {"model": {"prior": 0.2}},
             "prior in .model. is for a loss with a prior of its own, got loss 'energy'; say what",

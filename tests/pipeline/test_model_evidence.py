@@ -60,6 +60,18 @@ def test_edges_that_do_not_exist_are_held_at_0(quick):
     assert found.evidence.prior["density"] == pytest.approx(0.1)
 
 
+def test_the_edges_that_are_kept_are_learned_without_the_prior(quick):
+    plan = make_plan(density=0.2)
+    split, model = plan.dataset.split, plan.model
+    assert model.prior is not None
+    model.graph.start_around(torch.where(TRUTH > 0, 0.7, 0.08).double())
+    model.predictor.load_state_dict({"hop_weights": WEIGHTS.double()})
+    result = fit(model, split.train, split.validation, FitSettings(epochs=1), compile=False, start_at_model=True)
+    found = judge_edges(plan, result, plan.model, split, replace(fit_settings(plan.config), epochs=4))
+    assert found.result.model.prior is None
+    assert found.untrained.prior is None
+
+
 @pytest.mark.parametrize(("options", "asked"), [({}, True), ({"evidence": "none"}, False)])
 def test_the_model_is_asked_where_influences_pass_several_edges(options, asked):
     plan = make_plan(100, **options)

@@ -12,6 +12,8 @@ from tacit.config import AssessmentOptions, DataOptions, GraphOptions, ModelConf
 from tacit.errors import InputError
 from tacit.losses import Literature1
 from tacit.observation import GaussianNoise
+from tacit.pipeline import std_errors
+from tacit.uncertainty import acting
 from tiny_fits import random_pairs
 
 QUICK = {
@@ -91,16 +93,45 @@ def test_a_device_object_and_an_index_of_covariates_are_taken():
     assert made.n_features_in_ == 3
 
 
+def test_later_standard_errors_choose_the_edges_of_each_resample_as_the_fit_does(monkeypatch):
+    x, y = random_pairs(60)
+    seen = []
+    monkeypatch.setattr(
+        std_errors, "acting", lambda *args, **given: seen.append(given["kept"]) or acting(*args, **given)
+    )
+    options = {**QUICK, "assessment": AssessmentOptions(bootstrap_replicas=4, controls=False)}
+    LatentGraphRegressor(**options).fit(x, y).estimate_std_errors(x, y, num_resamples=4)
+    rows = torch.randint(42, (42,), generator=torch.Generator().manual_seed(0))
+    of_fit, later = (kept(rows) for kept in seen)
+    assert torch.equal(later, of_fit)
+    assert 0 < int(of_fit.sum()) < 6
+
+
 def test_later_standard_errors_leave_the_answer_and_its_record_as_they_were():
     x, y = random_pairs(120)
     options = {**QUICK, "assessment": AssessmentOptions(bootstrap_replicas=4, controls=True)}
     model = LatentGraphRegressor(**options).fit(x, y)
-    probs, metrics = model.edge_probs_.copy(), dict(model.record_.metrics)
+    probs, errors, metrics = model.edge_probs_.copy(), model.edge_std_errors_.copy(), dict(model.record_.metrics)
     model.estimate_std_errors(x, y, num_resamples=4)
+    np.testing.assert_allclose(model.edge_std_errors_, errors, rtol=1e-4)  # those of the fit, edges chosen as there
     np.testing.assert_array_equal(model.edge_probs_, probs)
     assert model.record_.metrics == metrics
     assert sum(line.startswith("Standard errors from") for line in model.findings_) == 1
     assert not any(line.startswith("Intervals are widened") for line in model.findings_)
+
+
+def test_intervals_and_tests_are_about_the_reported_probability():
+    x, y = random_pairs(120)
+    options = {**QUICK, "assessment": AssessmentOptions(bootstrap_replicas=4, controls=False)}
+    model = LatentGraphRegressor(**options).fit(x, y)
+    assert "always" in model.record_.uncertainty
+    between = (model.edge_probs_ > 0) & (model.edge_probs_ < 0.9)
+    narrow = model.edge_intervals(0.01).pivot(index="target", columns="source", values=["low", "high"]).to_numpy()
+    middle = (narrow[:, :3] + narrow[:, 3:]) / 2
+    assert between.any()
+    np.testing.assert_allclose(middle[between], model.edge_probs_[between], atol=1e-6)
+    assert np.abs(model.edge_probs_bagged_ - model.edge_probs_)[between].max() > 1e-3  # another number
+    assert len(model.significant_edges(above=0.3)) == (model.edge_probs_ > 0.5).sum()
 
 
 def test_series_that_are_too_short_to_predict_are_named():

@@ -2,13 +2,13 @@
 
 import json
 import math
-import sys
 import tomllib
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from tacit.cli.answers import LEGEND, print_fit, print_lines, print_notes, score_table
 from tacit.cli.launch import Launch
 from tacit.cli.options import (
     Device,
@@ -22,15 +22,12 @@ from tacit.cli.options import (
     require_complete,
 )
 from tacit.console import Display
-from tacit.errors import InputError, one_line, require
+from tacit.errors import InputError, require
 from tacit.interrupts import noted_interrupts
 
 if TYPE_CHECKING:
     import torch
 
-    from tacit.pipeline.job import FitJob
-
-SHOWN_EDGES, SHOWN_CANDIDATES = 8, 3  # rows of the table: listed edges; where none is, candidates
 FIT_JSON = {
     "answer",
     "evidence",
@@ -44,7 +41,6 @@ FIT_JSON = {
     "goodness",
     "uncertainty",
 }
-LEGEND = "in the units of the data; in 80%: the share of values inside their 80% interval"
 ERRORS = "Replicas on resampled data for standard errors; 0 for none. [default: 16 where that is quick]"
 RESUME = "Go on with a run that was stopped; takes no DATA and no choices."
 SETTING = "A choice as in the file, such as --set training.epochs=20; may be repeated."
@@ -145,7 +141,7 @@ def fit(
     elif quiet:
         print(job.report)
     else:
-        _print_fit(job)
+        print_fit(job)
     require_complete(job.complete, job.directory, f"; go on with {resuming(job.directory)}")
 
 
@@ -179,7 +175,7 @@ def predict(
         print(f'{{"predictions":{rows},"notes":{notes}}}')
         return
     if not quiet:
-        _print_notes(frame.attrs["notes"])
+        print_notes(frame.attrs["notes"])
     if out is None:
         print(frame.to_csv(index=False, float_format="%.6g"), end="")
     else:
@@ -209,19 +205,13 @@ def evaluate(
         print(json.dumps(_finite(found), indent=2))
         return
     if not quiet:
-        _print_notes(found["notes"])
+        print_notes(found["notes"])
     from rich.console import Console
 
     console = Console()
-    console.print(_scores({"learned graph": found["metrics"], **found.get("references", {})}))
+    console.print(score_table({"learned graph": found["metrics"], **found.get("references", {})}))
     console.print(f"\non {found['data']}, {LEGEND}", soft_wrap=True, highlight=False, markup=False)
-    _print_lines(console, found["findings"])
-
-
-def _print_notes(notes: list[str]) -> None:
-    """Say what was changed or left out on the way, beside the result."""
-    for note in notes:
-        print(f"note: {one_line(note)}", file=sys.stderr)
+    print_lines(console, found["findings"])
 
 
 def _finite(value: Any) -> Any:
@@ -263,96 +253,3 @@ def _settings(texts: list[str]) -> dict[tuple[str, str], Any]:
             parsed = value.strip()
         found[section, key] = parsed
     return found
-
-
-def _scores(rows: dict[str, dict[str, float]]) -> Any:
-    from rich.table import Table
-
-    table = Table(box=None, pad_edge=False)
-    table.add_column("", no_wrap=True)
-    columns = {"point_mae": "MAE", "point_mse": "MSE", "crps": "CRPS"}
-    columns |= {f"coverage_{level}": f"in {float(level):.0%}" for level in ("0.8", "0.95")}
-    for title in columns.values():
-        table.add_column(title, justify="right", no_wrap=True)
-    for name, metrics in rows.items():
-        cells = [
-            "-" if key not in metrics else f"{metrics[key]:.1%}" if "coverage" in key else f"{metrics[key]:.4g}"
-            for key in columns
-        ]
-        table.add_row(name, *cells)
-    return table
-
-
-def _print_lines(console: Any, lines: list[str]) -> None:
-    """Print findings in words, a line each, after a gap."""
-    if lines:
-        console.print()
-    for line in lines:
-        console.print(f"- {line}", soft_wrap=True, markup=False, highlight=False)
-
-
-def _print_fit(job: "FitJob") -> None:
-    from rich.console import Console
-
-    record, console = job.run.record, Console()
-
-    def say(line: str) -> None:
-        console.print(line, soft_wrap=True, markup=False, highlight=False)
-
-    for sentence in record.answer:
-        say(sentence)
-    _print_edges(console, job)
-    say(f"\nall edges: {job.directory / 'edges.csv'}\n")
-    console.print(_scores({"learned graph": record.metrics, **record.references}))
-    say(f"\non the test part, {LEGEND}")
-    _print_lines(console, record.findings)
-    console.print()
-    for choice in record.choices:
-        say(f"chosen: {choice}")
-    for note in record.warnings:
-        say(f"note: {note}")
-    say(f"report: {job.report}")
-
-
-def _print_edges(console: Any, job: "FitJob") -> None:
-    """Print the strongest listed edges; where none is listed, a few candidates, and that they are not listed."""
-    from rich.table import Table
-    from rich.text import Text
-
-    from tacit.report.edge_columns import edge_columns, is_symmetric
-    from tacit.report.page import strongest_edges
-
-    columns = edge_columns(job.run)
-    listed, arrow = columns.listed, "-" if is_symmetric(job.run) else "->"
-    if columns.exists is None:
-        title, rows = "", strongest_edges(job.run, SHOWN_EDGES, columns)
-    elif listed.any():
-        more = int(listed.sum()) - SHOWN_EDGES
-        title = f"listed edges, the first {SHOWN_EDGES} of {listed.sum():,}:" if more > 0 else "listed edges:"
-        rows = strongest_edges(job.run, SHOWN_EDGES, columns, listed)
-    else:
-        title, rows = "not listed, the most likely candidates:", strongest_edges(job.run, SHOWN_CANDIDATES, columns)
-    known = {name: any(row[name] is not None for row in rows) for name in ("exists", "std_error", "effect")}
-    table = Table(box=None, pad_edge=False)
-    table.add_column("edge")
-    shown = {"exists": known["exists"], "acts": True, "std. error": known["std_error"]}
-    shown |= {"95% interval": known["std_error"], "effect": known["effect"]}
-    for name in (name for name, is_shown in shown.items() if is_shown):
-        table.add_column(name, justify="right", no_wrap=True)
-    for row in rows:
-        interval = "-" if row["low"] is None or row["high"] is None else f"{row['low']:.3f} to {row['high']:.3f}"
-        cells = {
-            "exists": _three(row["exists"]),
-            "acts": _three(row["probability"]),
-            "std. error": _three(row["std_error"]),
-            "95% interval": interval,
-            "effect": "-" if row["effect"] is None else f"{row['effect']:+.3f}",
-        }
-        edge = Text(f"{row['source']} {arrow} {row['target']}")  # no markup
-        table.add_row(edge, *(cell for key, cell in cells.items() if shown[key]))
-    console.print(f"\n{title}" if title else "", highlight=False)
-    console.print(table)
-
-
-def _three(value: float | None) -> str:
-    return "-" if value is None else f"{value:.3f}"

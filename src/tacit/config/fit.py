@@ -104,7 +104,9 @@ class GraphOptions(Closed):
     density: float | None = Field(
         None, gt=0, lt=1, description="prior share of edges that exist; learned from the data if left out"
     )
-    prior_weight: float | None = Field(None, gt=0, description="strength of the soft priors; from the data if left out")
+    prior_weight: float | None = Field(
+        None, gt=0, description="strength of priors in the training; from the data if left out"
+    )
 
 
 class PredictorOptions(Closed):

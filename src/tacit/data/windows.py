@@ -224,7 +224,8 @@ class Windows:
         require(
             int(np.bincount(part, minlength=3).min()) >= 1,
             f"fractions {self.fractions} need at least one pair in each of training, validation and test, but windows "
-            f"of {self.window} rows and a horizon of {self.horizon} leave {len(part)} pairs; "
+            f"of {self.window} row{'s' * (self.window > 1)} and a horizon of {self.horizon} leave {len(part)} "
+            f"pair{'s' * (len(part) != 1)}; "
             "pass more rows, a shorter window or other fractions",
         )
 

@@ -41,7 +41,8 @@ class ColumnForm:
         if self.products:
             what = what if self.mean else "the last value"
             return what + ", its square and its products with other values"
-        return what + " and its square" * self.squares
+        several = self.lags > 1 and not self.mean
+        return what + (" and their squares" if several else " and its square") * self.squares
 
 
 @dataclass(frozen=True, eq=False)

@@ -110,8 +110,9 @@ def _some(train: Pairs, block: int) -> Pairs:
     """Return the pairs to judge by: all of them, or whole blocks spread over them."""
     if len(train) <= MOST_PAIRS:
         return train
-    blocks = len(train) // block
-    chosen = torch.arange(MOST_PAIRS // block) * blocks // (MOST_PAIRS // block)
+    block = min(block, MOST_PAIRS)
+    blocks, count = len(train) // block, MOST_PAIRS // block
+    chosen = torch.arange(count) * blocks // count
     rows = (chosen[:, None] * block + torch.arange(block)).flatten()
     return train[rows.to(train.inputs.device)]
 

@@ -11,6 +11,11 @@ KEEP = 0.1  # edges that exist with at least this probability are learned; the o
 EdgeNumbers = Float[Tensor, "row slot"]  # (node, node), rows receive; over a table of candidates (row, slot)
 
 
+def may_exist(exists: EdgeNumbers) -> EdgeMask:
+    """Return the edges that may exist: those of which nothing is known (NaN) among them."""
+    return ~(exists < KEEP)
+
+
 @dataclass(frozen=True, eq=False)
 class Evidence:
     """The probability of each edge to exist, given the data.
@@ -31,4 +36,4 @@ class Evidence:
     @property
     def kept(self) -> EdgeMask:
         """The edges that may exist: only these are learned."""
-        return self.exists >= KEEP
+        return may_exist(self.exists)

@@ -91,7 +91,8 @@ class Identifiability:
         """Return all that was found, in words."""
         total = count_edges(self.learned, symmetric=self.nodes.symmetric)
         good = count_edges(self.identifiable, symmetric=self.nodes.symmetric)
-        whole = f"All {total:,} learned edges" if good == total else f"{good:,} of {count_of(total, 'learned edge')}"
+        every = "The learned edge" if total == 1 else f"All {total:,} learned edges"
+        whole = every if good == total else f"{good:,} of {count_of(total, 'learned edge')}"
         lines = [f"{whole} can be told from the predictions." if total else "No edge is learned.", *self.reasons]
         if self.constant:
             names = listed([self.nodes.names[node] for node in self.constant])

@@ -20,6 +20,7 @@ References = Mapping[str, Mapping[str, float]]
 NO_GRAPH, FULL_GRAPH, RIDGE = "no graph", "full graph", "ridge regression"
 ERROR = "the forecast error (scaled CRPS)"
 ALWAYS = 1 - 1e-6  # an interval up to here holds 1
+UNKNOWN = "Whether edges exist was not computed"
 NOT_COMPARED = "Whether it forecasts better than no graph was not tested"
 
 
@@ -85,6 +86,10 @@ class ListedGraph:
         """The least value of a listed edge; None where none is listed."""
         return float(f"{float(self.values[self.listed].min()):.6g}") if self.count else None  # as edges.csv has it
 
+    def required_ends(self) -> list[list[int]]:
+        """Return source and target of each required edge."""
+        return torch.stack([self.sources[self.required], self.targets[self.required]], 1).tolist()
+
     def named(self, place: tuple[int, ...]) -> str:
         """Return an edge in words."""
         source, target = (self.nodes[int(ends[place])] for ends in (self.sources, self.targets))
@@ -96,10 +101,15 @@ class ListedGraph:
         return place // of.shape[1], place % of.shape[1]
 
 
-def answer_sentences(found: ListedGraph, references: References, notes: Sequence[str] = ()) -> list[str]:
-    """Return the answer, in this order: a graph or none; the list; how often edges act; other forecasts; notes."""
+def answer_sentences(
+    found: ListedGraph, references: References, notes: Sequence[str] = (), unknown: str = ""
+) -> list[str]:
+    """Return the answer, in this order: a graph or none; the list; how often edges act; other forecasts; notes.
+
+    ``unknown``  why it was not computed whether edges exist: edges are then listed by how often they act
+    """
     return [
-        _headline(found, references.get(NO_GRAPH, {})),
+        *_headline(found, references.get(NO_GRAPH, {}), unknown),
         *_list(found, references.get(NO_GRAPH, {})),
         *_acting(found),
         *_all_edges(found, references.get(FULL_GRAPH, {})),
@@ -108,7 +118,14 @@ def answer_sentences(found: ListedGraph, references: References, notes: Sequence
     ]
 
 
-def _headline(found: ListedGraph, none: Mapping[str, float]) -> str:
+def _headline(found: ListedGraph, none: Mapping[str, float], unknown: str) -> list[str]:
+    if found.evident or not unknown:
+        return [_verdict(found, none)]
+    said = f"{UNKNOWN}: {unknown}."
+    return [_verdict(found, none), f"{said} Edges are listed by how often they act."] if found.count else [said]
+
+
+def _verdict(found: ListedGraph, none: Mapping[str, float]) -> str:
     required = int(found.required.sum())
     if not found.count:
         beyond = f" beyond the {_edges(required, 'required')}" if required else ""

@@ -3,7 +3,6 @@
 What was found is put into words once, here; commands and pages show these sentences.
 """
 
-import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
@@ -13,7 +12,7 @@ import torch
 from tacit.config import FitConfig
 from tacit.data import Pairs, Split
 from tacit.errors import TrainingError
-from tacit.evaluation import ForecastScores, forecast_scores, paired_gain, target_spreads
+from tacit.evaluation import ForecastScores
 from tacit.goodness import Goodness, goodness_of_fit, graph_controls
 from tacit.identification import (
     CERTAIN,
@@ -25,15 +24,15 @@ from tacit.identification import (
     find_representations,
     identify,
 )
-from tacit.pipeline.answer import NO_GRAPH, RIDGE
+from tacit.pipeline.comparisons import compare_forecasts
 from tacit.pipeline.layout import MOST_EXPANDED
 from tacit.pipeline.preparation import Preparation
-from tacit.pipeline.references import Reference, references
-from tacit.pipeline.resampling import block_length, score_block
-from tacit.pipeline.std_errors import NOT_ADOPTED, errors_from_bootstrap, errors_from_moments
+from tacit.pipeline.references import Reference
+from tacit.pipeline.resampling import block_length
+from tacit.pipeline.std_errors import estimate_std_errors
 from tacit.randomness import generator_for, replica_seeds
 from tacit.records import EdgeFindings
-from tacit.shapes import EdgeMask, PointPrediction
+from tacit.shapes import EdgeMask
 from tacit.training import FitResult, FitSettings, LatentGraphModel, Listener
 from tacit.uncertainty import Kept, expected_wrong_edges, tells_acting
 
@@ -173,8 +172,7 @@ def fit_test(model: LatentGraphModel, pairs: Pairs, preparation: Preparation, se
 
 def _errors(answer: Assessment, fit: AssessmentInputs) -> None:
     config, train = fit.config, fit.split.train
-    estimate_std_errors(
-        answer,
+    found = estimate_std_errors(
         fit.result.model,
         fit.split,
         fit.done,
@@ -183,57 +181,14 @@ def _errors(answer: Assessment, fit: AssessmentInputs) -> None:
         seed=fit.seed,
         compile=fit.compile,
         listener=fit.listener,
-        chosen=fit.tells_acting,
+        moments=fit.tells_acting,
         kept=fit.kept,
         untrained=fit.untrained,
+        change=True,
     )
-
-
-def estimate_std_errors(
-    answer: Assessment,
-    model: LatentGraphModel,
-    split: Split,
-    settings: FitSettings,
-    *,
-    replicas: int,
-    block: int,
-    seed: int,
-    compile: bool,
-    listener: Listener,
-    chosen: bool = False,
-    kept: Kept | None = None,
-    untrained: LatentGraphModel | None = None,
-    adopt: bool = True,
-) -> None:
-    """Say how often edges act and how far off that may be; with ``adopt`` the model gets the better answer.
-
-    Where edges were ``chosen`` before the fit, regressions of mean and variance tell it if they can
-    (:func:`tacit.uncertainty.tells_acting`). Else, or where the model forecasts worse with their answer, replicas are
-    trained on resampled data.
-    """
-    found = None
-    if chosen and tells_acting(model):
-        found = errors_from_moments(model, split, replicas=replicas, block=block, seed=seed, kept=kept, change=adopt)
-        answer.findings += [] if found is not None else [NOT_ADOPTED]
-    if found is None and replicas:
-        found = errors_from_bootstrap(
-            model,
-            split,
-            settings,
-            replicas=replicas,
-            block=block,
-            seed=seed,
-            compile=compile,
-            listener=listener,
-            kept=kept,
-            untrained=untrained,
-            change=adopt,
-        )
-    if found is not None:
-        columns = {name: values.tolist() for name, values in found.columns.items()}
-        answer.edges = answer.edges.model_copy(update=columns)
-        answer.uncertainty = found.uncertainty
-        answer.findings += found.findings
+    answer.edges = answer.edges.model_copy(update=found.lists())
+    answer.uncertainty = found.uncertainty
+    answer.findings += found.findings
 
 
 def identify_edges(
@@ -335,31 +290,6 @@ def _controls(answer: Assessment, fit: AssessmentInputs) -> None:
         compile=fit.compile,
         on_progress=fit.listener.step,
     ).by_name()
-    spread = fit.preparation.spread
-    own, *others = (
-        forecast_scores(model, split.test, generator=fit.generator("score"), spread=spread)
-        for model in (fit.result.model, *controls.values())
-    )
-    answer.scores, answer.simple = own, references(fit.preparation, split)
-    answer.references = {name: scores.numbers() for name, scores in zip(controls, others, strict=True)}
-    compared = {name: scores.pair_crps for name, scores in zip(controls, others, strict=True)}
-    compared |= {name: simple.pair_crps for name, simple in answer.simple.items() if name == RIDGE}
-    _compare(answer, fit, own, compared)
-
-
-def _compare(
-    answer: Assessment, fit: AssessmentInputs, own: ForecastScores, compared: dict[str, PointPrediction]
-) -> None:
-    """Add to the references how much lower the scaled CRPS of the fit is, in all and for each node."""
-    test, spread = fit.split.test, target_spreads(fit.split.train)
-    block = score_block(fit.preparation, len(test))
-    for name, crps in compared.items():
-        found = paired_gain(own.pair_crps, crps, test, spread, block=block)
-        if found is None:
-            continue
-        error = {} if found.std_error is None else {"gain_std_error": found.std_error}
-        numbers = answer.references.get(name) or (answer.simple or {})[name].numbers
-        answer.references[name] = {**numbers, "gain": found.gain, **error}
-        if name == NO_GRAPH:
-            gains = zip(fit.preparation.nodes, found.by_node, strict=True)
-            answer.node_gains = {node: gain for node, gain in gains if math.isfinite(gain)}
+    found = compare_forecasts(fit.result.model, controls, split, fit.preparation, fit.seed)
+    answer.scores, answer.simple = found.scores, found.simple
+    answer.references, answer.node_gains = found.references, found.node_gains

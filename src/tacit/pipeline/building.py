@@ -22,6 +22,7 @@ from tacit.training import (
     filter_start,
     is_affordable,
     local_ridge,
+    regression_table,
     ridge_start,
     table_edge_start,
     table_filter_start,
@@ -107,6 +108,9 @@ def _warm_start(predictor: nn.Module, train: Pairs, graph: BernoulliGraph, *, fo
     """Start the graph where a regression points, unless its edges are ``found``; return the filter at its weights."""
     if not isinstance(predictor, GraphFilter):
         raise InputError(f"warm_start in [predictor] is for filters, got {type(predictor).__name__}; leave it out")
+    if found and regression_table(predictor, graph) is not None:  # :func:`start_at_regression` sets the weights
+        predictor.jitter = START_JITTER
+        return predictor
     if graph.slots is None:
         if not found:
             graph.start_around(ridge_start(train).float(), START_SPREAD)

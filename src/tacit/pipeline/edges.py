@@ -119,10 +119,16 @@ class Edges:
             table["identifiable"] = [FLAGS[number] for number in table["identifiable"]]
         return table if chosen is None else table[table.pop("chosen")].reset_index(drop=True)
 
+    @property
+    def centres(self) -> Tensor:
+        """What the standard errors are about: the answer where regressions gave both, else the bagged estimate."""
+        bagged = self.number("bagged")
+        return self.probs() if "always" in self.fitted.record.uncertainty else bagged
+
     def intervals(self, level: float = 0.95, *, simultaneous: bool = False) -> EdgeIntervals:
-        """Return intervals around the bagged estimate, for each edge or for all at once."""
+        """Return intervals around the answer or the bagged estimate, for each edge or for all at once."""
         return intervals_around(
-            self.number("bagged"),
+            self.centres,
             self.number("std_error"),
             int(self.fitted.record.uncertainty["degrees"]),
             level,
@@ -144,9 +150,9 @@ class Edges:
         return listed_edges(values, rate, allowed, symmetric=self.graph.symmetric and self.graph.slots is None)
 
     def significant(self, **options: Any) -> "pandas.DataFrame":
-        """Return the edges whose bagged probability is above a level, with the ``p_value`` of each."""
+        """Return the edges whose probability is above a level, with the ``p_value`` of each."""
         tests = significant_edges(
-            self.number("bagged"),
+            self.centres,
             self.number("std_error"),
             degrees=int(self.fitted.record.uncertainty["degrees"]),
             learned=self.learned,

@@ -1,6 +1,7 @@
 """The evidence stage: which edges may exist, before a model is built; the same on every resample of the data."""
 
 import time
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import torch
@@ -10,7 +11,7 @@ from torch import Tensor
 from tacit.config import FitConfig
 from tacit.data import Pairs, Split, usual_block
 from tacit.evidence import Candidates, ColumnForm, Evidence, ParentEvidence, likely_parents, parent_evidence
-from tacit.evidence.result import KEEP
+from tacit.evidence.result import may_exist
 from tacit.graph import EdgeRules
 from tacit.pipeline.dataset import Dataset
 from tacit.pipeline.parts import OwnParts
@@ -19,6 +20,7 @@ from tacit.predictors.series import SeriesLayout
 from tacit.shapes import EdgeMask
 
 REGRESSION, MODEL, NONE = "regression", "model", "none"
+NAMED = 5  # nodes in a sentence
 SHORTEST_WINDOW = 2  # of a series: a window of one step would be a pair without time
 
 
@@ -51,7 +53,7 @@ class RegressionEvidence:
     @property
     def kept(self) -> EdgeMask:
         """The edges that are learned: those that may exist, those the model needs, those of which nothing is known."""
-        return self._and_needed(~(self.evidence.exists < KEEP))
+        return self._and_needed(self.evidence.kept)
 
     @property
     def dropped(self) -> EdgeMask:
@@ -85,7 +87,7 @@ class RegressionEvidence:
         exists = placed(probs, self.found.screened, self.rules, over_table=self.over_table)
         if self.rules.symmetric:
             exists = _both_ways(exists, self.found.density, self.rules)
-        return self._and_needed(~(_with_rules(exists, self.rules, over_table=self.over_table) < KEEP))
+        return self._and_needed(may_exist(_with_rules(exists, self.rules, over_table=self.over_table)))
 
     def of_candidates(self, mask: EdgeMask) -> Bool[Tensor, "target candidate"]:
         """Return what a mask of edges says of the candidates whose sets were averaged."""
@@ -133,10 +135,23 @@ def find_evidence(
         "columns": found.form.words(),
         "agreement": found.agreement,
     }
-    evidence = Evidence(exists.float(), effect.float(), prior, REGRESSION, found.notes)
+    notes = (*found.notes, *_constant_targets(pairs, dataset.nodes))
+    evidence = Evidence(exists.float(), effect.float(), prior, REGRESSION, notes)
     return RegressionEvidence(
         evidence, found.form, found.resamples, time.perf_counter() - begun, found, rules, over_table
     )
+
+
+def _constant_targets(pairs: Pairs, names: Sequence[str]) -> list[str]:
+    """Name the nodes whose targets are always the same: no regression can judge what leads to them."""
+    known = torch.ones_like(pairs.targets, dtype=torch.bool) if pairs.observed is None else pairs.observed > 0
+    high = pairs.targets.masked_fill(~known, -torch.inf).amax((0, 2))
+    still = (high == pairs.targets.masked_fill(~known, torch.inf).amin((0, 2))).nonzero()[:, 0].tolist()
+    if not still:
+        return []
+    rest = f" and {len(still) - NAMED} more" if len(still) > NAMED else ""
+    nodes = ", ".join(names[node] for node in still[:NAMED]) + rest
+    return [f"The targets of {nodes} are constant: whether edges lead there cannot be judged."]
 
 
 def layout_of(preparation: Preparation) -> SeriesLayout:

@@ -18,7 +18,7 @@ from tacit.pipeline.dropped_edges import with_needed_edges
 from tacit.pipeline.evidence import RegressionEvidence
 from tacit.pipeline.fitted import Fitted
 from tacit.pipeline.layout import MOST_EXPANDED
-from tacit.pipeline.model_evidence import judge_edges, judges_edges
+from tacit.pipeline.model_evidence import judge_edges, judges_edges, why_unknown
 from tacit.pipeline.plan import Plan
 from tacit.pipeline.references import references
 from tacit.randomness import generator_for, replica_seeds
@@ -228,8 +228,11 @@ def _record(learned: Learned) -> Record:
         findings=assessment.findings,
         goodness=assessment.goodness,
         uncertainty=assessment.uncertainty,
-        answer=answer_sentences(listed, compared, assessment.evidence.get("notes", ())),
-        evidence=assessment.evidence and {**assessment.evidence, "listed_from": listed.listed_from},
+        answer=answer_sentences(
+            listed, compared, assessment.evidence.get("notes", ()), why_unknown(plan.config, model.graph)
+        ),
+        evidence=assessment.evidence
+        and {**assessment.evidence, "listed_from": listed.listed_from, "required": listed.required_ends()},
         node_gains=assessment.node_gains,
         candidates=None if slots is None else CandidateCount(count=slots.num_edges),
     )

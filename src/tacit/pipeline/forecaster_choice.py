@@ -43,6 +43,7 @@ def choose_kind(
     dataset: Dataset,
     with_longer_window: Callable[[], Dataset],
     evidence: RegressionEvidence,
+    own: OwnParts,
     seed: int,
     device: torch.device,
     listener: Listener,
@@ -58,7 +59,7 @@ def choose_kind(
     found = {}
     for kind, data in seen.items():
         listener.stage(f"which predictor forecasts best: {kind}")
-        found[kind] = _short_score(config, kind, data, evidence, seed, device, listener)
+        found[kind] = _short_score(config, kind, data, evidence, own, seed, device, listener)
     lower = 1 - found[NETWORK] / found[FILTER]
     said = f"{abs(lower):.1%} {'lower' if lower > 0 else 'higher'}"
     kind = NETWORK if lower > CLEARLY else FILTER
@@ -80,14 +81,15 @@ def _short_score(
     kind: str,
     dataset: Dataset,
     evidence: RegressionEvidence,
+    own: OwnParts,
     seed: int,
     device: torch.device,
     listener: Listener,
 ) -> float:
     predictor = config.predictor.model_copy(update={"kind": kind})
     config = config.model_copy(update={"predictor": predictor})
-    config, _ = resolve_defaults(config, dataset, evidence.rules, OwnParts(), evidence, on_gpu=False)
-    model = build_model(config, dataset, evidence.rules, OwnParts(), seed, evidence.kept)
+    config, _ = resolve_defaults(config, dataset, evidence.rules, own, evidence, on_gpu=False)
+    model = build_model(config, dataset, evidence.rules, own, seed, evidence.kept)
     split = dataset.split.to(device)
     model = model.to(device, split.train.inputs.dtype)
     validation = _part(split.validation, MOST_SCORED)
@@ -117,7 +119,7 @@ def _train(
     )
     fit(
         model,
-        train[rows.to(train.inputs.device)],
+        part,
         validation,
         settings,
         seeds=(seed,),

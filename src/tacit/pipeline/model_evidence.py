@@ -5,11 +5,13 @@ from dataclasses import dataclass, replace
 
 import torch
 
+from tacit.config import FitConfig
 from tacit.data import Split
 from tacit.evidence import Evidence, keep_edges, model_evidence
-from tacit.evidence.retraining import without_edges
-from tacit.graph import EdgeRules
-from tacit.pipeline.evidence import MODEL, evidence_method
+from tacit.evidence.retraining import without_edges, without_prior
+from tacit.graph import EdgeRules, GraphDistribution
+from tacit.pipeline.evidence import MODEL, NONE, evidence_method
+from tacit.pipeline.layout import MOST_EXPANDED
 from tacit.pipeline.plan import Plan
 from tacit.pipeline.resampling import block_length
 from tacit.shapes import EdgeMask, EdgeProbs
@@ -23,7 +25,7 @@ STAGE = "which edges exist: each is removed or inserted, and the model trained o
 class JudgedFit:
     """A fit of the edges that may exist.
 
-    ``untrained``  the model before the fit, without the edges that were dropped
+    ``untrained``  the model before the fit, without the edges that were dropped and without a prior
     ``dropped``    edges that are held at 0 because they hardly exist, not because of a rule
     """
 
@@ -40,10 +42,21 @@ def judges_edges(plan: Plan, result: FitResult) -> bool:
     return evidence_method(plan.config, plan.own) == MODEL and graph.coins and graph.slots is None
 
 
+def why_unknown(config: FitConfig, graph: GraphDistribution) -> str:
+    """Say why it was not computed whether edges exist, for a fit that has no evidence."""
+    if config.graph.evidence == NONE:
+        return 'evidence in [graph] is "none"'
+    if not config.assessment.enabled:
+        return "with this predictor the trained model is asked, which is part of the assessment, and that is off"
+    if graph.slots is not None:
+        return f"with this predictor the trained model is asked, which needs all pairs of at most {MOST_EXPANDED} nodes"
+    return "the graph distribution has no edges by themselves" if not graph.coins else "the run was stopped before"
+
+
 def judge_edges(
     plan: Plan, result: FitResult, untrained: LatentGraphModel, split: Split, settings: FitSettings
 ) -> JudgedFit:
-    """Return the evidence of a trained model, and the model trained on with the edges that may exist."""
+    """Return the evidence of a trained model, and the model trained on with what may exist, without prior."""
     begun, config, preparation = time.perf_counter(), plan.config, plan.dataset.preparation
     model, listener, compiled = result.model, plan.listener, bool(config.training.compile)
     listener.stage(STAGE)
@@ -62,15 +75,15 @@ def judge_edges(
     )
     kept = evidence.kept.to(model.graph.fixed.device)
     dropped = model.graph.learned & ~kept
-    if dropped.any():
+    if dropped.any() or model.prior is not None:
         model = keep_edges(
-            model, split.train, split.validation, settings, kept, seed=plan.seed, compile=compiled,
+            without_prior(model), split.train, split.validation, settings, kept, seed=plan.seed, compile=compiled,
             on_progress=listener.step,
         )  # fmt: skip
     return JudgedFit(
         evidence,
         replace(result, model=model),
-        without_edges(untrained, dropped),
+        without_prior(without_edges(untrained, dropped)),
         dropped.cpu(),
         time.perf_counter() - begun,
     )

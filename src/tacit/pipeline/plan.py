@@ -6,6 +6,7 @@ import numpy as np
 import torch
 
 from tacit.config import FitConfig
+from tacit.errors import require
 from tacit.graph import EdgeRules
 from tacit.pipeline.building import build_model
 from tacit.pipeline.choices import resolve_defaults
@@ -61,7 +62,7 @@ class Plan:
         """Prepare the data and choose what was left open; whatever cannot be is refused here."""
         own, listener = own or OwnParts(), listener or Listener()
         dataset, rules, evidence = _with_evidence(source, config, own, seed, listener, name or source.name)
-        config, dataset, chosen = _with_kind(source, config, dataset, evidence, seed, device, listener)
+        config, dataset, chosen = _with_kind(source, config, dataset, evidence, own, seed, device, listener)
         config, choices = resolve_defaults(config, dataset, rules, own, evidence, on_gpu=device.type == "cuda")
         require_resampling(config.assessment, dataset.preparation, dataset.split.train)
         require_memory_for(config, dataset, rules, own, device)
@@ -89,6 +90,7 @@ def _with_kind(
     config: FitConfig,
     dataset: Dataset,
     evidence: RegressionEvidence | None,
+    own: OwnParts,
     seed: int,
     device: torch.device,
     listener: Listener,
@@ -102,7 +104,7 @@ def _with_kind(
         data = config.data.model_copy(update={"window": longer})
         return Dataset.prepare(source, data, seed=seed, scaled=True)
 
-    found = choose_kind(config, dataset, with_longer_window, evidence, seed, device, listener)
+    found = choose_kind(config, dataset, with_longer_window, evidence, own, seed, device, listener)
     predictor = config.predictor.model_copy(update={"kind": found.kind})
     chosen = [f"predictor = {found.kind}: {found.reason}"]
     return config.model_copy(update={"predictor": predictor}), found.dataset, chosen
@@ -113,7 +115,12 @@ def _with_evidence(
 ) -> tuple[Dataset, EdgeRules, RegressionEvidence | None]:
     """Prepare the data and find which edges may exist; a window that was left open is as long as the evidence needs."""
     scaled = config.predictor.kind == "auto" or own.kind(config.predictor).scaled
-    regression = evidence_method(config, own) == REGRESSION
+    regression, weight = evidence_method(config, own) == REGRESSION, config.graph.prior_weight
+    require(
+        not regression or weight is None,
+        f"prior_weight in [graph] must be left out where regressions say which edges exist, got {weight}; set density, "
+        'or evidence = "model" or "none"',
+    )
     window = longest_window(source.content) if regression and config.data.window is None else None
     data = config.data if window is None else config.data.model_copy(update={"window": window})
     dataset = Dataset.prepare(source, data, seed=seed, scaled=scaled)

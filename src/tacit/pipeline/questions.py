@@ -9,19 +9,21 @@ from tacit.errors import require
 from tacit.goodness import Goodness, goodness_of_fit
 from tacit.identification import Identifiability
 from tacit.pipeline.answer import ListedGraph, answer_sentences
-from tacit.pipeline.assessment import WIDENED, Assessment, as_done, estimate_std_errors, identify_edges
+from tacit.pipeline.assessment import WIDENED, as_done, identify_edges
 from tacit.pipeline.building import build_prior
 from tacit.pipeline.dataset import Dataset
-from tacit.pipeline.evidence import REGRESSION
+from tacit.pipeline.evidence import REGRESSION, find_evidence
 from tacit.pipeline.fitted import Fitted
 from tacit.pipeline.fitting import fit_settings
 from tacit.pipeline.known_edges import read_rules
+from tacit.pipeline.model_evidence import why_unknown
 from tacit.pipeline.parts import OwnParts
 from tacit.pipeline.resampling import block_length, require_resampling
 from tacit.pipeline.sources import Source
-from tacit.pipeline.std_errors import STANDARD_ERRORS
+from tacit.pipeline.std_errors import STANDARD_ERRORS, estimate_std_errors
 from tacit.randomness import generator_for
 from tacit.training import Listener
+from tacit.uncertainty import Kept
 
 
 def same_dataset(fitted: Fitted, source: Source) -> Dataset:
@@ -42,20 +44,19 @@ def add_std_errors(
     replicas: int,
     block: int | None,
     listener: Listener,
-    own: OwnParts | None = None,
+    own: OwnParts,
 ) -> None:
     """Estimate standard errors and keep them with the fit, in place of earlier ones; the model stays as it is.
 
-    ``own``  the loss and the table of candidates that were passed as objects, for a fit that was read from a file
+    ``own``  the loss and the table of candidates that were passed as objects
     """
     config, train = fitted.config, dataset.split.train
     options = AssessmentOptions(bootstrap_replicas=replicas, block=block)
     require_resampling(options, dataset.preparation, train)
     if fitted.restored:
-        _make_trainable(fitted, dataset, own or OwnParts())
-    answer, device = Assessment(edges=fitted.edges), fitted.model.graph.raw.device
-    estimate_std_errors(
-        answer,
+        _make_trainable(fitted, dataset, own)
+    device = fitted.model.graph.raw.device
+    found = estimate_std_errors(
         fitted.model,
         dataset.split.to(device),
         as_done(fit_settings(config), max(1, len(fitted.history))),
@@ -64,18 +65,34 @@ def add_std_errors(
         seed=fitted.record.seed,
         compile=bool(config.training.compile),
         listener=listener,
-        chosen="always" in fitted.record.uncertainty,
-        adopt=False,
+        moments="always" in fitted.record.uncertainty,  # the answer is theirs
+        kept=_chosen_again(fitted, dataset, own),
     )
-    fitted.edges = answer.edges
-    earlier = [line for line in fitted.record.findings if line != WIDENED and not line.startswith(STANDARD_ERRORS)]
+    fitted.edges = fitted.edges.model_copy(update=found.lists())
+    repeated = {*found.findings, WIDENED}
+    earlier = [line for line in fitted.record.findings if line not in repeated and not line.startswith(STANDARD_ERRORS)]
     listed = ListedGraph.of(fitted.nodes, fitted.graph, fitted.edges, fitted.record.evidence)
     changes = {
-        "uncertainty": answer.uncertainty,
-        "findings": [*earlier, *answer.findings],
-        "answer": answer_sentences(listed, fitted.record.references, fitted.record.evidence.get("notes", ())),
+        "uncertainty": found.uncertainty,
+        "findings": [*earlier, *found.findings],
+        "answer": answer_sentences(
+            listed,
+            fitted.record.references,
+            fitted.record.evidence.get("notes", ()),
+            why_unknown(config, fitted.graph),
+        ),
     }
     fitted.record = fitted.record.model_copy(update=changes)
+
+
+def _chosen_again(fitted: Fitted, dataset: Dataset, own: OwnParts) -> Kept | None:
+    """Return the evidence stage for resamples, as in the fit; None where no regressions chose the edges."""
+    if fitted.config.graph.evidence != REGRESSION:
+        return None
+    rules, seed = read_rules(dataset, fitted.config.graph, own.candidates), fitted.record.seed
+    evidence = find_evidence(dataset, rules, fitted.config, seed, over_table=False)
+    train, preparation = dataset.split.train, dataset.preparation
+    return lambda rows: evidence.kept_on(train, preparation, rows.cpu(), seed)
 
 
 def _make_trainable(fitted: Fitted, dataset: Dataset, own: OwnParts) -> None:
@@ -84,8 +101,8 @@ def _make_trainable(fitted: Fitted, dataset: Dataset, own: OwnParts) -> None:
     layout = "matrix" if fitted.graph.slots is None else "table"
     config = fitted.config.model_copy(update={"graph": fitted.config.graph.model_copy(update={"layout": layout})})
     rules = read_rules(dataset, config.graph, own.candidates)
-    regression = config.graph.evidence == REGRESSION  # then beliefs went into the evidence, not into the training
-    prior = None if regression else build_prior(config, dataset, rules, own)
+    evident = fitted.edges.exists is not None  # then beliefs went into the evidence, not into the training
+    prior = None if evident else build_prior(config, dataset, rules, own)
     fitted.make_trainable(dataset.split.train, prior, own)
 
 

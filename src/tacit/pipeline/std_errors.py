@@ -1,12 +1,12 @@
 """How far off probabilities may be: from regressions of mean and variance where they tell it, else by resampling."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from torch import Tensor
 
 from tacit.data import Split, resampling_words
 from tacit.training import FitSettings, LatentGraphModel, Listener
-from tacit.uncertainty import Acting, EdgeIntervals, Kept, acting, adopt, adopt_bagged, bootstrap
+from tacit.uncertainty import EdgeIntervals, EdgeUncertainty, Kept, acting, adopt, adopt_bagged, bootstrap
 
 LEVEL = 0.95
 STANDARD_ERRORS = "Standard errors from"
@@ -28,8 +28,60 @@ class EdgeErrors:
     uncertainty: dict[str, float]
     findings: list[str]
 
+    def lists(self) -> dict[str, list[list[float]]]:
+        """Return the columns as a record keeps them."""
+        return {name: values.tolist() for name, values in self.columns.items()}
 
-def errors_from_moments(
+
+def estimate_std_errors(
+    model: LatentGraphModel,
+    split: Split,
+    settings: FitSettings,
+    *,
+    replicas: int,
+    block: int,
+    seed: int,
+    compile: bool,
+    listener: Listener,
+    moments: bool,
+    kept: Kept | None = None,
+    untrained: LatentGraphModel | None = None,
+    change: bool = False,
+) -> EdgeErrors:
+    """Return how often edges act and how far off that may be; with ``change`` the model gets the better answer.
+
+    With ``moments`` regressions of mean and variance tell it, and ``replicas`` resamples scale their errors. Else, or
+    where the model would forecast worse with their answer, replicas are trained on resampled data, if there are any.
+    ``kept`` chooses the edges of each resample.
+    """
+    found, said = None, list[str]()
+    if moments:
+        found = _from_moments(model, split, replicas=replicas, block=block, seed=seed, kept=kept, change=change)
+        said = [] if found is not None else [NOT_ADOPTED]
+    if found is None and replicas:
+        found = _from_bootstrap(
+            bootstrap(
+                model,
+                split.train,
+                split.validation,
+                settings,
+                replicas=replicas,
+                block=block,
+                seed=seed,
+                compile=compile,
+                kept=kept,
+                untrained=untrained,
+                on_progress=listener.step,
+            ),
+            model,
+            split,
+            block=block,
+            change=change,
+        )
+    return EdgeErrors({}, {}, said) if found is None else replace(found, findings=[*said, *found.findings])
+
+
+def _from_moments(
     model: LatentGraphModel, split: Split, *, replicas: int, block: int, seed: int, kept: Kept | None, change: bool
 ) -> EdgeErrors | None:
     """Return how often edges act; with ``change`` the model gets this answer, and None says that it forecasts worse."""
@@ -45,42 +97,18 @@ def errors_from_moments(
     }
     drawn = resampling_words(len(split.train), block, split.train.series) if replicas else ""
     sizes = f", scaled by {replicas} resamples of the data ({drawn})" if replicas else ""
-    said = [*_how_often(found), f"{STANDARD_ERRORS} regressions of mean and variance of each node{sizes}."]
+    said = f"{STANDARD_ERRORS} regressions of mean and variance of each node{sizes}."
     return EdgeErrors(
         _columns(found.std_errors, found.intervals(LEVEL), found.bagged),
         uncertainty,
-        [*said, *_few_series(split, drawn), *_sentences(found.warnings)],
+        [said, *_few_series(split, drawn), *_sentences(found.warnings)],
     )
 
 
-def errors_from_bootstrap(
-    model: LatentGraphModel,
-    split: Split,
-    settings: FitSettings,
-    *,
-    replicas: int,
-    block: int,
-    seed: int,
-    compile: bool,
-    listener: Listener,
-    kept: Kept | None,
-    untrained: LatentGraphModel | None,
-    change: bool,
+def _from_bootstrap(
+    found: EdgeUncertainty, model: LatentGraphModel, split: Split, *, block: int, change: bool
 ) -> EdgeErrors:
-    """Train replicas on resampled data; with ``change`` the model gets their mean where that predicts as well."""
-    found = bootstrap(
-        model,
-        split.train,
-        split.validation,
-        settings,
-        replicas=replicas,
-        block=block,
-        seed=seed,
-        compile=compile,
-        kept=kept,
-        untrained=untrained,
-        on_progress=listener.step,
-    )
+    """Return what replicas say; with ``change`` the model gets their mean where that predicts as well."""
     adopted = change and adopt_bagged(model, found, split.validation)
     uncertainty = {
         "replicas": float(len(found.resampled)),
@@ -110,18 +138,6 @@ def errors_from_bootstrap(
 
 def _columns(std_errors: Tensor, around: EdgeIntervals, bagged: Tensor) -> dict[str, Tensor]:
     return {"std_error": std_errors, "low": around.low, "high": around.high, "bagged": bagged}
-
-
-def _how_often(found: Acting) -> list[str]:
-    known = found.learned & ~found.wide
-    total, always = int(known.sum()), int((found.always & known).sum())
-    if not total:
-        return []
-    edges, act = "edge" if total == 1 else "edges", "acts" if always == 1 else "act"
-    return [
-        f"Of {total} learned {edges}, {always} always {act} as far as these data tell (probability 1), and "
-        f"{total - always} at times: the variance of the target follows the source."
-    ]
 
 
 def _few_series(split: Split, drawn: str) -> list[str]:

@@ -61,7 +61,7 @@ class Record(BaseModel):
     goodness: dict[str, Any] = {}
     uncertainty: dict[str, float] = {}
     answer: list[str] = []  # the first lines of the terminal and the page, in order
-    evidence: dict[str, Any] = {}  # how it was found which edges exist: method, prior, keep, fdr, resamples, notes
+    evidence: dict[str, Any] = {}  # how it was found which edges exist, and which are listed or required
     node_gains: dict[str, float] = {}  # node -> how much the edges improve its forecast, a share of its scaled CRPS
     candidates: CandidateCount | None = None  # where edges.csv lists candidates instead of all ordered pairs
 

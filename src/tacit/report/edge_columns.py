@@ -35,6 +35,7 @@ class EdgeColumns:
     exists: Numbers | None = None
     effect: Numbers | None = None
     listed_from: float | None = None
+    required: Bool[np.ndarray, " edge"] | None = None
 
     def __len__(self) -> int:
         return len(self.probability)
@@ -60,6 +61,11 @@ class EdgeColumns:
         if self.identifiable is None or self.exists is not None:
             return self.between
         return np.asarray(self.between & (self.identifiable != UNTOLD))
+
+    @property
+    def found(self) -> Bool[np.ndarray, " edge"]:
+        """Which are listed and not required: these the data show."""
+        return self.listed if self.required is None else np.asarray(self.listed & ~self.required)
 
     @property
     def listed(self) -> Bool[np.ndarray, " edge"]:
@@ -96,9 +102,11 @@ def edge_columns(run: Run) -> EdgeColumns:
     if run.listed is not None:
         source, target = np.array(run.listed.source, dtype=int), np.array(run.listed.target, dtype=int)
         known = {"probability": run.listed.probability, "exists": run.listed.exists, "effect": run.listed.effect}
-        columns = {name: np.array(values, dtype=float) for name, values in known.items() if values is not None}
+        columns: dict[str, Any] = {
+            name: np.array(values, dtype=float) for name, values in known.items() if values is not None
+        }
         true = None if truth is None else np.array(truth, dtype=float)[target, source]
-        return EdgeColumns(source, target, **columns, truth=true, listed_from=run.record.evidence.get("listed_from"))
+        return _decided(EdgeColumns(source, target, **columns, truth=true), run)
     nodes = len(run.record.node_names)
     target, source = (indices.ravel() for indices in np.indices((nodes, nodes)))
     found = run.edges
@@ -113,9 +121,17 @@ def edge_columns(run: Run) -> EdgeColumns:
     }
     columns = {name: np.array(matrix, dtype=float).ravel() for name, matrix in numbers.items() if matrix is not None}
     flags = None if found.identifiable is None else _codes(found.identifiable)
-    listed_from = run.record.evidence.get("listed_from")
-    all_pairs = EdgeColumns(source, target, **columns, identifiable=flags, listed_from=listed_from)
+    all_pairs = _decided(EdgeColumns(source, target, **columns, identifiable=flags), run)
     return all_pairs[source <= target] if is_symmetric(run) else all_pairs
+
+
+def _decided(columns: EdgeColumns, run: Run) -> EdgeColumns:
+    """Add from where on edges are listed, and which are required."""
+    evidence, nodes = run.record.evidence, len(run.record.node_names)
+    ends = np.array(evidence.get("required", []), dtype=int).reshape(-1, 2)
+    ends = np.concatenate([ends, ends[:, ::-1]]) if is_symmetric(run) else ends
+    required = np.isin(columns.target * nodes + columns.source, ends[:, 1] * nodes + ends[:, 0])
+    return replace(columns, listed_from=evidence.get("listed_from"), required=required)
 
 
 def _codes(flags: Sequence[Sequence[str]]) -> Int[np.ndarray, " edge"]:

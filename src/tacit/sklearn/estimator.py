@@ -1,10 +1,10 @@
-"""What both estimators share: from parameters to a fit, what was learned, further questions, saving."""
+"""What both estimators share: from parameters to a fit, further questions, saving."""
 
 import copy
 import os
 import warnings
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import Any, TypeVar
 
 import numpy as np
 import torch
@@ -16,10 +16,8 @@ from tacit.config import FitConfig
 from tacit.devices import find_device
 from tacit.errors import require_whole
 from tacit.goodness import Goodness
-from tacit.graph import GraphDistribution
 from tacit.identification import Identifiability
 from tacit.pipeline import (
-    Edges,
     Fitted,
     OwnParts,
     Plan,
@@ -31,32 +29,18 @@ from tacit.pipeline import (
     learn,
     same_dataset,
 )
-from tacit.records import Record
 from tacit.report import write_page
+from tacit.sklearn.learned import LearnedGraph
 from tacit.sklearn.options import read_parameters, seed_of, to_python
 from tacit.sklearn.progress import PRINTED
 from tacit.sklearn.saved import NotStored, Stored, damage_said, decode, encode, is_stored, write_said
 from tacit.training import Listener
 from tacit.uncertainty.bootstrap import FEWEST_REPLICAS
 
-if TYPE_CHECKING:
-    import networkx
-    import pandas
-    from torch_geometric.data import Data
-
 E = TypeVar("E", bound="LatentGraphEstimator")
 
 
-def _edge_number(key: str, words: str) -> property:
-    """Return an attribute of every edge, target row and source column; an error says how to compute it."""
-
-    def read(self: "LatentGraphEstimator") -> np.ndarray:
-        return self._edges().number(key).numpy()
-
-    return property(read, doc=words)
-
-
-class LatentGraphEstimator(BaseEstimator):  # type: ignore[misc]  # scikit-learn has no types
+class LatentGraphEstimator(LearnedGraph, BaseEstimator):  # type: ignore[misc]  # scikit-learn has no types
     """Fits by the same path as ``tacit fit``; a subclass says how data is read and how predictions are returned."""
 
     _fitted: Fitted | None = None
@@ -99,101 +83,9 @@ class LatentGraphEstimator(BaseEstimator):  # type: ignore[misc]  # scikit-learn
         return self._ready().record.seed if random_state is None else seed_of(random_state)
 
     @property
-    def edges_(self) -> "pandas.DataFrame":
-        """All ordered pairs as a table, with the columns of ``edges.csv`` that were computed.
-
-        Of more nodes than ``edge_probs_`` is kept for, the candidates: all other edges are 0.
-        """
-        return self._edges().table()
-
-    @property
-    def exists_(self) -> np.ndarray:
-        """The probability that each edge exists, given the data: target row, source column."""
-        self._edges().probs("exists_")  # refused over a table of candidates
-        return self._edges().number("exists").numpy()
-
-    @property
-    def edge_probs_(self) -> np.ndarray:
-        """How often each edge acts, given that it exists: target row, source column; 0 for those that are not kept."""
-        return self._edges().probs().numpy()
-
-    edge_effects_ = _edge_number("effect", "The effect of each edge, in deviations of the target per deviation.")
-
-    edge_probs_bagged_ = _edge_number("bagged", "The mean probability of each edge over the bootstrap replicas.")
-    edge_std_errors_ = _edge_number("std_error", "Standard errors of ``edge_probs_bagged_``; 0 where an edge is fixed.")
-    edge_low_ = _edge_number("low", "Where 95% intervals begin; for other levels see :meth:`edge_intervals`.")
-    edge_high_ = _edge_number("high", "Where the 95% interval of each edge probability ends.")
-
-    @property
-    def edge_identifiable_(self) -> np.ndarray:
-        """True for each edge that can be identified from the data; false too where one is fixed."""
-        identifiable = self._edges().identifiable
-        if identifiable is None:
-            raise AttributeError("edge_identifiable_ is not computed; call identify, or leave the assessment enabled")
-        return identifiable.numpy()
-
-    @property
-    def record_(self) -> Record:
-        """What ``record.json`` would hold: config, metrics, references, findings, warnings."""
-        return self._ready().record
-
-    @property
-    def answer_(self) -> list[str]:
-        """The answer in a few sentences: is there a graph, which edges are listed, how often do they act."""
-        return self._ready().record.answer
-
-    @property
-    def findings_(self) -> list[str]:
-        """What was found out about the fit, in words."""
-        return self._ready().record.findings
-
-    @property
-    def notes_(self) -> list[str]:
-        """What was chosen from the data and why, and what did not go as it should."""
-        record = self._ready().record
-        return [*record.choices, *record.warnings]
-
-    @property
-    def nodes_(self) -> list[str]:
-        """The names of the nodes, or their positions as words."""
-        return list(self._ready().nodes)
-
-    @property
-    def graph_(self) -> GraphDistribution:
-        """The learned distribution of graphs."""
-        return self._ready().graph
-
-    @property
     def predictor_(self) -> nn.Module:
         """The trained predictor; it works in the units of training."""
         return self._with_predictor().model.predictor
-
-    @property
-    def history_(self) -> list[dict[str, Any]]:
-        """What each epoch showed: losses of all replicas, None for those that were dropped."""
-        return self._ready().history
-
-    @property
-    def replicas_(self) -> list[dict[str, Any]]:
-        """Seed, validation loss and, if it was given up, the last epoch of each replica."""
-        return self._ready().record.replicas
-
-    @property
-    def best_replica_(self) -> int:
-        """Which of ``replicas_`` was kept."""
-        return self._ready().record.best_replica
-
-    def to_networkx(self, threshold: float | None = None) -> "networkx.DiGraph | networkx.Graph":
-        """Return the listed and the required edges as a networkx graph, each with what ``edges_`` says of it.
-
-        With a ``threshold`` those whose ``exists`` is above it. A fit without evidence decides by ``probability``, and
-        without a threshold returns every edge above 0.
-        """
-        return self._edges().to_networkx(to_python(threshold))
-
-    def to_pyg(self, threshold: float | None = None) -> "Data":
-        """Return the same edges as a PyG graph: ``edge_index``, ``edge_prob``, ``edge_exists`` and ``edge_effect``."""
-        return self._edges().to_pyg(to_python(threshold))
 
     def report(self, path: str | os.PathLike[str]) -> Path:
         """Write the page that ``tacit fit`` draws: one HTML file that needs no network."""
@@ -209,18 +101,20 @@ class LatentGraphEstimator(BaseEstimator):  # type: ignore[misc]  # scikit-learn
         num_resamples: int = 32,
         block: int | None = None,
     ) -> E:
-        r"""Train again on resamples of the data, all at once, from the fitted model: how far would $\theta$ move?
+        r"""Estimate how far $\theta$ may be off, from resamples of the data of the fit.
 
-        ``fit`` does this where it is quick (``bootstrap_replicas`` of ``AssessmentOptions``). The data is that of the
-        fit, drawn with replacement in blocks of ``block`` neighbours, or as whole series where there are several.
-        ``edge_probs_`` stays as it is; errors and intervals are those of the mean over the replicas, ``bagged``.
+        ``fit`` does this where it is quick (``bootstrap_replicas`` of ``AssessmentOptions``). Pairs are drawn with
+        replacement in blocks of ``block`` neighbours, or as whole series where there are several; each resample chooses
+        its edges anew. ``edge_probs_`` stays as it is. Where it came from regressions of mean and variance, they give
+        the errors, the resamples scale them, and intervals are around ``edge_probs_``. Else the model is trained again
+        on each resample, and errors and intervals are those of the mean over the replicas, ``bagged``.
         """
         require_whole("num_resamples", to_python(num_resamples), FEWEST_REPLICAS)
         if block is not None:
             require_whole("block", to_python(block))
         fitted = self._with_predictor()
         self._edges().probs("estimate_std_errors")
-        own = self._config()[1] if fitted.restored else None  # refused here where a parameter was not stored
+        own = self._config()[1]  # refused here where a parameter was not stored
         dataset = same_dataset(fitted, self._source(X, y, reset=False))
         add_std_errors(fitted, dataset, to_python(num_resamples), to_python(block), self._listener(), own)
         return self
@@ -259,37 +153,6 @@ class LatentGraphEstimator(BaseEstimator):  # type: ignore[misc]  # scikit-learn
         """Return scores and findings, as ``tacit evaluate`` does: on the test part of the fit, or on new data."""
         source = None if X is None else self._source(X, y, reset=False)
         return evaluate(self._with_predictor(), source, seed=self._ready().record.seed)
-
-    def edge_intervals(self, level: float = 0.95, *, simultaneous: bool = False) -> "pandas.DataFrame":
-        """Return all ordered pairs with ``bagged``, ``low`` and ``high``, which hold the truth with chance ``level``.
-
-        The chance is that of each edge, or with ``simultaneous`` that of all edges at once.
-        """
-        edges = self._edges()
-        ends = edges.intervals(to_python(level), simultaneous=simultaneous)
-        bagged = edges.number("bagged")
-        return edges.table({"bagged": bagged, "low": ends.low, "high": ends.high})
-
-    def listed_edges(self, fdr: float | None = None) -> "pandas.DataFrame":
-        """Return the rows of ``edges_`` that are listed: the largest list with at most a share ``fdr`` false.
-
-        Every listed edge has ``exists`` of at least 0.5, and the mean of 1 - ``exists`` over the list is at most
-        ``fdr``; if it is left out, that of ``AssessmentOptions``. Required edges are known, hence not listed. Without
-        evidence ``probability`` takes the place of ``exists``, and what cannot be identified is not listed. Without
-        directions each pair is one row.
-        """
-        edges = self._edges()
-        return edges.table(chosen=edges.listed(to_python(fdr)))
-
-    def significant_edges(
-        self, above: float = 0.05, rate: float = 0.05, *, dependence: str = "positive"
-    ) -> "pandas.DataFrame":
-        """Return the rows of ``edges_`` whose bagged probability is above a level, with the ``p_value`` of each.
-
-        At most a share ``rate`` of them is there by the luck of the data (:func:`tacit.uncertainty.significant_edges`,
-        also for ``dependence``). Fixed edges are not chosen, nor those that cannot be identified.
-        """
-        return self._edges().significant(above=to_python(above), rate=to_python(rate), dependence=dependence)
 
     def save(self, path: str | os.PathLike[str]) -> None:
         """Write the estimator to one safetensors file; reading it with :meth:`load` runs no code."""
@@ -365,9 +228,6 @@ class LatentGraphEstimator(BaseEstimator):  # type: ignore[misc]  # scikit-learn
         if fitted.weights is not None and not isinstance(self.predictor, NotStored):
             fitted.take_predictor(self.predictor, self._load_device())
         return fitted
-
-    def _edges(self) -> Edges:
-        return Edges(self._ready())
 
     def _listener(self) -> Listener:
         return PRINTED if self.verbose else Listener()

@@ -16,6 +16,7 @@ from tacit.training.result import Epoch, FitResult, Listener, Progress, Replica
 from tacit.training.settings import CosineDecay, FitSettings, Schedule, StepDecay
 from tacit.training.warm_start import (
     filter_start,
+    regression_table,
     ridge_start,
     start_at_regression,
     table_edge_start,
@@ -54,6 +55,7 @@ __all__ = [
     "meet_in_step",
     "pair_losses",
     "paired_difference",
+    "regression_table",
     "ridge_start",
     "start_at_regression",
     "table_edge_start",

@@ -15,13 +15,13 @@ from collections.abc import Sequence
 
 import torch
 from jaxtyping import Bool, Float
-from torch import Tensor
+from torch import Tensor, nn
 
 from tacit.data.pairs import Pairs
 from tacit.data.regression import RegressionFit, regress
 from tacit.data.ridge import RIDGE_PENALTIES, ridge_path
 from tacit.errors import require
-from tacit.graph import Slots
+from tacit.graph import GraphDistribution, Slots
 from tacit.predictors.filter import GraphFilter
 from tacit.shapes import EdgeProbs
 from tacit.training.local_ridge import LocalRidge, is_affordable, local_ridge
@@ -128,11 +128,8 @@ def start_at_regression(model: LatentGraphModel, train: Pairs) -> bool:
     starts at $w_{ij} / \theta_{ij}$, so that the mean over graphs is the regression, and the noise at what it leaves.
     """
     predictor, probs = model.predictor, model.graph.edge_probs.detach()
-    if not isinstance(predictor, GraphFilter) or predictor.activation != "linear" or model.graph.slots is not None:
-        return False
-    present = (probs > 0).fill_diagonal_(False)
-    slots = Slots.from_mask(present)
-    if not is_affordable(slots, predictor.edge_weights.shape[-2]):
+    slots = regression_table(predictor, model.graph)
+    if slots is None or not isinstance(predictor, GraphFilter):
         return False
     found = table_ridge(train, predictor, slots)
     source, target = slots.edges()
@@ -145,6 +142,14 @@ def start_at_regression(model: LatentGraphModel, train: Pairs) -> bool:
     noise = model.observation.with_deviations(found.sigmas.to(weights))
     model.observation.load_state_dict(noise, strict=False)
     return True
+
+
+def regression_table(predictor: nn.Module, graph: GraphDistribution) -> Slots | None:
+    """Return the edges that can be, on which :func:`start_at_regression` regresses; None where it does nothing."""
+    if not isinstance(predictor, GraphFilter) or predictor.activation != "linear" or graph.slots is not None:
+        return None
+    slots = Slots.from_mask((graph.edge_probs.detach() > 0).fill_diagonal_(False))
+    return slots if is_affordable(slots, predictor.edge_weights.shape[-2]) else None
 
 
 def _require_linear(predictor: GraphFilter) -> None:

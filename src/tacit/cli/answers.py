@@ -1,0 +1,115 @@
+"""What ``tacit fit`` and ``tacit evaluate`` print: sentences, a table of edges, a table of scores."""
+
+import sys
+from typing import TYPE_CHECKING, Any
+
+from tacit.errors import one_line
+
+if TYPE_CHECKING:
+    from tacit.pipeline.job import FitJob
+
+SHOWN_EDGES, SHOWN_CANDIDATES = 8, 3  # rows of the table: listed edges; where none is, candidates
+LEGEND = "in the units of the data; in 80%: the share of values inside their 80% interval"
+
+
+def print_notes(notes: list[str]) -> None:
+    """Say what was changed or left out on the way, beside the result."""
+    for note in notes:
+        print(f"note: {one_line(note)}", file=sys.stderr)
+
+
+def score_table(rows: dict[str, dict[str, float]]) -> Any:
+    """Return the scores on the test part as a table, a row for each forecast."""
+    from rich.table import Table
+
+    table = Table(box=None, pad_edge=False)
+    table.add_column("", no_wrap=True)
+    columns = {"point_mae": "MAE", "point_mse": "MSE", "crps": "CRPS"}
+    columns |= {f"coverage_{level}": f"in {float(level):.0%}" for level in ("0.8", "0.95")}
+    for title in columns.values():
+        table.add_column(title, justify="right", no_wrap=True)
+    for name, metrics in rows.items():
+        cells = [
+            "-" if key not in metrics else f"{metrics[key]:.1%}" if "coverage" in key else f"{metrics[key]:.4g}"
+            for key in columns
+        ]
+        table.add_row(name, *cells)
+    return table
+
+
+def print_lines(console: Any, lines: list[str]) -> None:
+    """Print findings in words, a line each, after a gap."""
+    if lines:
+        console.print()
+    for line in lines:
+        console.print(f"- {line}", soft_wrap=True, markup=False, highlight=False)
+
+
+def print_fit(job: "FitJob") -> None:
+    """Print the answer, the edges, the scores, then what was found and chosen."""
+    from rich.console import Console
+
+    record, console = job.run.record, Console()
+
+    def say(line: str) -> None:
+        console.print(line, soft_wrap=True, markup=False, highlight=False)
+
+    for sentence in record.answer:
+        say(sentence)
+    _print_edges(console, job)
+    say(f"\nall edges: {job.directory / 'edges.csv'}\n")
+    console.print(score_table({"learned graph": record.metrics, **record.references}))
+    say(f"\non the test part, {LEGEND}")
+    print_lines(console, record.findings)
+    console.print()
+    for choice in record.choices:
+        say(f"chosen: {choice}")
+    for note in record.warnings:
+        say(f"note: {note}")
+    say(f"report: {job.report}")
+
+
+def _print_edges(console: Any, job: "FitJob") -> None:
+    """Print the strongest listed edges; where none is listed, a few candidates, and that they are not listed."""
+    from rich.table import Table
+    from rich.text import Text
+
+    from tacit.report.edge_columns import edge_columns, is_symmetric
+    from tacit.report.page import strongest_edges
+
+    columns = edge_columns(job.run)
+    listed, arrow = columns.found, "-" if is_symmetric(job.run) else "->"
+    if columns.exists is None:
+        title, rows = "", strongest_edges(job.run, SHOWN_EDGES, columns)
+    elif listed.any():
+        more = int(listed.sum()) - SHOWN_EDGES
+        title = f"listed edges, the first {SHOWN_EDGES} of {listed.sum():,}:" if more > 0 else "listed edges:"
+        rows = strongest_edges(job.run, SHOWN_EDGES, columns, listed)
+    else:
+        others = columns.drawable & ~columns.listed
+        rows = strongest_edges(job.run, SHOWN_CANDIDATES, columns, others)
+        title = "not listed, the most likely candidates:" if rows else "no candidates"
+    known = {name: any(row[name] is not None for row in rows) for name in ("exists", "std_error", "effect")}
+    table = Table(box=None, pad_edge=False)
+    table.add_column("edge")
+    shown = {"exists": known["exists"], "acts": True, "std. error": known["std_error"]}
+    shown |= {"95% interval": known["std_error"], "effect": known["effect"]}
+    for name in (name for name, is_shown in shown.items() if is_shown):
+        table.add_column(name, justify="right", no_wrap=True)
+    for row in rows:
+        interval = "-" if row["low"] is None or row["high"] is None else f"{row['low']:.3f} to {row['high']:.3f}"
+        cells = {
+            "exists": _three(row["exists"]),
+            "acts": _three(row["probability"]),
+            "std. error": _three(row["std_error"]),
+            "95% interval": interval,
+            "effect": "-" if row["effect"] is None else f"{row['effect']:+.3f}",
+        }
+        edge = Text(f"{row['source']} {arrow} {row['target']}")  # no markup
+        table.add_row(edge, *(cell for key, cell in cells.items() if shown[key]))
+    console.print(f"\n{title}" if title else "", highlight=False)
+    console.print(table)
+
+
+def _three(value: float | None) -> str:
+    return "-" if value is None else f"{value:.3f}"

@@ -1,0 +1,60 @@
+"""How a fit forecasts the test part against other forecasts: the same model without edges and with all, and ridge."""
+
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from tacit.data import Split
+from tacit.evaluation import ForecastScores, forecast_scores, paired_gain, target_spreads
+from tacit.pipeline.answer import NO_GRAPH, RIDGE
+from tacit.pipeline.preparation import Preparation
+from tacit.pipeline.references import Reference, references
+from tacit.pipeline.resampling import score_block
+from tacit.randomness import generator_for
+from tacit.training import LatentGraphModel
+
+
+@dataclass(frozen=True, eq=False)
+class Comparison:
+    """Scores on the test part.
+
+    ``references``  scores of other forecasts, with the gain over them in scaled CRPS where it could be computed
+    ``simple``      forecasts without a model
+    ``node_gains``  how much the edges improve the forecast of each node, a share of its scaled CRPS
+    """
+
+    scores: ForecastScores
+    references: dict[str, dict[str, float]]
+    simple: dict[str, Reference]
+    node_gains: dict[str, float]
+
+
+def compare_forecasts(
+    model: LatentGraphModel,
+    controls: Mapping[str, LatentGraphModel],
+    split: Split,
+    preparation: Preparation,
+    seed: int,
+) -> Comparison:
+    """Return how much lower the scaled CRPS of a model is than that of its controls and of ridge regression."""
+    test, device = split.test, split.test.inputs.device
+    own, *others = (
+        forecast_scores(one, test, generator=generator_for(seed, "score", device), spread=preparation.spread)
+        for one in (model, *controls.values())
+    )
+    simple = references(preparation, split)
+    numbers = {name: scores.numbers() for name, scores in zip(controls, others, strict=True)}
+    crps = {name: scores.pair_crps for name, scores in zip(controls, others, strict=True)}
+    if RIDGE in simple:
+        numbers[RIDGE], crps[RIDGE] = simple[RIDGE].numbers, simple[RIDGE].pair_crps
+    spread, block, by_node = target_spreads(split.train), score_block(preparation, len(test)), dict[str, float]()
+    for name, theirs in crps.items():
+        found = paired_gain(own.pair_crps, theirs, test, spread, block=block)
+        if found is None:
+            continue
+        error = {} if found.std_error is None else {"gain_std_error": found.std_error}
+        numbers[name] = {**numbers[name], "gain": found.gain, **error}
+        if name == NO_GRAPH:
+            gains = zip(preparation.nodes, found.by_node, strict=True)
+            by_node = {node: gain for node, gain in gains if math.isfinite(gain)}
+    return Comparison(own, numbers, simple, by_node)
