@@ -35,6 +35,7 @@ def graph_controls(
     *,
     dropped: EdgeMask | None = None,
     at_regression: bool = False,
+    closed_form: bool = False,
     seeds: Sequence[int] = (0,),
     compile: bool = True,
     on_progress: Callable[[Progress], None] | None = None,
@@ -44,7 +45,7 @@ def graph_controls(
     The model itself is not touched. A predictor that is known, without anything to train, is taken as it is.
     Pass the settings and seeds of the model's own fit, so that the comparison is fair. Edges that are fixed because the
     data speak against them, not because of a rule, are ``dropped``: among every edge they are too.
-    With ``at_regression`` linear filters start where regressions point.
+    With ``at_regression`` linear filters start where regressions point, and with ``closed_form`` they stay there.
 
     >>> from tacit.graph import BernoulliGraph
     >>> from tacit.losses import EnergyScore
@@ -65,6 +66,9 @@ def graph_controls(
     controls = [with_fixed_graph(model, torch.where(ruled, graph.fixed_probs, value)) for value in (0.0, 1.0)]
     if any(parameter.requires_grad for part in (model.predictor, model.observation) for parameter in part.parameters()):
         for control in controls:
+            started = at_regression and start_at_regression(control, train)
+            if started and closed_form:
+                continue
             result = fit(
                 control,
                 train,
@@ -72,7 +76,7 @@ def graph_controls(
                 settings,
                 seeds=seeds,
                 compile=compile,
-                start_at_model=at_regression and start_at_regression(control, train),
+                start_at_model=started,
                 on_progress=on_progress,
             )
             if result.interrupted:

@@ -83,6 +83,7 @@ class AssessmentInputs:
     ``kept``       returns the edges that may be there given the rows of a resample; None where edges were not chosen
                    before the fit: a probability then also says whether an edge is there at all
     ``dropped``    edges that are fixed at 0 because they hardly exist, not because of a rule
+    ``closed_form``  regressions gave the fit, and give its controls
     """
 
     result: FitResult
@@ -95,11 +96,12 @@ class AssessmentInputs:
     listener: Listener
     kept: Kept | None = None
     dropped: EdgeMask | None = None
+    closed_form: bool = False
 
     @property
     def done(self) -> FitSettings:
         """The settings of the fit, with as many epochs as it took."""
-        return as_done(self.settings, max(1, len(self.result.history)))
+        return as_done(self.settings, len(self.result.history) or self.settings.epochs)
 
     @property
     def tells_acting(self) -> bool:
@@ -277,7 +279,7 @@ def take_representations(answer: Assessment, equivalent: Sequence[Representation
 
 
 def _controls(answer: Assessment, fit: AssessmentInputs) -> None:
-    """Train without any edge and with all of them, as the fit was trained, and compare on the test part."""
+    """Fit without any edge and with all of them, as the fit was made, and compare on the test part."""
     split, replicas = fit.split, fit.config.training.replicas or 1
     controls = graph_controls(
         fit.untrained.to(split.train.inputs.device, split.train.inputs.dtype),
@@ -286,6 +288,7 @@ def _controls(answer: Assessment, fit: AssessmentInputs) -> None:
         fit.done,
         dropped=fit.dropped,
         at_regression=fit.kept is not None,
+        closed_form=fit.closed_form,
         seeds=replica_seeds(fit.seed, replicas),
         compile=fit.compile,
         on_progress=fit.listener.step,

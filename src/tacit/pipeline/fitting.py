@@ -14,6 +14,7 @@ from tacit.evidence import KEEP, Evidence
 from tacit.interrupts import deferred_interrupts
 from tacit.pipeline.answer import ListedGraph, answer_sentences
 from tacit.pipeline.assessment import Assessment, AssessmentInputs, as_done, assess
+from tacit.pipeline.closed_form import fit_closed_form
 from tacit.pipeline.dropped_edges import with_needed_edges
 from tacit.pipeline.evidence import RegressionEvidence
 from tacit.pipeline.fitted import Fitted
@@ -103,6 +104,7 @@ def learn(plan: Plan, *, checkpoint: Checkpoints | None = None) -> Learned:
                 listener,
                 kept=_kept(plan, over_table=over_table),
                 dropped=dropped,
+                closed_form=not result.history,
             )
             assess(assessment, inputs)
     except KeyboardInterrupt:  # what was learned is kept
@@ -115,8 +117,14 @@ def learn(plan: Plan, *, checkpoint: Checkpoints | None = None) -> Learned:
 def _train(
     plan: Plan, split: Split, settings: FitSettings, checkpoint: Checkpoints | None = None
 ) -> tuple[FitResult, LatentGraphModel]:
-    """Return the trained model, and a copy of it at its start."""
+    """Return the trained model, and a copy of it at its start; no training is needed where there is a closed form."""
     config, listener = plan.config, plan.listener
+    if plan.closed_form:
+        listener.stage(f"{plan.name}: regressions of mean and variance")
+        model = plan.model.to(split.train.inputs.device, split.train.inputs.dtype)
+        settled = fit_closed_form(model, split, plan.seed)
+        if settled is not None:
+            return settled, model
     listener.stage(f"{plan.name}: {'compiling' if config.training.compile else 'starting'}")
     model = plan.model.to(split.train.inputs.device, split.train.inputs.dtype)
     at_regression = plan.evidence is not None and start_at_regression(model, split.train)

@@ -10,6 +10,7 @@ from tacit.errors import require
 from tacit.graph import EdgeRules
 from tacit.pipeline.building import build_model
 from tacit.pipeline.choices import resolve_defaults
+from tacit.pipeline.closed_form import CHOICE, about_training, has_closed_form
 from tacit.pipeline.dataset import Dataset, longest_window, network_window
 from tacit.pipeline.evidence import REGRESSION, RegressionEvidence, evidence_method, find_evidence
 from tacit.pipeline.forecaster_choice import choose_kind
@@ -28,6 +29,7 @@ class Plan:
 
     ``choices``   what was chosen from the data, and why
     ``evidence``  which edges may exist, where regressions say that
+    ``closed_form``  regressions may give the whole fit
     """
 
     name: str
@@ -44,6 +46,7 @@ class Plan:
     listener: Listener = field(default_factory=Listener)
     notes: tuple[str, ...] = ()
     evidence: RegressionEvidence | None = None
+    closed_form: bool = False
 
     @classmethod
     def make(
@@ -63,10 +66,14 @@ class Plan:
         own, listener = own or OwnParts(), listener or Listener()
         dataset, rules, evidence = _with_evidence(source, config, own, seed, listener, name or source.name)
         config, dataset, chosen = _with_kind(source, config, dataset, evidence, own, seed, device, listener)
+        given = config
         config, choices = resolve_defaults(config, dataset, rules, own, evidence, on_gpu=device.type == "cuda")
         require_resampling(config.assessment, dataset.preparation, dataset.split.train)
         require_memory_for(config, dataset, rules, own, device)
         model = build_model(config, dataset, rules, own, seed, None if evidence is None else evidence.kept)
+        closed_form = evidence is not None and has_closed_form(model, given)
+        if closed_form:
+            choices = [*(line for line in choices if not about_training(line)), CHOICE]
         return cls(
             name or source.name,
             command,
@@ -82,6 +89,7 @@ class Plan:
             listener,
             (*dataset.notes, *left_out(rules), *notes),
             evidence,
+            closed_form,
         )
 
 

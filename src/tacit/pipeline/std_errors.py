@@ -2,6 +2,7 @@
 
 from dataclasses import dataclass, replace
 
+import torch
 from torch import Tensor
 
 from tacit.data import Split, resampling_words
@@ -9,6 +10,7 @@ from tacit.training import FitSettings, LatentGraphModel, Listener
 from tacit.uncertainty import EdgeIntervals, EdgeUncertainty, Kept, acting, adopt, adopt_bagged, bootstrap
 
 LEVEL = 0.95
+WIDTH = 4.0  # standard errors in an interval of that level
 STANDARD_ERRORS = "Standard errors from"
 FEW_SERIES = "The series are too few to resample them whole: standard errors leave out what differs between series."
 # Standard errors and share of the validation loss: an answer that depends on no start gives way where it must. Standard
@@ -18,15 +20,28 @@ NOT_ADOPTED = (
     "How often edges act was not taken from mean and variance of the targets, because the model then forecasts worse: "
     "relations may not be linear, or the noise may follow the inputs."
 )
+BOTH = "Intervals hold both answers."
 
 
 @dataclass(frozen=True, eq=False)
 class EdgeErrors:
-    """Columns of the edges by name, what the record keeps of them, and sentences."""
+    """Columns of the edges by name, what the record keeps of them, and sentences.
+
+    ``rejected``  the model would forecast worse with this answer, and did not get it
+    """
 
     columns: dict[str, Tensor]
     uncertainty: dict[str, float]
     findings: list[str]
+    rejected: bool = False
+
+    def holding(self, other: "EdgeErrors") -> "EdgeErrors":
+        """Return intervals that hold those of a rejected answer too, with errors to match."""
+        low = torch.minimum(self.columns["low"], other.columns["low"])
+        high = torch.maximum(self.columns["high"], other.columns["high"])
+        errors = torch.maximum(self.columns["std_error"], (high - low) / WIDTH)
+        columns = {**self.columns, "low": low, "high": high, "std_error": errors}
+        return replace(self, columns=columns, findings=[f"{NOT_ADOPTED} {BOTH}", *self.findings])
 
     def lists(self) -> dict[str, list[list[float]]]:
         """Return the columns as a record keeps them."""
@@ -54,12 +69,11 @@ def estimate_std_errors(
     where the model would forecast worse with their answer, replicas are trained on resampled data, if there are any.
     ``kept`` chooses the edges of each resample.
     """
-    found, said = None, list[str]()
+    found = None
     if moments:
         found = _from_moments(model, split, replicas=replicas, block=block, seed=seed, kept=kept, change=change)
-        said = [] if found is not None else [NOT_ADOPTED]
-    if found is None and replicas:
-        found = _from_bootstrap(
+    if replicas and (found is None or found.rejected):
+        resampled = _from_bootstrap(
             bootstrap(
                 model,
                 split.train,
@@ -78,22 +92,24 @@ def estimate_std_errors(
             block=block,
             change=change,
         )
-    return EdgeErrors({}, {}, said) if found is None else replace(found, findings=[*said, *found.findings])
+        found = resampled if found is None else resampled.holding(found)
+    if found is None or found.rejected:
+        return EdgeErrors({}, {}, [] if found is None else [NOT_ADOPTED])
+    return found
 
 
 def _from_moments(
     model: LatentGraphModel, split: Split, *, replicas: int, block: int, seed: int, kept: Kept | None, change: bool
-) -> EdgeErrors | None:
-    """Return how often edges act; with ``change`` the model gets this answer, and None says that it forecasts worse."""
+) -> EdgeErrors:
+    """Return how often edges act; with ``change`` the model gets this answer, unless it then forecasts worse."""
     found = acting(model, split.train, replicas=replicas, block=block, seed=seed, kept=kept)
-    if change and not adopt(model, found.parameters, split.validation, worse=MUCH_WORSE, tolerance=MUCH_LOSS):
-        return None
+    adopted = change and adopt(model, found.parameters, split.validation, worse=MUCH_WORSE, tolerance=MUCH_LOSS)
     uncertainty = {
         "replicas": float(replicas),
         "inflation": float(found.inflation.median()) if len(found.inflation) else 1.0,
         "degrees": float(int(found.degrees)),
         "always": float(found.always.sum()),
-        "adopted": float(change),
+        "adopted": float(adopted),
     }
     drawn = resampling_words(len(split.train), block, split.train.series) if replicas else ""
     sizes = f", scaled by {replicas} resamples of the data ({drawn})" if replicas else ""
@@ -102,6 +118,7 @@ def _from_moments(
         _columns(found.std_errors, found.intervals(LEVEL), found.bagged),
         uncertainty,
         [said, *_few_series(split, drawn), *_sentences(found.warnings)],
+        rejected=change and not adopted,
     )
 
 

@@ -12,6 +12,7 @@ No edge starts at 0 or 1, from which it could not return. Over all pairs of node
 """
 
 from collections.abc import Sequence
+from dataclasses import replace
 
 import torch
 from jaxtyping import Bool, Float
@@ -29,6 +30,7 @@ from tacit.training.model import LatentGraphModel
 
 # Measured on GPVAR, where 11% of the pairs are edges: the true graph was found from here.
 TOP, HIGH, LOW = 0.15, 0.5, 0.03
+TINY = 1e-30
 LATER_SHARE = 0.2  # of the pairs, the last ones, that choose the penalty
 
 
@@ -89,10 +91,15 @@ def filter_start(
 
 
 def table_ridge(pairs: Pairs, predictor: GraphFilter, slots: Slots) -> LocalRidge:
-    """Return the regressions on what the nodes of a filter send, on all pairs, the penalty chosen on the last."""
+    """Return the regressions on what the nodes of a filter send, on all pairs, the penalty chosen on the last.
+
+    What is left of the pairs themselves is too little: ``sigmas`` are as large as what was left of the last ones.
+    """
     pairs = _sent(pairs, predictor)
-    chosen = local_ridge(*_cut(pairs), slots).penalty
-    return local_ridge(pairs, pairs, slots, penalties=[chosen])
+    later = local_ridge(*_cut(pairs), slots)
+    found = local_ridge(pairs, pairs, slots, penalties=[later.penalty])
+    more = (later.sigmas.square().mean() / found.sigmas.square().mean().clamp_min(TINY)).sqrt()
+    return replace(found, sigmas=found.sigmas * more.clamp_min(1.0))
 
 
 def table_edge_start(found: LocalRidge, slots: Slots) -> EdgeProbs:

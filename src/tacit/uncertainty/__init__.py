@@ -3,6 +3,7 @@
 from tacit.uncertainty.acting import Acting, acting
 from tacit.uncertainty.bagging import adopt, adopt_bagged
 from tacit.uncertainty.bootstrap import EdgeUncertainty, bootstrap
+from tacit.uncertainty.comparison import mean_loss
 from tacit.uncertainty.decisions import (
     FDR,
     EdgeTests,
@@ -37,6 +38,7 @@ __all__ = [
     "false_discoveries",
     "intervals_around",
     "listed_edges",
+    "mean_loss",
     "reliability",
     "sandwich",
     "significant_edges",

@@ -1,0 +1,62 @@
+"""The fit of a linear filter with Gaussian noise without any training: regressions of mean and variance give it.
+
+Weights come from regressions on the edges that may exist, probabilities and noise from the variance of what they leave
+(:mod:`tacit.uncertainty.moments`). Where the model then forecasts worse than with edges that always act, relations are
+not as the model has them, and it is trained by gradients instead.
+"""
+
+import copy
+import time
+
+import torch
+
+from tacit.config import FitConfig
+from tacit.config.fit import TrainingOptions
+from tacit.data import Split
+from tacit.pipeline.std_errors import MUCH_LOSS, MUCH_WORSE
+from tacit.training import FitResult, LatentGraphModel, Replica, start_at_regression
+from tacit.uncertainty import acting, adopt, mean_loss, tells_acting
+
+ALWAYS = 1 - 1e-6
+CHOICE = (
+    "training = closed form: regressions of mean and variance give weights and probabilities; any option of [training] "
+    "trains by gradients"
+)
+
+
+def about_training(choice: str) -> bool:
+    """Is this a choice of the training, such as "epochs = 20: ..."?"""
+    return choice.split(" = ")[0] in TrainingOptions.model_fields
+
+
+def has_closed_form(model: LatentGraphModel, config: FitConfig) -> bool:
+    """Is the model linear and Gaussian, and was no option of the training set?"""
+    return config.training.model_copy(update={"compile": None}) == TrainingOptions() and tells_acting(model)
+
+
+def fit_closed_form(model: LatentGraphModel, split: Split, seed: int) -> FitResult | None:
+    """Return the fit of a copy of the model; None where regressions do not give one."""
+    begun, model = time.perf_counter(), copy.deepcopy(model)
+    graph = model.graph
+    with torch.no_grad():
+        always = graph.link.raw(torch.full_like(graph.raw, ALWAYS))
+        graph.raw.copy_(torch.where(graph.learned, always, graph.raw))
+    if not start_at_regression(model, split.train):
+        return None
+    found = acting(model, split.train, replicas=0)
+    if not adopt(model, found.parameters, split.validation, worse=MUCH_WORSE, tolerance=MUCH_LOSS):
+        return None
+    state = {name: value.detach().clone() for name, value in model.state_dict().items()}
+    loss = mean_loss(model, split.validation, state)
+    return FitResult(
+        model,
+        best=0,
+        replicas=[Replica(seed, loss, None)],
+        history=[],
+        parameters={name: value.detach()[None] for name, value in model.named_parameters()},
+        steps=0,
+        train_seconds=time.perf_counter() - begun,
+        compile_seconds=0.0,
+        interrupted=False,
+        warnings=[],
+    )
