@@ -24,6 +24,7 @@ from tacit.pipeline.plan import Plan
 from tacit.pipeline.references import references
 from tacit.randomness import generator_for, replica_seeds
 from tacit.records import CandidateCount, EdgeFindings, Record, describe_device, history_line, versions
+from tacit.threads import threads_for
 from tacit.training import (
     Checkpoints,
     CosineDecay,
@@ -57,7 +58,7 @@ class Learned:
 
     def conclude(self) -> Fitted:
         """Score the model on the test part, and return all that is kept of it."""
-        with deferred_interrupts():
+        with deferred_interrupts(), threads_for(len(self.plan.dataset.nodes) ** 2):
             self.plan.listener.stage(f"{self.plan.name}: scoring on the test part")
             record = _record(self)
         history = [history_line(epoch) for epoch in self.result.history]
@@ -75,6 +76,11 @@ class Learned:
 
 def learn(plan: Plan, *, checkpoint: Checkpoints | None = None) -> Learned:
     """Train and assess; after Ctrl-C what was learned up to then is kept."""
+    with threads_for(len(plan.dataset.nodes) ** 2):
+        return _learn(plan, checkpoint)
+
+
+def _learn(plan: Plan, checkpoint: Checkpoints | None) -> Learned:
     config, listener, processes = plan.config, plan.listener, Processes.current()
     split, settings = plan.dataset.split.to(plan.device), fit_settings(config)
     result, untrained = _train(plan, split, settings, checkpoint)

@@ -20,6 +20,7 @@ from tacit.pipeline.memory import require_memory_for, require_memory_for_evidenc
 from tacit.pipeline.parts import OwnParts
 from tacit.pipeline.resampling import require_resampling
 from tacit.pipeline.sources import Source
+from tacit.threads import threads_for
 from tacit.training import LatentGraphModel, Listener
 
 
@@ -139,7 +140,8 @@ def _with_evidence(
     usual, _ = usual_layout(config.graph.layout, rules)
     over_table = (usual if config.graph.layout == "auto" else config.graph.layout) == "table"
     require_memory_for_evidence(rules, torch.device("cpu"), table=over_table)
-    evidence = find_evidence(dataset, rules, config, seed, over_table=over_table)
+    with threads_for(len(dataset.nodes) ** 2):
+        evidence = find_evidence(dataset, rules, config, seed, over_table=over_table)
     if window is not None:  # other kinds than the filter may look further back than edges need
         short = config.predictor.kind == "auto" or own.kind(config.predictor).warm_start
         longer = evidence.window if short else network_window(source.content, evidence.window)

@@ -16,6 +16,7 @@ from tacit.data import Pairs
 from tacit.errors import InputError, ProcessesError, did_you_mean, require, require_whole
 from tacit.graph import Context
 from tacit.interrupts import deferred_interrupts
+from tacit.threads import threads_for
 from tacit.training.checkpoint import CheckpointFile, Checkpoints, fingerprint, in_words
 from tacit.training.gradient import LiftedGradient, LiftName, Stack
 from tacit.training.loop import Loop, Monitor, Trace
@@ -127,8 +128,9 @@ def fit(
     loop = Loop(step, validation, settings, resamples, None if file is None else file.consider)
     interrupted = False
     try:
-        while not loop.done:
-            loop.run_epoch(monitor, on_progress, trace)
+        with threads_for(model.graph.raw.numel()):
+            while not loop.done:
+                loop.run_epoch(monitor, on_progress, trace)
         if file is not None:
             file.write()
     except KeyboardInterrupt:
