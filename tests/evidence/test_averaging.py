@@ -20,7 +20,7 @@ def regression(groups, size, seed=0, channels=1):
 
 
 def tableau_of(parts, groups, size, chains=1):
-    matrix = cross_products(*map(torch.from_numpy, (*parts, np.ones(ROWS))))
+    matrix = cross_products(*(torch.from_numpy(part.T) for part in (*parts, np.ones(ROWS))))
     tableau = Tableau.start(matrix.repeat(chains, 1, 1), groups, size)
     rows = torch.full((chains,), float(ROWS), dtype=torch.float64)
     return tableau, MarginalLikelihood(rows, 1, tableau.residuals.clone())

@@ -71,14 +71,16 @@ def enumerate_sets(
 ) -> tuple[Float[Tensor, "set group"], Float[Tensor, "chain set"]]:
     """Return all sets, as rows of 0 and 1, and the log marginal likelihood of each."""
     chains, groups = tableau.included.shape
-    sets, scores = [], []
+    sets, left = [], []
     for number in range(2**groups):
         sets.append(tableau.included[0].clone())
-        scores.append(_current(tableau, likelihood))
+        left.append(tableau.residuals.clone())
         if number + 1 < 2**groups:
             lowest = ((number + 1) & -(number + 1)).bit_length() - 1  # the bit that a Gray code changes next
             tableau.flip(torch.full((chains,), lowest))
-    return torch.stack(sets).to(tableau.matrices), torch.cat(scores, 1)
+    members = torch.stack(sets).to(tableau.matrices)
+    columns = (tableau.group_size * members.sum(1)).expand(chains, -1)
+    return members, likelihood(torch.stack(left, 1), columns)
 
 
 def averaged(sets: Float[Tensor, "set group"], scores: Float[Tensor, "chain set"], prior: LogOdds) -> LogOdds:

@@ -18,7 +18,7 @@ import torch
 from tacit.data import Pairs
 from tacit.evidence import products
 from tacit.evidence.candidates import Candidates
-from tacit.evidence.columns import ColumnForm, Columns, build_columns
+from tacit.evidence.columns import ColumnForm, Columns, ScaledValues
 from tacit.evidence.tableau import Tableau
 from tacit.predictors.series import SeriesLayout
 
@@ -47,13 +47,11 @@ def possible_forms(pairs: Pairs, layout: SeriesLayout) -> list[ColumnForm]:
 def choose_form(pairs: Pairs, layout: SeriesLayout, candidates: Candidates, horizon: int = 1) -> ColumnForm:
     """Return the form with the largest criterion."""
     forms = possible_forms(pairs, layout)
-    few = candidates.first_targets(MOST_TARGETS)
+    nodes, few = candidates.first_targets(MOST_TARGETS).compact()
+    scaled = ScaledValues.of(pairs, layout, max(form.lags for form in forms), nodes)
     part = slice(None, None, max(1, math.ceil(len(pairs) / MOST_ROWS)))
     least = WORTH * len(few.targets) * len(range(len(pairs))[part]) / horizon
-    scores = [
-        _criterion(build_columns(pairs, layout, form).rows(part), few, horizon) - form.products * least
-        for form in forms
-    ]
+    scores = [_criterion(scaled.columns(form).rows(part), few, horizon) - form.products * least for form in forms]
     return forms[max(range(len(forms)), key=scores.__getitem__)]
 
 
@@ -80,9 +78,7 @@ def _criterion(columns: Columns, candidates: Candidates, horizon: int) -> float:
         if not adds.any():
             break
         total = total + best[adds].sum()
-        part = Tableau(tableau.matrices[adds], tableau.included[adds], tableau.group_size)
-        part.flip(group[adds])
-        tableau.matrices[adds], tableau.included[adds] = part.matrices, part.included
+        tableau.flip_in(adds, group[adds])
     return float(total)
 
 

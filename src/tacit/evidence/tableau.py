@@ -86,11 +86,19 @@ class Tableau:
         self.matrices.scatter_(2, columns[:, None, :].expand(-1, width, size), swept.mT)
         self.included.scatter_(1, group[:, None], ~was_in)
 
+    def flip_in(self, chains: Bool[Tensor, " chain"], group: Int[Tensor, " chosen"]) -> None:
+        """Let one group of some chains change sides."""
+        part = Tableau(self.matrices[chains], self.included[chains], self.group_size)
+        part.flip(group)
+        self.matrices[chains], self.included[chains] = part.matrices, part.included
+
 
 def quadratic_forms(
     block: Float[Tensor, "chain group column column"], cross: Float[Tensor, "chain group column channel"]
 ) -> Float[Tensor, "chain group channel"]:
     """Return $b^T B^{-1} b$ for many small definite matrices, by elimination over the few columns."""
+    if block.shape[2] == 1:
+        return cross[:, :, 0].square() / block[:, :, 0]
     block, cross = block.clone(), cross.clone()
     total = torch.zeros_like(cross[:, :, 0])
     for column in range(block.shape[2]):
@@ -103,17 +111,27 @@ def quadratic_forms(
 
 
 def cross_products(
-    parents: Float[Tensor, "row column"],
-    always: Float[Tensor, "row always"],
-    target: Float[Tensor, "row channel"],
-    weights: Float[Tensor, " row"],
-) -> Float[Tensor, "both both"]:
-    """Return $T$ of one target: weighted cross products of parents and target, residualised on what is always in."""
-    root = weights.sqrt()[:, None]
-    values = torch.cat([parents, target], 1) * root
-    basis = torch.linalg.qr(always * root)[0]
-    before = values.square().sum(0) + FLOOR  # a constant column has no squares
-    before[parents.shape[1] :] = 0
-    values = values - basis @ (basis.mT @ values)
-    products: Float[Tensor, "both both"] = values.mT @ values + torch.diag(TINY * before)
+    parents: Float[Tensor, "*chain column row"],
+    always: Float[Tensor, "*chain always row"],
+    target: Float[Tensor, "*chain channel row"],
+    weights: Float[Tensor, "*chain row"],
+) -> Float[Tensor, "*chain both both"]:
+    """Return $T$ of each target: weighted cross products of parents and target, residualised on what is always in."""
+    root = weights.sqrt().unsqueeze(-2)
+    values = torch.cat([parents, target], -2) * root
+    basis = torch.linalg.qr((always * root).mT)[0]
+    before = values.square().sum(-1) + FLOOR  # a constant column has no squares
+    before[..., parents.shape[-2] :] = 0
+    values -= (values @ basis) @ basis.mT
+    products: Float[Tensor, "*chain both both"] = values @ values.mT
+    products.diagonal(dim1=-2, dim2=-1).add_(TINY * before)
     return products
+
+
+def without_columns(matrices: Matrices, gone: Bool[Tensor, "chain parent"]) -> Matrices:
+    """Return the matrices with some columns of parents replaced by ones that explain nothing; in place."""
+    if gone.any():
+        gone = torch.nn.functional.pad(gone, (0, matrices.shape[1] - gone.shape[1]))
+        matrices.masked_fill_(gone[:, :, None] | gone[:, None], 0.0)
+        matrices.diagonal(dim1=1, dim2=2).masked_fill_(gone, 1.0)
+    return matrices
