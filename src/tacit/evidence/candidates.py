@@ -39,7 +39,7 @@ class Candidates:
         fixed = between & is_required
         order = target[fixed].argsort(stable=True)
         counts = torch.bincount(target[fixed], minlength=num_nodes).tolist()
-        required = source[fixed][order].split(counts)
+        required = torch.split(source[fixed][order], counts)
         source, target, given = source[free], target[free], given[free]
         order = (target * num_nodes + source).argsort()
         source, target, given = source[order], target[order], given[order]
@@ -92,7 +92,7 @@ class Candidates:
 
     def compact(self) -> tuple[Int[Tensor, " node"], "Candidates"]:
         """Return the nodes that are needed, and the candidates with numbers among these."""
-        nodes = torch.cat([self.targets, self.sources[self.used], *self.required]).unique()
+        nodes = torch.unique(torch.cat([self.targets, self.sources[self.used], *self.required]))
         sources = torch.searchsorted(nodes, self.sources).masked_fill(~self.used, 0)
         required = tuple(torch.searchsorted(nodes, one) for one in self.required)
         targets = torch.searchsorted(nodes, self.targets)
@@ -103,8 +103,8 @@ class Candidates:
         counts = torch.tensor([len(one) for one in self.required])
         width = self.width * columns.group_size + columns.num_always
         at_once = max(1, int(BYTES_AT_ONCE / (8 * len(columns.targets) * width)))
-        for count in counts.unique():
-            yield from (counts == count).nonzero()[:, 0].split(at_once)
+        for count in torch.unique(counts):
+            yield from torch.split((counts == count).nonzero()[:, 0], at_once)
 
     def always(self, columns: Columns, places: Int[Tensor, " place"]) -> Float[Tensor, "place column row"]:
         """Return the columns that are always in: the target's own, the shared ones, those of required parents."""
@@ -139,8 +139,8 @@ class Candidates:
         left = target - (target @ basis) @ basis.mT  # (target, channel, row)
         parents = columns.by_node(self.sources[places]) * known
         within = parents @ basis  # what the columns share with those always in
-        cross = (parents @ left.mT).unflatten(1, (-1, size))  # (target, candidate, column, channel)
-        parents, within = parents.unflatten(1, (-1, size)), within.unflatten(1, (-1, size))
+        cross = torch.unflatten(parents @ left.mT, 1, (-1, size))  # (target, candidate, column, channel)
+        parents, within = (torch.unflatten(values, 1, (-1, size)) for values in (parents, within))
         block = parents @ parents.mT - within @ within.mT
         squares = parents.square().sum(-1)
         block = block + 1e-8 * torch.diag_embed(squares) + 1e-12 * torch.eye(size, dtype=DOUBLE)

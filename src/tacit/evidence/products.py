@@ -73,7 +73,7 @@ def product_matrices(columns: Columns, candidates: Candidates, weights: Weights)
     width = gone.shape[1] + columns.targets.shape[2]
     found = columns.targets.new_empty(len(gone), width, width)
     for places in candidates.batches(columns):
-        for some in places.split(max(1, len(places) * candidates.width // width)):
+        for some in torch.split(places, max(1, len(places) * candidates.width // width)):
             targets = candidates.targets[some]
             values = columns.by_node(torch.cat([targets[:, None], candidates.sources[some]], 1))
             parents = torch.cat([values[:, 1:], values[:, first] * values[:, second]], 1)
@@ -110,7 +110,7 @@ def _explained(matrices: Matrices, columns: Int[Tensor, "set place"], first: int
     at_once = max(1, int(MOST_BYTES / (8 * sets * size**2)))
     entries = (columns[:, :, None] * matrices.shape[1] + columns[:, None, :]).flatten()
     found = []
-    for part in matrices.split(at_once):
+    for part in torch.split(matrices, at_once):
         inner = part.flatten(1).index_select(1, entries).view(len(part), sets, size, size)
         factor = torch.linalg.cholesky(inner)
         found.append(torch.linalg.solve_triangular(factor, part[:, columns, first:], upper=False).square().sum(2))

@@ -72,7 +72,7 @@ class Resampled:
             return products.effects(columns, candidates, self.weights[0], believed)
         sizes = [len(part.candidates.targets) for part in self._parts]
         moments = _moments(columns)
-        of_parts = zip(self._parts, believed.split(sizes), strict=True)
+        of_parts = zip(self._parts, torch.split(believed, sizes), strict=True)
         return torch.cat([part.effects(some, moments) for part, some in of_parts])
 
     @property
@@ -165,7 +165,7 @@ class _Part:
 def _moments(columns: Columns) -> Float[Tensor, "node column column"]:
     """Return the covariance of the columns of each source."""
     found = []
-    for values in columns.sources.permute(1, 2, 0).split(NODES_AT_ONCE):
+    for values in torch.split(columns.sources.permute(1, 2, 0), NODES_AT_ONCE):
         centred = values - values.mean(2, keepdim=True)
         found.append(centred @ centred.mT / values.shape[2])
     return torch.cat(found)

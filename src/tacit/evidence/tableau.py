@@ -71,19 +71,22 @@ class Tableau:
 
     def flip(self, group: Int[Tensor, " chain"]) -> None:
         """Let one group of each chain change sides."""
-        size, width = self.group_size, self.matrices.shape[1]
+        chains, width, size = len(group), self.matrices.shape[1], self.group_size
         columns = group[:, None] * size + torch.arange(size)  # (chain, size)
-        as_rows = columns[:, :, None].expand(-1, size, width)
-        as_columns = columns[:, None, :].expand(-1, size, size)
-        rows = self.matrices.gather(1, as_rows)
-        inverse = torch.linalg.inv(rows.gather(2, as_columns))
-        projected = inverse @ rows
-        self.matrices.baddbmm_(rows.mT, projected, alpha=-1)
+        starts = torch.arange(chains)[:, None] * width
+        as_rows = (starts + columns).flatten()
+        as_columns = ((starts + torch.arange(width))[:, None] * width + columns[:, :, None]).flatten()
+        within = columns[:, None, :].expand(-1, size, size)
+        all_rows = self.matrices.view(chains * width, width)
+        rows = all_rows.index_select(0, as_rows).view(chains, size, width)
+        inverse = torch.linalg.inv(rows.gather(2, within))
+        swept = inverse * rows if size == 1 else inverse @ rows
+        self.matrices.baddbmm_(rows.mT, swept, alpha=-1)
         was_in = self.included.gather(1, group[:, None])
-        swept = torch.where(was_in[:, :, None], -projected, projected)
-        swept.scatter_(2, as_columns, -inverse)
-        self.matrices.scatter_(1, as_rows, swept)
-        self.matrices.scatter_(2, columns[:, None, :].expand(-1, width, size), swept.mT)
+        swept *= 1.0 - 2.0 * was_in[:, :, None].to(swept)  # parents that leave come back with the other sign
+        swept.scatter_(2, within, -inverse)
+        all_rows.index_copy_(0, as_rows, swept.flatten(0, 1))
+        self.matrices.view(-1).index_copy_(0, as_columns, swept.flatten())
         self.included.scatter_(1, group[:, None], ~was_in)
 
     def flip_in(self, chains: Bool[Tensor, " chain"], group: Int[Tensor, " chosen"]) -> None:
