@@ -44,7 +44,7 @@ def test_matrices_and_gains_equal_one_target_at_a_time(pairs, rng, form):
     columns = build_columns(pairs, LAYOUT, form)
     weights = torch.randint(0, 4, (ROWS,), generator=rng).double()
     weights[:30] = 0  # a series that is not in the resample
-    found, gains = CANDIDATES.matrices(columns, weights), CANDIDATES.single_gains(columns)
+    found, gains = CANDIDATES.matrices(columns, weights[None])[0], CANDIDATES.single_gains(columns)
     for row in range(NODES):
         used = CANDIDATES.used[row]
         there = torch.cat([used.repeat_interleave(columns.group_size), torch.tensor([True])])
@@ -59,7 +59,7 @@ def test_matrices_of_products_equal_one_target_at_a_time(pairs):
     form, weights = ColumnForm(2, products=True), torch.ones(ROWS).double()
     columns = build_columns(Pairs(pairs.inputs[..., ::2].contiguous(), pairs.targets), SeriesLayout(2, 1), form)
     few = CANDIDATES.picked(torch.arange(3).expand(NODES, -1))
-    found = products.product_matrices(columns, few, weights)
+    found = products.product_matrices(columns, few, weights[None])[0]
     for row in range(NODES):
         parents = products.design(columns, row, few.sources[row])
         torch.testing.assert_close(found[row], slow_matrix(few, columns, weights, row, parents), **EXACT)

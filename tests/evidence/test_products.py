@@ -45,7 +45,7 @@ def slow_residuals(pairs, target, members):
 def scored():
     pairs, layout = interacting()
     columns = build_columns(pairs, layout, FORM)
-    matrices = products.product_matrices(columns, CANDIDATES, torch.ones(len(pairs)).double())
+    matrices = products.product_matrices(columns, CANDIDATES, torch.ones(1, len(pairs)).double())[0]
     return pairs, columns, matrices
 
 

@@ -1,6 +1,6 @@
 """The candidate parents of each target, those that are required, and the prior log odds of each."""
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 
 import torch
@@ -8,11 +8,13 @@ from jaxtyping import Bool, Float, Int
 from torch import Tensor
 
 from tacit.evidence.columns import DOUBLE, Columns
-from tacit.evidence.tableau import Matrices, cross_products, quadratic_forms, without_columns
+from tacit.evidence.tableau import cross_products, quadratic_forms, without_columns
 from tacit.graph import EdgeRules
 
 BYTES_AT_ONCE = 4e6  # of columns: about what a cache holds
 Weights = Float[Tensor, " row"]
+Resamples = Float[Tensor, "resample row"]
+ResampledMatrices = Float[Tensor, "resample target column column"]
 
 
 @dataclass(frozen=True, eq=False)
@@ -98,10 +100,9 @@ class Candidates:
         targets = torch.searchsorted(nodes, self.targets)
         return nodes, replace(self, targets=targets, sources=sources, required=required)
 
-    def batches(self, columns: Columns) -> Iterator[Int[Tensor, " place"]]:
-        """Yield the places of targets with equally many required parents, as many as a cache holds."""
+    def batches(self, columns: Columns, width: int) -> Iterator[Int[Tensor, " place"]]:
+        """Yield the places of targets with equally many required parents, few enough for a cache."""
         counts = torch.tensor([len(one) for one in self.required])
-        width = self.width * columns.group_size + columns.num_always
         at_once = max(1, int(BYTES_AT_ONCE / (8 * len(columns.targets) * width)))
         for count in torch.unique(counts):
             yield from torch.split((counts == count).nonzero()[:, 0], at_once)
@@ -112,22 +113,34 @@ class Candidates:
         own = columns.own.permute(1, 2, 0)[self.targets[places]]
         return torch.cat([own, columns.shared.mT.expand(len(own), -1, -1), columns.by_node(required)], 1)
 
-    def matrices(self, columns: Columns, weights: Weights) -> Matrices:
-        """Return the matrix of cross products of each target; padding is a column of its own that explains nothing."""
-        width = self.width * columns.group_size + columns.targets.shape[2]
-        found = columns.targets.new_empty(len(self.targets), width, width)
-        for places in self.batches(columns):
+    def matrices(self, columns: Columns, weights: Resamples) -> ResampledMatrices:
+        """Return the matrices of cross products; padding is a column of its own that explains nothing."""
+        gone = (~self.used).repeat_interleave(columns.group_size, 1)
+        return self.matrices_of(columns, weights, gone, lambda places: columns.by_node(self.sources[places]))
+
+    def matrices_of(
+        self,
+        columns: Columns,
+        weights: Resamples,
+        gone: Bool[Tensor, "target parent"],
+        parents: Callable[[Int[Tensor, " place"]], Float[Tensor, "place parent row"]],
+    ) -> ResampledMatrices:
+        """Return the matrices of each resample and target with the columns that ``parents`` gives, less those gone."""
+        channels = columns.targets.shape[2]
+        width = gone.shape[1] + channels
+        found = columns.targets.new_empty(len(weights), len(gone), width, width)
+        for places in self.batches(columns, width):
             targets = self.targets[places]
-            parents, target = columns.by_node(self.sources[places]), columns.targets.permute(1, 2, 0)[targets]
-            known = weights * columns.observed.mT[targets]
-            found[places] = cross_products(parents, self.always(columns, places), target, known)
-        padding = (~self.used).repeat_interleave(columns.group_size, 1)
-        return without_columns(found, padding)
+            values = torch.cat([parents(places), columns.targets.permute(1, 2, 0)[targets]], 1)
+            always, known = self.always(columns, places), columns.observed.mT[targets]
+            for number, one in enumerate(weights):
+                found[number, places] = cross_products(values, always, one * known, channels)
+        return without_columns(found, gone)
 
     def single_gains(self, columns: Columns) -> Float[Tensor, "target candidate"]:
         """Return the share of its target that each candidate explains by itself, beside what is always in."""
         found = columns.targets.new_empty(self.sources.shape)
-        for places in self.batches(columns):
+        for places in self.batches(columns, self.width * columns.group_size):
             found[places] = self._single_gains(columns, places)
         return found
 
@@ -137,13 +150,14 @@ class Candidates:
         basis = torch.linalg.qr((self.always(columns, places) * known).mT)[0]
         target = columns.targets.permute(1, 2, 0)[targets] * known
         left = target - (target @ basis) @ basis.mT  # (target, channel, row)
-        parents = columns.by_node(self.sources[places]) * known
+        parents = columns.by_node(self.sources[places]).mul_(known)
         within = parents @ basis  # what the columns share with those always in
         cross = torch.unflatten(parents @ left.mT, 1, (-1, size))  # (target, candidate, column, channel)
         parents, within = (torch.unflatten(values, 1, (-1, size)) for values in (parents, within))
-        block = parents @ parents.mT - within @ within.mT
-        squares = parents.square().sum(-1)
-        block = block + 1e-8 * torch.diag_embed(squares) + 1e-12 * torch.eye(size, dtype=DOUBLE)
+        block = parents @ parents.mT
+        squares = block.diagonal(dim1=2, dim2=3).clone()
+        block -= within @ within.mT
+        block.diagonal(dim1=2, dim2=3).add_(1e-8 * squares + 1e-12)
         share: Float[Tensor, "place candidate"]
         share = (quadratic_forms(block, cross) / left.square().sum(-1)[:, None].clamp_min(1e-300)).mean(-1)
         return share

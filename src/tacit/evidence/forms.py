@@ -60,7 +60,7 @@ def _criterion(columns: Columns, candidates: Candidates, horizon: int) -> float:
         return _best_sets(columns, candidates, horizon)
     screened = candidates.screened(columns, MOST_CANDIDATES)
     weights = torch.ones(len(columns.targets), dtype=columns.targets.dtype)
-    tableau = Tableau.start(screened.matrices(columns, weights), screened.width, columns.group_size)
+    tableau = Tableau.start(screened.matrices(columns, weights[None])[0], screened.width, columns.group_size)
     rows = screened.num_rows(columns, weights) / horizon  # (target,)
     size, always = columns.group_size * tableau.residuals.shape[1], screened.num_always(columns)
     least = (EXACT * rows)[:, None]  # a target without noise would decide for all others
@@ -89,7 +89,7 @@ def _best_sets(columns: Columns, candidates: Candidates, horizon: int) -> float:
     rows, always = screened.num_rows(columns, weights) / horizon, screened.num_always(columns)
     if bool((rows < ROWS_PER_COLUMN * (always + columns.group_size)).any()):
         return -math.inf
-    matrices = products.product_matrices(columns, screened, weights)
+    matrices = products.product_matrices(columns, screened, weights[None])[0]
     members, left, sizes = products.set_residuals(matrices, screened.width)
     fit = (-rows / 2)[:, None] * left.clamp_min((EXACT * rows)[:, None, None]).log().sum(-1)
     cost = (always[:, None] + sizes * left.shape[2]) / 2 * rows.log()[:, None] + PRIOR * members.sum(1)

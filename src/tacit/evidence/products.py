@@ -18,9 +18,9 @@ from jaxtyping import Bool, Float, Int
 from torch import Tensor
 
 from tacit.evidence.averaging import MOST_COLUMNS, MarginalLikelihood
-from tacit.evidence.candidates import Candidates, Weights
+from tacit.evidence.candidates import Candidates, ResampledMatrices, Resamples, Weights
 from tacit.evidence.columns import DOUBLE, Columns
-from tacit.evidence.tableau import Matrices, cross_products, without_columns
+from tacit.evidence.tableau import Matrices
 
 MOST_PARENTS = 5
 MOST_CANDIDATES = 12
@@ -65,22 +65,18 @@ def design(columns: Columns, target: int, sources: Int[Tensor, " candidate"]) ->
     return torch.cat([values[:, sources], of_all[:, first] * of_all[:, second]], 1)
 
 
-def product_matrices(columns: Columns, candidates: Candidates, weights: Weights) -> Matrices:
+def product_matrices(columns: Columns, candidates: Candidates, weights: Resamples) -> ResampledMatrices:
     """Return the cross products of each target; padding is a column of its own that explains nothing."""
     first, second = _pair_places(candidates.width)
     padded = torch.nn.functional.pad(~candidates.used, (1, 0))
     gone = torch.cat([~candidates.used, padded[:, first] | padded[:, second]], 1)
-    width = gone.shape[1] + columns.targets.shape[2]
-    found = columns.targets.new_empty(len(gone), width, width)
-    for places in candidates.batches(columns):
-        for some in torch.split(places, max(1, len(places) * candidates.width // width)):
-            targets = candidates.targets[some]
-            values = columns.by_node(torch.cat([targets[:, None], candidates.sources[some]], 1))
-            parents = torch.cat([values[:, 1:], values[:, first] * values[:, second]], 1)
-            known = weights * columns.observed.mT[targets]
-            target = columns.targets.permute(1, 2, 0)[targets]
-            found[some] = cross_products(parents, candidates.always(columns, some), target, known)
-    return without_columns(found, gone)
+
+    def parents(places: Int[Tensor, " place"]) -> Float[Tensor, "place parent row"]:
+        nodes = torch.cat([candidates.targets[places, None], candidates.sources[places]], 1)
+        values = columns.by_node(nodes)
+        return torch.cat([values[:, 1:], values[:, first] * values[:, second]], 1)
+
+    return candidates.matrices_of(columns, weights, gone, parents)
 
 
 @cache

@@ -20,10 +20,10 @@ import torch
 from tacit.data import Pairs
 from tacit.data.resampling import bootstrap_rows, resamplable
 from tacit.evidence import diagnostics, products
-from tacit.evidence.candidates import Candidates
+from tacit.evidence.candidates import Candidates, Resamples
 from tacit.evidence.columns import DOUBLE, ColumnForm, build_columns
 from tacit.evidence.forms import choose_form
-from tacit.evidence.regressions import Probs, Regressions, Resamples
+from tacit.evidence.regressions import Probs, Regressions
 from tacit.predictors.series import SeriesLayout
 from tacit.randomness import generator_for
 

@@ -16,15 +16,15 @@ from tacit.evidence.averaging import (
     enumerate_sets,
     inclusion_probs,
 )
-from tacit.evidence.candidates import Candidates
+from tacit.evidence.candidates import Candidates, Resamples
 from tacit.evidence.columns import DOUBLE, Columns
 from tacit.evidence.tableau import Matrices, Tableau
 
-MOST_BYTES = 256e6  # of the matrices at a time
+MOST_BYTES = 256e6  # of matrices at a time
+CACHED_BYTES = 24e6  # with more matrices than that, batches that a cache holds are faster
 NODES_AT_ONCE = 256
 MOST_KEPT = 1e9  # bytes of matrices that are kept for another prior; more are computed again
 Probs = Float[Tensor, "target candidate"]
-Resamples = Float[Tensor, "resample row"]
 BagProbs = Float[Tensor, "resample target candidate"]
 
 
@@ -88,7 +88,7 @@ class Resampled:
         width = candidates.width * columns.group_size + columns.targets.shape[2]
         width += len(products.pairs_of(candidates.width)) * columns.products
         each, targets = 8 * width**2 * len(self.weights), len(candidates.targets)
-        at_once = max(1, int(MOST_BYTES / each))
+        at_once = max(1, int((CACHED_BYTES if each * targets > MOST_BYTES else MOST_BYTES) / each))
         for first in range(0, targets, at_once):
             part = candidates.chosen(slice(first, first + at_once))
             yield _Part(columns, part, self.weights, self.regressions.horizon, self.keep and each * targets < MOST_KEPT)
@@ -150,8 +150,8 @@ class _Part:
 
     def _matrices(self) -> Matrices:
         if self.columns.products:
-            return torch.cat([products.product_matrices(self.columns, self.candidates, one) for one in self.weights])
-        return torch.cat([self.candidates.matrices(self.columns, one) for one in self.weights])
+            return products.product_matrices(self.columns, self.candidates, self.weights).flatten(0, 1)
+        return self.candidates.matrices(self.columns, self.weights).flatten(0, 1)
 
     @cached_property
     def _scores(self) -> tuple[Float[Tensor, "set candidate"], Float[Tensor, "chain set"]]:

@@ -114,27 +114,32 @@ def quadratic_forms(
 
 
 def cross_products(
-    parents: Float[Tensor, "*chain column row"],
-    always: Float[Tensor, "*chain always row"],
-    target: Float[Tensor, "*chain channel row"],
-    weights: Float[Tensor, "*chain row"],
-) -> Float[Tensor, "*chain both both"]:
-    """Return $T$ of each target: weighted cross products of parents and target, residualised on what is always in."""
-    root = weights.sqrt().unsqueeze(-2)
-    values = torch.cat([parents, target], -2) * root
+    values: Float[Tensor, "chain both row"],
+    always: Float[Tensor, "chain always row"],
+    weights: Float[Tensor, "chain row"],
+    channels: int,
+) -> Float[Tensor, "chain both both"]:
+    """Return $T$ of each target: weighted cross products, residualised on what is always in.
+
+    ``values``  the columns of the parents, then ``channels`` columns of the target
+    """
+    root = weights.sqrt()[:, None]
+    values = values * root
     basis = torch.linalg.qr((always * root).mT)[0]
-    before = values.square().sum(-1) + FLOOR  # a constant column has no squares
-    before[..., parents.shape[-2] :] = 0
-    values -= (values @ basis) @ basis.mT
-    products: Float[Tensor, "*chain both both"] = values @ values.mT
-    products.diagonal(dim1=-2, dim2=-1).add_(TINY * before)
+    before = torch.linalg.vector_norm(values, dim=2).square() + FLOOR  # a constant column has no squares
+    before[:, -channels:] = 0
+    values.baddbmm_(values @ basis, basis.mT, alpha=-1)
+    products: Float[Tensor, "chain both both"] = values @ values.mT
+    products.diagonal(dim1=1, dim2=2).add_(TINY * before)
     return products
 
 
-def without_columns(matrices: Matrices, gone: Bool[Tensor, "chain parent"]) -> Matrices:
+def without_columns(
+    matrices: Float[Tensor, "resample target column column"], gone: Bool[Tensor, "target parent"]
+) -> Float[Tensor, "resample target column column"]:
     """Return the matrices with some columns of parents replaced by ones that explain nothing; in place."""
     if gone.any():
-        gone = torch.nn.functional.pad(gone, (0, matrices.shape[1] - gone.shape[1]))
+        gone = torch.nn.functional.pad(gone, (0, matrices.shape[2] - gone.shape[1]))
         matrices.masked_fill_(gone[:, :, None] | gone[:, None], 0.0)
-        matrices.diagonal(dim1=1, dim2=2).masked_fill_(gone, 1.0)
+        matrices.diagonal(dim1=2, dim2=3).masked_fill_(gone, 1.0)
     return matrices
