@@ -7,6 +7,7 @@ import numpy as np
 import torch
 
 from tacit.data import Pairs
+from tacit.evidence.tableau import cross_products
 from tacit.predictors.series import SeriesLayout
 
 
@@ -15,6 +16,14 @@ def left_over(columns, target, weights=None):
     root = np.ones(len(target)) if weights is None else np.sqrt(weights)
     columns, target = columns * root[:, None], target * root
     return float(((target - columns @ np.linalg.lstsq(columns, target, rcond=None)[0]) ** 2).sum())
+
+
+def matrix_of(parents, always, target, weights):
+    """The matrix of cross products of one target, from arrays (row, column)."""
+    values, always, weights = (
+        torch.from_numpy(np.ascontiguousarray(part.T))[None] for part in (np.hstack([parents, target]), always, weights)
+    )
+    return cross_products(values, always, weights, target.shape[1])
 
 
 def g_prior_score(rows, always, columns, share_left):

@@ -5,7 +5,7 @@ import statistics
 from pathlib import Path
 
 from benchmarks.existence.fit_tables import full_fits
-from benchmarks.existence.records import EVIDENCE, FIT, RESULTS, ROOT, STABILITY, Record, rankings, study
+from benchmarks.existence.records import EVIDENCE, FIT, RESULTS, ROOT, STABILITY, Record, rankings, speed, study
 
 PAGE = ROOT / "docs" / "results" / "EXISTENCE.md"
 KNOWN = {
@@ -53,10 +53,19 @@ power of a threshold on its probabilities with the false share of the evidence, 
 """
 
 
+SPEED = """
+## Seconds and memory of the evidence
+
+Linear VARs of 1,000 rows in which every node reads two others (`python -m benchmarks.existence.speed`). Seconds are
+those of one core: the machine was shared, and others slowed it down. Gigabytes are the most that the process held.
+Targets: 5 s for 10 nodes, 60 s for 100, and 10,000 nodes with 50 candidates each run through.
+"""
+
+
 def page(directory: Path = RESULTS) -> str:
     """Return the text of the page, from the files alone."""
     parts = [HEAD, RANKING, *_ranking(directory), PAIRED, *_paired(directory), SWEEP, *_sweep(directory)]
-    return "\n".join([*parts, *full_fits(directory)]).rstrip() + "\n"
+    return "\n".join([*parts, *full_fits(directory), *_speed(directory)]).rstrip() + "\n"
 
 
 def _ranking(directory: Path) -> list[str]:
@@ -101,6 +110,14 @@ def _sweep(directory: Path) -> list[str]:
                 cells = [_number(values[key]) for key in (*keys, "false_share", "power")]
                 start = [seeds, record["method"], str(values["systems"]), kind]
                 lines.append(f"| {' | '.join([*start, *cells, other])} |")
+    return lines
+
+
+def _speed(directory: Path) -> list[str]:
+    lines = [SPEED, "| nodes | candidates | columns | AUROC | core s | GB |", "|---|---|---|---|---|---|"]
+    for row in speed(directory):
+        cells = [f"{row['nodes']:,}", f"{row['candidates']:,}", row["columns"], f"{row['auroc']:.3f}"]
+        lines.append(f"| {' | '.join(cells)} | {row['core_seconds']:.1f} | {row['gigabytes']:.2f} |")
     return lines
 
 

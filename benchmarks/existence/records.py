@@ -26,6 +26,12 @@ def fits(directory: Path, on: str) -> list[Record]:
     return [row for row in map(json.loads, lines) if row["seed"] == 0]
 
 
+def speed(directory: Path) -> list[Record]:
+    """Return what :mod:`benchmarks.existence.speed` wrote, a record for each size."""
+    path = directory / "speed.json"
+    return json.loads(path.read_text(encoding="utf-8")) if path.is_file() else []
+
+
 def rankings(directory: Path, on: str) -> dict[str, dict[str, Record]]:
     """Return for each method the systems of a known graph by name, with ``auroc``, ``aupr`` and ``seconds``."""
     found = {FIT: {row["name"]: row for row in fits(directory, on)}}

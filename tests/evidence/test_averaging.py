@@ -4,9 +4,9 @@ import numpy as np
 import pytest
 import torch
 
-from parent_sets import g_prior_score, inclusion, subsets
+from parent_sets import g_prior_score, inclusion, matrix_of, subsets
 from tacit.evidence.averaging import MOST_ENUMERATED, MarginalLikelihood, enumerate_sets, inclusion_probs
-from tacit.evidence.tableau import Tableau, cross_products
+from tacit.evidence.tableau import Tableau
 
 ROWS = 80
 
@@ -20,7 +20,7 @@ def regression(groups, size, seed=0, channels=1):
 
 
 def tableau_of(parts, groups, size, chains=1):
-    matrix = cross_products(*map(torch.from_numpy, (*parts, np.ones(ROWS))))
+    matrix = matrix_of(*parts, np.ones(ROWS))
     tableau = Tableau.start(matrix.repeat(chains, 1, 1), groups, size)
     rows = torch.full((chains,), float(ROWS), dtype=torch.float64)
     return tableau, MarginalLikelihood(rows, 1, tableau.residuals.clone())

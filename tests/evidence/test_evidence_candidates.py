@@ -46,7 +46,7 @@ def test_required_parents_are_in_every_regression(series):
     pairs, layout = series
     columns = build_columns(pairs, layout, ColumnForm())
     candidates = Candidates.from_rules(EdgeRules(NODES, required={("a", "b")}))
-    matrix = candidates.matrices(columns, torch.ones(len(pairs)).double())[1].numpy()
+    matrix = candidates.matrices(columns, torch.ones(1, len(pairs)).double())[0, 1].numpy()
     x, y = columns.sources[:, :, 0].numpy(), columns.targets[:, 1, 0].numpy()
     design = np.stack([np.ones(len(y)), x[:, 1], x[:, 0]], 1)  # intercept, own past, the required one
     assert matrix[-1, -1] == pytest.approx(left_over(design, y), rel=1e-10)
@@ -62,7 +62,7 @@ def test_unknown_targets_count_as_rows_left_out(series):
     candidates, every = Candidates.from_rules(EdgeRules(NODES)), torch.ones(len(pairs)).double()
     left_out = build_columns(pairs, layout, ColumnForm())
     assert candidates.num_rows(masked, every).tolist() == [float((~gone).sum())] * 5
-    found, slow = candidates.matrices(masked, every), candidates.matrices(left_out, (~gone).double())
+    found, slow = (candidates.matrices(*of)[0] for of in ((masked, every[None]), (left_out, (~gone)[None].double())))
     width = candidates.width
     torch.testing.assert_close(found[:, :width, :width], slow[:, :width, :width], rtol=0, atol=1e-9)
     shares = [one[:, :width, width].square() / one[:, width, width, None] for one in (found, slow)]

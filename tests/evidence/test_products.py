@@ -45,7 +45,7 @@ def slow_residuals(pairs, target, members):
 def scored():
     pairs, layout = interacting()
     columns = build_columns(pairs, layout, FORM)
-    matrices = products.product_matrices(columns, CANDIDATES, torch.ones(len(pairs)).double())
+    matrices = products.product_matrices(columns, CANDIDATES, torch.ones(1, len(pairs)).double())[0]
     return pairs, columns, matrices
 
 
@@ -134,7 +134,7 @@ def test_gains_of_products_are_squared_correlations(scored):
     _, columns, _ = scored
     gains = products.product_gains(columns, CANDIDATES)
     v, y = columns.sources[:, :, 0].numpy(), columns.targets[:, 2, 0].numpy()
-    always = CANDIDATES.always(columns, 2).numpy()
+    always = CANDIDATES.always(columns, torch.tensor([2]))[0].mT.numpy()
     left = y - always @ np.linalg.lstsq(always, y, rcond=None)[0]
     expected = max(np.corrcoef(left, v[:, 0] * v[:, k])[0, 1] ** 2 for k in range(NODES))
     assert float(gains[2, 0]) == pytest.approx(expected, rel=1e-6)

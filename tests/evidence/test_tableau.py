@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 import torch
 
-from parent_sets import left_over
-from tacit.evidence.tableau import Tableau, cross_products, quadratic_forms
+from parent_sets import left_over, matrix_of
+from tacit.evidence.tableau import Tableau, quadratic_forms
 
 ROWS, GROUPS, SIZE = 60, 4, 2
 
@@ -18,8 +18,8 @@ def made():
     always[:, 0] = 1
     target = parents[:, [0, 3]] + always[:, [1, 2]] + rng.normal(size=(ROWS, 2))
     weights = rng.integers(0, 4, ROWS).astype(float)
-    matrix = cross_products(*(torch.from_numpy(part) for part in (parents, always, target, weights)))
-    return parents, always, target, weights, Tableau.start(matrix[None], GROUPS, SIZE)
+    matrix = matrix_of(parents, always, target, weights)
+    return parents, always, target, weights, Tableau.start(matrix, GROUPS, SIZE)
 
 
 def expected(made, groups):
@@ -82,5 +82,5 @@ def test_a_parent_that_the_own_past_explains_changes_nothing():
     rng = np.random.default_rng(1)
     always, target = rng.normal(size=(50, 2)), rng.normal(size=(50, 1))
     parts = (always[:, :1] * 2, always, target, np.ones(50))
-    tableau = Tableau.start(cross_products(*map(torch.from_numpy, parts))[None], 1, 1)
+    tableau = Tableau.start(matrix_of(*parts), 1, 1)
     assert float(tableau.changes().abs().max()) < 1e-6

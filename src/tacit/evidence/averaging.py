@@ -48,12 +48,24 @@ class MarginalLikelihood:
         self, residuals: Float[Tensor, "chain group channel"], columns: Float[Tensor, "chain group"]
     ) -> Float[Tensor, "chain group"]:
         """Return the log marginal likelihoods of sets with these residual sums of squares and numbers of columns."""
-        rows = self.rows[:, None, None]
+        return self.fit(residuals) + (self._free - columns) * self.per_column
+
+    def fit(self, residuals: Float[Tensor, "chain group channel"]) -> Float[Tensor, "chain group"]:
+        """Return the part of the log marginal likelihoods that does not depend on the number of columns."""
         totals = self.totals[:, None]
-        left = torch.where(totals > CONSTANT, residuals / totals.clamp_min(CONSTANT), 1.0).clamp(1e-12, 1.0)
-        free = (rows - self.always).clamp_min(1.0)
-        fit = -free / 2 * torch.log1p(rows * left) + (free - columns[..., None]) / 2 * torch.log1p(rows)
-        return fit.sum(-1)
+        left = residuals / totals.clamp_min(CONSTANT)
+        left = left.masked_fill_(totals <= CONSTANT, 1.0).clamp_(1e-12, 1.0)
+        logs = left.mul_(self.rows[:, None, None]).log1p_()
+        return (logs[..., 0] if logs.shape[-1] == 1 else logs.sum(-1)).mul_(-self._free / 2)
+
+    @property
+    def per_column(self) -> Float[Tensor, "chain 1"]:
+        """What one column costs."""
+        return self.totals.shape[1] / 2 * torch.log1p(self.rows)[:, None]
+
+    @property
+    def _free(self) -> Float[Tensor, "chain 1"]:
+        return (self.rows - self.always).clamp_min(1.0)[:, None]
 
 
 def inclusion_probs(
@@ -71,14 +83,16 @@ def enumerate_sets(
 ) -> tuple[Float[Tensor, "set group"], Float[Tensor, "chain set"]]:
     """Return all sets, as rows of 0 and 1, and the log marginal likelihood of each."""
     chains, groups = tableau.included.shape
-    sets, scores = [], []
+    sets, left = [], []
     for number in range(2**groups):
         sets.append(tableau.included[0].clone())
-        scores.append(_current(tableau, likelihood))
+        left.append(tableau.residuals.clone())
         if number + 1 < 2**groups:
             lowest = ((number + 1) & -(number + 1)).bit_length() - 1  # the bit that a Gray code changes next
             tableau.flip(torch.full((chains,), lowest))
-    return torch.stack(sets).to(tableau.matrices), torch.cat(scores, 1)
+    members = torch.stack(sets).to(tableau.matrices)
+    columns = (tableau.group_size * members.sum(1)).expand(chains, -1)
+    return members, likelihood(torch.stack(left, 1), columns)
 
 
 def averaged(sets: Float[Tensor, "set group"], scores: Float[Tensor, "chain set"], prior: LogOdds) -> LogOdds:
@@ -86,22 +100,19 @@ def averaged(sets: Float[Tensor, "set group"], scores: Float[Tensor, "chain set"
     return torch.softmax(scores + prior.clamp(-LIMIT, LIMIT) @ sets.mT, 1) @ sets
 
 
-def conditional_log_odds(tableau: Tableau, likelihood: MarginalLikelihood, prior: LogOdds) -> LogOdds:
-    """Return the log odds of each candidate given all others as they are."""
-    size = tableau.group_size
-    columns = size * tableau.included.sum(1, keepdim=True).to(prior)
-    now = _current(tableau, likelihood)
-    other = columns + torch.where(tableau.included, -size, size)
-    after = likelihood(tableau.residuals[:, None] - tableau.changes(), other)
-    gain = torch.where(tableau.included, now - after, after - now)
-    most = (MOST_COLUMNS * (likelihood.rows - likelihood.always))[:, None]
-    blocked = ~tableau.included & (other > most)
-    return (gain + prior).masked_fill(blocked, -LIMIT).clamp(-LIMIT, LIMIT)
-
-
-def _current(tableau: Tableau, likelihood: MarginalLikelihood) -> Float[Tensor, "chain 1"]:
-    columns = tableau.group_size * tableau.included.sum(1, keepdim=True)
-    return likelihood(tableau.residuals[:, None], columns.to(tableau.matrices))
+def conditional_log_odds(
+    tableau: Tableau, likelihood: MarginalLikelihood, prior: LogOdds, joins: Float[Tensor, "chain group"]
+) -> LogOdds:
+    """Return the log odds of each candidate given all others as they are; ``joins`` is 1 for those out, -1 for in."""
+    size, included = tableau.group_size, tableau.included
+    now = likelihood.fit(tableau.residuals[:, None])
+    after = likelihood.fit(tableau.residuals[:, None] - tableau.changes())
+    odds = after.sub_(now).mul_(joins).add_(prior).sub_(size * likelihood.per_column)
+    most = MOST_COLUMNS * (likelihood.rows - likelihood.always)
+    full = size * (included.sum(1) + 1) > most
+    if full.any():
+        odds.masked_fill_(~included & full[:, None], -LIMIT)
+    return odds.clamp_(-LIMIT, LIMIT)
 
 
 def _sampled(
@@ -109,14 +120,18 @@ def _sampled(
 ) -> LogOdds:
     total = torch.zeros_like(prior)
     weights = prior.new_zeros(len(prior), 1)
+    joins = 1.0 - 2.0 * tableau.included.to(prior)
     first = round(PART * steps)
     for step in range(-first, steps):
-        probs = torch.sigmoid(conditional_log_odds(tableau, likelihood, prior))
-        stays = torch.where(tableau.included, probs, 1 - probs).clamp_min(1e-22)
-        flip_weights = (probs + FOCUS / probs.shape[1]) / stays
+        probs = conditional_log_odds(tableau, likelihood, prior, joins).sigmoid_()
+        stays = joins.clamp_min(0.0).sub_(probs).abs_().clamp_min_(1e-22)  # the probability of how it is
+        flip_weights = (probs + FOCUS / probs.shape[1]).div_(stays)
         all_weights = flip_weights.sum(1, keepdim=True)
+        race = torch.empty_like(probs).exponential_(generator=generator)
+        winner = flip_weights.div_(race).argmax(1, keepdim=True)  # each with probability flip_weights / all_weights
         if step >= 0:
-            total += probs / all_weights
+            total += probs.div_(all_weights)
             weights += 1 / all_weights
-        tableau.flip(torch.multinomial(flip_weights / all_weights, 1, generator=generator)[:, 0])
+        tableau.flip(winner[:, 0])
+        joins.scatter_(1, winner, -joins.gather(1, winner))
     return total / weights

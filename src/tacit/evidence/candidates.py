@@ -1,5 +1,6 @@
 """The candidate parents of each target, those that are required, and the prior log odds of each."""
 
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 
 import torch
@@ -7,10 +8,13 @@ from jaxtyping import Bool, Float, Int
 from torch import Tensor
 
 from tacit.evidence.columns import DOUBLE, Columns
-from tacit.evidence.tableau import Matrices, cross_products, quadratic_forms
+from tacit.evidence.tableau import cross_products, quadratic_forms, without_columns
 from tacit.graph import EdgeRules
 
+BYTES_AT_ONCE = 4e6  # of columns: about what a cache holds
 Weights = Float[Tensor, " row"]
+Resamples = Float[Tensor, "resample row"]
+ResampledMatrices = Float[Tensor, "resample target column column"]
 
 
 @dataclass(frozen=True, eq=False)
@@ -34,7 +38,10 @@ class Candidates:
         source, target, given, is_required = rules.open_edges()
         between = source != target
         free = between & ~is_required
-        required = tuple(source[between & is_required & (target == node)] for node in range(num_nodes))
+        fixed = between & is_required
+        order = target[fixed].argsort(stable=True)
+        counts = torch.bincount(target[fixed], minlength=num_nodes).tolist()
+        required = torch.split(source[fixed][order], counts)
         source, target, given = source[free], target[free], given[free]
         order = (target * num_nodes + source).argsort()
         source, target, given = source[order], target[order], given[order]
@@ -68,16 +75,13 @@ class Candidates:
         return self if self.width <= most else self.picked(self.best(self.single_gains(columns), most))
 
     def best(self, gains: Float[Tensor, "target candidate"], most: int) -> Int[Tensor, "target place"]:
-        """Return the places of the candidates with the largest gains, in their order."""
-        return gains.masked_fill(~self.used, -1.0).topk(most, 1).indices.sort(1).values
+        """Return the places of the candidates with the largest gains, in their order; of equal ones the first."""
+        ranks = gains.masked_fill(~self.used, -1.0).round(decimals=9)  # the two of a product differ by rounding alone
+        return ranks.sort(dim=1, descending=True, stable=True).indices[:, :most].sort(1).values
 
     def picked(self, places: Int[Tensor, "target place"]) -> "Candidates":
         """Return the candidates at some places."""
         return replace(self, **{name: getattr(self, name).gather(1, places) for name in ("sources", "used", "prior")})
-
-    def single_gains(self, columns: Columns) -> Float[Tensor, "target candidate"]:
-        """Return the share of its target that each candidate explains by itself, beside what is always in."""
-        return torch.stack([self._single_gains(columns, row) for row in range(len(self.targets))])
 
     def num_always(self, columns: Columns) -> Float[Tensor, " target"]:
         """Return how many columns are always in for each target, those of required parents among them."""
@@ -88,39 +92,72 @@ class Candidates:
         """Return how many rows count for each target."""
         return weights @ columns.observed[:, self.targets]
 
-    def matrices(self, columns: Columns, weights: Weights) -> Matrices:
-        """Return the matrix of cross products of each target; padding is a column of its own that explains nothing."""
-        return torch.stack([self._matrix(columns, weights, row) for row in range(len(self.targets))])
+    def compact(self) -> tuple[Int[Tensor, " node"], "Candidates"]:
+        """Return the nodes that are needed, and the candidates with numbers among these."""
+        nodes = torch.unique(torch.cat([self.targets, self.sources[self.used], *self.required]))
+        sources = torch.searchsorted(nodes, self.sources).masked_fill(~self.used, 0)
+        required = tuple(torch.searchsorted(nodes, one) for one in self.required)
+        targets = torch.searchsorted(nodes, self.targets)
+        return nodes, replace(self, targets=targets, sources=sources, required=required)
 
-    def _matrix(self, columns: Columns, weights: Weights, row: int) -> Float[Tensor, "both both"]:
-        parents = columns.sources[:, self.sources[row]].flatten(1)  # (row, candidate * column)
-        target = columns.targets[:, self.targets[row]]
-        weights = weights * columns.observed[:, self.targets[row]]
-        found = cross_products(parents, self.always(columns, row), target, weights)
-        padding = (~self.used[row]).repeat_interleave(columns.group_size)
-        padding = torch.cat([padding, padding.new_zeros(len(found) - len(padding))])
-        found[padding] = 0
-        found[:, padding] = 0
-        found.diagonal()[padding] = 1
+    def batches(self, columns: Columns, width: int) -> Iterator[Int[Tensor, " place"]]:
+        """Yield the places of targets with equally many required parents, few enough for a cache."""
+        counts = torch.tensor([len(one) for one in self.required])
+        at_once = max(1, int(BYTES_AT_ONCE / (8 * len(columns.targets) * width)))
+        for count in torch.unique(counts):
+            yield from torch.split((counts == count).nonzero()[:, 0], at_once)
+
+    def always(self, columns: Columns, places: Int[Tensor, " place"]) -> Float[Tensor, "place column row"]:
+        """Return the columns that are always in: the target's own, the shared ones, those of required parents."""
+        required = torch.stack([self.required[place] for place in places.tolist()])
+        own = columns.own.permute(1, 2, 0)[self.targets[places]]
+        return torch.cat([own, columns.shared.mT.expand(len(own), -1, -1), columns.by_node(required)], 1)
+
+    def matrices(self, columns: Columns, weights: Resamples) -> ResampledMatrices:
+        """Return the matrices of cross products; padding is a column of its own that explains nothing."""
+        gone = (~self.used).repeat_interleave(columns.group_size, 1)
+        return self.matrices_of(columns, weights, gone, lambda places: columns.by_node(self.sources[places]))
+
+    def matrices_of(
+        self,
+        columns: Columns,
+        weights: Resamples,
+        gone: Bool[Tensor, "target parent"],
+        parents: Callable[[Int[Tensor, " place"]], Float[Tensor, "place parent row"]],
+    ) -> ResampledMatrices:
+        """Return the matrices of each resample and target with the columns that ``parents`` gives, less those gone."""
+        channels = columns.targets.shape[2]
+        width = gone.shape[1] + channels
+        found = columns.targets.new_empty(len(weights), len(gone), width, width)
+        for places in self.batches(columns, width):
+            targets = self.targets[places]
+            values = torch.cat([parents(places), columns.targets.permute(1, 2, 0)[targets]], 1)
+            always, known = self.always(columns, places), columns.observed.mT[targets]
+            for number, one in enumerate(weights):
+                found[number, places] = cross_products(values, always, one * known, channels)
+        return without_columns(found, gone)
+
+    def single_gains(self, columns: Columns) -> Float[Tensor, "target candidate"]:
+        """Return the share of its target that each candidate explains by itself, beside what is always in."""
+        found = columns.targets.new_empty(self.sources.shape)
+        for places in self.batches(columns, self.width * columns.group_size):
+            found[places] = self._single_gains(columns, places)
         return found
 
-    def always(self, columns: Columns, row: int) -> Float[Tensor, "row column"]:
-        """Return the columns that are always in for a target: its own, the shared ones, those of required parents."""
-        node, required = self.targets[row], columns.sources[:, self.required[row]].flatten(1)
-        return torch.cat([columns.own[:, node], columns.shared, required], 1)
-
-    def _single_gains(self, columns: Columns, row: int) -> Float[Tensor, " candidate"]:
-        root = columns.observed[:, self.targets[row], None]
-        target, always = columns.targets[:, self.targets[row]] * root, self.always(columns, row) * root
-        basis = torch.linalg.qr(always)[0]
-        left = target - basis @ (basis.mT @ target)
-        parents = columns.sources[:, self.sources[row]] * root[..., None]  # (row, candidate, column)
-        within = basis.mT @ parents.flatten(1)  # what the columns share with those always in
-        size = columns.group_size
-        shared = within.view(len(within), -1, size)
-        block = torch.einsum("tca,tcb->cab", parents, parents) - torch.einsum("tca,tcb->cab", shared, shared)
-        block = block + 1e-8 * torch.diag_embed(parents.square().sum(0)) + 1e-12 * torch.eye(size, dtype=DOUBLE)
-        cross = torch.einsum("tca,to->cao", parents, left)
-        explained = quadratic_forms(block[None], cross[None])[0] / left.square().sum(0).clamp_min(1e-300)
-        share: Float[Tensor, " candidate"] = explained.mean(-1)
+    def _single_gains(self, columns: Columns, places: Int[Tensor, " place"]) -> Float[Tensor, "place candidate"]:
+        targets, size = self.targets[places], columns.group_size
+        known = columns.observed.mT[targets][:, None]  # (target, 1, row)
+        basis = torch.linalg.qr((self.always(columns, places) * known).mT)[0]
+        target = columns.targets.permute(1, 2, 0)[targets] * known
+        left = target - (target @ basis) @ basis.mT  # (target, channel, row)
+        parents = columns.by_node(self.sources[places]).mul_(known)
+        within = parents @ basis  # what the columns share with those always in
+        cross = torch.unflatten(parents @ left.mT, 1, (-1, size))  # (target, candidate, column, channel)
+        parents, within = (torch.unflatten(values, 1, (-1, size)) for values in (parents, within))
+        block = parents @ parents.mT
+        squares = block.diagonal(dim1=2, dim2=3).clone()
+        block -= within @ within.mT
+        block.diagonal(dim1=2, dim2=3).add_(1e-8 * squares + 1e-12)
+        share: Float[Tensor, "place candidate"]
+        share = (quadratic_forms(block, cross) / left.square().sum(-1)[:, None].clamp_min(1e-300)).mean(-1)
         return share

@@ -9,7 +9,7 @@ With products (:mod:`tacit.evidence.products`) a source sends one value, its new
 from dataclasses import dataclass, replace
 
 import torch
-from jaxtyping import Float
+from jaxtyping import Float, Int
 from torch import Tensor
 
 from tacit.data import Pairs
@@ -47,7 +47,7 @@ class ColumnForm:
 
 @dataclass(frozen=True, eq=False)
 class Columns:
-    """The regressions' columns over all rows, in double precision.
+    """The regressions' columns over all rows, in double precision; in memory the rows of a column are neighbours.
 
     ``sources``  the group of each node as a source; ``own``  of each node as a target; ``shared``  of all targets;
     ``targets``, ``observed``  scaled targets, and 1 where they are known
@@ -76,41 +76,79 @@ class Columns:
         """Columns that are always in, without those of required parents."""
         return self.own.shape[2] + self.shared.shape[1]
 
+    def by_node(self, nodes: Int[Tensor, "target node"]) -> Float[Tensor, "target column row"]:
+        """Return the groups of some sources side by side, for many targets."""
+        return self.sources.permute(1, 2, 0)[nodes].flatten(1, 2)
+
     def rows(self, chosen: slice) -> "Columns":
         """Return some of the rows."""
         parts = {name: getattr(self, name)[chosen] for name in ("sources", "own", "shared", "targets", "observed")}
         return replace(self, **parts)
 
 
+@dataclass(frozen=True, eq=False)
+class ScaledValues:
+    """What columns are made of, each with mean 0 and deviation 1: a node's numbers together, rows last.
+
+    ``values``      the last lags of what sources send, the oldest first
+    ``covariates``  flags and covariates of the newest step
+    """
+
+    values: Float[Tensor, "node lag channel row"]
+    covariates: Float[Tensor, "node covariate row"]
+    targets: Float[Tensor, "node channel row"]
+    known: Float[Tensor, "node row"]
+    pairs: Pairs
+
+    @classmethod
+    def of(
+        cls, pairs: Pairs, layout: SeriesLayout, lags: int, nodes: slice | Int[Tensor, " node"] = slice(None)
+    ) -> "ScaledValues":
+        """Return the values of some nodes; sources send the target variables, or all inputs where there is no time."""
+        require(
+            lags <= layout.window,
+            f"lags must be at most window={layout.window}, got {lags}; pass pairs with a longer window",
+        )
+        sent = layout.num_features if layout.window == 1 else min(layout.out_channels, layout.num_features)
+        inputs = layout.lags(pairs.inputs[:, nodes])[:, :, layout.window - lags :]  # (row, node, lag, feature)
+        targets = _rows_last(pairs.targets[:, nodes])
+        known = torch.ones(len(targets), len(pairs), dtype=DOUBLE)
+        if pairs.observed is not None:
+            known = _rows_last(pairs.observed[:, nodes]).amin(
+                1
+            )  # a row counts where all channels of the target are known
+        values = _scaled(_rows_last(inputs[..., :sent]))
+        return cls(values, _scaled(_rows_last(inputs[:, :, -1, sent:])), _scaled(targets, known[:, None]), known, pairs)
+
+    def columns(self, form: ColumnForm) -> Columns:
+        """Return the columns of a form with at most as many lags."""
+        values = self.values[:, self.values.shape[1] - form.lags :]
+        sent_value = values.mean(1) if form.mean or not form.products else values[:, -1]
+        squares = [sent_value.square()] if form.squares or form.products else []
+        group = [sent_value] if form.mean or form.products else [values.flatten(1, 2)]
+        own = [values.flatten(1, 2), *squares] + [self.covariates] * (self.covariates.shape[1] > 0)
+        return Columns(
+            _joined(group if form.products else [*group, *squares]).permute(2, 0, 1),
+            _joined(own).permute(2, 0, 1),
+            _shared(self.pairs, form),
+            self.targets.permute(2, 0, 1),
+            self.known.mT,
+            form.products,
+            0 if form.products else sum(column.shape[1] for column in squares),
+        )
+
+
 def build_columns(pairs: Pairs, layout: SeriesLayout, form: ColumnForm) -> Columns:
-    """Return the columns of pairs; sources send the target variables, or all inputs where there is no time."""
-    require(
-        form.lags <= layout.window,
-        f"lags must be at most window={layout.window}, got {form.lags}; pass pairs with a longer window",
-    )
-    inputs = pairs.inputs.cpu().to(DOUBLE)
-    sent = layout.num_features if layout.window == 1 else min(layout.out_channels, layout.num_features)
-    lags = layout.lags(inputs)[:, :, layout.window - form.lags :]  # (row, node, lag, feature), the oldest first
-    values = _scaled(lags[..., :sent])
-    sent_value = values.mean(2) if form.mean or not form.products else values[:, :, -1]
-    squares = [sent_value.square()] if form.squares or form.products else []
-    own = [values.flatten(2), *squares]
-    group = [sent_value] if form.mean or form.products else [values.flatten(2)]
-    if layout.num_features > sent:  # flags and covariates, at the newest step
-        own.append(_scaled(lags[:, :, -1, sent:]))
-    known = torch.ones(pairs.targets.shape[:2], dtype=DOUBLE)
-    targets = pairs.targets.cpu().to(DOUBLE)
-    if pairs.observed is not None:
-        known = pairs.observed.cpu().to(DOUBLE).amin(2)  # a row counts where all channels of the target are known
-    return Columns(
-        torch.cat(group if form.products else [*group, *squares], 2),
-        torch.cat(own, 2),
-        _shared(pairs, form),
-        _scaled(targets, known[..., None]),
-        known,
-        form.products,
-        0 if form.products else sum(column.shape[2] for column in squares),
-    )
+    """Return the columns of pairs in one form."""
+    return ScaledValues.of(pairs, layout, form.lags).columns(form)
+
+
+def _rows_last(values: Float[Tensor, "row *rest"]) -> Float[Tensor, "*rest row"]:
+    return values.cpu().movedim(0, -1).to(DOUBLE, copy=True, memory_format=torch.contiguous_format)
+
+
+def _joined(parts: list[Float[Tensor, "node _ row"]]) -> Float[Tensor, "node column row"]:
+    return parts[0] if len(parts) == 1 else torch.cat(parts, 1)
 
 
 def _shared(pairs: Pairs, form: ColumnForm) -> Float[Tensor, "row column"]:
@@ -121,9 +159,12 @@ def _shared(pairs: Pairs, form: ColumnForm) -> Float[Tensor, "row column"]:
     return torch.nn.functional.one_hot(numbers).to(DOUBLE)
 
 
-def _scaled(values: Tensor, known: Tensor | None = None) -> Tensor:
+def _scaled(values: Float[Tensor, "*rest row"], known: Tensor | None = None) -> Float[Tensor, "*rest row"]:
     """Return values with mean 0 and deviation 1 over the rows; constants become 0, unknown values too."""
-    weights = torch.ones_like(values) if known is None else known.expand_as(values)
-    count = weights.sum(0).clamp_min(1)
-    values = (values - (values * weights).sum(0) / count) * weights
-    return values / (values.square().sum(0) / count).sqrt().clamp_min(TINY)
+    count: Tensor | int = values.shape[-1]
+    if known is None:
+        values = values - values.mean(-1, keepdim=True)
+    else:
+        count = known.sum(-1, keepdim=True).clamp_min(1)
+        values = (values - (values * known).sum(-1, keepdim=True) / count) * known
+    return values / (values.square().sum(-1, keepdim=True) / count).sqrt().clamp_min(TINY)

@@ -35,7 +35,7 @@ def residuals(
     for row, target in enumerate(candidates.targets.tolist()):
         chosen = candidates.sources[row][believed[row]]
         parents = design(columns, target, chosen) if columns.products else columns.sources[:, chosen].flatten(1)
-        always = candidates.always(columns, row)
+        always = candidates.always(columns, torch.tensor([row]))[0].mT
         known = columns.observed[:, target, None]
         basis = torch.linalg.qr(torch.cat([always, parents], 1) * known)[0]
         values = columns.targets[:, target, :1] * known
@@ -78,14 +78,14 @@ def notes(
         said.append(NOISY.format(lags=form.lags))
     if agreement < DISAGREE and bool(believed.any()):
         said.append(UNSTABLE)
+    if len(candidates.targets) > MOST_NODES:
+        return tuple(said)
     return (*said, *_common_drivers(residuals(columns, candidates, believed), columns, names))
 
 
 def _common_drivers(left: Float[Tensor, "row node"], columns: Columns, names: tuple[str, ...]) -> tuple[str, ...]:
     """Name the pairs of nodes whose residuals are correlated within a step."""
     nodes = left.shape[1]
-    if nodes > MOST_NODES:
-        return ()
     both = columns.observed.mT @ columns.observed
     correlation = torch.corrcoef(left.mT).nan_to_num()
     pairs = nodes * (nodes - 1) / 2

@@ -18,7 +18,7 @@ import torch
 from tacit.data import Pairs
 from tacit.evidence import products
 from tacit.evidence.candidates import Candidates
-from tacit.evidence.columns import ColumnForm, Columns, build_columns
+from tacit.evidence.columns import ColumnForm, Columns, ScaledValues
 from tacit.evidence.tableau import Tableau
 from tacit.predictors.series import SeriesLayout
 
@@ -47,13 +47,11 @@ def possible_forms(pairs: Pairs, layout: SeriesLayout) -> list[ColumnForm]:
 def choose_form(pairs: Pairs, layout: SeriesLayout, candidates: Candidates, horizon: int = 1) -> ColumnForm:
     """Return the form with the largest criterion."""
     forms = possible_forms(pairs, layout)
-    few = candidates.first_targets(MOST_TARGETS)
+    nodes, few = candidates.first_targets(MOST_TARGETS).compact()
+    scaled = ScaledValues.of(pairs, layout, max(form.lags for form in forms), nodes)
     part = slice(None, None, max(1, math.ceil(len(pairs) / MOST_ROWS)))
     least = WORTH * len(few.targets) * len(range(len(pairs))[part]) / horizon
-    scores = [
-        _criterion(build_columns(pairs, layout, form).rows(part), few, horizon) - form.products * least
-        for form in forms
-    ]
+    scores = [_criterion(scaled.columns(form).rows(part), few, horizon) - form.products * least for form in forms]
     return forms[max(range(len(forms)), key=scores.__getitem__)]
 
 
@@ -62,7 +60,7 @@ def _criterion(columns: Columns, candidates: Candidates, horizon: int) -> float:
         return _best_sets(columns, candidates, horizon)
     screened = candidates.screened(columns, MOST_CANDIDATES)
     weights = torch.ones(len(columns.targets), dtype=columns.targets.dtype)
-    tableau = Tableau.start(screened.matrices(columns, weights), screened.width, columns.group_size)
+    tableau = Tableau.start(screened.matrices(columns, weights[None])[0], screened.width, columns.group_size)
     rows = screened.num_rows(columns, weights) / horizon  # (target,)
     size, always = columns.group_size * tableau.residuals.shape[1], screened.num_always(columns)
     least = (EXACT * rows)[:, None]  # a target without noise would decide for all others
@@ -80,9 +78,7 @@ def _criterion(columns: Columns, candidates: Candidates, horizon: int) -> float:
         if not adds.any():
             break
         total = total + best[adds].sum()
-        part = Tableau(tableau.matrices[adds], tableau.included[adds], tableau.group_size)
-        part.flip(group[adds])
-        tableau.matrices[adds], tableau.included[adds] = part.matrices, part.included
+        tableau.flip_in(adds, group[adds])
     return float(total)
 
 
@@ -93,7 +89,7 @@ def _best_sets(columns: Columns, candidates: Candidates, horizon: int) -> float:
     rows, always = screened.num_rows(columns, weights) / horizon, screened.num_always(columns)
     if bool((rows < ROWS_PER_COLUMN * (always + columns.group_size)).any()):
         return -math.inf
-    matrices = products.product_matrices(columns, screened, weights)
+    matrices = products.product_matrices(columns, screened, weights[None])[0]
     members, left, sizes = products.set_residuals(matrices, screened.width)
     fit = (-rows / 2)[:, None] * left.clamp_min((EXACT * rows)[:, None, None]).log().sum(-1)
     cost = (always[:, None] + sizes * left.shape[2]) / 2 * rows.log()[:, None] + PRIOR * members.sum(1)

@@ -10,6 +10,7 @@ a product, so sets cannot be built up group by group: all sets of at most ``MOST
 factors of entries of one matrix of cross products per target. A required parent is always in, without products.
 """
 
+from functools import cache
 from itertools import combinations, combinations_with_replacement
 
 import torch
@@ -17,9 +18,9 @@ from jaxtyping import Bool, Float, Int
 from torch import Tensor
 
 from tacit.evidence.averaging import MOST_COLUMNS, MarginalLikelihood
-from tacit.evidence.candidates import Candidates, Weights
+from tacit.evidence.candidates import Candidates, ResampledMatrices, Resamples, Weights
 from tacit.evidence.columns import DOUBLE, Columns
-from tacit.evidence.tableau import Matrices, cross_products
+from tacit.evidence.tableau import Matrices
 
 MOST_PARENTS = 5
 MOST_CANDIDATES = 12
@@ -31,6 +32,11 @@ Scores = Float[Tensor, "chain set"]
 def pairs_of(width: int) -> list[tuple[int, int]]:
     """Return the products of a target and ``width`` candidates, by their places; 0 is the target itself."""
     return [pair for pair in combinations_with_replacement(range(width + 1), 2) if pair != (0, 0)]
+
+
+def _pair_places(width: int) -> tuple[Int[Tensor, " pair"], Int[Tensor, " pair"]]:
+    first, second = torch.tensor(pairs_of(width), dtype=torch.long).view(-1, 2).unbind(1)
+    return first, second
 
 
 def sets_of(width: int) -> list[list[tuple[int, ...]]]:
@@ -55,25 +61,31 @@ def design(columns: Columns, target: int, sources: Int[Tensor, " candidate"]) ->
     """Return the values of some sources and all their products, with each other and with the target."""
     values = columns.sources[:, :, 0]
     of_all = torch.cat([values[:, [target]], values[:, sources]], 1)
-    first, second = torch.tensor(pairs_of(len(sources)), dtype=torch.long).view(-1, 2).unbind(1)
+    first, second = _pair_places(len(sources))
     return torch.cat([values[:, sources], of_all[:, first] * of_all[:, second]], 1)
 
 
-def product_matrices(columns: Columns, candidates: Candidates, weights: Weights) -> Matrices:
+def product_matrices(columns: Columns, candidates: Candidates, weights: Resamples) -> ResampledMatrices:
     """Return the cross products of each target; padding is a column of its own that explains nothing."""
-    found = []
-    for row, target in enumerate(candidates.targets.tolist()):
-        parents = design(columns, target, candidates.sources[row])
-        known = weights * columns.observed[:, target]
-        matrix = cross_products(parents, candidates.always(columns, row), columns.targets[:, target], known)
-        there = {0, *(candidates.used[row].nonzero()[:, 0] + 1).tolist()}
-        padding = [not there.issuperset(pair) for pair in pairs_of(candidates.width)]
-        gone = torch.tensor([*(~candidates.used[row]).tolist(), *padding] + [False] * columns.targets.shape[2])
-        matrix[gone] = 0
-        matrix[:, gone] = 0
-        matrix.diagonal()[gone] = 1
-        found.append(matrix)
-    return torch.stack(found)
+    first, second = _pair_places(candidates.width)
+    padded = torch.nn.functional.pad(~candidates.used, (1, 0))
+    gone = torch.cat([~candidates.used, padded[:, first] | padded[:, second]], 1)
+
+    def parents(places: Int[Tensor, " place"]) -> Float[Tensor, "place parent row"]:
+        nodes = torch.cat([candidates.targets[places, None], candidates.sources[places]], 1)
+        values = columns.by_node(nodes)
+        return torch.cat([values[:, 1:], values[:, first] * values[:, second]], 1)
+
+    return candidates.matrices_of(columns, weights, gone, parents)
+
+
+@cache
+def _all_sets(width: int) -> tuple[Bool[Tensor, "set candidate"], tuple[Int[Tensor, "some column"], ...]]:
+    """Return the members of all sets, and their columns by size."""
+    sizes = sets_of(width)
+    members = [[place in chosen for place in range(width)] for sets in sizes for chosen in sets]
+    columns = (torch.tensor([set_columns(width, chosen) for chosen in sets], dtype=torch.long) for sets in sizes)
+    return torch.tensor(members), tuple(columns)
 
 
 def set_residuals(
@@ -81,14 +93,10 @@ def set_residuals(
 ) -> tuple[Bool[Tensor, "set candidate"], Float[Tensor, "chain set channel"], Float[Tensor, " set"]]:
     """Return all sets, what each leaves of the target columns, and how many columns each has."""
     first = width + len(pairs_of(width))  # of the target's columns
-    totals = matrices.diagonal(dim1=1, dim2=2)[:, first:]
-    members, left, sizes = [], [], []
-    for sets in sets_of(width):
-        columns = torch.tensor([set_columns(width, chosen) for chosen in sets], dtype=torch.long)  # (set, column)
-        members += [[place in chosen for place in range(width)] for chosen in sets]
-        sizes += [float(columns.shape[1])] * len(sets)
-        left.append(totals[:, None] - _explained(matrices, columns, first))
-    return torch.tensor(members), torch.cat(left, 1), torch.tensor(sizes, dtype=DOUBLE)
+    totals = matrices.diagonal(dim1=1, dim2=2)[:, None, first:]
+    members, by_size = _all_sets(width)
+    left = torch.cat([totals - _explained(matrices, columns, first) for columns in by_size], 1)
+    return members, left, torch.cat([torch.full((len(one),), one.shape[1], dtype=DOUBLE) for one in by_size])
 
 
 def _explained(matrices: Matrices, columns: Int[Tensor, "set place"], first: int) -> Float[Tensor, "chain set channel"]:
@@ -96,10 +104,10 @@ def _explained(matrices: Matrices, columns: Int[Tensor, "set place"], first: int
     if size == 0:
         return matrices.new_zeros(len(matrices), sets, matrices.shape[1] - first)
     at_once = max(1, int(MOST_BYTES / (8 * sets * size**2)))
+    entries = (columns[:, :, None] * matrices.shape[1] + columns[:, None, :]).flatten()
     found = []
-    for start in range(0, len(matrices), at_once):
-        part = matrices[start : start + at_once]
-        inner = part[:, columns[:, :, None], columns[:, None, :]]  # (chain, set, column, column)
+    for part in torch.split(matrices, at_once):
+        inner = part.flatten(1).index_select(1, entries).view(len(part), sets, size, size)
         factor = torch.linalg.cholesky(inner)
         found.append(torch.linalg.solve_triangular(factor, part[:, columns, first:], upper=False).square().sum(2))
     return torch.cat(found)
@@ -122,7 +130,7 @@ def product_gains(columns: Columns, candidates: Candidates) -> Float[Tensor, "ta
     found = []
     for row, target in enumerate(candidates.targets.tolist()):
         known = columns.observed[:, target, None]
-        basis = torch.linalg.qr(candidates.always(columns, row) * known)[0]
+        basis = torch.linalg.qr(candidates.always(columns, torch.tensor([row]))[0].mT * known)[0]
         aim = columns.targets[:, target] * known
         aim = aim - basis @ (basis.mT @ aim)
         among = torch.cat([torch.tensor([target]), candidates.sources[row]])
@@ -158,7 +166,7 @@ def effects(
             members = torch.cat([candidates.sources[row, [place]], candidates.sources[row][others]])
             parents = design(columns, target, members)
             root = (weights * columns.observed[:, target]).sqrt()[:, None]
-            both = torch.cat([parents, candidates.always(columns, row)], 1) * root
+            both = torch.cat([parents, candidates.always(columns, torch.tensor([row]))[0].mT], 1) * root
             coefficients = torch.linalg.lstsq(both, columns.targets[:, target] * root, driver="gelsd").solution
             mine = [0] + [len(members) + k for k, pair in enumerate(pairs_of(len(members))) if 1 in pair]
             size = (parents[:, mine] @ coefficients[mine]).std(0, correction=0)  # (channel,)

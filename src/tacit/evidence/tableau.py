@@ -71,26 +71,37 @@ class Tableau:
 
     def flip(self, group: Int[Tensor, " chain"]) -> None:
         """Let one group of each chain change sides."""
-        size, width = self.group_size, self.matrices.shape[1]
+        chains, width, size = len(group), self.matrices.shape[1], self.group_size
         columns = group[:, None] * size + torch.arange(size)  # (chain, size)
-        as_rows = columns[:, :, None].expand(-1, size, width)
-        as_columns = columns[:, None, :].expand(-1, size, size)
-        rows = self.matrices.gather(1, as_rows)
-        inverse = torch.linalg.inv(rows.gather(2, as_columns))
-        projected = inverse @ rows
-        self.matrices.baddbmm_(rows.mT, projected, alpha=-1)
+        starts = torch.arange(chains)[:, None] * width
+        as_rows = (starts + columns).flatten()
+        as_columns = ((starts + torch.arange(width))[:, None] * width + columns[:, :, None]).flatten()
+        within = columns[:, None, :].expand(-1, size, size)
+        all_rows = self.matrices.view(chains * width, width)
+        rows = all_rows.index_select(0, as_rows).view(chains, size, width)
+        inverse = torch.linalg.inv(rows.gather(2, within))
+        swept = inverse * rows if size == 1 else inverse @ rows
+        self.matrices.baddbmm_(rows.mT, swept, alpha=-1)
         was_in = self.included.gather(1, group[:, None])
-        swept = torch.where(was_in[:, :, None], -projected, projected)
-        swept.scatter_(2, as_columns, -inverse)
-        self.matrices.scatter_(1, as_rows, swept)
-        self.matrices.scatter_(2, columns[:, None, :].expand(-1, width, size), swept.mT)
+        swept *= 1.0 - 2.0 * was_in[:, :, None].to(swept)  # parents that leave come back with the other sign
+        swept.scatter_(2, within, -inverse)
+        all_rows.index_copy_(0, as_rows, swept.flatten(0, 1))
+        self.matrices.view(-1).index_copy_(0, as_columns, swept.flatten())
         self.included.scatter_(1, group[:, None], ~was_in)
+
+    def flip_in(self, chains: Bool[Tensor, " chain"], group: Int[Tensor, " chosen"]) -> None:
+        """Let one group of some chains change sides."""
+        part = Tableau(self.matrices[chains], self.included[chains], self.group_size)
+        part.flip(group)
+        self.matrices[chains], self.included[chains] = part.matrices, part.included
 
 
 def quadratic_forms(
     block: Float[Tensor, "chain group column column"], cross: Float[Tensor, "chain group column channel"]
 ) -> Float[Tensor, "chain group channel"]:
     """Return $b^T B^{-1} b$ for many small definite matrices, by elimination over the few columns."""
+    if block.shape[2] == 1:
+        return cross[:, :, 0].square() / block[:, :, 0]
     block, cross = block.clone(), cross.clone()
     total = torch.zeros_like(cross[:, :, 0])
     for column in range(block.shape[2]):
@@ -103,17 +114,32 @@ def quadratic_forms(
 
 
 def cross_products(
-    parents: Float[Tensor, "row column"],
-    always: Float[Tensor, "row always"],
-    target: Float[Tensor, "row channel"],
-    weights: Float[Tensor, " row"],
-) -> Float[Tensor, "both both"]:
-    """Return $T$ of one target: weighted cross products of parents and target, residualised on what is always in."""
+    values: Float[Tensor, "chain both row"],
+    always: Float[Tensor, "chain always row"],
+    weights: Float[Tensor, "chain row"],
+    channels: int,
+) -> Float[Tensor, "chain both both"]:
+    """Return $T$ of each target: weighted cross products, residualised on what is always in.
+
+    ``values``  the columns of the parents, then ``channels`` columns of the target
+    """
     root = weights.sqrt()[:, None]
-    values = torch.cat([parents, target], 1) * root
-    basis = torch.linalg.qr(always * root)[0]
-    before = values.square().sum(0) + FLOOR  # a constant column has no squares
-    before[parents.shape[1] :] = 0
-    values = values - basis @ (basis.mT @ values)
-    products: Float[Tensor, "both both"] = values.mT @ values + torch.diag(TINY * before)
+    values = values * root
+    basis = torch.linalg.qr((always * root).mT)[0]
+    before = torch.linalg.vector_norm(values, dim=2).square() + FLOOR  # a constant column has no squares
+    before[:, -channels:] = 0
+    values.baddbmm_(values @ basis, basis.mT, alpha=-1)
+    products: Float[Tensor, "chain both both"] = values @ values.mT
+    products.diagonal(dim1=1, dim2=2).add_(TINY * before)
     return products
+
+
+def without_columns(
+    matrices: Float[Tensor, "resample target column column"], gone: Bool[Tensor, "target parent"]
+) -> Float[Tensor, "resample target column column"]:
+    """Return the matrices with some columns of parents replaced by ones that explain nothing; in place."""
+    if gone.any():
+        gone = torch.nn.functional.pad(gone, (0, matrices.shape[2] - gone.shape[1]))
+        matrices.masked_fill_(gone[:, :, None] | gone[:, None], 0.0)
+        matrices.diagonal(dim1=2, dim2=3).masked_fill_(gone, 1.0)
+    return matrices
