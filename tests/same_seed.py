@@ -47,7 +47,7 @@ def no_pages():
 
 def fit(data):
     """Three runs: the second with another seed, the third with a recurrent predictor; forecasts of the first."""
-    command("fit", data, "--window", 2, "--std-errors", 8, *QUICK, "--out", "fit", "--quiet")
+    command("fit", data, "--window", 2, "--std-errors", 4, *QUICK, "--out", "fit", "--quiet")
     more = ("--window", 2, "--std-errors", 0, *QUICK, "--set", "assessment.controls=false", "--quiet")
     with no_pages():
         command("fit", data, *more, "--out", "other", "--seed", 1)

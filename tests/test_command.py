@@ -15,6 +15,7 @@ from safetensors.torch import load_file
 from run_files import write_fields
 from tacit.cli import main
 from tacit.cli.options import next_free
+from tacit.experiments import demo as demonstration
 from tacit.records import EDGE_COLUMNS
 from tacit.records.checksums import sealed
 
@@ -37,6 +38,12 @@ def tiny(tmp_path):
     path = tmp_path / "tiny.toml"
     path.write_text(TINY)
     return path
+
+
+@pytest.fixture
+def undrawn(monkeypatch):
+    """No page and no figures: they take longer than a small demo."""
+    monkeypatch.setattr(demonstration, "draw_demo", lambda directory, _run: directory / "report.html")
 
 
 def call(*arguments):
@@ -116,14 +123,14 @@ def test_report_is_drawn_from_records_alone(finished, capsys):
     assert json.loads(capsys.readouterr().out) == {"report": str(finished / "known" / "report.html")}
 
 
-def test_same_seed_same_result(finished, tiny, tmp_path):
+def test_same_seed_same_result(finished, tiny, tmp_path, undrawn):
     assert call("demo", "--config", tiny, "--out", tmp_path / "again", "--quiet", "--seed", 4) == 0
     for name in ("known", "joint"):
         first, again = (load_file(root / name / "model.safetensors") for root in (finished, tmp_path / "again"))
         assert all(torch.equal(first[key], again[key]) for key in first)
 
 
-def test_json_and_table(tiny, tmp_path, capsys):
+def test_json_and_table(tiny, tmp_path, capsys, undrawn):
     assert call("demo", "--config", tiny, "--out", tmp_path / "a", "--json", "--method", "paper") == 0
     printed = capsys.readouterr()
     result = json.loads(printed.out)

@@ -162,7 +162,7 @@ def test_the_prior_of_a_rule(known):
 
 @pytest.mark.usefixtures("unchecked")
 def test_the_method_finds_a_plain_graph(known, monkeypatch):
-    monkeypatch.setattr("tacit.experiments.known_graphs.QUICK_STEPS", 120)
+    monkeypatch.setattr("tacit.experiments.known_graphs.QUICK_STEPS", 80)
     monkeypatch.setattr("tacit.experiments.known_graphs.RATE", 0.2)
     monkeypatch.setattr("tacit.experiments.known_graphs.LASSO_PENALTIES", (0.01, 0.1))
     found = compare(Problem.of(known, 1), sparse(1), Options(seeds=3, quick=True), Listener(), most_seeds=2)

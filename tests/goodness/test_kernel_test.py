@@ -158,11 +158,11 @@ def p_values(model, truth, data_sets, count, **choices):
 @pytest.mark.parametrize("sigma", [None, 0.3])
 def test_level_is_the_nominal_one(sigma):
     model = small_model(sigma=sigma)
-    found = torch.tensor(p_values(model, model, 300, 25, num_samples=19, node_features=4, joint_features=8))
+    found = torch.tensor(p_values(model, model, 200, 25, num_samples=19, node_features=4, joint_features=8))
     for level in (0.1, 0.5):
         rejected = int((found <= level + 1e-9).sum())
-        deviation = math.sqrt(300 * level * (1 - level))
-        assert abs(rejected - 300 * level) < 4.4 * deviation  # false alarm 1e-5 each
+        deviation = math.sqrt(200 * level * (1 - level))
+        assert abs(rejected - 200 * level) < 4.4 * deviation  # false alarm 1e-5 each
 
 
 def test_wrong_edge_probabilities_are_noticed():

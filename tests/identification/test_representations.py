@@ -21,7 +21,7 @@ from tacit.training import (
     with_fixed_graph,
 )
 
-SETTINGS = FitSettings(epochs=10, schedule=CosineDecay(0.15), batch_size=64)
+SETTINGS = FitSettings(epochs=7, schedule=CosineDecay(0.15), batch_size=64)
 OFF_DIAGONAL = ~torch.eye(4, dtype=torch.bool)
 
 

@@ -25,6 +25,8 @@ from tacit.tensor_files import Kind, header_of
 from tacit.training import Checkpoints, CosineDecay, FitSettings, LatentGraphModel, StepDecay, Trace, fit
 from tacit.training.checkpoint import KIND
 
+# Whole trainings: shapes are checked where single steps and shorter ones are tested.
+pytestmark = pytest.mark.usefixtures("unchecked")
 SETTINGS = FitSettings(epochs=3, batch_size=16, average_fraction=0.5)  # 3 epochs of 2 steps
 WHOLE = {"train_seconds": 0.0, "compile_seconds": 0.0}
 

@@ -16,6 +16,8 @@ from tacit.training.gradient import LiftedGradient
 from tacit.training.state import initial_stacks
 from tacit.training.step import Update
 
+# Whole trainings: shapes are checked where single steps and shorter ones are tested.
+pytestmark = pytest.mark.usefixtures("unchecked")
 SEEDS = (3, 7, 20)
 
 

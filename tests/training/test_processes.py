@@ -10,6 +10,7 @@ import pytest
 import torch
 import torch.distributed as dist
 
+from made_once import made_once
 from tacit.data import Pairs
 from tacit.errors import InputError, ProcessesError
 from tacit.estimators import Concrete, DisARM
@@ -31,10 +32,10 @@ UNEVEN = FitSettings(epochs=1, batch_size=3, schedule=SLOW)  # 106 steps an epoc
 HALVED = FitSettings(epochs=4, batch_size=17, halve_after=(2,), patience=3, schedule=SLOW)
 CASES = {  # model, settings, seeds, the part of the pairs that has no targets, other arguments
     "graphs per pair": ({"known": True}, STEPS_100, (3,), 0, {}),
-    "graphs shared, psi trained": ({"loss": EnergyScore(scope="joint"), "share_graphs": True}, STEPS_100, (3,), 0, {}),
-    "missing targets": ({}, STEPS_100, (3,), 0.1, {}),
-    "missing targets at joint scope": ({"loss": EnergyScore(scope="joint")}, STEPS_100, (3,), 0.1, {}),
-    "a prior": ({"prior": EdgePrior(0.2, weight=0.1)}, STEPS_100, (3,), 0, {}),
+    "graphs shared, psi trained": ({"loss": EnergyScore(scope="joint"), "share_graphs": True}, STEPS_40, (3,), 0, {}),
+    "missing targets": ({}, STEPS_40, (3,), 0.1, {}),
+    "missing targets at joint scope": ({"loss": EnergyScore(scope="joint")}, STEPS_40, (3,), 0.1, {}),
+    "a prior": ({"prior": EdgePrior(0.2, weight=0.1)}, STEPS_40, (3,), 0, {}),
     "shares and batches without any target": ({"prior": EdgePrior(0.2, weight=0.1)}, UNEVEN, (3,), 0.5, {}),
     "replicas in turn, halved": ({}, HALVED, (1, 2, 3), 0, {"lift": "loop"}),
     "replicas at once, halved": ({}, HALVED, (1, 2, 3), 0, {"lift": "vmap"}),
@@ -183,7 +184,7 @@ def in_two_processes(target, folder):
 @pytest.fixture(scope="module")
 def together(tmp_path_factory):
     """What two processes made of everything, which they did once for all tests, and how they ended."""
-    return in_two_processes(work, tmp_path_factory.mktemp("processes"))
+    return made_once(tmp_path_factory, "processes", lambda folder: in_two_processes(work, folder))
 
 
 @pytest.mark.parametrize("name", CASES)
