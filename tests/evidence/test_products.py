@@ -112,9 +112,9 @@ def test_a_linear_system_and_a_weak_product_keep_their_form():
 
 def test_padding_is_no_parent_and_changes_nothing():
     pairs, layout = interacting()
-    full = likely_parents(pairs, layout, CANDIDATES, FORM, 0.1)
+    full = likely_parents(pairs, layout, CANDIDATES, FORM, 0.1)[0]
     fewer = Candidates.from_rules(EdgeRules(tuple("abcde"), forbidden={("b", "a"), ("c", "a")}))
-    some = likely_parents(pairs, layout, fewer, FORM, 0.1)
+    some = likely_parents(pairs, layout, fewer, FORM, 0.1)[0]
     assert some[0, 2:].tolist() == [0.0, 0.0]
     torch.testing.assert_close(some[1:], full[1:], rtol=0, atol=1e-10)
 

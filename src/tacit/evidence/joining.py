@@ -24,6 +24,8 @@ from tacit.evidence.tableau import Tableau
 from tacit.predictors.series import SeriesLayout
 from tacit.shapes import PointPrediction
 
+TARGETS_AT_ONCE = 64
+
 
 def joining_log_odds(
     pairs: Pairs,
@@ -41,24 +43,19 @@ def joining_log_odds(
         form = replace(form, products=False, squares=True)
     columns = build_columns(pairs, layout, form)
     columns = replace(columns, own=torch.cat([columns.own, predicted.cpu().to(DOUBLE)], 2))
-    weights = torch.ones(len(pairs), dtype=DOUBLE)
-    rows = range(len(candidates.targets))
-    odds = [_of_target(columns, candidates.chosen(slice(row, row + 1)), included[row], weights, density, horizon)
-            for row in rows]  # fmt: skip
+    targets = range(0, len(candidates.targets), TARGETS_AT_ONCE)
+    parts = [slice(first, first + TARGETS_AT_ONCE) for first in targets]
+    odds = [_of_targets(columns, candidates.chosen(part), included[part], density, horizon) for part in parts]
     return torch.cat(odds).masked_fill(~candidates.used, -torch.inf)
 
 
-def _of_target(
-    columns: Columns,
-    one: Candidates,
-    included: Bool[Tensor, " candidate"],
-    weights: Float[Tensor, " row"],
-    density: float,
-    horizon: int,
-) -> Float[Tensor, "1 candidate"]:
-    tableau = Tableau.start(one.matrices(columns, weights), one.width, columns.group_size)
-    rows, totals = one.num_rows(columns, weights) / horizon, tableau.residuals.clone()
-    for group in included.nonzero()[:, 0]:
-        tableau.flip(group[None])
-    prior = torch.where(one.prior.isnan(), torch.logit(torch.tensor(density, dtype=DOUBLE)), one.prior)
-    return conditional_log_odds(tableau, MarginalLikelihood(rows, columns.num_always, totals), prior)
+def _of_targets(
+    columns: Columns, some: Candidates, included: Bool[Tensor, "target candidate"], density: float, horizon: int
+) -> Float[Tensor, "target candidate"]:
+    weights = torch.ones(1, len(columns.targets), dtype=DOUBLE)
+    tableau = Tableau.start(some.matrices(columns, weights)[0], some.width, columns.group_size)
+    rows, totals = some.num_rows(columns, weights[0]) / horizon, tableau.residuals.clone()
+    tableau.flip_all_in(included)
+    prior = torch.where(some.prior.isnan(), torch.logit(torch.tensor(density, dtype=DOUBLE)), some.prior)
+    joins = 1.0 - 2.0 * tableau.included.to(prior)
+    return conditional_log_odds(tableau, MarginalLikelihood(rows, columns.num_always, totals), prior, joins)

@@ -5,6 +5,7 @@ import math
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, replace
 
+import torch
 from torch import Tensor
 
 from tacit.config import FitConfig
@@ -182,7 +183,12 @@ def _kept(plan: Plan, *, over_table: bool) -> Kept | None:
     if evidence is None:
         return None
     train, preparation = plan.dataset.split.train, plan.dataset.preparation
-    return lambda rows: evidence.shaped(evidence.kept_on(train, preparation, rows.cpu(), plan.seed), over_table)
+
+    def kept(rows: Tensor) -> Tensor:
+        masks = evidence.kept_on(train, preparation, rows, plan.seed)
+        return torch.stack([evidence.shaped(mask, over_table) for mask in masks])
+
+    return kept
 
 
 def fit_settings(config: FitConfig) -> FitSettings:
