@@ -20,6 +20,7 @@ from tacit.data import Pairs
 from tacit.evidence.averaging import MarginalLikelihood, conditional_log_odds
 from tacit.evidence.candidates import Candidates
 from tacit.evidence.columns import DOUBLE, ColumnForm, Columns, build_columns
+from tacit.evidence.regressions import MOST_BYTES
 from tacit.evidence.tableau import Tableau
 from tacit.predictors.series import SeriesLayout
 from tacit.shapes import PointPrediction
@@ -41,24 +42,18 @@ def joining_log_odds(
         form = replace(form, products=False, squares=True)
     columns = build_columns(pairs, layout, form)
     columns = replace(columns, own=torch.cat([columns.own, predicted.cpu().to(DOUBLE)], 2))
-    weights = torch.ones(len(pairs), dtype=DOUBLE)
-    rows = range(len(candidates.targets))
-    odds = [_of_target(columns, candidates.chosen(slice(row, row + 1)), included[row], weights, density, horizon)
-            for row in rows]  # fmt: skip
+    width = candidates.width * columns.group_size + columns.targets.shape[2]
+    numbers = torch.split(torch.arange(len(candidates.targets)), max(1, int(MOST_BYTES / (8 * width**2))))
+    odds = [_of_targets(columns, candidates.chosen(some), included[some], density, horizon) for some in numbers]
     return torch.cat(odds).masked_fill(~candidates.used, -torch.inf)
 
 
-def _of_target(
-    columns: Columns,
-    one: Candidates,
-    included: Bool[Tensor, " candidate"],
-    weights: Float[Tensor, " row"],
-    density: float,
-    horizon: int,
-) -> Float[Tensor, "1 candidate"]:
-    tableau = Tableau.start(one.matrices(columns, weights), one.width, columns.group_size)
-    rows, totals = one.num_rows(columns, weights) / horizon, tableau.residuals.clone()
-    for group in included.nonzero()[:, 0]:
-        tableau.flip(group[None])
-    prior = torch.where(one.prior.isnan(), torch.logit(torch.tensor(density, dtype=DOUBLE)), one.prior)
+def _of_targets(
+    columns: Columns, some: Candidates, included: Bool[Tensor, "target candidate"], density: float, horizon: int
+) -> Float[Tensor, "target candidate"]:
+    weights = torch.ones(1, len(columns.targets), dtype=DOUBLE)
+    tableau = Tableau.start(some.matrices(columns, weights)[0], some.width, columns.group_size)
+    rows, totals = some.num_rows(columns, weights[0]) / horizon, tableau.residuals.clone()
+    tableau.include(included)
+    prior = torch.where(some.prior.isnan(), torch.logit(torch.tensor(density, dtype=DOUBLE)), some.prior)
     return conditional_log_odds(tableau, MarginalLikelihood(rows, columns.num_always, totals), prior)

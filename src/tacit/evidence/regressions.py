@@ -119,11 +119,8 @@ class _Part:
         self, believed: Bool[Tensor, "target candidate"], moments: Float[Tensor, "node column column"]
     ) -> Probs:
         r"""Return $\pm \sqrt{w^\top \Sigma w}$: coefficients $w$ of a source, covariance $\Sigma$ of its columns."""
-        tableau, counts = self._tableau(), believed.sum(1)
-        order = believed.int().argsort(dim=1, descending=True, stable=True)
-        for place in range(int(counts.max())):
-            chains = counts > place
-            tableau.flip_in(chains, order[chains, place])
+        tableau = self._tableau()
+        tableau.include(believed)
         coefficients = tableau.coefficients()  # (target, candidate, column, channel)
         of_source = moments[self.candidates.sources]
         size = torch.einsum("tcao,tcab,tcbo->tco", coefficients, of_source, coefficients).clamp_min(0).sqrt()

@@ -95,6 +95,13 @@ class Tableau:
         part.flip(group)
         self.matrices[chains], self.included[chains] = part.matrices, part.included
 
+    def include(self, members: Bool[Tensor, "chain group"]) -> None:
+        """Let the members of each chain's set change sides, one after the other."""
+        counts, order = members.sum(1), members.int().argsort(dim=1, descending=True, stable=True)
+        for place in range(int(counts.max())):
+            chains = counts > place
+            self.flip_in(chains, order[chains, place])
+
 
 def quadratic_forms(
     block: Float[Tensor, "chain group column column"], cross: Float[Tensor, "chain group column channel"]
