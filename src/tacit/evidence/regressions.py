@@ -120,7 +120,7 @@ class _Part:
     ) -> Probs:
         r"""Return $\pm \sqrt{w^\top \Sigma w}$: coefficients $w$ of a source, covariance $\Sigma$ of its columns."""
         tableau = self._tableau()
-        tableau.flip_all_in(believed)
+        tableau.include(believed)
         coefficients = tableau.coefficients()  # (target, candidate, column, channel)
         of_source = moments[self.candidates.sources]
         size = torch.einsum("tcao,tcab,tcbo->tco", coefficients, of_source, coefficients).clamp_min(0).sqrt()
