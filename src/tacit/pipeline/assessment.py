@@ -186,6 +186,8 @@ def _errors(answer: Assessment, fit: AssessmentInputs) -> None:
         moments=fit.tells_acting,
         kept=fit.kept,
         untrained=fit.untrained,
+        starts=config.assessment.starts or 0,
+        thorough=config.assessment.thorough,
         change=True,
     )
     answer.edges = answer.edges.model_copy(update=found.lists())
