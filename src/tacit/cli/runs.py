@@ -35,6 +35,7 @@ FIT_JSON = {
     "metrics",
     "references",
     "timings",
+    "stages",
     "warnings",
     "choices",
     "findings",
@@ -93,7 +94,7 @@ def fit(
             write_template(init)
             print(init)
             return
-        listener = Listener(display.stage, display.step)
+        listener = Listener(display.stage, display.step, display.finished, display.say)
 
         def find_device(name: str) -> "torch.device":
             return launch.own_device(present_device(name))
@@ -157,7 +158,7 @@ def fit(
     elif quiet:
         print(job.report)
     else:
-        print_fit(job)
+        print_fit(job, display.seconds)
     require_complete(job.complete, job.directory, f"; go on with {resuming(job.directory)}")
 
 
