@@ -18,7 +18,6 @@ from tacit.pipeline.sources import read_source
 from tacit.pipeline.stage_times import TimedListener
 from tacit.pipeline.unfinished import CHECKPOINT, finish, resume_run, start_run
 from tacit.records import Run, read_run, versions
-from tacit.report import draw_run
 from tacit.training import Checkpoints, Listener, Processes, meet_in_step
 
 
@@ -115,6 +114,8 @@ def _work(plan: Plan, directory: Path, processes: Processes, lock: Lock) -> FitJ
 
 def _write(learned: Learned, directory: Path, lock: Lock) -> FitJob:
     """Write the run and draw its report."""
+    from tacit.report import draw_run  # a second to import, while a person waits for the first edges
+
     with deferred_interrupts():
         fitted = learned.conclude()
         lock.require()
