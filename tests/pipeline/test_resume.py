@@ -47,14 +47,14 @@ def require_whole(run):
 def quick(monkeypatch):
     """Write after each step, and draw no report."""
     monkeypatch.setattr(job, "Checkpoints", partial(Checkpoints, every=0))
-    monkeypatch.setattr("tacit.report.draw_run", lambda directory, _run: directory / "report.html")
+    monkeypatch.setattr(job, "draw_run", lambda directory, _run: directory / "report.html")
 
 
 @pytest.fixture(scope="module")
 def data(folder, tmp_path_factory):
     """The data; one run in this process imports and sets up what those that are started from it then have."""
     with pytest.MonkeyPatch.context() as patched:
-        patched.setattr("tacit.report.draw_run", lambda directory, _run: directory / "report.html")
+        patched.setattr(job, "draw_run", lambda directory, _run: directory / "report.html")
         assert call("fit", folder / "wide.csv", "--out", tmp_path_factory.mktemp("warm") / "run", *QUICK) == 0
     return folder / "wide.csv"
 
@@ -64,7 +64,7 @@ def whole(data, tmp_path_factory):
     """The run that nothing stopped, and how long it took."""
     run = tmp_path_factory.mktemp("whole") / "run"
     with pytest.MonkeyPatch.context() as patched:
-        patched.setattr("tacit.report.draw_run", lambda directory, _run: directory / "report.html")
+        patched.setattr(job, "draw_run", lambda directory, _run: directory / "report.html")
         assert end(begin("fit", data, "--out", run, *QUICK)) == 0
         start = time.monotonic()
         assert end(begin("fit", data, "--out", run.with_name("again"), *QUICK)) == 0

@@ -26,7 +26,7 @@ def quick():
     """Write after each step, draw no report, and start from a process in which everything is imported."""
     with pytest.MonkeyPatch.context() as patched:
         patched.setattr(job, "Checkpoints", partial(Checkpoints, every=0))
-        patched.setattr("tacit.report.draw_run", lambda directory, _run: directory / "report.html")
+        patched.setattr(job, "draw_run", lambda directory, _run: directory / "report.html")
         yield
 
 

@@ -114,8 +114,6 @@ def _work(plan: Plan, directory: Path, processes: Processes, lock: Lock) -> FitJ
 
 def _write(learned: Learned, directory: Path, lock: Lock) -> FitJob:
     """Write the run and draw its report."""
-    from tacit.report import draw_run  # a second to import, while a person waits for the first edges
-
     with deferred_interrupts():
         fitted = learned.conclude()
         lock.require()
@@ -128,6 +126,13 @@ def _write(learned: Learned, directory: Path, lock: Lock) -> FitJob:
             finish(directory)
         listener.times.finish()
     return FitJob(run, directory, report, learned.complete, listener.times.rounded())
+
+
+def draw_run(directory: Path, run: Run) -> Path:
+    """Draw the report; what draws is imported late, because a person waits for the first edges."""
+    from tacit import report
+
+    return report.draw_run(directory, run)
 
 
 def _named(device: str, processes: Processes) -> str:
