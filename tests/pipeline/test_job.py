@@ -218,6 +218,15 @@ def test_a_warm_start_is_near_the_regression(folder):
     assert build_model(cold, plan.dataset, plan.rules, OwnParts(), 0).graph.edge_probs.max() <= 0.15
 
 
+def test_over_a_table_only_kept_edges_start_with_a_weight(folder):
+    sections = {"graph": {"layout": "table", "correlated": 2}, "predictor": {"kind": "filter", "warm_start": True}}
+    plan = plan_of(folder / "wide.csv", **sections)
+    slots = plan.model.graph.slots
+    kept = slots.used & (torch.rand(slots.used.shape, generator=torch.Generator().manual_seed(0)) > 0.5)
+    model = build_model(plan.config, plan.dataset, plan.rules, OwnParts(), 0, kept)
+    assert torch.equal(model.predictor.edge_weights.detach().abs().amax((2, 3)) > 0, kept)
+
+
 @pytest.mark.parametrize(
     ("sections", "message"),
     [

@@ -70,6 +70,20 @@ def test_with_some_candidates_it_is_least_squares_on_these(rng):
     assert dense[3, 3].abs().max() == 0
 
 
+def test_slots_that_are_left_out_are_no_candidates(rng):
+    pairs, slots = some_pairs(rng), all_slots(NODES)
+    kept = torch.rand(slots.used.shape, generator=rng) > 0.5
+    some = slots.among(kept)
+    source, target = some.edges()
+    alone = Slots.from_edges(source[source != target], target[source != target], NODES)
+    found, wanted = (local_ridge(pairs, pairs, one, penalties=[0.1]) for one in (some, alone))
+    assert some.senders.shape == slots.senders.shape
+    others = some.used & (some.senders != some.row_node[:, None])
+    torch.testing.assert_close(found.edges[others], wanted.edges[alone.used], rtol=1e-7, atol=1e-9)
+    torch.testing.assert_close(found.own, wanted.own, rtol=1e-7, atol=1e-9)
+    assert (found.edges[~others] == 0).all()
+
+
 def test_a_filter_starts_where_the_matrix_starts(rng):
     pairs, slots = some_pairs(rng), all_slots(NODES)
     dense = GraphFilter(NODES, WINDOW, 2).double()

@@ -41,7 +41,7 @@ class MarginalLikelihood:
     """$\\ell(M)$ for all chains; ``rows`` are those that count, $n$, and ``always`` the columns always in, $q$."""
 
     rows: PerChain
-    always: int
+    always: PerChain
     totals: Float[Tensor, "chain channel"]  # residual sums of squares without any parent
 
     def __call__(
@@ -101,10 +101,11 @@ def averaged(sets: Float[Tensor, "set group"], scores: Float[Tensor, "chain set"
 
 
 def conditional_log_odds(
-    tableau: Tableau, likelihood: MarginalLikelihood, prior: LogOdds, joins: Float[Tensor, "chain group"]
+    tableau: Tableau, likelihood: MarginalLikelihood, prior: LogOdds, joins: LogOdds | None = None
 ) -> LogOdds:
     """Return the log odds of each candidate given all others as they are; ``joins`` is 1 for those out, -1 for in."""
     size, included = tableau.group_size, tableau.included
+    joins = 1.0 - 2.0 * included.to(prior) if joins is None else joins
     now = likelihood.fit(tableau.residuals[:, None])
     after = likelihood.fit(tableau.residuals[:, None] - tableau.changes())
     odds = after.sub_(now).mul_(joins).add_(prior).sub_(size * likelihood.per_column)

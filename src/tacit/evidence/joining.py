@@ -20,11 +20,10 @@ from tacit.data import Pairs
 from tacit.evidence.averaging import MarginalLikelihood, conditional_log_odds
 from tacit.evidence.candidates import Candidates
 from tacit.evidence.columns import DOUBLE, ColumnForm, Columns, build_columns
+from tacit.evidence.regressions import MOST_BYTES
 from tacit.evidence.tableau import Tableau
 from tacit.predictors.series import SeriesLayout
 from tacit.shapes import PointPrediction
-
-TARGETS_AT_ONCE = 64
 
 
 def joining_log_odds(
@@ -43,9 +42,9 @@ def joining_log_odds(
         form = replace(form, products=False, squares=True)
     columns = build_columns(pairs, layout, form)
     columns = replace(columns, own=torch.cat([columns.own, predicted.cpu().to(DOUBLE)], 2))
-    targets = range(0, len(candidates.targets), TARGETS_AT_ONCE)
-    parts = [slice(first, first + TARGETS_AT_ONCE) for first in targets]
-    odds = [_of_targets(columns, candidates.chosen(part), included[part], density, horizon) for part in parts]
+    width = candidates.width * columns.group_size + columns.targets.shape[2]
+    numbers = torch.split(torch.arange(len(candidates.targets)), max(1, int(MOST_BYTES / (8 * width**2))))
+    odds = [_of_targets(columns, candidates.chosen(some), included[some], density, horizon) for some in numbers]
     return torch.cat(odds).masked_fill(~candidates.used, -torch.inf)
 
 
@@ -55,7 +54,6 @@ def _of_targets(
     weights = torch.ones(1, len(columns.targets), dtype=DOUBLE)
     tableau = Tableau.start(some.matrices(columns, weights)[0], some.width, columns.group_size)
     rows, totals = some.num_rows(columns, weights[0]) / horizon, tableau.residuals.clone()
-    tableau.flip_all_in(included)
+    tableau.include(included)
     prior = torch.where(some.prior.isnan(), torch.logit(torch.tensor(density, dtype=DOUBLE)), some.prior)
-    joins = 1.0 - 2.0 * tableau.included.to(prior)
-    return conditional_log_odds(tableau, MarginalLikelihood(rows, columns.num_always, totals), prior, joins)
+    return conditional_log_odds(tableau, MarginalLikelihood(rows, some.num_always(columns), totals), prior)

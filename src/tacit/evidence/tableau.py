@@ -89,18 +89,18 @@ class Tableau:
         self.matrices.view(-1).index_copy_(0, as_columns, swept.flatten())
         self.included.scatter_(1, group[:, None], ~was_in)
 
-    def flip_all_in(self, chosen: Bool[Tensor, "chain group"]) -> None:
-        """Let some groups of each chain, those out, join its set."""
-        counts, order = chosen.sum(1), chosen.int().argsort(dim=1, descending=True, stable=True)
-        for place in range(int(counts.max())):
-            chains = counts > place
-            self.flip_in(chains, order[chains, place])
-
     def flip_in(self, chains: Bool[Tensor, " chain"], group: Int[Tensor, " chosen"]) -> None:
         """Let one group of some chains change sides."""
         part = Tableau(self.matrices[chains], self.included[chains], self.group_size)
         part.flip(group)
         self.matrices[chains], self.included[chains] = part.matrices, part.included
+
+    def include(self, members: Bool[Tensor, "chain group"]) -> None:
+        """Let the members of each chain's set change sides, one after the other."""
+        counts, order = members.sum(1), members.int().argsort(dim=1, descending=True, stable=True)
+        for place in range(int(counts.max())):
+            chains = counts > place
+            self.flip_in(chains, order[chains, place])
 
 
 def quadratic_forms(

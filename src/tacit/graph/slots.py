@@ -10,7 +10,7 @@ A node with more candidates than the table is wide has several rows, so that one
 with $E$ edges and $N$ nodes the table has at most $3E + 10N$ slots, and $E$ when all nodes have equally many.
 """
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import torch
 from jaxtyping import Bool, Int
@@ -105,6 +105,11 @@ class Slots:
         )
         target, source = mask.nonzero().unbind(1)
         return cls.from_edges(source, target, len(mask))
+
+    def among(self, kept: Bool[Tensor, "row slot"]) -> "Slots":
+        """Return a table of the same shape in which only the slots ``kept`` are used."""
+        used = self.used & kept
+        return replace(self, senders=torch.where(used, self.senders, self.row_node[:, None]), used=used)
 
     @property
     def num_edges(self) -> int:

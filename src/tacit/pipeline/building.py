@@ -116,9 +116,10 @@ def _warm_start(predictor: nn.Module, train: Pairs, graph: BernoulliGraph, *, fo
             graph.start_around(ridge_start(train).float(), START_SPREAD)
         probs = graph.edge_probs.detach()
         return filter_start(train, predictor, probs, in_expectation=False, jitter=START_JITTER)
-    ridge = table_ridge(train, predictor, graph.slots)
+    slots = graph.slots.among(graph.edge_probs.detach() > 0) if found else graph.slots
+    ridge = table_ridge(train, predictor, slots)
     if not found:
-        graph.start_around(table_edge_start(ridge, graph.slots).float(), START_SPREAD)
+        graph.start_around(table_edge_start(ridge, slots).float(), START_SPREAD)
     return table_filter_start(ridge, predictor, jitter=START_JITTER)
 
 

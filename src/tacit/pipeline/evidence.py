@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 import torch
-from jaxtyping import Bool, Float, Int
+from jaxtyping import Bool, Float, Int, Shaped
 from torch import Tensor
 
 from tacit.config import FitConfig
@@ -186,8 +186,8 @@ def all_pairs(split: Split) -> Pairs:
 
 
 def placed(
-    values: Float[Tensor, "target candidate"], candidates: Candidates, rules: EdgeRules, *, over_table: bool
-) -> Float[Tensor, "row slot"]:
+    values: Shaped[Tensor, "target candidate"], candidates: Candidates, rules: EdgeRules, *, over_table: bool
+) -> Shaped[Tensor, "row slot"]:
     """Return numbers of candidates in the shape of the graph, 0 elsewhere."""
     target = candidates.targets[:, None].expand_as(candidates.sources)[candidates.used]
     source, numbers = candidates.sources[candidates.used], values[candidates.used]

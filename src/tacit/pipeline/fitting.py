@@ -11,6 +11,7 @@ from torch import Tensor
 from tacit.config import FitConfig
 from tacit.data import Split
 from tacit.evaluation import forecast_scores, predictive_metrics
+from tacit.evaluation.metrics import PAIRWISE_GRAPHS
 from tacit.evidence import KEEP, Evidence
 from tacit.interrupts import deferred_interrupts
 from tacit.pipeline.answer import ListedGraph, answer_sentences
@@ -217,7 +218,11 @@ def _record(learned: Learned) -> Record:
         generator = generator_for(plan.seed, "score", device)
         scores = forecast_scores(model, split.test, generator=generator, spread=preparation.spread)
     scaled = predictive_metrics(
-        model, split.test, model.loss, generator=generator_for(plan.seed, "scaled", device), point_graphs=64
+        model,
+        split.test,
+        model.loss,
+        generator=generator_for(plan.seed, "scaled", device),
+        point_graphs=PAIRWISE_GRAPHS,
     )
     metrics = {**scores.numbers(), **{name: scaled[name] for name in ("energy_score", "distribution_loss")}}
     slots = model.graph.slots
