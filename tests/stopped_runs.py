@@ -59,7 +59,7 @@ def content(run):
     """The files of a finished run, to the byte, apart from times and checksums of what has times in it."""
     record = json.loads((run / RECORD).read_text())
     record["timings"] = record["timings"]["steps"]
-    del record["sha256"], record["files"]["history.jsonl"]
+    del record["stages"], record["sha256"], record["files"]["history.jsonl"]
     lines = [json.loads(line) for line in (run / "history.jsonl").read_text().splitlines()]
     return {
         "names": sorted(path.name for path in run.iterdir()),

@@ -50,7 +50,7 @@ def without_times(name, data):
         record = json.loads(data)
         for key in ("train_seconds", "compile_seconds", "evidence_seconds"):
             record["timings"].pop(key, None)
-        del record["sha256"], record["files"]["history.jsonl"]
+        del record["stages"], record["sha256"], record["files"]["history.jsonl"]
         record["uncertainty"].pop("train_seconds", None)
         return record
     if name.endswith("history.jsonl"):
@@ -62,6 +62,7 @@ def without_times(name, data):
         record = text["fitted"]["record"]
         for key in ("train_seconds", "compile_seconds", "evidence_seconds"):
             record["timings"].pop(key, None)
+        del record["stages"]
         record["uncertainty"].pop("train_seconds", None)
         return text, {key: value.numpy().tobytes() for key, value in tensors.items()}
     return data

@@ -8,17 +8,21 @@ from typing import Any
 
 from tacit.errors import one_line
 
-INTERVAL = 0.9  # seconds between lines where there is no terminal: never silent for two
+INTERVAL = 10.0  # seconds between lines where there is no terminal
 
 
 class Display:
-    """Show stages and training progress on standard error, until the ``with`` block ends."""
+    """Show stages and training progress on standard error, until the ``with`` block ends.
+
+    Without a terminal the first stage is shown at once, then a line every ten seconds: stages in between are left out.
+    """
 
     def __init__(self, *, quiet: bool) -> None:
         self.quiet = quiet or sys.stderr is None
         self.interactive = not self.quiet and sys.stderr.isatty()
         self._text, self._start, self._last = "", time.monotonic(), ""
-        self._stop = threading.Event()
+        self._stop, self._due = threading.Event(), self._start
+        self.seconds = 0.0  # that it took, known at the end
         self._bar: Any = None
         self._task: Any = None
         self._stage_start = self._start
@@ -40,6 +44,7 @@ class Display:
         self, kind: type[BaseException] | None, value: BaseException | None, trace: TracebackType | None
     ) -> None:
         self._stop.set()
+        self.seconds = time.monotonic() - self._start
         if self._thread is not None:
             self._thread.join()
         if self._bar is not None:
@@ -52,8 +57,20 @@ class Display:
             if self._task is not None:
                 self._bar.update(self._task, visible=False)
             self._task = self._bar.add_task(text, total=None, detail="")
-        elif not self.quiet:
-            self._say(text)
+        elif not self._last:
+            self._print(text)
+
+    def finished(self, name: str, seconds: float) -> None:
+        """Show what a stage took, on a terminal."""
+        if self._bar is not None:
+            self._above(f"{name} {seconds:.1f} s")
+
+    def say(self, line: str) -> None:
+        """Show a line at once."""
+        if self._bar is not None:
+            self._above(line)
+        else:
+            self._print(line)
 
     def step(self, progress: Any) -> None:
         """Show a training step: epoch, loss and how long it will take."""
@@ -76,10 +93,19 @@ class Display:
             self._text = f"{name}: training, {detail}, {left:.0f} s left"
 
     def _speak(self) -> None:
-        while not self._stop.wait(INTERVAL):
-            self._say(self._text)
+        while not self._stop.wait(max(self._due - time.monotonic(), 0.01)):
+            self.tick()
 
-    def _say(self, text: str) -> None:
+    def tick(self) -> None:
+        """Show the stage once more, if a line is due."""
+        if time.monotonic() >= self._due:
+            self._print(self._text)
+
+    def _above(self, line: str) -> None:
+        self._bar.console.print(one_line(line), markup=False, highlight=False, soft_wrap=True)
+
+    def _print(self, text: str) -> None:
+        self._due = time.monotonic() + INTERVAL
         if text and not self.quiet:
             stamp = f"{time.monotonic() - self._start:5.0f} s  "
             try:

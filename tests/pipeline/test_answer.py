@@ -177,7 +177,9 @@ def test_sentences_never_contradict_each_other():
 
 
 def printed_fit(run, capsys, tmp_path):
-    print_fit(FitJob(run, tmp_path / "run", tmp_path / "run" / "report.html", True))
+    print_fit(
+        FitJob(run, tmp_path / "run", tmp_path / "run" / "report.html", True, {"fit": 1.26, "scoring": 0.01}), 2.0
+    )
     return capsys.readouterr().out
 
 

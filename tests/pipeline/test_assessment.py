@@ -137,8 +137,8 @@ def test_a_stage_that_fails_says_so_and_the_fit_is_kept(folder, tmp_path, monkey
     assert job.complete
     said = [line for line in job.run.record.findings if line.startswith("Not computed, ")]
     assert [line.split(":")[0] for line in said] == [
-        "Not computed, standard errors",
-        "Not computed, the same model without a graph and with all edges",
+        "Not computed, standard errors (4 replicas on resampled data)",
+        "Not computed, controls (the same model without a graph and with all edges)",
     ]
     assert job.run.record.goodness["fits"] in (True, False)
 

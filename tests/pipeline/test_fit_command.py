@@ -2,6 +2,7 @@
 
 import csv
 import json
+import re
 import signal
 from importlib.metadata import PackageNotFoundError
 
@@ -119,7 +120,8 @@ def test_words_for_a_person(folder, tmp_path, monkeypatch, capsys):
         "report: ",
     ):
         assert words in printed.out
-    assert "wide.csv: reading" in printed.err
+    assert re.match(r" +\d+ s  starting\n +(\d+ s  .*\n)*? +\d+ s  from the evidence: ", printed.err)
+    assert re.search(r"^took [\d.]+ s: .*evidence [\d.]+", printed.out, re.MULTILINE)
     assert printed.out.startswith(("A graph was found", "No graph found"))
     assert printed.out.index(" acts") < printed.out.index("learned graph  ") < printed.out.index("chosen: ")
     record = json.loads((tmp_path / "runs" / "wide-1" / "record.json").read_text())

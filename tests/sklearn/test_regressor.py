@@ -315,7 +315,8 @@ def test_verbose_prints_stages_and_a_line_for_every_epoch(pairs, capsys):
     regressor(training={"epochs": 3}, verbose=True).fit(*pairs)
     lines = [line.split(",")[0] for line in capsys.readouterr().out.splitlines()]
     assert [line for line in lines if line.startswith("epoch")] == [f"epoch {i} of 3" for i in (1, 2, 3)]
-    assert "X and y: scoring on the test part" in lines
+    assert "scoring: forecasts of the test part" in lines
+    assert [line for line in lines if line.startswith("fit took ")]
 
 
 def test_importing_tacit_does_not_import_sklearn():

@@ -9,6 +9,7 @@ if TYPE_CHECKING:
     from tacit.pipeline.job import FitJob
 
 SHOWN_EDGES, SHOWN_CANDIDATES = 8, 3  # rows of the table: listed edges; where none is, candidates
+SHOWN_SECONDS = 0.05  # of a stage; less is 0.0
 LEGEND = "in the units of the data; in 80%: the share of values inside their 80% interval"
 
 
@@ -45,8 +46,8 @@ def print_lines(console: Any, lines: list[str]) -> None:
         console.print(f"- {line}", soft_wrap=True, markup=False, highlight=False)
 
 
-def print_fit(job: "FitJob") -> None:
-    """Print the answer, the edges, the scores, then what was found and chosen."""
+def print_fit(job: "FitJob", seconds: float) -> None:
+    """Print the answer, the edges, the scores, what was found and chosen, and where the seconds went."""
     from rich.console import Console
 
     record, console = job.run.record, Console()
@@ -66,6 +67,9 @@ def print_fit(job: "FitJob") -> None:
         say(f"chosen: {choice}")
     for note in record.warnings:
         say(f"note: {note}")
+    stages = {"starting": seconds - sum(job.stages.values()), **job.stages}
+    parts = [f"{name} {took:.1f}" for name, took in stages.items() if took >= SHOWN_SECONDS]
+    say(f"took {seconds:.1f} s: {', '.join(parts)}")
     say(f"report: {job.report}")
 
 

@@ -35,6 +35,7 @@ FIT_JSON = {
     "metrics",
     "references",
     "timings",
+    "stages",
     "warnings",
     "choices",
     "findings",
@@ -42,6 +43,8 @@ FIT_JSON = {
     "uncertainty",
 }
 ERRORS = "Replicas on resampled data for standard errors; 0 for none. [default: 16 where that is quick]"
+QUICK = "Evidence and fit only: no standard errors, no fit test, no controls."
+THOROUGH = "32 replicas, the sandwich, 8 starts, and controls, whatever they take."
 RESUME = "Go on with a run that was stopped; takes no DATA and no choices."
 SETTING = "A choice as in the file, such as --set training.epochs=20; may be repeated."
 
@@ -63,6 +66,8 @@ def fit(
     edges: Annotated[Path | None, typer.Option(help="CSV of rules: source,target,kind,probability.")] = None,
     symmetric: Annotated[bool, typer.Option("--symmetric", help="Edges have no direction.")] = False,
     std_errors: Annotated[int | None, typer.Option(parser=at_least(0), metavar="N", help=ERRORS)] = None,
+    quick: Annotated[bool, typer.Option("--quick", help=QUICK)] = False,
+    thorough: Annotated[bool, typer.Option("--thorough", help=THOROUGH)] = False,
     out: Annotated[Path | None, typer.Option(help="New directory for the run. [default: runs/NAME-N]")] = None,
     resume: Annotated[Path | None, typer.Option(metavar="RUN", help=RESUME)] = None,
     seed: Seed = 0,
@@ -71,6 +76,8 @@ def fit(
     as_json: Json = False,
 ) -> None:
     """Learn the graph behind a table of series or pairs: edges with probabilities, forecasts, a report."""
+    for other, given in (("--thorough", thorough), ("--std-errors", std_errors is not None)):
+        require(not (quick and given), f"--quick leaves the assessment out, got {other} too; keep one of them")
     launch = Launch.from_environment()
     with noted_interrupts(), Display(quiet=quiet or as_json or not launch.first) as display:
         display.stage("starting")
@@ -87,7 +94,7 @@ def fit(
             write_template(init)
             print(init)
             return
-        listener = Listener(display.stage, display.step)
+        listener = Listener(display.stage, display.step, display.finished, display.say)
 
         def find_device(name: str) -> "torch.device":
             return launch.own_device(present_device(name))
@@ -102,15 +109,23 @@ def fit(
                 ) from None
 
         if resume is not None:
-            given = {"DATA": data, "--config": config, "--set": set_, "--window": window, "--horizon": horizon}
-            given |= {
+            settled: dict[str, Any] = {
+                "DATA": data,
+                "--config": config,
+                "--set": set_,
+                "--window": window,
+                "--horizon": horizon,
+            }
+            settled |= {
                 "--series": series,
                 "--edges": edges,
                 "--symmetric": symmetric,
                 "--std-errors": std_errors,
+                "--quick": quick,
+                "--thorough": thorough,
                 "--out": out,
             }
-            _require_alone({**given, "--seed": seed or None, "--device": device != "auto"})
+            _require_alone({**settled, "--seed": seed or None, "--device": device != "auto"})
             job = resume_fit(resume, find_device=find_begun, listener=listener)
         elif data is None:
             raise InputError("DATA needs a file (.csv, .parquet, .npz) or beijing-air; see 'tacit fit --help'")
@@ -123,6 +138,8 @@ def fit(
                 ("graph", "edges"): None if edges is None else str(edges),
                 ("graph", "symmetric"): symmetric or None,
                 ("assessment", "bootstrap_replicas"): std_errors,
+                ("assessment", "enabled"): thorough if quick or thorough else None,
+                ("assessment", "thorough"): thorough if quick or thorough else None,
             }
             job = run_fit(
                 data,
@@ -141,7 +158,7 @@ def fit(
     elif quiet:
         print(job.report)
     else:
-        print_fit(job)
+        print_fit(job, display.seconds)
     require_complete(job.complete, job.directory, f"; go on with {resuming(job.directory)}")
 
 

@@ -5,7 +5,7 @@ The same classes are the sections of the config file of ``tacit fit`` and the op
 
 from typing import Annotated, Any, Literal
 
-from pydantic import AfterValidator, BeforeValidator, Field
+from pydantic import AfterValidator, BeforeValidator, Field, model_validator
 
 from tacit.config.closed import Closed
 from tacit.config.model import ModelConfig
@@ -160,12 +160,20 @@ class AssessmentOptions(Closed):
     """How far the answer can be trusted; what takes as long as further trainings."""
 
     enabled: bool = Field(True, description="false: train and score only")
+    thorough: bool = Field(False, description="true: 32 replicas, 8 starts, a larger sandwich, and always controls")
     bootstrap_replicas: int | None = Field(
         None, ge=0, description="replicas on resampled data, for standard errors; 0: none"
     )
+    starts: int | None = Field(None, ge=0, description="further fits from other starts, where replicas are trained")
     block: int | None = Field(None, ge=1, description="neighbouring pairs that are resampled together, for series")
     fdr: float = Field(0.1, gt=0, lt=1, description="false discovery rate of the listed edges")
     controls: bool | None = Field(None, description="train without any edge and with all of them, to compare")
+
+    @model_validator(mode="after")
+    def _not_both(self) -> "AssessmentOptions":
+        if self.thorough and not self.enabled:
+            raise ValueError("thorough must be false where enabled is false, got true; leave one of them out")
+        return self
 
     @property
     def replicas(self) -> int:

@@ -10,7 +10,6 @@ $0.01 / N$.
 
 import torch
 from jaxtyping import Bool, Float
-from scipy import stats
 from torch import Generator, Tensor
 
 from tacit.data import Pairs
@@ -44,6 +43,8 @@ def differing_nodes(model: LatentGraphModel, pairs: Pairs, *, generator: Generat
     >>> differing_nodes(model, pairs, generator=rng).tolist()
     [False, True]
     """
+    from scipy import stats  # a second to import, for few models
+
     some = pairs[:: -(-len(pairs) // MOST_PAIRS)]
     means = torch.cat([_means(model, some[k : k + AT_ONCE], generator) for k in range(0, len(some), AT_ONCE)])
     residuals = (some.targets - means).double()  # (batch, node, channel)

@@ -9,7 +9,6 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from jaxtyping import Float
-from scipy.stats import binomtest, norm
 from torch import Tensor
 
 from tacit.errors import InputError
@@ -55,6 +54,8 @@ def coverage(ranks: Ranks, levels: Sequence[float] = LEVELS) -> tuple[Coverage, 
 
 
 def _at(ranks: Ranks, level: float) -> Coverage:
+    from scipy.stats import binomtest  # imported where it is needed: it takes a second
+
     num_ranks = ranks.num_samples + 1
     outside = min(round(num_ranks * (1 - level) / 2), (num_ranks - 1) // 2)  # on each side
     nominal = (num_ranks - 2 * outside) / num_ranks
@@ -72,6 +73,8 @@ def _at(ranks: Ranks, level: float) -> Coverage:
 
 def _pooled(excess: Float[Tensor, "pair number"]) -> float:
     r"""Return the p-value of $\sum_i e_i = 0$, $e_i$ the excess of pair $i$, with $\sum_i e_i^2$ as its variance."""
+    from scipy.stats import norm
+
     by_pair = excess.sum(1)
     size = float(by_pair.square().sum())
     return 1.0 if size == 0 else min(1.0, 2 * float(norm.sf(abs(float(by_pair.sum())) / math.sqrt(size))))

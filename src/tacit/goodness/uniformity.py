@@ -13,7 +13,6 @@ from dataclasses import dataclass
 import numpy as np
 import torch
 from jaxtyping import Int
-from scipy.stats import chi2
 from torch import Tensor
 
 from tacit.errors import require_whole
@@ -86,6 +85,8 @@ def holm(p_values: Sequence[float]) -> list[float]:
 
 
 def _test(values: Int[Tensor, " seen"], num_ranks: int, num_bins: int) -> Uniformity:
+    from scipy.stats import chi2  # imported where it is needed: it takes a second
+
     seen = len(values)
     bins = max(1, min(num_bins, num_ranks, seen // PER_BIN))
     bin_of_rank = torch.arange(num_ranks) * bins // num_ranks

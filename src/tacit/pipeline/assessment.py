@@ -133,29 +133,29 @@ def assess(answer: Assessment, fit: AssessmentInputs) -> None:
     wanted = fit.config.assessment
     graph = fit.result.model.graph
     lacking = TOO_MANY if graph.slots is not None else "" if graph.coins else NO_COINS
-    stages: list[tuple[str, Callable[[Assessment, AssessmentInputs], None], bool]] = [
-        (_errors_stage(fit), _errors, wanted.replicas > 0 or fit.tells_acting),
-        ("which edges can be told from the data", _flags, True),
-        ("does the model fit the test part", _goodness, True),
-        ("other graphs that might predict as well", _representations, bool(wanted.controls)),
-        ("the same model without a graph and with all edges", _controls, bool(wanted.controls)),
+    stages: list[tuple[str, str, Callable[[Assessment, AssessmentInputs], None], bool]] = [
+        ("standard errors", _errors_from(fit), _errors, wanted.replicas > 0 or fit.tells_acting),
+        ("identification", "which edges can be told from the data", _flags, True),
+        ("fit test", "does the model fit the test part", _goodness, True),
+        ("other graphs", "those that might predict as well", _representations, bool(wanted.controls)),
+        ("controls", "the same model without a graph and with all edges", _controls, bool(wanted.controls)),
     ]
-    for name, stage, needed in stages:
+    for name, words, stage, needed in stages:
         if needed and lacking and stage is not _goodness:
-            answer.findings.append(f"Not computed, {name.split(':')[0]}: {lacking}.")
+            answer.findings.append(f"Not computed, {name} ({words}): {lacking}.")
         elif needed:
-            fit.listener.stage(name)
+            fit.listener.stage(f"{name}: {words}")
             try:
                 stage(answer, fit)
             except (TrainingError, torch.OutOfMemoryError) as error:
                 first = str(error).splitlines()[0]
-                answer.findings.append(f"Not computed, {name.split(':')[0]}: {first}.")
+                answer.findings.append(f"Not computed, {name} ({words}): {first}.")
 
 
-def _errors_stage(fit: AssessmentInputs) -> str:
+def _errors_from(fit: AssessmentInputs) -> str:
     if fit.tells_acting:
-        return "standard errors: how often edges act"
-    return f"standard errors: {fit.config.assessment.replicas} replicas on resampled data"
+        return "regressions of mean and variance"
+    return f"{fit.config.assessment.replicas} replicas on resampled data"
 
 
 def fit_test(model: LatentGraphModel, pairs: Pairs, preparation: Preparation, seed: int) -> Goodness | None:
@@ -186,6 +186,8 @@ def _errors(answer: Assessment, fit: AssessmentInputs) -> None:
         moments=fit.tells_acting,
         kept=fit.kept,
         untrained=fit.untrained,
+        starts=config.assessment.starts or 0,
+        thorough=config.assessment.thorough,
         change=True,
     )
     answer.edges = answer.edges.model_copy(update=found.lists())

@@ -18,12 +18,13 @@ from tacit.pipeline.resampling import block_length
 from tacit.predictors import PredictorKind
 from tacit.registry import LOSSES, OBSERVATIONS
 from tacit.training import is_affordable
+from tacit.uncertainty.bootstrap import STARTS
 
 STEPS = 1500
 NEAR_STEPS = 400  # where regressions are the start
 FEWEST_EPOCHS, MOST_EPOCHS = 4, 200
 COMPILE_FROM = 600  # steps; compiling takes as long as some hundred steps
-REPLICAS = 16
+REPLICAS, THOROUGH_REPLICAS, THOROUGH_STARTS = 16, 32, 8
 LONG_ERRORS = "would take several times the fit here; set it to 16 to have them"
 LONG_CONTROLS = "two more trainings; set it to true to have them"
 LARGE = f"it needs all pairs of nodes, and there are more than {MOST_EXPANDED} nodes"
@@ -85,7 +86,8 @@ def resolve_defaults(
         "training", "compile", pays, "pays for this many steps" if pays else "would take longer than it saves"
     )
     large = layout == "table" and len(dataset.nodes) > MOST_EXPANDED
-    _choose_assessment(chosen, dataset, quick=kind.quick or on_gpu, large=large)
+    quick = kind.quick or on_gpu or config.assessment.thorough
+    _choose_assessment(chosen, dataset, quick=quick, large=large)
     return chosen.config, chosen.reasons
 
 
@@ -151,7 +153,8 @@ def _choose_training(chosen: _Open, pairs: int, kind: PredictorKind, *, near: bo
 
 def _choose_assessment(chosen: _Open, dataset: Dataset, *, quick: bool, large: bool) -> None:
     options, train = chosen.config.assessment, dataset.split.train
-    errors, reason = (REPLICAS, "replicas on resampled data") if quick else (0, LONG_ERRORS)
+    usual, starts = (THOROUGH_REPLICAS, THOROUGH_STARTS) if options.thorough else (REPLICAS, STARTS)
+    errors, reason = (usual, "replicas on resampled data") if quick else (0, LONG_ERRORS)
     if errors and options.block is None:  # a block that was asked for and is too long is refused later
         block = block_length(options, dataset.preparation, len(train))
         if not resamplable(len(train), block, train.series):
@@ -159,7 +162,8 @@ def _choose_assessment(chosen: _Open, dataset: Dataset, *, quick: bool, large: b
     for holds, why in ((large, LARGE), (not options.enabled, OFF)):
         if holds:
             errors, reason, quick = 0, why, False
-    chosen.choose("assessment", "bootstrap_replicas", errors, reason)
+    errors = chosen.choose("assessment", "bootstrap_replicas", errors, reason)
+    chosen.choose("assessment", "starts", starts if errors else 0, None)
     why = "how much the graph improves the forecast" if quick else reason if reason in (LARGE, OFF) else LONG_CONTROLS
     chosen.choose("assessment", "controls", quick, why)
 

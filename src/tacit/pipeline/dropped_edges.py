@@ -28,7 +28,7 @@ def with_needed_edges(plan: Plan, model: LatentGraphModel, train: Pairs) -> Plan
     evidence, preparation = plan.evidence, plan.dataset.preparation
     if evidence is None:
         return None
-    plan.listener.stage(f"{plan.name}: does the model need an edge that was dropped")
+    plan.listener.stage("fit: does the model need an edge that was dropped")
     needed = needed_after_all(model, train, evidence, preparation, plan.seed)
     if not needed.any():
         return None

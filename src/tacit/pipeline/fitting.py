@@ -61,8 +61,10 @@ class Learned:
     def conclude(self) -> Fitted:
         """Score the model on the test part, and return all that is kept of it."""
         with deferred_interrupts(), threads_for(len(self.plan.dataset.nodes) ** 2):
-            self.plan.listener.stage(f"{self.plan.name}: scoring on the test part")
+            self.plan.listener.stage("scoring: forecasts of the test part")
             record = _record(self)
+            self.plan.listener.times.finish()
+            record = record.model_copy(update={"stages": self.plan.listener.times.rounded()})
         history = [history_line(epoch) for epoch in self.result.history]
         own = self.plan.own.predictor
         return Fitted(
@@ -128,15 +130,16 @@ def _train(
     """Return the trained model, and a copy of it at its start; no training is needed where there is a closed form."""
     config, listener = plan.config, plan.listener
     if plan.closed_form:
-        listener.stage(f"{plan.name}: regressions of mean and variance")
+        listener.stage("fit: regressions of mean and variance")
         model = plan.model.to(split.train.inputs.device, split.train.inputs.dtype)
         settled = fit_closed_form(model, split, plan.seed)
         if settled is not None:
             return settled, model
-    listener.stage(f"{plan.name}: {'compiling' if config.training.compile else 'starting'}")
+    listener.stage("fit: starting values")
     model = plan.model.to(split.train.inputs.device, split.train.inputs.dtype)
     at_regression = plan.evidence is not None and start_at_regression(model, split.train)
     untrained = copy.deepcopy(model)
+    listener.stage(f"fit: {'compiling' if config.training.compile else 'training'}")
     result = fit(
         model,
         split.train,

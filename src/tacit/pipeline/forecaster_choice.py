@@ -58,7 +58,7 @@ def choose_kind(
     seen = {FILTER: dataset, NETWORK: with_longer_window()}
     found = {}
     for kind, data in seen.items():
-        listener.stage(f"which predictor forecasts best: {kind}")
+        listener.stage(f"choice of predictor: {kind}")
         found[kind] = _short_score(config, kind, data, evidence, own, seed, device, listener)
     lower = 1 - found[NETWORK] / found[FILTER]
     said = f"{abs(lower):.1%} {'lower' if lower > 0 else 'higher'}"

@@ -15,20 +15,21 @@ from tacit.pipeline.fitting import Learned, learn
 from tacit.pipeline.plan import Plan
 from tacit.pipeline.request import Request, files_read
 from tacit.pipeline.sources import read_source
+from tacit.pipeline.stage_times import TimedListener
 from tacit.pipeline.unfinished import CHECKPOINT, finish, resume_run, start_run
 from tacit.records import Run, read_run, versions
-from tacit.report import draw_run
 from tacit.training import Checkpoints, Listener, Processes, meet_in_step
 
 
 @dataclass(frozen=True)
 class FitJob:
-    """What the job made."""
+    """What the job made, and the seconds of its stages: those of the record, and writing."""
 
     run: Run
     directory: Path
     report: Path
     complete: bool
+    stages: dict[str, float]
 
 
 def run_fit(
@@ -60,7 +61,7 @@ def run_fit(
         files=files_read(source, config),
         versions=versions(),
     )
-    plan = _plan(request, device, listener or Listener())
+    plan = _plan(request, device, TimedListener.of(listener))
     with start_run(directory, request, processes) as lock:
         return _work(plan, directory, processes, lock)
 
@@ -79,13 +80,13 @@ def resume_fit(
         with chdir(request.folder if Path(request.folder).is_dir() else "."):
             request.require_same_files()
             device = find_device(_named(request.device, processes))
-            job = _work(_plan(request, device, listener or Listener()), whole, processes, lock)
+            job = _work(_plan(request, device, TimedListener.of(listener)), whole, processes, lock)
     return None if job is None else replace(job, directory=directory, report=directory / job.report.name)
 
 
 def _plan(request: Request, device: torch.device, listener: Listener) -> Plan:
     name = Path(request.source).name
-    listener.stage(f"{name}: reading")
+    listener.stage(f"reading: {name}")
     config = FitConfig.model_validate(request.config)
     now = versions()
     others = [
@@ -116,13 +117,22 @@ def _write(learned: Learned, directory: Path, lock: Lock) -> FitJob:
     with deferred_interrupts():
         fitted = learned.conclude()
         lock.require()
+        listener = learned.plan.listener
+        listener.stage("writing: the run and its report")
         fitted.write(directory)
-        learned.plan.listener.stage("drawing the report")
         run = read_run(directory)
         report = draw_run(directory, run)
         if learned.complete:
             finish(directory)
-    return FitJob(run, directory, report, learned.complete)
+        listener.times.finish()
+    return FitJob(run, directory, report, learned.complete, listener.times.rounded())
+
+
+def draw_run(directory: Path, run: Run) -> Path:
+    """Draw the report; what draws is imported late, because a person waits for the first edges."""
+    from tacit import report
+
+    return report.draw_run(directory, run)
 
 
 def _named(device: str, processes: Processes) -> str:

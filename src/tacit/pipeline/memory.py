@@ -33,7 +33,8 @@ def require_memory_for(
     rows, slots = rules.slots.senders.shape if table else (nodes, nodes)
     training = training_bytes(config, dataset, own, rows, slots, config.training.replicas or 1)
     if config.assessment.replicas and nodes <= MOST_EXPANDED:  # standard errors: over all pairs, all replicas at once
-        training = max(training, training_bytes(config, dataset, own, nodes, nodes, config.assessment.replicas))
+        at_once = max(config.assessment.replicas, config.assessment.starts or 0)
+        training = max(training, training_bytes(config, dataset, own, nodes, nodes, at_once))
     needed = max(training, 9 * NUM_GRAPHS * rows * slots, 0 if table else PAIR_BYTES * nodes**2)
     _require(needed, rules, device, table=table)
 

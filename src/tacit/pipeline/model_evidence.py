@@ -18,7 +18,7 @@ from tacit.shapes import EdgeMask, EdgeProbs
 from tacit.training import FitResult, FitSettings, LatentGraphModel
 
 DENSITY = 0.1  # prior share of edges that exist, where none is given
-STAGE = "which edges exist: each is removed or inserted, and the model trained on"
+STAGE, KEPT_STAGE = "evidence: each is removed or inserted, and the model trained on", "fit: the edges that may exist"
 
 
 @dataclass(frozen=True, eq=False)
@@ -76,6 +76,7 @@ def judge_edges(
     kept = evidence.kept.to(model.graph.fixed.device)
     dropped = model.graph.learned & ~kept
     if dropped.any() or model.prior is not None:
+        listener.stage(KEPT_STAGE)
         model = keep_edges(
             without_prior(model), split.train, split.validation, settings, kept, seed=plan.seed, compile=compiled,
             on_progress=listener.step,

@@ -13,6 +13,7 @@ from tacit.pipeline.choices import resolve_defaults
 from tacit.pipeline.closed_form import CHOICE, about_training, has_closed_form
 from tacit.pipeline.dataset import Dataset, longest_window, network_window
 from tacit.pipeline.evidence import REGRESSION, RegressionEvidence, evidence_method, find_evidence
+from tacit.pipeline.first_edges import first_edges
 from tacit.pipeline.forecaster_choice import choose_kind
 from tacit.pipeline.known_edges import left_out, place_nodes, read_rules
 from tacit.pipeline.layout import usual_layout
@@ -20,8 +21,11 @@ from tacit.pipeline.memory import require_memory_for, require_memory_for_evidenc
 from tacit.pipeline.parts import OwnParts
 from tacit.pipeline.resampling import require_resampling
 from tacit.pipeline.sources import Source
+from tacit.pipeline.stage_times import TimedListener
 from tacit.threads import threads_for
 from tacit.training import LatentGraphModel, Listener
+
+PREPARING = "preparing: parts, scales and candidates"
 
 
 @dataclass(frozen=True, eq=False)
@@ -44,7 +48,7 @@ class Plan:
     seed: int
     device: torch.device
     own: OwnParts = field(default_factory=OwnParts)
-    listener: Listener = field(default_factory=Listener)
+    listener: TimedListener = field(default_factory=lambda: TimedListener.of(None))
     notes: tuple[str, ...] = ()
     evidence: RegressionEvidence | None = None
     closed_form: bool = False
@@ -64,9 +68,10 @@ class Plan:
         notes: tuple[str, ...] = (),
     ) -> "Plan":
         """Prepare the data and choose what was left open; whatever cannot be is refused here."""
-        own, listener = own or OwnParts(), listener or Listener()
-        dataset, rules, evidence = _with_evidence(source, config, own, seed, listener, name or source.name)
+        own, listener = own or OwnParts(), TimedListener.of(listener)
+        dataset, rules, evidence = _with_evidence(source, config, own, seed, listener)
         config, dataset, chosen = _with_kind(source, config, dataset, evidence, own, seed, device, listener)
+        listener.stage("fit: starting values")
         given = config
         config, choices = resolve_defaults(config, dataset, rules, own, evidence, on_gpu=device.type == "cuda")
         require_resampling(config.assessment, dataset.preparation, dataset.split.train)
@@ -111,6 +116,7 @@ def _with_kind(
     def with_longer_window() -> Dataset:
         longer = config.data.window or network_window(source.content, evidence.window)
         data = config.data.model_copy(update={"window": longer})
+        listener.stage(PREPARING)
         return Dataset.prepare(source, data, seed=seed, scaled=True)
 
     found = choose_kind(config, dataset, with_longer_window, evidence, own, seed, device, listener)
@@ -120,7 +126,7 @@ def _with_kind(
 
 
 def _with_evidence(
-    source: Source, config: FitConfig, own: OwnParts, seed: int, listener: Listener, name: str
+    source: Source, config: FitConfig, own: OwnParts, seed: int, listener: Listener
 ) -> tuple[Dataset, EdgeRules, RegressionEvidence | None]:
     """Prepare the data and find which edges may exist; a window that was left open is as long as the evidence needs."""
     scaled = config.predictor.kind == "auto" or own.kind(config.predictor).scaled
@@ -132,19 +138,22 @@ def _with_evidence(
     )
     window = longest_window(source.content) if regression and config.data.window is None else None
     data = config.data if window is None else config.data.model_copy(update={"window": window})
+    listener.stage(PREPARING)
     dataset = Dataset.prepare(source, data, seed=seed, scaled=scaled)
     rules = read_rules(dataset, config.graph, own.candidates)
     if not regression:
         return dataset, rules, None
-    listener.stage(f"{name}: which edges exist")
+    listener.stage("evidence: which edges exist")
     usual, _ = usual_layout(config.graph.layout, rules)
     over_table = (usual if config.graph.layout == "auto" else config.graph.layout) == "table"
     require_memory_for_evidence(rules, torch.device("cpu"), table=over_table)
     with threads_for(len(dataset.nodes) ** 2):
         evidence = find_evidence(dataset, rules, config, seed, over_table=over_table)
+    listener.say(first_edges(evidence, config.assessment.fdr))
     if window is not None:  # other kinds than the filter may look further back than edges need
         short = config.predictor.kind == "auto" or own.kind(config.predictor).warm_start
         longer = evidence.window if short else network_window(source.content, evidence.window)
         data = config.data.model_copy(update={"window": longer})
+        listener.stage(PREPARING)
         dataset = Dataset.prepare(source, data, seed=seed, scaled=scaled)
     return dataset, rules, evidence

@@ -67,6 +67,7 @@ def add_std_errors(
         listener=listener,
         moments="always" in fitted.record.uncertainty,  # the answer is theirs
         kept=_chosen_again(fitted, dataset, own),
+        thorough=config.assessment.thorough,
     )
     fitted.edges = fitted.edges.model_copy(update=found.lists())
     repeated = {*found.findings, WIDENED}

@@ -26,7 +26,7 @@ def require_resampling(options: AssessmentOptions, preparation: Preparation, tra
     """Raise :class:`InputError` before any work if standard errors are wanted and cannot be."""
     if options.replicas:
         require_resamplable(len(train), block_length(options, preparation, len(train)), train.series)
-    elif options.block is not None:
+    elif options.block is not None and options.enabled:
         raise InputError(
             "block in [assessment] needs bootstrap_replicas, and there are none; set bootstrap_replicas = 16"
         )

@@ -8,6 +8,8 @@ from torch import Tensor
 from tacit.data import Split, resampling_words
 from tacit.training import FitSettings, LatentGraphModel, Listener
 from tacit.uncertainty import EdgeIntervals, EdgeUncertainty, Kept, acting, adopt, adopt_bagged, bootstrap
+from tacit.uncertainty.bootstrap import QUICK_SANDWICH, STARTS
+from tacit.uncertainty.sandwich import MOST_PARAMETERS
 
 LEVEL = 0.95
 WIDTH = 4.0  # standard errors in an interval of that level
@@ -61,13 +63,16 @@ def estimate_std_errors(
     moments: bool,
     kept: Kept | None = None,
     untrained: LatentGraphModel | None = None,
+    starts: int = STARTS,
+    thorough: bool = False,
     change: bool = False,
 ) -> EdgeErrors:
     """Return how often edges act and how far off that may be; with ``change`` the model gets the better answer.
 
     With ``moments`` regressions of mean and variance tell it, and ``replicas`` resamples scale their errors. Else, or
     where the model would forecast worse with their answer, replicas are trained on resampled data, if there are any.
-    ``kept`` chooses the edges of each resample.
+    ``kept`` chooses the edges of each resample; ``starts`` further fits begin elsewhere; ``thorough`` raises the limit
+    of the sandwich.
     """
     found = None
     if moments:
@@ -80,11 +85,13 @@ def estimate_std_errors(
                 split.validation,
                 settings,
                 replicas=replicas,
+                starts=starts,
                 block=block,
                 seed=seed,
                 compile=compile,
                 kept=kept,
                 untrained=untrained,
+                sandwich_limit=MOST_PARAMETERS if thorough else QUICK_SANDWICH,
                 on_progress=listener.step,
             ),
             model,

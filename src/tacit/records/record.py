@@ -63,6 +63,7 @@ class Record(BaseModel):
     answer: list[str] = []  # the first lines of the terminal and the page, in order
     evidence: dict[str, Any] = {}  # how it was found which edges exist, and which are listed or required
     node_gains: dict[str, float] = {}  # node -> how much the edges improve its forecast, a share of its scaled CRPS
+    stages: dict[str, float] = {}  # stage -> seconds, in order, from reading to scoring
     candidates: CandidateCount | None = None  # where edges.csv lists candidates instead of all ordered pairs
 
     @property

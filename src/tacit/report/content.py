@@ -22,6 +22,7 @@ LONGEST_LIST = 50
 SHOWN_FROM, FEWEST_SHOWN = 0.10, 20  # where the slider begins; lower where nothing would be drawn,
 SHOWN_AT_LEAST = 0.01  # but not so low that every edge is
 LABELLED_UP_TO = 40
+SHOWN_SECONDS = 0.05  # of a stage; less is 0.0
 MOST_GAINS = 40  # nodes whose gain is shown
 
 
@@ -42,6 +43,7 @@ def run_content(run: Run, places: Places | None = None) -> dict[str, Any]:
         "listed": run.listed is not None,
         "evident": columns.exists is not None,
         "node_gains": node_gains(run),
+        "stages": stages(run),
         "num_placed": len(places.node),
         "kind": places.kind,
         "threshold": start_threshold(columns),
@@ -98,6 +100,14 @@ def node_gains(run: Run) -> list[dict[str, Any]]:
     largest = max((abs(share) for _, share in found), default=1.0) or 1.0
     rows = [{"node": node, "share": share, "width": 100 * abs(share) / largest} for node, share in found]
     return rows[:MOST_GAINS]
+
+
+def stages(run: Run) -> list[dict[str, Any]]:
+    """Return the stages that took long enough to be seen, with their share of the time in percent."""
+    seconds = run.record.stages
+    whole = sum(seconds.values()) or 1.0
+    shown = {name: took for name, took in seconds.items() if took >= SHOWN_SECONDS}
+    return [{"name": name, "seconds": took, "width": 100 * took / whole} for name, took in shown.items()]
 
 
 def shortened(config: Any) -> Any:

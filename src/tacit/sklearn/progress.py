@@ -1,4 +1,4 @@
-"""What ``verbose=True`` prints: each stage, and a line at the first step of every epoch."""
+"""What ``verbose=True`` prints: each stage and what it took, and a line at the first step of every epoch."""
 
 from tacit.training import Listener, Progress
 
@@ -9,4 +9,8 @@ def _print_epoch(progress: Progress) -> None:
         print(f"epoch {progress.epoch + 1} of {progress.epochs}{loss}", flush=True)
 
 
-PRINTED = Listener(print, _print_epoch)
+def _print_finished(name: str, seconds: float) -> None:
+    print(f"{name} took {seconds:.1f} s", flush=True)
+
+
+PRINTED = Listener(print, _print_epoch, _print_finished, print)

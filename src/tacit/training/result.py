@@ -23,10 +23,18 @@ class Progress:
 
 @dataclass(frozen=True)
 class Listener:
-    """Whom to tell how a job goes: which stage it is in, and each training step."""
+    """Whom to tell how a job goes.
+
+    ``stage``     which stage it is in, as "name: what is done"
+    ``step``      each training step
+    ``finished``  the name of a stage that is over, and its seconds
+    ``say``       a line that is worth reading before the job ends
+    """
 
     stage: Callable[[str], None] = field(default=lambda _: None)
     step: Callable[[Progress], None] = field(default=lambda _: None)
+    finished: Callable[[str, float], None] = field(default=lambda _, __: None)
+    say: Callable[[str], None] = field(default=lambda _: None)
 
 
 @dataclass(frozen=True)

@@ -118,6 +118,7 @@ def bootstrap(
     compile: bool = True,
     kept: Kept | None = None,
     untrained: LatentGraphModel | None = None,
+    sandwich_limit: int = QUICK_SANDWICH,
     on_progress: Callable[[Progress], None] | None = None,
 ) -> EdgeUncertainty:
     """Return the uncertainty of a trained model, from ``replicas`` short trainings that start where it ended.
@@ -128,6 +129,7 @@ def bootstrap(
     ``block`` is the number of neighbouring pairs that are drawn together, above 1 for pairs of a series; see
     :func:`usual_block`. Pairs of several series are drawn by whole series; see :mod:`tacit.data.resampling`.
     ``kept`` returns the edges that may be there given the rows of a resample; others are 0 in its replica.
+    ``sandwich_limit`` is the number of edges and parameters up to which a sandwich is computed.
     The model stays as it is. Ctrl-C stops it with nothing lost but the standard errors.
     """
     model.graph.require_all_pairs("bootstrap")
@@ -154,7 +156,7 @@ def bootstrap(
     )
     if result.interrupted:
         raise KeyboardInterrupt
-    reference = _sandwich_of(model, train, block, seed)
+    reference = _sandwich_of(model, train, block, seed, sandwich_limit)
     others = _other_starts(model, untrained, train, validation, settings, starts, seed, compile, on_progress)
     return _summary(result, same, model.graph, len(train), masks=masks, reference=reference, others=others)
 
@@ -165,9 +167,9 @@ def _without(graph: GraphDistribution, masks: EdgeMasks) -> dict[str, Tensor]:
     return {f"graph.{graph.link.parameter}": graph.link.raw(probs)}
 
 
-def _sandwich_of(model: LatentGraphModel, train: Pairs, block: int, seed: int) -> EdgeProbs | None:
-    """Return the sandwich's standard errors where they can be computed in little time."""
-    if not model.loss.compares or not model.graph.coins or refusal(model, QUICK_SANDWICH) is not None:
+def _sandwich_of(model: LatentGraphModel, train: Pairs, block: int, seed: int, limit: int) -> EdgeProbs | None:
+    """Return the sandwich's standard errors of at most so many edges and parameters."""
+    if not model.loss.compares or not model.graph.coins or refusal(model, limit) is not None:
         return None
     generator = generator_for(seed, "sandwich", train.inputs.device)
     return sandwich(model, train, generator=generator, block=block).std_errors

@@ -1,0 +1,35 @@
+"""The first edges that a person sees: those of the evidence, before a model is fitted."""
+
+import torch
+
+from tacit.pipeline.evidence import RegressionEvidence
+from tacit.uncertainty import listed_edges
+
+SHOWN = 5
+
+
+def first_edges(evidence: RegressionEvidence, fdr: float) -> str:
+    """Return the edges that will be listed, the most likely first, in one line."""
+    rules, exists = evidence.rules, evidence.evidence.exists
+    source, target, _, required = rules.open_edges()
+    places = (target, source)
+    if evidence.over_table:
+        slots = rules.slots.positions(source, target)
+        places = (slots // exists.shape[1], slots % exists.shape[1])
+    learned = torch.zeros_like(exists, dtype=torch.bool)
+    learned[places] = ~required & evidence.kept[places]
+    listed = listed_edges(exists, fdr, learned, symmetric=rules.symmetric and not evidence.over_table)[places]
+    if rules.symmetric:
+        listed &= source < target
+    chosen = listed.nonzero()[:, 0]
+    chosen = chosen[exists[places][chosen].argsort(descending=True, stable=True)]
+    if not len(chosen):
+        return "from the evidence: no edge is listed"
+    arrow, nodes = "-" if rules.symmetric else "->", rules.nodes
+    first = [
+        f"{nodes[source[edge]]} {arrow} {nodes[target[edge]]} {float(exists[places][edge]):.2f}"
+        for edge in chosen[:SHOWN].tolist()
+    ]
+    more = [f"and {len(chosen) - SHOWN:,} more"] if len(chosen) > SHOWN else []
+    count = "1 edge" if len(chosen) == 1 else f"{len(chosen):,} edges"
+    return f"from the evidence: {', '.join([count, *first, *more])}"
