@@ -8,6 +8,7 @@ from typing import Any
 
 from tacit.errors import one_line
 
+SHOWN_SECONDS = 0.05  # of a stage; less is 0.0
 INTERVAL = 10.0  # seconds between lines where there is no terminal
 
 
@@ -62,7 +63,7 @@ class Display:
 
     def finished(self, name: str, seconds: float) -> None:
         """Show what a stage took, on a terminal."""
-        if self._bar is not None:
+        if self._bar is not None and seconds >= SHOWN_SECONDS:
             self._above(f"{name} {seconds:.1f} s")
 
     def say(self, line: str) -> None:

@@ -3,13 +3,13 @@
 import sys
 from typing import TYPE_CHECKING, Any
 
+from tacit.console import SHOWN_SECONDS
 from tacit.errors import one_line
 
 if TYPE_CHECKING:
     from tacit.pipeline.job import FitJob
 
 SHOWN_EDGES, SHOWN_CANDIDATES = 8, 3  # rows of the table: listed edges; where none is, candidates
-SHOWN_SECONDS = 0.05  # of a stage; less is 0.0
 LEGEND = "in the units of the data; in 80%: the share of values inside their 80% interval"
 
 
