@@ -57,6 +57,8 @@ bench: .venv/installed-dev
 	$(BIN)/python benchmarks/best.py
 	$(BIN)/python benchmarks/limit.py
 	$(BIN)/python benchmarks/scale.py
+	$(BIN)/python benchmarks/waiting.py
+	$(BIN)/python benchmarks/busy.py
 	$(BIN)/python benchmarks/page.py
 
 peers: .venv/installed-peers
