@@ -40,8 +40,12 @@ def _targets(directory: Path, seeds: str) -> Iterator[Target]:
         yield "60 nodes, 300 rows", len(found), "AUPR", _mean(found, "aupr"), ">= .99", _at_least(0.99)
         yield "60 nodes, 300 rows", len(found), "false share of listed", _false_share(found), "<= .12", _at_most(0.12)
     if found := rows("mixed_signs"):
-        error = _mean(found, "theta_largest_error_on_edges")
-        yield "mixed signs", len(found), "largest error of five probabilities", error, "<= .03", _at_most(0.03)
+        errors = [[abs(edge["probability"] - edge["theta"]) for edge in row["true_edges"]] for row in found]
+        worst = max(statistics.mean(of_edge) for of_edge in zip(*errors, strict=True))
+        said = "mean error of each of five probabilities, the worst"
+        yield "mixed signs", len(found), said, worst, "<= .03", _at_most(0.03)
+        largest = _mean(found, "theta_largest_error_on_edges")
+        yield "mixed signs", len(found), "largest of the five errors of a data set", largest, "<= .03", _at_most(0.03)
     yield from _nothing(directory, seeds, rows("independent"))
     if found := rows("river"):
         gate = [edge for row in found for edge in row["true_edges"] if edge["theta"] < 1]

@@ -23,7 +23,7 @@ def tableau_of(parts, groups, size, chains=1):
     matrix = matrix_of(*parts, np.ones(ROWS))
     tableau = Tableau.start(matrix.repeat(chains, 1, 1), groups, size)
     rows = torch.full((chains,), float(ROWS), dtype=torch.float64)
-    return tableau, MarginalLikelihood(rows, 1, tableau.residuals.clone())
+    return tableau, MarginalLikelihood(rows, torch.ones_like(rows), tableau.residuals.clone())
 
 
 def slow_scores(matrix, groups, size):
@@ -54,7 +54,8 @@ def test_enumeration_equals_a_loop_over_sets(size, channels):
 
 
 def test_likelihood_is_the_textbook_formula():
-    likelihood = MarginalLikelihood(torch.tensor([50.0, 90.0]).double(), 4, torch.tensor([[2.0], [5.0]]).double())
+    rows, always = torch.tensor([[50.0, 90.0], [4.0, 4.0]]).double()
+    likelihood = MarginalLikelihood(rows, always, torch.tensor([[2.0], [5.0]]).double())
     found = likelihood(torch.tensor([[[1.0]], [[4.0]]]).double(), torch.tensor([[3.0], [2.0]]).double())
     assert float(found[0, 0]) == pytest.approx(g_prior_score(50, 4, 3, 0.5), abs=1e-10)
     assert float(found[1, 0]) == pytest.approx(g_prior_score(90, 4, 2, 0.8), abs=1e-10)

@@ -84,7 +84,8 @@ def test_the_sampler_equals_the_formulas_step_by_step(rng, size):
     values = torch.randn(chains, groups * size + 1, rows, generator=rng).double()
     values[:, -1] += values[:, 0] + values[:, size]
     matrices, prior = values @ values.mT, torch.full((chains, groups), -1.0).double()
-    likelihood = MarginalLikelihood(torch.full((chains,), float(rows)).double(), 1, matrices[:, -1:, -1])
+    counts = torch.full((chains,), float(rows)).double()
+    likelihood = MarginalLikelihood(counts, torch.ones_like(counts), matrices[:, -1:, -1])
     found = [
         run(Tableau.start(matrices.clone(), groups, size), likelihood, prior, torch.Generator().manual_seed(0), 60)
         for run in (inclusion_probs, slow_sampler)

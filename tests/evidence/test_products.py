@@ -52,7 +52,7 @@ def scored():
 def test_every_set_is_scored_as_by_least_squares(scored):
     pairs, columns, matrices = scored
     rows = torch.full((NODES,), float(len(pairs)), dtype=torch.float64)
-    sets, scores = products.set_scores(matrices, 4, rows, columns.num_always)
+    sets, scores = products.set_scores(matrices, 4, rows, torch.full_like(rows, columns.num_always))
     assert len(sets) == 2**4
     prior = torch.full((NODES, 4), -2.0, dtype=torch.float64)
     for target in range(NODES):
@@ -79,7 +79,7 @@ def test_columns_of_sets_are_counted_and_differ():
 def test_sets_that_are_too_large_for_the_rows_have_no_chance(scored):
     _, columns, matrices = scored
     rows = torch.full((NODES,), 40.0, dtype=torch.float64)
-    sets, scores = products.set_scores(matrices, 4, rows, columns.num_always)
+    sets, scores = products.set_scores(matrices, 4, rows, torch.full_like(rows, columns.num_always))
     sizes = 2 * sets.sum(1) + sets.sum(1) * (sets.sum(1) + 1) / 2
     assert torch.equal(scores[0].isinf(), sizes > (40 - columns.num_always) / 3)
 
@@ -112,9 +112,9 @@ def test_a_linear_system_and_a_weak_product_keep_their_form():
 
 def test_padding_is_no_parent_and_changes_nothing():
     pairs, layout = interacting()
-    full = likely_parents(pairs, layout, CANDIDATES, FORM, 0.1)
+    full = likely_parents(pairs, layout, CANDIDATES, FORM, 0.1)[0]
     fewer = Candidates.from_rules(EdgeRules(tuple("abcde"), forbidden={("b", "a"), ("c", "a")}))
-    some = likely_parents(pairs, layout, fewer, FORM, 0.1)
+    some = likely_parents(pairs, layout, fewer, FORM, 0.1)[0]
     assert some[0, 2:].tolist() == [0.0, 0.0]
     torch.testing.assert_close(some[1:], full[1:], rtol=0, atol=1e-10)
 

@@ -220,7 +220,7 @@ def test_edges_that_were_chosen_first_act_always_or_at_times(folder, tmp_path, m
 
     def chosen(*given, **options):
         keep_all = torch.ones(len(NODES), len(NODES), dtype=torch.bool)
-        return inputs(*given, **{**options, "kept": lambda _: keep_all})
+        return inputs(*given, **{**options, "kept": lambda rows: keep_all.repeat(len(rows), 1, 1)})
 
     def never(*arguments, **options):
         raise AssertionError("a replica was trained")

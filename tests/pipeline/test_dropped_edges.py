@@ -61,4 +61,4 @@ def test_resamples_keep_the_edges_that_the_model_needs(plan):
     needed = needed_after_all(dropped.model, train, dropped.evidence, preparation, 0)
     assert bool(needed[0, 1])
     evidence = replace(dropped.evidence, needed=needed, found=replace(dropped.evidence.found, density=1e-12))
-    assert bool(evidence.kept_on(train, preparation, torch.arange(20), 0)[0, 1])
+    assert bool(evidence.kept_on(train, preparation, torch.arange(20)[None], 0)[0, 0, 1])

@@ -101,7 +101,7 @@ def test_later_standard_errors_choose_the_edges_of_each_resample_as_the_fit_does
     )
     options = {**QUICK, "assessment": AssessmentOptions(bootstrap_replicas=4, controls=False)}
     LatentGraphRegressor(**options).fit(x, y).estimate_std_errors(x, y, num_resamples=4)
-    rows = torch.randint(42, (42,), generator=torch.Generator().manual_seed(0))
+    rows = torch.randint(42, (1, 42), generator=torch.Generator().manual_seed(0))
     of_fit, later = (kept(rows) for kept in seen)
     assert torch.equal(later, of_fit)
     assert 0 < int(of_fit.sum()) < 6

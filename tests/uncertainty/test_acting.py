@@ -89,10 +89,10 @@ def test_the_present_state_does_not_matter(pairs, found):
 
 def test_resamples_that_do_not_keep_an_edge_have_it_at_0_and_do_not_count(pairs):
     def keeps_less(rows):
-        mask = PRESENT.clone()
-        mask[0, 2] = bool(rows[0] % 2)
-        mask[2, 0] = False
-        return mask
+        masks = PRESENT.repeat(len(rows), 1, 1)
+        masks[:, 0, 2] = rows[:, 0] % 2 == 1
+        masks[:, 2, 0] = False
+        return masks
 
     model = filter_model(PRESENT)
     found = acting(model, pairs, replicas=12, kept=keeps_less)
@@ -106,9 +106,9 @@ def test_resamples_that_do_not_keep_an_edge_have_it_at_0_and_do_not_count(pairs)
     around = found.intervals()
     assert (float(around.low[2, 0]), float(around.high[2, 0])) == (0, 1)
     assert found.warnings == ["fewer than 4 of 12 resamples keep 1 of the edges: their errors are wide"]
-    every = acting(model, pairs, replicas=12, kept=lambda _: torch.ones_like(PRESENT))
+    every = acting(model, pairs, replicas=12, kept=lambda rows: torch.ones_like(PRESENT).repeat(len(rows), 1, 1))
     assert found.edge_probs[0, 2] == every.edge_probs[0, 2]  # the answer is that of the data as it is
-    with pytest.raises(InputError, match=r"kept must return booleans of shape \(3, 3\), got torch.bool of \(2, 2\)"):
+    with pytest.raises(InputError, match=r"booleans of shape \(16, 3, 3\), got torch.bool of \(2, 2\)"):
         acting(model, pairs, kept=lambda _: torch.ones(2, 2, dtype=torch.bool))
 
 

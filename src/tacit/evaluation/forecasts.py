@@ -20,8 +20,8 @@ from tacit.observation import NoNoise, ObservationModel
 from tacit.shapes import PointPrediction, TargetParams, Targets
 from tacit.training import LatentGraphModel
 
-NUM_GRAPHS = 200  # for mean and median; S graphs raise the MSE by 1 / S of what graphs contribute to it
-NOISE_DRAWS = 5  # of each graph, so that the median is that of a thousand numbers
+NUM_GRAPHS = 100  # for mean and median; S graphs raise the MSE by 1 / S of what graphs contribute to it
+NOISE_DRAWS = 5  # of each graph, so that the median is that of five hundred numbers
 CRPS_GRAPHS = 48  # compared with each other; no bias at any number
 LEVELS = (0.5, 0.8, 0.95)
 

@@ -41,7 +41,7 @@ class MarginalLikelihood:
     """$\\ell(M)$ for all chains; ``rows`` are those that count, $n$, and ``always`` the columns always in, $q$."""
 
     rows: PerChain
-    always: int
+    always: PerChain
     totals: Float[Tensor, "chain channel"]  # residual sums of squares without any parent
 
     def __call__(

@@ -86,6 +86,11 @@ class Columns:
         return replace(self, **parts)
 
 
+def num_sent(layout: SeriesLayout) -> int:
+    """Return how many numbers a source sends at each lag: the target variables, or all inputs of a pair."""
+    return layout.num_features if layout.window == 1 else min(layout.out_channels, layout.num_features)
+
+
 @dataclass(frozen=True, eq=False)
 class ScaledValues:
     """What columns are made of, each with mean 0 and deviation 1: a node's numbers together, rows last.
@@ -109,7 +114,7 @@ class ScaledValues:
             lags <= layout.window,
             f"lags must be at most window={layout.window}, got {lags}; pass pairs with a longer window",
         )
-        sent = layout.num_features if layout.window == 1 else min(layout.out_channels, layout.num_features)
+        sent = num_sent(layout)
         inputs = layout.lags(pairs.inputs[:, nodes])[:, :, layout.window - lags :]  # (row, node, lag, feature)
         targets = _rows_last(pairs.targets[:, nodes])
         known = torch.ones(len(targets), len(pairs), dtype=DOUBLE)

@@ -18,7 +18,7 @@ import torch
 from tacit.data import Pairs
 from tacit.evidence import products
 from tacit.evidence.candidates import Candidates
-from tacit.evidence.columns import ColumnForm, Columns, ScaledValues
+from tacit.evidence.columns import ColumnForm, Columns, ScaledValues, num_sent
 from tacit.evidence.tableau import Tableau
 from tacit.predictors.series import SeriesLayout
 
@@ -34,7 +34,7 @@ def possible_forms(pairs: Pairs, layout: SeriesLayout) -> list[ColumnForm]:
     """Return the forms that the window allows."""
     lags = [count for count in LAGS if count <= layout.window]
     several = pairs.series is not None and len(torch.unique(pairs.series)) > 1
-    kinds = [(False, False), (True, False)] + [(False, True)] * (min(layout.num_features, layout.out_channels) == 1)
+    kinds = [(False, False), (True, False)] + [(False, True)] * (num_sent(layout) == 1)
     return [
         ColumnForm(count, mean, squares, offsets, with_products)
         for count in lags

@@ -56,4 +56,4 @@ def _of_targets(
     rows, totals = some.num_rows(columns, weights[0]) / horizon, tableau.residuals.clone()
     tableau.include(included)
     prior = torch.where(some.prior.isnan(), torch.logit(torch.tensor(density, dtype=DOUBLE)), some.prior)
-    return conditional_log_odds(tableau, MarginalLikelihood(rows, columns.num_always, totals), prior)
+    return conditional_log_odds(tableau, MarginalLikelihood(rows, some.num_always(columns), totals), prior)

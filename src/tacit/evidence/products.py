@@ -114,7 +114,7 @@ def _explained(matrices: Matrices, columns: Int[Tensor, "set place"], first: int
 
 
 def set_scores(
-    matrices: Matrices, width: int, rows: Float[Tensor, " chain"], always: int
+    matrices: Matrices, width: int, rows: Float[Tensor, " chain"], always: Float[Tensor, " chain"]
 ) -> tuple[Float[Tensor, "set candidate"], Scores]:
     """Return all sets, as rows of 0 and 1, and the log marginal likelihood of each; too large ones have none."""
     members, left, sizes = set_residuals(matrices, width)

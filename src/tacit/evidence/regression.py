@@ -23,7 +23,7 @@ from tacit.evidence import diagnostics, products
 from tacit.evidence.candidates import Candidates, Resamples
 from tacit.evidence.columns import DOUBLE, ColumnForm, build_columns
 from tacit.evidence.forms import choose_form
-from tacit.evidence.regressions import Probs, Regressions
+from tacit.evidence.regressions import BagProbs, Probs, Regressions
 from tacit.predictors.series import SeriesLayout
 from tacit.randomness import generator_for
 
@@ -128,13 +128,18 @@ def likely_parents(
     form: ColumnForm,
     density: float,
     *,
+    weights: Resamples | None = None,
     seed: int = 0,
     horizon: int = 1,
-) -> Probs:
-    """Return the probability of each candidate on these pairs alone, columns and prior given: a resample's evidence."""
+) -> BagProbs:
+    """Return the probability of each candidate on each resample, columns and prior given; all pairs are one resample.
+
+    ``weights`` says how often each pair comes in each resample.
+    """
     columns = build_columns(pairs, layout, form)
     regressions = Regressions(columns, candidates, horizon, generator_for(seed, "parents"))
-    return regressions.on(torch.ones(1, len(pairs), dtype=DOUBLE)).probs(density)[0]
+    weights = torch.ones(1, len(pairs), dtype=DOUBLE) if weights is None else weights
+    return regressions.on(weights).probs(density)
 
 
 def resampled_weights(pairs: Pairs, block: int, resamples: int, seed: int) -> Resamples:

@@ -45,7 +45,9 @@ class Regressions:
         """Return the probability of each candidate as the only one, at most its prior: for those screened out."""
         rows = candidates.num_rows(self.columns, torch.ones(len(self.columns.targets), dtype=DOUBLE)) / self.horizon
         channels = self.columns.targets.shape[2]
-        likelihood = MarginalLikelihood(rows, self.columns.num_always, torch.ones(len(rows), channels, dtype=DOUBLE))
+        likelihood = MarginalLikelihood(
+            rows, candidates.num_always(self.columns), torch.ones(len(rows), channels, dtype=DOUBLE)
+        )
         left = (1 - gains)[..., None].expand(*gains.shape, channels)
         size = torch.full_like(gains, self.columns.group_size)
         evidence = likelihood(left, size) - likelihood(torch.ones_like(left), torch.zeros_like(size))
@@ -134,8 +136,12 @@ class _Part:
     def _rows(self) -> Float[Tensor, " chain"]:
         return torch.cat([self.candidates.num_rows(self.columns, one) for one in self.weights]) / self.horizon
 
+    @property
+    def _always(self) -> Float[Tensor, " chain"]:
+        return self.candidates.num_always(self.columns).repeat(len(self.weights))
+
     def _likelihood(self, tableau: Tableau) -> MarginalLikelihood:
-        return MarginalLikelihood(self._rows, self.columns.num_always, tableau.residuals.clone())
+        return MarginalLikelihood(self._rows, self._always, tableau.residuals.clone())
 
     def _tableau(self) -> Tableau:
         matrices = self._kept_matrices.clone() if self.keep else self._matrices()
@@ -156,7 +162,7 @@ class _Part:
         if not self.columns.products:
             tableau = self._tableau()
             return enumerate_sets(tableau, self._likelihood(tableau))
-        return products.set_scores(self._matrices(), self.candidates.width, self._rows, self.columns.num_always)
+        return products.set_scores(self._matrices(), self.candidates.width, self._rows, self._always)
 
 
 def _moments(columns: Columns) -> Float[Tensor, "node column column"]:

@@ -78,12 +78,24 @@ class RegressionEvidence:
         """Steps of the past that a prediction needs to see."""
         return max(SHORTEST_WINDOW, self.form.lags)
 
-    def kept_on(self, train: Pairs, preparation: Preparation, rows: Int[Tensor, " pair"], seed: int) -> EdgeMask:
-        """Return the edges that a resample of the training pairs keeps."""
-        horizon, layout = preparation.horizon, layout_of(preparation)
+    def kept_on(
+        self, train: Pairs, preparation: Preparation, rows: Int[Tensor, "replica pair"], seed: int
+    ) -> Bool[Tensor, "replica row slot"]:
+        """Return the edges that each resample of the training pairs keeps."""
+        weights = torch.stack([torch.bincount(one.cpu(), minlength=len(train)) for one in rows]).double()
         probs = likely_parents(
-            train[rows], layout, self.found.screened, self.form, self.found.density, seed=seed, horizon=horizon
+            train,
+            layout_of(preparation),
+            self.found.screened,
+            self.form,
+            self.found.density,
+            weights=weights,
+            seed=seed,
+            horizon=preparation.horizon,
         )
+        return torch.stack([self._kept_by(one) for one in probs])
+
+    def _kept_by(self, probs: Float[Tensor, "target candidate"]) -> EdgeMask:
         exists = placed(probs, self.found.screened, self.rules, over_table=self.over_table)
         if self.rules.symmetric:
             exists = _both_ways(exists, self.found.density, self.rules)

@@ -5,11 +5,13 @@ import math
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, replace
 
+import torch
 from torch import Tensor
 
 from tacit.config import FitConfig
 from tacit.data import Split
 from tacit.evaluation import forecast_scores, predictive_metrics
+from tacit.evaluation.metrics import PAIRWISE_GRAPHS
 from tacit.evidence import KEEP, Evidence
 from tacit.interrupts import deferred_interrupts
 from tacit.pipeline.answer import ListedGraph, answer_sentences
@@ -182,7 +184,12 @@ def _kept(plan: Plan, *, over_table: bool) -> Kept | None:
     if evidence is None:
         return None
     train, preparation = plan.dataset.split.train, plan.dataset.preparation
-    return lambda rows: evidence.shaped(evidence.kept_on(train, preparation, rows.cpu(), plan.seed), over_table)
+
+    def kept(rows: Tensor) -> Tensor:
+        masks = evidence.kept_on(train, preparation, rows, plan.seed)
+        return torch.stack([evidence.shaped(mask, over_table) for mask in masks])
+
+    return kept
 
 
 def fit_settings(config: FitConfig) -> FitSettings:
@@ -208,7 +215,11 @@ def _record(learned: Learned) -> Record:
         generator = generator_for(plan.seed, "score", device)
         scores = forecast_scores(model, split.test, generator=generator, spread=preparation.spread)
     scaled = predictive_metrics(
-        model, split.test, model.loss, generator=generator_for(plan.seed, "scaled", device), point_graphs=64
+        model,
+        split.test,
+        model.loss,
+        generator=generator_for(plan.seed, "scaled", device),
+        point_graphs=PAIRWISE_GRAPHS,
     )
     metrics = {**scores.numbers(), **{name: scaled[name] for name in ("energy_score", "distribution_loss")}}
     slots = model.graph.slots

@@ -92,7 +92,7 @@ def _chosen_again(fitted: Fitted, dataset: Dataset, own: OwnParts) -> Kept | Non
     rules, seed = read_rules(dataset, fitted.config.graph, own.candidates), fitted.record.seed
     evidence = find_evidence(dataset, rules, fitted.config, seed, over_table=False)
     train, preparation = dataset.split.train, dataset.preparation
-    return lambda rows: evidence.kept_on(train, preparation, rows.cpu(), seed)
+    return lambda rows: evidence.kept_on(train, preparation, rows, seed)
 
 
 def _make_trainable(fitted: Fitted, dataset: Dataset, own: OwnParts) -> None:

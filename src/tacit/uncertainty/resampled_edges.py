@@ -12,8 +12,8 @@ from tacit.errors import require
 from tacit.randomness import generator_for
 from tacit.shapes import EdgeMask
 
-Kept = Callable[[Int[Tensor, " pair"]], EdgeMask]  # from the rows of a resample to the edges that may be there
 EdgeMasks = Bool[Tensor, "replica row slot"]
+Kept = Callable[[Int[Tensor, "replica pair"]], EdgeMasks]  # from the rows of resamples to the edges that may be there
 
 
 def resample_rows(train: Pairs, seeds: Sequence[int], block: int) -> Int[Tensor, "replica pair"]:
@@ -31,11 +31,10 @@ def kept_edges(rows: Int[Tensor, "replica pair"], present: EdgeMask, kept: Kept 
     """Return the edges that are ``present`` and kept by each resample; all of them without ``kept``."""
     if kept is None:
         return present.expand(len(rows), *present.shape)
-    masks = [kept(row) for row in rows]
-    for mask in masks:
-        require(
-            mask.dtype == torch.bool and mask.shape == present.shape,
-            f"kept must return booleans of shape {tuple(present.shape)}, got {mask.dtype} of {tuple(mask.shape)}; "
-            "return one true or false per edge",
-        )
-    return torch.stack(masks).to(present.device) & present
+    masks, shape = kept(rows), (len(rows), *present.shape)
+    require(
+        masks.dtype == torch.bool and tuple(masks.shape) == shape,
+        f"kept must return booleans of shape {shape}, got {masks.dtype} of {tuple(masks.shape)}; return one true or "
+        "false per resample and edge",
+    )
+    return masks.to(present.device) & present
