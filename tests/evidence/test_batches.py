@@ -55,9 +55,10 @@ def test_matrices_and_gains_equal_one_target_at_a_time(pairs, rng, form):
 
 
 @pytest.mark.usefixtures("at_once")
-def test_matrices_of_products_equal_one_target_at_a_time(pairs):
-    form, weights = ColumnForm(2, products=True), torch.ones(ROWS).double()
-    columns = build_columns(Pairs(pairs.inputs[..., ::2].contiguous(), pairs.targets), SeriesLayout(2, 1), form)
+@pytest.mark.parametrize("layout", [SeriesLayout(2, 1), SeriesLayout(1, 2)], ids=["series", "pairs"])
+def test_matrices_of_products_equal_one_target_at_a_time(pairs, layout):
+    form, weights = ColumnForm(layout.window, products=True), torch.ones(ROWS).double()
+    columns = build_columns(Pairs(pairs.inputs[..., ::2].contiguous(), pairs.targets), layout, form)
     few = CANDIDATES.picked(torch.arange(3).expand(NODES, -1))
     found = products.product_matrices(columns, few, weights[None])[0]
     for row in range(NODES):

@@ -99,7 +99,7 @@ class ScaledValues:
     ``covariates``  flags and covariates of the newest step
     """
 
-    values: Float[Tensor, "node lag channel row"]
+    values: Float[Tensor, "node lag sent row"]
     covariates: Float[Tensor, "node covariate row"]
     targets: Float[Tensor, "node channel row"]
     known: Float[Tensor, "node row"]

@@ -73,7 +73,7 @@ def product_matrices(columns: Columns, candidates: Candidates, weights: Resample
 
     def parents(places: Int[Tensor, " place"]) -> Float[Tensor, "place parent row"]:
         nodes = torch.cat([candidates.targets[places, None], candidates.sources[places]], 1)
-        values = columns.by_node(nodes)
+        values = columns.by_node(nodes)[:, :: columns.group_size]  # the first value that each sends
         return torch.cat([values[:, 1:], values[:, first] * values[:, second]], 1)
 
     return candidates.matrices_of(columns, weights, gone, parents)

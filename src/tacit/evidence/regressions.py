@@ -1,6 +1,6 @@
 """The regressions of all targets on all resamples, some targets at a time: probabilities, and effects."""
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -78,7 +78,7 @@ class Resampled:
         return torch.cat([part.effects(some, moments) for part, some in of_parts])
 
     @property
-    def _parts(self) -> "list[_Part] | Iterator[_Part]":
+    def _parts(self) -> "Iterable[_Part]":
         return self._kept if self.keep else self._new()
 
     @cached_property
