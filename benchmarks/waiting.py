@@ -75,11 +75,12 @@ def spent(command: list[str], environment: dict[str, str]) -> Figures:
         assert job.stderr is not None
         for line in job.stderr:
             now = time.perf_counter() - began
+            if line.startswith(FITTED):
+                found["seconds"] = float(line.split()[-1])
+                continue
             found.setdefault("first_words", now)
             if "from the evidence" in line:
                 found["first_edges"] = now
-            if line.startswith(FITTED):
-                found["seconds"] = float(line.split()[-1])
         _, status, used = os.wait4(job.pid, 0)
         job.returncode = os.waitstatus_to_exitcode(status)
     assert job.returncode == 0, f"{command} ended with {job.returncode}"
