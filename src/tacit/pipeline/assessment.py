@@ -27,7 +27,7 @@ from tacit.identification import (
 from tacit.pipeline.comparisons import compare_forecasts
 from tacit.pipeline.layout import MOST_EXPANDED
 from tacit.pipeline.preparation import Preparation
-from tacit.pipeline.references import Reference
+from tacit.pipeline.references import Reference, why_no_ridge
 from tacit.pipeline.resampling import block_length
 from tacit.pipeline.std_errors import estimate_std_errors
 from tacit.randomness import generator_for, replica_seeds
@@ -296,3 +296,4 @@ def _controls(answer: Assessment, fit: AssessmentInputs) -> None:
     found = compare_forecasts(fit.result.model, controls, split, fit.preparation, fit.seed)
     answer.scores, answer.simple = found.scores, found.simple
     answer.references, answer.node_gains = found.references, found.node_gains
+    answer.findings += filter(None, [why_no_ridge(fit.preparation, len(split.train))])

@@ -218,7 +218,7 @@ def _record(learned: Learned) -> Record:
     )
     metrics = {**scores.numbers(), **{name: scaled[name] for name in ("energy_score", "distribution_loss")}}
     slots = model.graph.slots
-    simple = assessment.simple or references(preparation, split, ridge=slots is None)
+    simple = assessment.simple or references(preparation, split, ridge=slots is None and learned.complete)
     compared = {**{name: one.numbers for name, one in simple.items()}, **assessment.references}
     compared = {name: _finite(numbers) for name, numbers in compared.items()}
     evidence = {**assessment.evidence, "fdr": plan.config.assessment.fdr}
