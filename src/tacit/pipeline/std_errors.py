@@ -62,17 +62,18 @@ def estimate_std_errors(
     kept: Kept | None = None,
     untrained: LatentGraphModel | None = None,
     change: bool = False,
+    trained: bool = True,
 ) -> EdgeErrors:
     """Return how often edges act and how far off that may be; with ``change`` the model gets the better answer.
 
     With ``moments`` regressions of mean and variance tell it, and ``replicas`` resamples scale their errors. Else, or
     where the model would forecast worse with their answer, replicas are trained on resampled data, if there are any.
-    ``kept`` chooses the edges of each resample.
+    ``kept`` chooses the edges of each resample. Replicas of a model that is not ``trained`` to the end say nothing.
     """
     found = None
     if moments:
         found = _from_moments(model, split, replicas=replicas, block=block, seed=seed, kept=kept, change=change)
-    if replicas and (found is None or found.rejected):
+    if replicas and trained and (found is None or found.rejected):
         resampled = _from_bootstrap(
             bootstrap(
                 model,
