@@ -1,3 +1,5 @@
+from importlib import import_module
+
 import numpy as np
 import pytest
 import torch
@@ -6,6 +8,8 @@ from tacit.data import Pairs
 from tacit.data.regression import regress
 from tacit.data.ridge import ridge_path, ridge_regression
 from tacit.errors import InputError
+
+ridge_module = import_module("tacit.data.ridge")
 
 
 def made_pairs(rng, rows=80, missing=0.0):
@@ -130,3 +134,22 @@ def test_errors(rng, unchecked):
     observed[1:, 2] = 0
     with pytest.raises(InputError, match="train needs two observed targets or more of every node, got 1 of node 2"):
         ridge_regression(Pairs(pairs.inputs, pairs.targets, observed), pairs)
+
+
+@pytest.mark.parametrize("rows", [12, 60], ids=["by rows", "by columns"])
+def test_all_ways_to_solve_agree(rng, rows, monkeypatch):
+    design, targets = torch.randn(rows, 30, generator=rng).double(), torch.randn(rows, 3, generator=rng).double()
+    penalties = [1e-4, 0.1]
+    normal = design.T @ design / rows
+    wanted = [torch.linalg.solve(normal + p * torch.eye(30).double(), design.T @ targets / rows) for p in penalties]
+    monkeypatch.setattr(ridge_module, "MOST_PRODUCTS", 2000)  # some rows at a time
+    for most in (256, 1):
+        monkeypatch.setattr(ridge_module, "MOST_DECOMPOSED", most)
+        torch.testing.assert_close(ridge_path(design, targets, penalties), torch.stack(wanted), rtol=1e-8, atol=1e-10)
+
+
+def test_a_matrix_that_rounding_leaves_indefinite_is_decomposed(rng, monkeypatch):
+    monkeypatch.setattr(ridge_module, "MOST_DECOMPOSED", 1)
+    column = torch.randn(50, 1, generator=rng).double()
+    found = ridge_path(column.expand(50, 4), column, [1e-30])
+    assert torch.isfinite(found).all()

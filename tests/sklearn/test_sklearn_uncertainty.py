@@ -50,6 +50,12 @@ def fitted(pairs):
 
 
 @pytest.fixture
+def long_enough(monkeypatch):
+    """Five epochs are too few; here they count as enough."""
+    monkeypatch.setattr("tacit.training.convergence.STILL_FALLING", np.inf)
+
+
+@pytest.fixture
 def known(tables):
     """An estimator whose graph and errors are those above; (0, 0) is held fixed with the rest of the diagonal."""
     return with_errors(regressor().fit(*tables))
@@ -113,6 +119,7 @@ def test_resamples_are_drawn_with_replacement_and_start_at_the_fitted_model_toge
     assert settings.epochs == 2  # a third of five
 
 
+@pytest.mark.usefixtures("long_enough")
 def test_standard_errors_are_those_of_the_bootstrap(pairs):
     x, y = pairs
     options = {**FIVE, "data": {"shuffle": False}, "graph": {"forbidden": [(0, 1)]}}
@@ -444,6 +451,7 @@ def test_goodness_is_that_of_the_model_in_the_units_of_training(noisy):
     assert pickle.loads(pickle.dumps(model)).goodness_of_fit(x, gaps) == found
 
 
+@pytest.mark.usefixtures("long_enough")
 def test_a_loss_that_is_not_stored_is_needed_for_training_only(pairs, tmp_path):
     model = regressor(**FIVE, loss=EnergyScore(), density=0.3).fit(*pairs)
     model.save(tmp_path / "model")

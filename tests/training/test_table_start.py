@@ -20,6 +20,7 @@ from tacit.training import (
 )
 
 module = import_module("tacit.training.local_ridge")  # the function has the name of its file
+ridge_module = import_module("tacit.data.ridge")
 NODES, WINDOW = 5, 2
 
 
@@ -32,11 +33,13 @@ def some_pairs(rng, *, missing=False, channels=1):
     return Pairs.with_missing(inputs, targets) if missing else Pairs(inputs, targets)
 
 
-@pytest.mark.parametrize("block", [1, 2**23], ids=["a node at a time", "together"])
+@pytest.mark.parametrize("block", [None, 1, 2**23], ids=["solved once", "a node at a time", "together"])
 @pytest.mark.parametrize("channels", [1, 2])
 @pytest.mark.parametrize("missing", [False, True])
 def test_with_all_candidates_it_is_the_regression_on_all_nodes(rng, missing, channels, block, monkeypatch):
-    monkeypatch.setattr(module, "BLOCK_NUMBERS", block)
+    if block is not None:
+        monkeypatch.setattr(module, "BLOCK_NUMBERS", block)
+        monkeypatch.setattr(module, "_is_complete", lambda _: False)
     pairs, slots = some_pairs(rng, missing=missing, channels=channels), all_slots(NODES)
     found, wanted = local_ridge(pairs[:60], pairs[60:], slots), ridge_regression(pairs[:60], pairs[60:])
     assert found.penalty == wanted.penalty
@@ -115,3 +118,20 @@ def test_the_largest_weights_are_high_and_self_loops_out(rng):
 def test_what_would_take_long_is_not_affordable():
     assert is_affordable(all_slots(50), in_channels=12)
     assert not is_affordable(all_slots(300), in_channels=12)
+    few = Pairs(torch.zeros(100, 300, 12), torch.zeros(100, 300, 1))
+    assert is_affordable(all_slots(300), 12, few)
+
+
+def test_few_pairs_of_many_columns_are_solved_by_rows(rng, monkeypatch):
+    """The solution by rows is that by columns, decomposed or factorised for each penalty."""
+    inputs = torch.randn(20, NODES, 12, generator=rng).double()
+    pairs = Pairs(inputs, torch.randn(20, NODES, 1, generator=rng).double())
+    slots = Slots.from_edges(torch.tensor([1, 2, 3]), torch.tensor([0, 0, 1]), NODES)  # up to 36 columns
+    padded = Pairs(torch.cat([inputs, inputs]), torch.cat([pairs.targets, pairs.targets]))  # the same regression
+    wanted = local_ridge(padded, pairs, slots)
+    for most in (256, 1):
+        monkeypatch.setattr(ridge_module, "MOST_DECOMPOSED", most)
+        found = local_ridge(pairs, pairs, slots)
+        assert found.penalty == wanted.penalty
+        torch.testing.assert_close(found.edges, wanted.edges, rtol=1e-6, atol=1e-8)
+        torch.testing.assert_close(found.own, wanted.own, rtol=1e-6, atol=1e-8)

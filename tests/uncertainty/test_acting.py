@@ -1,5 +1,7 @@
 """How often edges act: always and at times told apart, the model that holds the answer, and resamples that choose."""
 
+from importlib import import_module
+
 import pytest
 import torch
 
@@ -12,6 +14,7 @@ from tacit.uncertainty.boundary import NOTHING_KNOWN
 from tacit.uncertainty.gate_data import GateData
 
 PRESENT = OFTEN > 0
+module = import_module("tacit.uncertainty.acting")  # the function has the name of its file
 
 
 @pytest.fixture(scope="module")
@@ -136,6 +139,24 @@ def test_too_few_pairs_say_nothing():
     assert torch.equal(found.wide[0], PRESENT[0])  # 4 coefficients of the mean and 4 of the variance
     assert not found.wide[1].any()
     assert found.warnings == ["13 training pairs are too few to tell how often edges into 1 of the nodes act"]
+
+
+def test_a_node_with_many_columns_keeps_its_parameters(pairs, monkeypatch):
+    monkeypatch.setattr(module, "MOST_COLUMNS", 7)  # one own column and two sources have 8, with one source 6
+    model = filter_model(PRESENT)
+    model.predictor.edge_weights.data.fill_(3.0)
+    found = acting(model, pairs, replicas=4)
+    many = PRESENT.sum(1) == 2
+    assert many.any()
+    assert not many.all()
+    assert torch.equal(found.wide, PRESENT & many[:, None])
+    assert (found.std_errors[found.wide] == NOTHING_KNOWN).all()
+    assert torch.equal(found.edge_probs[many], model.graph.edge_probs.detach()[many])
+    assert torch.equal((found.parameters["predictor.edge_weights"] == 3).all(dim=(1, 2, 3)), many)
+    assert found.warnings == [
+        f"how often edges into {int(many.sum())} of the nodes act was not computed: regressions have up to 8 columns, "
+        "more than 7; use a shorter window, for example --window 24"
+    ]
 
 
 def test_edges_that_are_required_are_read_but_not_judged(pairs):

@@ -91,10 +91,13 @@ def main(arguments: list[str] | None = None) -> None:
     except (InputError, ProcessesError, Terminated) as error:
         print(f"tacit: {one_line(str(error))}", file=sys.stderr)
         sys.exit(2 if isinstance(error, InputError) else 1)
-    code = launch.end(*_run(launch, arguments))
+    ended = _run(launch, arguments)
+    code, stopped = launch.end(*ended), not ended[2]
     if is_program:
         _let_go_of_output()
-    if is_program and launch.several:  # threads of the transport may abort a process that ends the usual way
+    # Threads of the transport may abort a process that ends the usual way; one that was stopped ends at once: to put
+    # torch away takes a second.
+    if is_program and (launch.several or stopped):
         sys.stdout.flush()
         sys.stderr.flush()
         os._exit(code)

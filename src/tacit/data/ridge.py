@@ -1,7 +1,11 @@
-r"""Ridge regression in closed form, for all penalties from one decomposition.
+r"""Ridge regression in closed form: by its columns, or by its rows where these are fewer.
 
 $$w = \arg\min_w \tfrac1n \lVert y - X w \rVert^2 + \lambda \lVert w \rVert^2
-   = V (\Lambda + \lambda)^{-1} V^\top \tfrac1n X^\top y, \qquad \tfrac1n X^\top X = V \Lambda V^\top$$
+   = (\tfrac1n X^\top X + \lambda)^{-1} \tfrac1n X^\top y = \tfrac1n X^\top (\tfrac1n X X^\top + \lambda)^{-1} y$$
+
+The matrix has as many rows as the smaller side of $X$, which bounds time and memory of a long window. A small one is
+decomposed once for all penalties, $V (\Lambda + \lambda)^{-1} V^\top$; a large one is factorised for each, which is
+as fast, and no single call takes long: a program hears signals only between calls.
 """
 
 from collections.abc import Sequence
@@ -15,6 +19,8 @@ from tacit.data.regression import Path, RegressionFit, regress
 
 # Half decades. Inputs have deviation 1, so at 100 every weight is below a hundredth and the fit is next to nothing.
 RIDGE_PENALTIES = tuple(10.0 ** (half / 2) for half in range(-12, 5))
+MOST_DECOMPOSED = 256  # rows of a matrix that is decomposed; larger ones are factorised for each penalty
+MOST_PRODUCTS = 2**33  # multiplications of one call: less than a second
 
 
 def ridge_path(
@@ -26,11 +32,53 @@ def ridge_path(
     >>> ridge_path(design, targets, [1.0, 3.0]).flatten().tolist()
     [1.0, 0.5]
     """
-    values, vectors = torch.linalg.eigh(design.T @ design / len(design))
-    moments = vectors.T @ (design.T @ targets / len(design))  # (feature, target)
-    shrunk = values.clamp_min(0) + torch.tensor(list(penalties)).to(values)[:, None]  # (penalty, feature)
-    weights: Tensor = vectors @ (moments / shrunk[..., None])
+    return solve_ridge(design, targets, design.new_tensor(len(design)), penalties)
+
+
+def solve_ridge(
+    design: Float[Tensor, "*block row feature"],
+    targets: Float[Tensor, "*block row target"],
+    count: Float[Tensor, "*block"],
+    penalties: Sequence[float],
+) -> Float[Tensor, "penalty *block feature target"]:
+    """Return the weights of several regressions for every penalty; ``count`` is $n$, rows of 0 are not in it."""
+    count = count[..., None, None]
+    if design.shape[-2] < design.shape[-1]:
+        return design.mT @ _solve(_second_moments(design.mT) / count, targets / count, penalties)
+    return _solve(_second_moments(design) / count, design.mT @ targets / count, penalties)
+
+
+def _solve(
+    matrix: Float[Tensor, "*block side side"], right: Float[Tensor, "*block side target"], penalties: Sequence[float]
+) -> Float[Tensor, "penalty *block side target"]:
+    """Return (matrix + penalty)^-1 right for every penalty."""
+    if matrix.shape[-1] > MOST_DECOMPOSED:
+        found = [_factorised(matrix, right, penalty) for penalty in penalties]
+        if all(one is not None for one in found):
+            return torch.stack([one for one in found if one is not None])
+    values, vectors = torch.linalg.eigh(matrix)
+    lambdas = values.new_tensor(list(penalties))[(..., *[None] * values.ndim)]
+    shrunk = values.clamp_min(0) + lambdas  # (penalty, *block, side)
+    weights: Tensor = vectors @ ((vectors.mT @ right) / shrunk[..., None])
     return weights
+
+
+def _factorised(matrix: Tensor, right: Tensor, penalty: float) -> Tensor | None:
+    """Return the solution for one penalty; None where rounding leaves the matrix indefinite."""
+    shifted = matrix.clone()
+    shifted.diagonal(dim1=-2, dim2=-1).add_(penalty)
+    factor, failed = torch.linalg.cholesky_ex(shifted)
+    return None if failed.any() else torch.cholesky_solve(right, factor)
+
+
+def _second_moments(design: Float[Tensor, "*block row column"]) -> Float[Tensor, "*block column column"]:
+    """Return the sums of products of columns, some rows at a time."""
+    columns = design.shape[-1]
+    size = max(1, MOST_PRODUCTS // max(1, columns * columns * design.shape[:-2].numel()))
+    total = design.new_zeros(*design.shape[:-2], columns, columns)
+    for part in torch.split(design, size, -2):
+        total += part.mT @ part
+    return total
 
 
 def ridge_regression(train: Pairs, validation: Pairs, *, penalties: Sequence[float] = RIDGE_PENALTIES) -> RegressionFit:

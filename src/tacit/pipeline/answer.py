@@ -102,13 +102,15 @@ class ListedGraph:
 
 
 def answer_sentences(
-    found: ListedGraph, references: References, notes: Sequence[str] = (), unknown: str = ""
+    found: ListedGraph, references: References, notes: Sequence[str] = (), unknown: str = "", too_early: str = ""
 ) -> list[str]:
     """Return the answer, in this order: a graph or none; the list; how often edges act; other forecasts; notes.
 
-    ``unknown``  why it was not computed whether edges exist: edges are then listed by how often they act
+    ``unknown``    why it was not computed whether edges exist: edges are then listed by how often they act
+    ``too_early``  said first where training stopped too early
     """
     return [
+        *filter(None, [too_early]),
         *_headline(found, references.get(NO_GRAPH, {}), unknown),
         *_list(found, references.get(NO_GRAPH, {})),
         *_acting(found),

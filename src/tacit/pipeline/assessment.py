@@ -27,7 +27,7 @@ from tacit.identification import (
 from tacit.pipeline.comparisons import compare_forecasts
 from tacit.pipeline.layout import MOST_EXPANDED
 from tacit.pipeline.preparation import Preparation
-from tacit.pipeline.references import Reference
+from tacit.pipeline.references import Reference, why_no_ridge
 from tacit.pipeline.resampling import block_length
 from tacit.pipeline.std_errors import estimate_std_errors
 from tacit.randomness import generator_for, replica_seeds
@@ -43,6 +43,7 @@ CERTAIN_MEANS = (
 )
 WIDENED = "Intervals are widened to hold every way to write the answer that these data do not rule out."
 TOO_FEW = "Fewer than two test forecasts that do not overlap: too few for a fit test."
+NO_ERRORS = "Not computed, standard errors: training stopped too early, and so would that of replicas."
 SHORTER = 0.3  # of the epochs of the fit, for a predictor that starts where it ended
 MOST_FLIPPED = 40_000
 TOO_MANY = (
@@ -174,11 +175,15 @@ def fit_test(model: LatentGraphModel, pairs: Pairs, preparation: Preparation, se
 
 def _errors(answer: Assessment, fit: AssessmentInputs) -> None:
     config, train = fit.config, fit.split.train
+    if fit.result.late_fall and not fit.tells_acting:
+        answer.findings.append(NO_ERRORS)
+        return
     found = estimate_std_errors(
         fit.result.model,
         fit.split,
         fit.done,
         replicas=config.assessment.replicas,
+        trained=not fit.result.late_fall,
         block=block_length(config.assessment, fit.preparation, len(train)),
         seed=fit.seed,
         compile=fit.compile,
@@ -298,3 +303,4 @@ def _controls(answer: Assessment, fit: AssessmentInputs) -> None:
     found = compare_forecasts(fit.result.model, controls, split, fit.preparation, fit.seed)
     answer.scores, answer.simple = found.scores, found.simple
     answer.references, answer.node_gains = found.references, found.node_gains
+    answer.findings += filter(None, [why_no_ridge(fit.preparation, len(split.train))])

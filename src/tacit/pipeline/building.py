@@ -108,7 +108,7 @@ def _warm_start(predictor: nn.Module, train: Pairs, graph: BernoulliGraph, *, fo
     """Start the graph where a regression points, unless its edges are ``found``; return the filter at its weights."""
     if not isinstance(predictor, GraphFilter):
         raise InputError(f"warm_start in [predictor] is for filters, got {type(predictor).__name__}; leave it out")
-    if found and regression_table(predictor, graph) is not None:  # :func:`start_at_regression` sets the weights
+    if found and regression_table(predictor, graph, train) is not None:  # :func:`start_at_regression` sets the weights
         predictor.jitter = START_JITTER
         return predictor
     if graph.slots is None:
@@ -147,7 +147,7 @@ def _matrix_sigma(dataset: Dataset) -> float:
 def _table_sigma(dataset: Dataset, slots: Slots) -> float:
     """Return the deviation of what regressions on the candidates leave; on the node itself where that takes long."""
     train = dataset.split.train
-    if not is_affordable(slots, train.inputs.shape[2]):
+    if not is_affordable(slots, train.inputs.shape[2], train):
         nowhere = torch.zeros(0, dtype=torch.long)
         slots = Slots.from_edges(nowhere, nowhere, slots.num_nodes)
     return float(local_ridge(train, dataset.split.validation, slots).sigmas.mean())

@@ -126,7 +126,8 @@ def _choose_parts(
     linear = kind.warm_start and chosen.config.predictor.activation == "linear"
     reason = "a regression points to the edges, and has no bad basins" if linear else "for linear filters only"
     if linear and layout == "table":
-        linear = is_affordable(rules.slots, kind.edge_channels(dataset.preparation.sizes, chosen.config.predictor))
+        channels = kind.edge_channels(dataset.preparation.sizes, chosen.config.predictor)
+        linear = is_affordable(rules.slots, channels, dataset.split.train)
         reason = f"{reason}; of each node on its candidates" if linear else "regressions on the candidates take long"
     chosen.choose("predictor", "warm_start", linear, reason if kind.warm_start else None)
 

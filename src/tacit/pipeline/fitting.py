@@ -21,13 +21,14 @@ from tacit.pipeline.dropped_edges import with_needed_edges
 from tacit.pipeline.evidence import RegressionEvidence
 from tacit.pipeline.fitted import Fitted
 from tacit.pipeline.layout import MOST_EXPANDED
-from tacit.pipeline.model_evidence import judge_edges, judges_edges, why_unknown
+from tacit.pipeline.model_evidence import EARLY, judge_edges, judges_edges, why_unknown
 from tacit.pipeline.plan import Plan
 from tacit.pipeline.references import references
 from tacit.randomness import generator_for, replica_seeds
 from tacit.records import CandidateCount, EdgeFindings, Record, describe_device, history_line, versions
 from tacit.threads import threads_for
 from tacit.training import (
+    TOO_EARLY,
     Checkpoints,
     CosineDecay,
     FitResult,
@@ -50,13 +51,17 @@ HALVINGS = (0.1, 0.2)  # parts of the training after which the worse half of the
 
 @dataclass(frozen=True, eq=False)
 class Learned:
-    """What a plan became; ``complete`` is false where Ctrl-C cut it short."""
+    """What a plan became; ``complete`` is false where Ctrl-C cut it short.
+
+    ``too_early``  says so where training stopped too early; else empty
+    """
 
     plan: Plan
     split: Split
     result: FitResult
     assessment: Assessment
     complete: bool
+    too_early: str = ""
 
     def conclude(self) -> Fitted:
         """Score the model on the test part, and return all that is kept of it."""
@@ -99,7 +104,7 @@ def _learn(plan: Plan, checkpoint: Checkpoints | None) -> Learned:
     try:
         if complete and config.assessment.enabled:
             dropped = None if plan.evidence is None or over_table else plan.evidence.dropped
-            if judges_edges(plan, result):
+            if judges_edges(plan, result) and not result.late_fall:
                 judged = judge_edges(plan, result, untrained, split, as_done(settings, len(result.history)))
                 result, untrained, dropped = judged.result, judged.untrained, judged.dropped
                 assessment = _assessment(judged.evidence, config, seconds=judged.seconds)
@@ -121,7 +126,13 @@ def _learn(plan: Plan, checkpoint: Checkpoints | None) -> Learned:
         if processes.several:
             raise
         complete = False
-    return Learned(plan, split, result, assessment, complete)
+    return Learned(plan, split, result, assessment, complete, _too_early(result, assessment))
+
+
+def _too_early(result: FitResult, assessment: Assessment) -> str:
+    """Say that training stopped too early, unless regressions gave the answer in the end."""
+    told = "always" in assessment.uncertainty and assessment.uncertainty["adopted"] > 0
+    return "" if told or not result.late_fall else TOO_EARLY.format(fall=result.late_fall)
 
 
 def _train(
@@ -226,7 +237,7 @@ def _record(learned: Learned) -> Record:
     )
     metrics = {**scores.numbers(), **{name: scaled[name] for name in ("energy_score", "distribution_loss")}}
     slots = model.graph.slots
-    simple = assessment.simple or references(preparation, split, ridge=slots is None)
+    simple = assessment.simple or references(preparation, split, ridge=slots is None and learned.complete)
     compared = {**{name: one.numbers for name, one in simple.items()}, **assessment.references}
     compared = {name: _finite(numbers) for name, numbers in compared.items()}
     evidence = {**assessment.evidence, "fdr": plan.config.assessment.fdr}
@@ -248,6 +259,7 @@ def _record(learned: Learned) -> Record:
         replicas=[asdict(replica) for replica in result.replicas],
         best_replica=result.best,
         node_names=list(plan.dataset.nodes),
+        converged=not learned.too_early,
         warnings=[*plan.notes, *result.warnings, CAVEAT],
         choices=plan.choices,
         references=compared,
@@ -257,7 +269,11 @@ def _record(learned: Learned) -> Record:
         goodness=assessment.goodness,
         uncertainty=assessment.uncertainty,
         answer=answer_sentences(
-            listed, compared, assessment.evidence.get("notes", ()), why_unknown(plan.config, model.graph)
+            listed,
+            compared,
+            assessment.evidence.get("notes", ()),
+            EARLY if learned.too_early else why_unknown(plan.config, model.graph),
+            learned.too_early,
         ),
         evidence=assessment.evidence
         and {**assessment.evidence, "listed_from": listed.listed_from, "required": listed.required_ends()},

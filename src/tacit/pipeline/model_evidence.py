@@ -18,6 +18,7 @@ from tacit.shapes import EdgeMask, EdgeProbs
 from tacit.training import FitResult, FitSettings, LatentGraphModel
 
 DENSITY = 0.1  # prior share of edges that exist, where none is given
+EARLY = "training stopped too early"
 STAGE, KEPT_STAGE = "evidence: each is removed or inserted, and the model trained on", "fit: the edges that may exist"
 
 

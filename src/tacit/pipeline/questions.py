@@ -51,6 +51,11 @@ def add_std_errors(
     ``own``  the loss and the table of candidates that were passed as objects
     """
     config, train = fitted.config, dataset.split.train
+    require(
+        fitted.record.converged,
+        "standard errors need a fit that was trained to the end, got one that stopped too early; raise epochs, or "
+        "leave the options of the training out",
+    )
     options = AssessmentOptions(bootstrap_replicas=replicas, block=block)
     require_resampling(options, dataset.preparation, train)
     if fitted.restored:

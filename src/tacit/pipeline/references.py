@@ -11,7 +11,11 @@ from tacit.evaluation.forecasts import LEVELS
 from tacit.pipeline.preparation import Preparation
 from tacit.shapes import PointPrediction
 
-MOST_RIDGE_FEATURES = 3000  # of one regression: its time grows with the cube
+MOST_RIDGE_FEATURES, MOST_RIDGE_SIDE = 20_000, 3000  # time grows with the cube of the fewer of columns and pairs
+NO_RIDGE = (
+    "Not computed, ridge regression on all nodes: it takes long with {columns:,} inputs and {pairs:,} training pairs; "
+    "use a shorter window, for example --window 24."
+)
 
 
 @dataclass(frozen=True, eq=False)
@@ -35,7 +39,7 @@ def references(preparation: Preparation, split: Split, *, ridge: bool = True) ->
         }
         sigmas = residual_sigmas(start["train"], parts["train"])
         found["the last value"] = _in_units(start["test"], sigmas, parts["test"], spread)
-    if ridge and sizes.num_nodes * sizes.in_channels <= MOST_RIDGE_FEATURES:
+    if ridge and not why_no_ridge(preparation, len(split.train)):
         changes = {  # of a series the regression predicts the change from the last value
             name: Pairs(part.inputs, part.targets - start[name], part.observed) for name, part in parts.items()
         }
@@ -43,6 +47,14 @@ def references(preparation: Preparation, split: Split, *, ridge: bool = True) ->
         means = fitted.predict(parts["test"].inputs) + start["test"]
         found["ridge regression"] = _in_units(means, fitted.sigmas, parts["test"], spread)
     return found
+
+
+def why_no_ridge(preparation: Preparation, pairs: int) -> str:
+    """Say why the regression is left out; empty where it is not."""
+    columns = preparation.sizes.num_nodes * preparation.sizes.in_channels
+    if columns <= MOST_RIDGE_FEATURES and min(columns, pairs) <= MOST_RIDGE_SIDE:
+        return ""
+    return NO_RIDGE.format(columns=columns, pairs=pairs)
 
 
 def _in_units(means: torch.Tensor, sigmas: torch.Tensor, pairs: Pairs, spread: torch.Tensor) -> Reference:

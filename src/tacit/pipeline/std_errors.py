@@ -66,6 +66,7 @@ def estimate_std_errors(
     starts: int = STARTS,
     thorough: bool = False,
     change: bool = False,
+    trained: bool = True,
 ) -> EdgeErrors:
     """Return how often edges act and how far off that may be; with ``change`` the model gets the better answer.
 
@@ -73,11 +74,12 @@ def estimate_std_errors(
     where the model would forecast worse with their answer, replicas are trained on resampled data, if there are any.
     ``kept`` chooses the edges of each resample; ``starts`` further fits begin elsewhere; ``thorough`` raises the limit
     of the sandwich.
+    Replicas of a model that is not ``trained`` to the end say nothing.
     """
     found = None
     if moments:
         found = _from_moments(model, split, replicas=replicas, block=block, seed=seed, kept=kept, change=change)
-    if replicas and (found is None or found.rejected):
+    if replicas and trained and (found is None or found.rejected):
         resampled = _from_bootstrap(
             bootstrap(
                 model,

@@ -52,6 +52,7 @@ class Record(BaseModel):
     best_replica: int
     node_names: list[str]
     true_edge_probs: list[list[float]] | None = None
+    converged: bool = True  # false where training stopped too early
     warnings: list[str] = []
     choices: list[str] = []
     references: dict[str, dict[str, float]] = {}

@@ -73,6 +73,8 @@ class LatentGraphEstimator(LearnedGraph, BaseEstimator):  # type: ignore[misc]  
         self._fitted = learned.conclude()
         if not learned.complete:
             warnings.warn("stopped by the user: the model is half trained", ConvergenceWarning, stacklevel=3)
+        elif learned.too_early:
+            warnings.warn(learned.too_early, ConvergenceWarning, stacklevel=3)
         return self
 
     def _config(self) -> tuple[FitConfig, OwnParts]:

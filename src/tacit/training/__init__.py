@@ -4,6 +4,7 @@ A step is in ``step.py`` (the body and the update of the parameters), ``gradient
 """
 
 from tacit.training.checkpoint import Checkpoints
+from tacit.training.convergence import TOO_EARLY, late_fall
 from tacit.training.densify import densify, densify_result
 from tacit.training.fit import fit
 from tacit.training.fixed_graph import Difference, pair_losses, paired_difference, with_fixed_graph
@@ -25,6 +26,7 @@ from tacit.training.warm_start import (
 )
 
 __all__ = [
+    "TOO_EARLY",
     "Checkpoints",
     "CosineDecay",
     "Difference",
@@ -51,6 +53,7 @@ __all__ = [
     "from_the_first",
     "gradient_of_one",
     "is_affordable",
+    "late_fall",
     "local_ridge",
     "meet_in_step",
     "pair_losses",

@@ -18,6 +18,7 @@ from torch.fx.experimental.proxy_tensor import make_fx
 
 from tacit.graph import Context
 from tacit.randomness import uniforms_from
+from tacit.training.compile_cache import keep_compiled
 from tacit.training.model import LatentGraphModel
 
 LiftName = Literal["auto", "loop", "vmap"]
@@ -49,11 +50,13 @@ class LiftedGradient:
     """Gradients and losses of R replicas from stacked parameters and batches.
 
     ``lifted``    whether one program computes all replicas
-    ``fallback``  why replicas are not lifted or the compiled version is not used, or None
+    ``fallback``  why replicas are not lifted, the compiled version is not used or cannot be kept, or None
     """
 
     def __init__(self, model: LatentGraphModel, *, lift: LiftName = "auto", compile: bool = True) -> None:
         device = model.graph.raw.device
+        not_kept = keep_compiled()  # before torch looks for it, which it also does where nothing is compiled
+        self._not_kept = not_kept if compile else None
         self.lifted = lift == "vmap" or (lift == "auto" and device.type == "cuda")
         self.compiles = compile
         self._names, self._constants, self._carried = trainable_names(model), list(constants_of(model)), model.carried
@@ -64,7 +67,7 @@ class LiftedGradient:
     @property
     def fallback(self) -> str | None:
         """Why the fast version is not used, or None."""
-        return self._program.fallback or self._not_lifted
+        return self._program.fallback or self._not_lifted or self._not_kept
 
     @property
     def compile_seconds(self) -> float:

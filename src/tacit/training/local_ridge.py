@@ -3,9 +3,9 @@ r"""Ridge regressions of each node on its own inputs and those of its candidates
 $$\hat y_i = b_i + u_i\, x_i + \sum_{k} w_{ik}\, x_{c(i, k)}$$
 
 $c(i, k)$ is the node in slot $k$ of node $i$. Inputs and targets have mean 0 and deviation 1, one penalty serves all
-nodes and is chosen on later pairs, and rows in which a target is missing are left out for that target: with all nodes
-as candidates it is :func:`~tacit.data.ridge.ridge_regression`. Nodes are solved some at a time, so that memory grows
-with the table.
+nodes and is chosen on later pairs, and rows in which a target is missing are left out for that target. Nodes are solved
+some at a time, so that memory grows with the table. With all nodes as candidates every node is regressed on the same
+columns, and :func:`~tacit.data.ridge.ridge_regression` solves them together.
 """
 
 from collections.abc import Iterator, Sequence
@@ -17,13 +17,12 @@ from torch import Tensor
 
 from tacit.data.pairs import Pairs
 from tacit.data.regression import CONSTANT
-from tacit.data.ridge import RIDGE_PENALTIES
+from tacit.data.ridge import RIDGE_PENALTIES, ridge_regression, solve_ridge
 from tacit.graph import Slots
 
 BLOCK_NUMBERS = 2**23  # of 8 bytes each, for the designs of the nodes that are solved together
-# Nodes times the cube of the inputs of one: a decomposition takes about ten times as many operations, all of them about
-# a minute on one core.
-MOST_WORK = 2 * 10**10
+# Matrices times the cube of their rows: all penalties take six to ten times as many operations, a minute on one core.
+MOST_WORK = 5 * 10**10
 
 
 @dataclass(frozen=True)
@@ -43,10 +42,19 @@ class LocalRidge:
     penalty: float
 
 
-def is_affordable(slots: Slots, in_channels: int) -> bool:
-    """Say whether the regressions take a minute or less."""
+def is_affordable(slots: Slots, in_channels: int, pairs: Pairs | None = None) -> bool:
+    """Say whether the regressions take a minute or less, of any pairs or of these, which may be few."""
     widest = int(torch.bincount(slots.edges()[1], minlength=slots.num_nodes).max())
-    return slots.num_nodes * ((1 + widest) * in_channels) ** 3 <= MOST_WORK
+    side, together = (1 + widest) * in_channels, False
+    if pairs is not None:
+        side, together = min(side, len(pairs)), pairs.observed is None and _is_complete(slots)
+    return (1 if together else slots.num_nodes) * side**3 <= MOST_WORK
+
+
+def _is_complete(slots: Slots) -> bool:
+    """May every node read every other?"""
+    source, target = slots.edges()
+    return int((source != target).sum()) == slots.num_nodes * (slots.num_nodes - 1)
 
 
 def local_ridge(
@@ -61,6 +69,8 @@ def local_ridge(
     >>> round(found.edges[0].item(), 3), round(found.own[1].item(), 3)
     (1.0, 1.0)
     """
+    if _is_complete(slots):
+        return _of_all_nodes(train, validation, slots, penalties)
     readers, scales = _Readers.of(slots.to(train.inputs.device)), _Scales.of(train)
     rows, later = scales.rows(train), scales.rows(validation)
     squares = torch.cat(
@@ -71,6 +81,20 @@ def local_ridge(
     weights, shifts = (torch.cat([part[kind][0] for part in parts]) for kind in (0, 1))
     left = (squares[best] / later.there.sum(0).clamp_min(1)).sqrt() * scales.target_scale
     return _in_units(weights, shifts, scales, readers, slots, left, penalties[best], train.inputs.dtype)
+
+
+def _of_all_nodes(train: Pairs, validation: Pairs, slots: Slots, penalties: Sequence[float]) -> LocalRidge:
+    """Return the regressions of all nodes on all nodes, placed in the slots."""
+    found = ridge_regression(train, validation, penalties=penalties)
+    slots = slots.to(found.coefficients.device)
+    (source, target), nodes = slots.edges(), torch.arange(slots.num_nodes, device=found.coefficients.device)
+    others = (source != target).to(found.coefficients)
+    edges = found.coefficients.new_zeros(*slots.senders.shape, *found.coefficients.shape[2:])
+    edges[slots.used] = found.coefficients[target, source] * others[:, None, None]
+    scores = found.edge_scores.new_zeros(slots.senders.shape)
+    scores[slots.used] = found.edge_scores[target, source] * others
+    own = found.coefficients[nodes, nodes]
+    return LocalRidge(own, edges, scores, found.intercepts, found.sigmas, found.penalty)
 
 
 @dataclass(frozen=True)
@@ -149,7 +173,7 @@ def _solve(
     rows: _Rows, readers: _Readers, nodes: Int[Tensor, " block"], penalties: Sequence[float]
 ) -> tuple[Float[Tensor, "penalty block column channel"], Float[Tensor, "penalty block channel"]]:
     """Return weights and shifts of some nodes for every penalty."""
-    design, lambdas = rows.design(readers, nodes), torch.tensor(list(penalties)).to(rows.inputs)
+    design = rows.design(readers, nodes)
     weights, shifts = [], []
     for channel in range(rows.targets.shape[2]):
         there = rows.there[:, nodes, channel].T[..., None].double()  # (block, pair, 1)
@@ -157,10 +181,8 @@ def _solve(
         targets = rows.targets[:, nodes, channel].T[..., None]
         design_mean, target_mean = (design * there).sum(1) / count, (targets * there).sum(1) / count
         centred = (design - design_mean[:, None]) * there
-        moments = centred.mT @ ((targets - target_mean[:, None]) * there) / count[..., None]  # (block, column, 1)
-        values, vectors = torch.linalg.eigh(centred.mT @ centred / count[..., None])
-        shrunk = values.clamp_min(0) + lambdas[:, None, None]  # (penalty, block, column)
-        found = (vectors @ ((vectors.mT @ moments) / shrunk[..., None]))[..., 0]
+        aims = (targets - target_mean[:, None]) * there  # (block, pair, 1)
+        found = solve_ridge(centred, aims, count[:, 0], penalties)[..., 0]  # (penalty, block, column)
         weights.append(found)
         shifts.append(target_mean[:, 0] - (design_mean * found).sum(-1))
     return torch.stack(weights, -1), torch.stack(shifts, -1)

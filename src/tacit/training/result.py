@@ -6,6 +6,7 @@ from typing import Any
 
 from pydantic import FiniteFloat, NonNegativeInt
 
+from tacit.training.convergence import late_fall
 from tacit.training.gradient import Stack
 from tacit.training.model import LatentGraphModel
 
@@ -77,3 +78,9 @@ class FitResult:
     interrupted: bool
     warnings: list[str]
     trace: list[dict[str, Any]] = field(default_factory=list)
+
+    @property
+    def late_fall(self) -> float:
+        """By how much of its value the validation loss still fell at the end; 0 where training was long enough."""
+        rates = [epoch.learning_rate for epoch in self.history]
+        return late_fall(rates, [epoch.validation_loss[self.best] for epoch in self.history])

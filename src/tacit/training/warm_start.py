@@ -135,7 +135,7 @@ def start_at_regression(model: LatentGraphModel, train: Pairs) -> bool:
     starts at $w_{ij} / \theta_{ij}$, so that the mean over graphs is the regression, and the noise at what it leaves.
     """
     predictor, probs = model.predictor, model.graph.edge_probs.detach()
-    slots = regression_table(predictor, model.graph)
+    slots = regression_table(predictor, model.graph, train)
     if slots is None or not isinstance(predictor, GraphFilter):
         return False
     found = table_ridge(train, predictor, slots)
@@ -151,12 +151,12 @@ def start_at_regression(model: LatentGraphModel, train: Pairs) -> bool:
     return True
 
 
-def regression_table(predictor: nn.Module, graph: GraphDistribution) -> Slots | None:
+def regression_table(predictor: nn.Module, graph: GraphDistribution, train: Pairs) -> Slots | None:
     """Return the edges that can be, on which :func:`start_at_regression` regresses; None where it does nothing."""
     if not isinstance(predictor, GraphFilter) or predictor.activation != "linear" or graph.slots is not None:
         return None
     slots = Slots.from_mask((graph.edge_probs.detach() > 0).fill_diagonal_(False))
-    return slots if is_affordable(slots, predictor.edge_weights.shape[-2]) else None
+    return slots if is_affordable(slots, predictor.edge_weights.shape[-2], train) else None
 
 
 def _require_linear(predictor: GraphFilter) -> None:

@@ -9,6 +9,9 @@ Intervals come from two sources. The sandwich of the regressions gives each edge
 set of edges as known. Resamples of the data, on each of which the edges are chosen anew (``kept``), give the size of
 all errors: the median over edges of their spread relative to the sandwich, shrunk towards 1 for few edges, and not
 below it. An edge whose resamples spread twice as far gets the error that they show.
+
+A node with few pairs for its many coefficients, those of a long window for example, is left as it is: nothing is known
+of how often its edges act.
 """
 
 import math
@@ -36,6 +39,7 @@ from tacit.uncertainty.resampled_edges import EdgeMasks, Kept, kept_edges, resam
 
 TEST_LEVEL = 0.025  # of the test of "always", one-sided: that of a 95% interval
 ROWS_PER_COLUMN = 2  # fewer pairs than this for each coefficient of a node say nothing about its variance
+MOST_COLUMNS = 512  # coefficients of a node: time grows with their square, and weights of so many lags are noise
 USUAL_SPREAD = 0.1  # of the log of the inflation, between data sets
 MUCH_WIDER = 2.0  # spread of one edge over resamples, in units of its error
 NORMAL_MAD, MAD_EFFICIENCY = 1.4826, 0.37  # the deviation of a normal over its median absolute deviation
@@ -43,6 +47,10 @@ REPLICA_ROUNDS = 2
 MOST_NUMBERS = 2**24  # of the weighted designs of replicas that are fitted at once: 128 MiB
 UNKNOWN_SCALE = 0.25  # relative variance of an edge's scale: its mean effect is within two standard errors of 0
 FEW_ROWS = "{rows} training pairs are too few to tell how often edges into {nodes} of the nodes act"
+MANY_COLUMNS = (
+    "how often edges into {nodes} of the nodes act was not computed: regressions have up to {columns:,} columns, more "
+    "than {most}; use a shorter window, for example --window 24"
+)
 
 
 @dataclass(frozen=True, eq=False)
@@ -133,13 +141,14 @@ def acting(
     always[learned] = (ratios.statistics < _quantile(1 - TEST_LEVEL)) | (ratios.scale >= UNKNOWN_SCALE)
     answer = present.clone()
     answer[learned] = 1 / (1 + ratios.ratios.clamp_min(0)).to(answer)
-    answer = torch.where(always, 1.0, torch.where(wide, present, answer))
+    answer = torch.where(wide, present, torch.where(always, 1.0, answer))
     parameters = fitted_parameters(
         model,
         answer,
         torch.stack([found.own for found in nodes]),
         torch.stack([found.means for found in nodes]),
         torch.stack([found.sigma for found in nodes]),
+        torch.tensor([not found.lacking for found in nodes], device=learned.device),
     )
     return Acting(
         answer,
@@ -152,7 +161,7 @@ def acting(
         torch.where(masks, 1 / (1 + resampled.clamp_min(0)), 0.0).to(answer),
         masks.to(answer),
         parameters,
-        _notes(nodes, seldom, replicas, len(train)),
+        _notes(data, nodes, learned, seldom, replicas),
     )
 
 
@@ -179,8 +188,10 @@ def _one_node(
     dependence: Dependence,
     learned: EdgeMask,
 ) -> _Node:
-    node, sources = data.node(number), data.sources(number)
-    observed = data.weights[:, number]
+    sources, observed, columns = data.sources(number), data.weights[:, number], data.columns(number)
+    if columns > MOST_COLUMNS or bool((observed > 0).sum() < ROWS_PER_COLUMN * columns):
+        return _unknown(data, weights, len(learned), int(learned[number].sum()))
+    node = data.node(number)
     every = torch.ones(1, len(sources), dtype=torch.bool, device=observed.device)
     found = fit_moments(node, observed[None], every)
     errors = ratio_errors(node, found, observed, dependence)
@@ -197,10 +208,21 @@ def _one_node(
     means[sources] = found.edges[0]
     noise = (observed * (node.spread @ found.noise[0])).sum() / observed.sum().clamp_min(1)
     leftover = (observed * found.squares[0]).sum() / observed.sum().clamp_min(1)
-    columns = node.design.shape[1] + node.spread.shape[1] + len(sources)
-    lacking = bool((observed > 0).sum() < ROWS_PER_COLUMN * columns)
     sigma = torch.minimum(noise.clamp_min(0.05 * leftover), leftover).sqrt()
-    return _Node(errors, ratios, found.own[0], means, sigma, lacking and bool(chosen.any()))
+    return _Node(errors, ratios, found.own[0], means, sigma, lacking=False)
+
+
+def _unknown(data: GateData, weights: Float[Tensor, "replica pair"], nodes: int, edges: int) -> _Node:
+    """Return a node without regressions; its errors are as wide as those of any edge whose effect may be 0."""
+    one, zero = weights.new_ones(edges), weights.new_zeros(edges)
+    return _Node(
+        RatioErrors(zero, one, one, zero, one, zero),
+        weights.new_zeros(len(weights), nodes),
+        weights.new_zeros(data.parts.own.shape[2] + 1),
+        weights.new_zeros(nodes, data.parts.sent.shape[2]),
+        weights.new_ones(()),
+        lacking=True,
+    )
 
 
 def _resamples(
@@ -233,9 +255,13 @@ def _inflation(
     return torch.where(own > MUCH_WIDER * common, own, common)
 
 
-def _notes(nodes: list[_Node], seldom: EdgeMask, replicas: int, rows: int) -> list[str]:
-    few = sum(found.lacking for found in nodes)
-    notes = [FEW_ROWS.format(rows=rows, nodes=few)] if few else []
+def _notes(data: GateData, nodes: list[_Node], learned: EdgeMask, seldom: EdgeMask, replicas: int) -> list[str]:
+    columns = [data.columns(node) for node, one in enumerate(nodes) if one.lacking and learned[node].any()]
+    many = sum(count > MOST_COLUMNS for count in columns)
+    few = len(columns) - many
+    notes = [FEW_ROWS.format(rows=len(data.targets), nodes=few)] if few else []
+    if many:
+        notes.append(MANY_COLUMNS.format(nodes=many, columns=max(columns), most=MOST_COLUMNS))
     if seldom.any():
         notes.append(SELDOM_KEPT.format(fewest=FEWEST_KEEPING, replicas=replicas, edges=int(seldom.sum())))
     return notes

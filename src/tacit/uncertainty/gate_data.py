@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 
 import torch
-from jaxtyping import Float, Int
+from jaxtyping import Bool, Float, Int
 from torch import Tensor
 
 from tacit.data import Pairs
@@ -65,6 +65,11 @@ class GateData:
         """Return the sources that a node can read."""
         return self.present[node].nonzero()[:, 0]
 
+    def columns(self, node: int) -> int:
+        """Return how many coefficients the mean and the variance of a node have."""
+        own, lags, sources = self.parts.own.shape[2], self.parts.sent.shape[2], len(self.sources(node))
+        return own + 1 + sources * (lags + 1) + (4 if self.follows_input else 2)
+
     def node(self, node: int) -> NodeData:
         """Return the regressions of one node."""
         own = self.parts.own[:, node]
@@ -82,10 +87,12 @@ def fitted_parameters(
     own: Float[Tensor, "node column"],
     means: Float[Tensor, "node node lag"],
     sigmas: Float[Tensor, " node"],
+    fitted: Bool[Tensor, " node"],
 ) -> dict[str, Tensor]:
     r"""Return the parameters of the model with these regressions, by name: an edge's weight is its mean over $\theta$.
 
-    What the regressions say of the mean is then what the model predicts in the mean.
+    What the regressions say of the mean is then what the model predicts in the mean. Nodes that are not ``fitted`` keep
+    the parameters they have.
     """
     predictor, graph = model.predictor, model.graph
     assert isinstance(predictor, GraphFilter)
@@ -93,8 +100,13 @@ def fitted_parameters(
     filled = predictor.with_weights(own[:, :-1, None], weights[..., None], own[:, -1:])
     noise = model.observation.with_deviations(sigmas[:, None])
     raw = torch.where(graph.learned, graph.link.raw(edge_probs.to(graph.raw)), graph.raw.detach())
-    return {
+    found = {
         f"graph.{graph.link.parameter}": raw,
         **{f"predictor.{name}": value.detach() for name, value in filled.named_parameters()},
         **{f"observation.{name}": value.detach() for name, value in noise.items()},
+    }
+    present = model.state_dict()
+    return {
+        name: torch.where(fitted.view(-1, *[1] * (value.ndim - 1)), value, present[name])
+        for name, value in found.items()
     }

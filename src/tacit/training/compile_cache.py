@@ -1,0 +1,34 @@
+"""Where compiled programs are kept: under the user's cache directory, so that a second run need not compile again."""
+
+import os
+from pathlib import Path
+
+VARIABLE = "TORCHINDUCTOR_CACHE_DIR"  # read by torch when it first compiles or differentiates
+NOT_KEPT = (
+    "compiled programs cannot be kept in {directory}, so every run compiles them again; set " + VARIABLE + " to a "
+    "directory that can be written"
+)
+
+
+def keep_compiled() -> str | None:
+    """Name a directory for compiled programs, unless the user named one; say so where it cannot be written.
+
+    It is ``$XDG_CACHE_HOME/tacit/compiled``, or ``~/.cache/tacit/compiled``; where that cannot be written, torch's own
+    below ``/tmp``. Torch finds a program by its text, the versions and the processor.
+    """
+    directory = Path(os.environ.get(VARIABLE) or _usual())
+    try:
+        directory.mkdir(parents=True, exist_ok=True)
+        writable = os.access(directory, os.W_OK | os.X_OK)
+    except OSError:
+        writable = False
+    if writable:
+        os.environ[VARIABLE] = str(directory)
+        return None
+    os.environ.pop(VARIABLE, None)
+    return NOT_KEPT.format(directory=directory)
+
+
+def _usual() -> Path:
+    base = os.environ.get("XDG_CACHE_HOME") or Path("~/.cache").expanduser()
+    return Path(base) / "tacit" / "compiled"
