@@ -46,7 +46,7 @@ def main() -> None:
     with tempfile.TemporaryDirectory() as temporary:
         folder = Path(temporary)
         for name in options.only:
-            cache = str(folder / f"cache {name}")
+            cache = str(folder / f"cache-{list(TARGETS).index(name)}")  # a compiler may not take spaces
             rows[name] = {"target": TARGETS[name], "runs": [measured(name, folder, cache, run) for run in (1, 2)]}
             print(name, json.dumps(rows[name]), flush=True)
             text = json.dumps({"cores": os.cpu_count(), "rows": rows}, indent=1) + "\n"
