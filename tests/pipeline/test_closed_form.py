@@ -8,7 +8,7 @@ import torch
 from parent_sets import var_series
 from tacit.config import FitConfig
 from tacit.goodness import graph_controls
-from tacit.pipeline import closed_form
+from tacit.pipeline import closed_form, fitting
 from tacit.pipeline.closed_form import CHOICE, fit_closed_form
 from tacit.pipeline.fitting import learn
 from tacit.pipeline.plan import Plan
@@ -36,8 +36,9 @@ def test_a_fixed_graph_is_fitted_by_least_squares_without_a_step():
     learned = learn(plan)
     assert learned.result.steps == 0
     assert learned.result.history == []
-    assert CHOICE in plan.choices
-    assert not any(line.startswith(("epochs", "batch_size", "replicas")) for line in plan.choices)
+    choices = learned.conclude().record.choices
+    assert CHOICE in choices
+    assert not any(line.startswith(("epochs", "batch_size", "replicas")) for line in choices)
     model, train = learned.result.model, plan.dataset.split.train
     probs = model.graph.edge_probs.detach()
     assert probs[[0, 2], [1, 1]].tolist() == [1.0, 1.0]
@@ -65,7 +66,6 @@ def test_gates_that_open_at_times_are_found_in_closed_form():
 def test_any_option_of_the_training_trains(training):
     plan = plan_of(training=training)
     assert not plan.closed_form
-    assert CHOICE not in plan.choices
     assert plan_of(training={"compile": False}).closed_form  # how a step is computed is no option of the answer
 
 
@@ -76,7 +76,25 @@ def test_an_answer_that_forecasts_worse_gives_way_to_training(monkeypatch):
     before = {name: value.clone() for name, value in plan.model.state_dict().items()}
     assert fit_closed_form(plan.model, split, 0) is None
     assert all(torch.equal(before[name], value) for name, value in plan.model.state_dict().items())
-    assert learn(plan).result.steps > 0
+    learned = learn(plan)
+    assert learned.result.steps > 0
+    choices = learned.conclude().record.choices
+    assert CHOICE not in choices
+    assert any(line.startswith("epochs = ") for line in choices)
+
+
+def test_noise_that_follows_the_input_is_trained():
+    assert not plan_of(observation={"kind": "gaussian_input"}).closed_form
+
+
+def test_ctrl_c_while_training_again_keeps_the_first_fit(monkeypatch):
+    def stopped(*_given):
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(fitting, "with_needed_edges", stopped)
+    learned = learn(plan_of())
+    assert not learned.complete
+    assert learned.conclude().record.metrics["crps"] > 0
 
 
 def test_controls_in_closed_form_are_regressions_without_edges_and_with_all():

@@ -13,6 +13,7 @@ import torch
 from tacit.config import FitConfig
 from tacit.config.fit import TrainingOptions
 from tacit.data import Split
+from tacit.observation import GaussianNoise
 from tacit.pipeline.std_errors import MUCH_LOSS, MUCH_WORSE
 from tacit.training import FitResult, LatentGraphModel, Replica, start_at_regression
 from tacit.uncertainty import acting, adopt, mean_loss, tells_acting
@@ -24,18 +25,22 @@ CHOICE = (
 )
 
 
-def about_training(choice: str) -> bool:
-    """Is this a choice of the training, such as "epochs = 20: ..."?"""
-    return choice.split(" = ")[0] in TrainingOptions.model_fields
+def in_closed_form(choices: list[str]) -> list[str]:
+    """Return the choices without those of a training that did not take place."""
+    return [*(line for line in choices if line.split(" = ")[0] not in TrainingOptions.model_fields), CHOICE]
 
 
 def has_closed_form(model: LatentGraphModel, config: FitConfig) -> bool:
-    """Is the model linear and Gaussian, and was no option of the training set?"""
-    return config.training.model_copy(update={"compile": None}) == TrainingOptions() and tells_acting(model)
+    """Is the model linear, with noise of one size per node, and was no option of the training set?"""
+    open_training = config.training.model_copy(update={"compile": None}) == TrainingOptions()
+    return open_training and tells_acting(model) and isinstance(model.observation, GaussianNoise)
 
 
-def fit_closed_form(model: LatentGraphModel, split: Split, seed: int) -> FitResult | None:
-    """Return the fit of a copy of the model; None where regressions do not give one."""
+def fit_closed_form(model: LatentGraphModel, split: Split, seed: int, *, assessed: bool = True) -> FitResult | None:
+    """Return the fit of a copy of the model; None where regressions do not give one.
+
+    What limits the answer is said when it is ``assessed``, and else here.
+    """
     begun, model = time.perf_counter(), copy.deepcopy(model)
     graph = model.graph
     with torch.no_grad():
@@ -58,5 +63,5 @@ def fit_closed_form(model: LatentGraphModel, split: Split, seed: int) -> FitResu
         train_seconds=time.perf_counter() - begun,
         compile_seconds=0.0,
         interrupted=False,
-        warnings=[],
+        warnings=[] if assessed else found.warnings,
     )

@@ -1,9 +1,11 @@
 """The fitted model has a say before an edge is dropped: it may need the edge after all.
 
 Regressions decide before the fit which edges may exist. An edge that they drop is taken back if it adds to what the
-fitted model predicts. The model is then trained again with it. The probability that the edge exists stays as it is.
+fitted model predicts. The model is then trained again with it. Regressions and model
+disagree then, and the probability that the edge exists is that of an edge that may just be kept.
 """
 
+import math
 from dataclasses import replace
 
 import torch
@@ -32,9 +34,9 @@ def with_needed_edges(plan: Plan, model: LatentGraphModel, train: Pairs) -> Plan
     needed = needed_after_all(model, train, evidence, preparation, plan.seed)
     if not needed.any():
         return None
-    evidence = replace(evidence, needed=needed)
+    evidence = evidence.with_needed(needed)
     model = build_model(plan.config, plan.dataset, plan.rules, plan.own, plan.seed, evidence.kept)
-    count = int(needed.sum())
+    count = int((needed.triu() if plan.rules.symmetric else needed).sum())
     edges = "1 edge" if count == 1 else f"{count} edges"
     said = f"learned = {edges} beside those of the regressions, which would add to what the model predicts"
     return replace(plan, model=model, evidence=evidence, choices=[*plan.choices, said])
@@ -57,8 +59,11 @@ def needed_after_all(
         evidence.found.density,
         horizon=preparation.horizon,
     )
-    needed = placed((odds > 0) & ~kept, candidates, evidence.rules, over_table=evidence.over_table)
-    return needed | needed.mT if evidence.rules.symmetric else needed
+    odds = odds.masked_fill(kept, -torch.inf).double()
+    placed_odds = placed(odds.exp(), candidates, evidence.rules, over_table=evidence.over_table).log()
+    if evidence.rules.symmetric:
+        placed_odds = placed_odds + placed_odds.mT - math.log(evidence.found.density / (1 - evidence.found.density))
+    return placed_odds > 0
 
 
 def predicted_means(model: LatentGraphModel, pairs: Pairs, seed: int) -> PointPrediction:

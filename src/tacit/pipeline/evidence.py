@@ -2,7 +2,7 @@
 
 import time
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import torch
 from jaxtyping import Bool, Float, Int, Shaped
@@ -11,7 +11,7 @@ from torch import Tensor
 from tacit.config import FitConfig
 from tacit.data import Pairs, Split, usual_block
 from tacit.evidence import Candidates, ColumnForm, Evidence, ParentEvidence, likely_parents, parent_evidence
-from tacit.evidence.result import may_exist
+from tacit.evidence.result import KEEP, may_exist
 from tacit.graph import EdgeRules
 from tacit.pipeline.dataset import Dataset
 from tacit.pipeline.parts import OwnParts
@@ -111,6 +111,11 @@ class RegressionEvidence:
         places = self.rules.slots.positions(screened.sources[screened.used], target[screened.used])
         chosen[screened.used] = mask.view(-1)[places]
         return chosen
+
+    def with_needed(self, needed: EdgeMask) -> "RegressionEvidence":
+        """Return the evidence with these edges kept: they exist with the least probability of an edge that is."""
+        exists = torch.where(needed, self.evidence.exists.clamp_min(KEEP), self.evidence.exists)
+        return replace(self, evidence=replace(self.evidence, exists=exists), needed=needed)
 
     def _and_needed(self, mask: EdgeMask) -> EdgeMask:
         return mask if self.needed is None else mask | self.needed

@@ -16,7 +16,7 @@ from tacit.evidence import KEEP, Evidence
 from tacit.interrupts import deferred_interrupts
 from tacit.pipeline.answer import ListedGraph, answer_sentences
 from tacit.pipeline.assessment import Assessment, AssessmentInputs, as_done, assess
-from tacit.pipeline.closed_form import fit_closed_form
+from tacit.pipeline.closed_form import fit_closed_form, in_closed_form
 from tacit.pipeline.dropped_edges import with_needed_edges
 from tacit.pipeline.evidence import RegressionEvidence
 from tacit.pipeline.fitted import Fitted
@@ -93,14 +93,11 @@ def _learn(plan: Plan, checkpoint: Checkpoints | None) -> Learned:
     config, listener, processes = plan.config, plan.listener, Processes.current()
     split, settings = plan.dataset.split.to(plan.device), fit_settings(config)
     result, untrained = _train(plan, split, settings, checkpoint)
-    again = None if result.interrupted else with_needed_edges(plan, result.model, split.train)
-    if again is not None:
-        plan = again
-        result, untrained = _train(plan, split, settings)
+    plan, result, untrained, stopped = _with_needed_edges(plan, split, settings, result, untrained)
     if len(plan.dataset.nodes) <= MOST_EXPANDED:
         result, untrained = densify_result(result), densify(untrained)
     over_table = result.model.graph.slots is not None
-    assessment, complete = _from_evidence(plan.evidence, config, over_table=over_table), not result.interrupted
+    assessment, complete = _from_evidence(plan.evidence, config, over_table=over_table), not stopped
     try:
         if complete and config.assessment.enabled:
             dropped = None if plan.evidence is None or over_table else plan.evidence.dropped
@@ -126,7 +123,25 @@ def _learn(plan: Plan, checkpoint: Checkpoints | None) -> Learned:
         if processes.several:
             raise
         complete = False
-    return Learned(plan, split, result, assessment, complete, _too_early(result, assessment))
+    return Learned(plan, split, result, assessment, complete, _too_early(result, assessment) if complete else "")
+
+
+def _with_needed_edges(
+    plan: Plan, split: Split, settings: FitSettings, result: FitResult, untrained: LatentGraphModel
+) -> tuple[Plan, FitResult, LatentGraphModel, bool]:
+    """Train again where the model needs edges that were dropped; stopped by Ctrl-C meanwhile, the first fit stays."""
+    if result.interrupted:
+        return plan, result, untrained, True
+    try:
+        again = with_needed_edges(plan, result.model, split.train)
+        if again is None:
+            return plan, result, untrained, False
+        second, start = _train(again, split, settings)
+    except KeyboardInterrupt:
+        if Processes.current().several:
+            raise
+        return plan, result, untrained, True
+    return (plan, result, untrained, True) if second.interrupted else (again, second, start, False)
 
 
 def _too_early(result: FitResult, assessment: Assessment) -> str:
@@ -143,7 +158,7 @@ def _train(
     if plan.closed_form:
         listener.stage("fit: regressions of mean and variance")
         model = plan.model.to(split.train.inputs.device, split.train.inputs.dtype)
-        settled = fit_closed_form(model, split, plan.seed)
+        settled = fit_closed_form(model, split, plan.seed, assessed=config.assessment.enabled)
         if settled is not None:
             return settled, model
     listener.stage("fit: starting values")
@@ -261,7 +276,7 @@ def _record(learned: Learned) -> Record:
         node_names=list(plan.dataset.nodes),
         converged=not learned.too_early,
         warnings=[*plan.notes, *result.warnings, CAVEAT],
-        choices=plan.choices,
+        choices=plan.choices if result.history else in_closed_form(plan.choices),
         references=compared,
         preparation=preparation.to_dict(),
         coordinates=None if plan.coordinates is None else plan.coordinates.tolist(),

@@ -10,7 +10,7 @@ from tacit.errors import require
 from tacit.graph import EdgeRules
 from tacit.pipeline.building import build_model
 from tacit.pipeline.choices import resolve_defaults
-from tacit.pipeline.closed_form import CHOICE, about_training, has_closed_form
+from tacit.pipeline.closed_form import has_closed_form
 from tacit.pipeline.dataset import Dataset, longest_window, network_window
 from tacit.pipeline.evidence import REGRESSION, RegressionEvidence, evidence_method, find_evidence
 from tacit.pipeline.first_edges import first_edges
@@ -78,8 +78,6 @@ class Plan:
         require_memory_for(config, dataset, rules, own, device)
         model = build_model(config, dataset, rules, own, seed, None if evidence is None else evidence.kept)
         closed_form = evidence is not None and has_closed_form(model, given)
-        if closed_form:
-            choices = [*(line for line in choices if not about_training(line)), CHOICE]
         return cls(
             name or source.name,
             command,

@@ -20,10 +20,10 @@ from tacit.pipeline.model_evidence import why_unknown
 from tacit.pipeline.parts import OwnParts
 from tacit.pipeline.resampling import block_length, require_resampling
 from tacit.pipeline.sources import Source
-from tacit.pipeline.std_errors import STANDARD_ERRORS, estimate_std_errors
+from tacit.pipeline.std_errors import NOT_ADOPTED, STANDARD_ERRORS, estimate_std_errors
 from tacit.randomness import generator_for
 from tacit.training import Listener
-from tacit.uncertainty import Kept
+from tacit.uncertainty import Kept, tells_acting
 
 
 def same_dataset(fitted: Fitted, source: Source) -> Dataset:
@@ -60,23 +60,24 @@ def add_std_errors(
     require_resampling(options, dataset.preparation, train)
     if fitted.restored:
         _make_trainable(fitted, dataset, own)
-    device = fitted.model.graph.raw.device
+    device, settings = fitted.model.graph.raw.device, fit_settings(config)
+    closed_form = not fitted.history and tells_acting(fitted.model)
     found = estimate_std_errors(
         fitted.model,
         dataset.split.to(device),
-        as_done(fit_settings(config), max(1, len(fitted.history))),
+        as_done(settings, len(fitted.history) or settings.epochs),
         replicas=replicas,
         block=block_length(options, dataset.preparation, len(train)),
         seed=fitted.record.seed,
         compile=bool(config.training.compile),
         listener=listener,
-        moments="always" in fitted.record.uncertainty,  # the answer is theirs
+        moments="always" in fitted.record.uncertainty or closed_form,  # the answer is theirs
         kept=_chosen_again(fitted, dataset, own),
         thorough=config.assessment.thorough,
     )
     fitted.edges = fitted.edges.model_copy(update=found.lists())
-    repeated = {*found.findings, WIDENED}
-    earlier = [line for line in fitted.record.findings if line not in repeated and not line.startswith(STANDARD_ERRORS)]
+    repeated, replaced = {*found.findings, WIDENED}, (STANDARD_ERRORS, NOT_ADOPTED)
+    earlier = [line for line in fitted.record.findings if line not in repeated and not line.startswith(replaced)]
     listed = ListedGraph.of(fitted.nodes, fitted.graph, fitted.edges, fitted.record.evidence)
     changes = {
         "uncertainty": found.uncertainty,
@@ -97,6 +98,7 @@ def _chosen_again(fitted: Fitted, dataset: Dataset, own: OwnParts) -> Kept | Non
         return None
     rules, seed = read_rules(dataset, fitted.config.graph, own.candidates), fitted.record.seed
     evidence = find_evidence(dataset, rules, fitted.config, seed, over_table=False)
+    evidence = evidence.with_needed(fitted.graph.learned.cpu() & ~evidence.kept)
     train, preparation = dataset.split.train, dataset.preparation
     return lambda rows: evidence.kept_on(train, preparation, rows, seed)
 

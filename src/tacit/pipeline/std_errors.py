@@ -41,7 +41,8 @@ class EdgeErrors:
         """Return intervals that hold those of a rejected answer too, with errors to match."""
         low = torch.minimum(self.columns["low"], other.columns["low"])
         high = torch.maximum(self.columns["high"], other.columns["high"])
-        errors = torch.maximum(self.columns["std_error"], (high - low) / WIDTH)
+        reach = torch.maximum(high - self.columns["bagged"], self.columns["bagged"] - low)
+        errors = torch.maximum(self.columns["std_error"], reach / (WIDTH / 2))
         columns = {**self.columns, "low": low, "high": high, "std_error": errors}
         return replace(self, columns=columns, findings=[f"{NOT_ADOPTED} {BOTH}", *self.findings])
 

@@ -92,9 +92,11 @@ def _matrices(run: Run) -> Figure:
     return figure
 
 
-def _losses(run: Run) -> Figure:
+def _losses(run: Run) -> Figure | None:
     shown = curves(run)
-    figure, row = _side_by_side(max(1, len(shown)), 4.2)
+    if not shown:  # fitted in closed form
+        return None
+    figure, row = _side_by_side(len(shown), 4.2)
     for axes, (title, epochs, lines, optimal) in zip(row, shown, strict=False):
         for replica, line in enumerate(lines):
             best = replica == run.record.best_replica

@@ -30,5 +30,5 @@ def keep_compiled() -> str | None:
 
 
 def _usual() -> Path:
-    base = os.environ.get("XDG_CACHE_HOME") or Path("~/.cache").expanduser()
+    base = os.environ.get("XDG_CACHE_HOME") or os.path.expanduser("~/.cache")
     return Path(base) / "tacit" / "compiled"
