@@ -121,7 +121,7 @@ def test_words_for_a_person(folder, tmp_path, monkeypatch, capsys):
     ):
         assert words in printed.out
     assert re.match(r" +\d+ s  starting\n +(\d+ s  .*\n)*? +\d+ s  from the evidence: ", printed.err)
-    assert re.search(r"^took [\d.]+ s: .*evidence [\d.]+", printed.out, re.MULTILINE)
+    assert re.search(r"^took [\d.]+ s: .*writing [\d.]+", printed.out, re.MULTILINE)
     assert printed.out.startswith(("A graph was found", "No graph found"))
     assert printed.out.index(" acts") < printed.out.index("learned graph  ") < printed.out.index("chosen: ")
     record = json.loads((tmp_path / "runs" / "wide-1" / "record.json").read_text())
