@@ -37,8 +37,8 @@ def with_needed_edges(plan: Plan, model: LatentGraphModel, train: Pairs) -> Plan
     evidence = evidence.with_needed(needed)
     model = build_model(plan.config, plan.dataset, plan.rules, plan.own, plan.seed, evidence.kept)
     count = int((needed.triu() if plan.rules.symmetric else needed).sum())
-    edges = "1 edge" if count == 1 else f"{count} edges"
-    said = f"learned = {edges} beside those of the regressions, which would add to what the model predicts"
+    edges = "1 more edge" if count == 1 else f"{count} more edges"
+    said = f"learned = {edges} than the regressions keep: the residuals of the fitted model depend on the source"
     return replace(plan, model=model, evidence=evidence, choices=[*plan.choices, said])
 
 

@@ -38,7 +38,7 @@ def evidence_method(config: FitConfig, own: OwnParts) -> str:
 class RegressionEvidence:
     """The evidence of regressions on all pairs of a data set, and how to repeat it on other rows.
 
-    ``needed``  edges that hardly exist by the regressions, and are kept because the fitted model needs them
+    ``needed``  edges that regressions would drop and the fitted model needs: every resample keeps them
     """
 
     evidence: Evidence
@@ -52,8 +52,8 @@ class RegressionEvidence:
 
     @property
     def kept(self) -> EdgeMask:
-        """The edges that are learned: those that may exist, those the model needs, those of which nothing is known."""
-        return self._and_needed(self.evidence.kept)
+        """The edges that are learned: those that may exist, and those of which nothing is known."""
+        return self.evidence.kept
 
     @property
     def dropped(self) -> EdgeMask:
@@ -99,7 +99,8 @@ class RegressionEvidence:
         exists = placed(probs, self.found.screened, self.rules, over_table=self.over_table)
         if self.rules.symmetric:
             exists = _both_ways(exists, self.found.density, self.rules)
-        return self._and_needed(may_exist(_with_rules(exists, self.rules, over_table=self.over_table)))
+        kept = may_exist(_with_rules(exists, self.rules, over_table=self.over_table))
+        return kept if self.needed is None else kept | self.needed
 
     def of_candidates(self, mask: EdgeMask) -> Bool[Tensor, "target candidate"]:
         """Return what a mask of edges says of the candidates whose sets were averaged."""
@@ -116,9 +117,6 @@ class RegressionEvidence:
         """Return the evidence with these edges kept: they exist with the least probability of an edge that is."""
         exists = torch.where(needed, self.evidence.exists.clamp_min(KEEP), self.evidence.exists)
         return replace(self, evidence=replace(self.evidence, exists=exists), needed=needed)
-
-    def _and_needed(self, mask: EdgeMask) -> EdgeMask:
-        return mask if self.needed is None else mask | self.needed
 
 
 def find_evidence(
