@@ -39,12 +39,13 @@ def signed_effects(model: LatentGraphModel, pairs: Pairs, edges: Edges, *, gener
     graphs = graph.sample(NUM_GRAPHS, generator=generator)
     effects = torch.zeros(graph.edge_shape, dtype=torch.float64)
     sources = some.inputs.double() - some.inputs.double().mean(0)  # (batch, node, in_channel)
-    deviations, spread = sources.std(0), _target_deviations(pairs)
+    sources = sources.cpu()  # a GPU has no driver for least squares of deficient rank
+    deviations, spread = sources.std(0), _target_deviations(pairs).cpu()
     for group in torch.split(edges, max(1, ENTRIES_AT_ONCE // (graphs.shape[1] * graph.num_nodes * len(some)))):
         forms = without_and_with(graphs, group, symmetric=graph.symmetric)
         means = model.observation.mean(model.describe(some.inputs, forms.flatten(1, 3)))
         means = (
-            means.double().view(len(some), len(group), -1, 2, *means.shape[2:]).mean(2)
+            means.double().view(len(some), len(group), -1, 2, *means.shape[2:]).mean(2).cpu()
         )  # (batch, edge, form, node, channel)
         for number, (row, column) in enumerate(group.tolist()):
             change = means[:, number, 1, row] - means[:, number, 0, row]  # (batch, channel)

@@ -52,7 +52,8 @@ def differing_nodes(model: LatentGraphModel, pairs: Pairs, *, generator: Generat
         residuals = torch.where(some.observed > 0, residuals, 0.0)
     inputs = some.inputs.double()
     own = torch.cat([inputs, inputs.square()], -1)  # (batch, node, column)
-    shares = explained_shares(residuals, own, ROUNDING * some.targets.double().var(0).nan_to_num())
+    least = ROUNDING * some.targets.double().var(0).nan_to_num()
+    shares = explained_shares(residuals.cpu(), own.cpu(), least.cpu())  # least squares of deficient rank: no GPU
     limit = stats.chi2.isf(CHANCE / len(shares), own.shape[-1]) / len(some)
     return shares > max(SHARE, float(limit))
 
