@@ -270,7 +270,7 @@ def broken(tmp_path):
         (["ok.csv", "--set", "graph.edges=3"], "edges in [graph] is not usable: input should be a valid string, got 3"),
         (
             ["ok.csv", "--set", "predictor.kind=gru"],
-            "kind in [predictor] is not usable: predictor must be a registered name (convolution, filter, gat,",
+            "kind in [predictor] is not usable: predictor must be a registered name (convolution, feedforward,",
         ),
         (["ok.csv", "--set", "data.targets=z"], "ok.csv: targets names 'z', which is no variable"),
         (["ok.csv", "--set", "data.covariates=z"], "ok.csv: covariates names the column 'z', which is not there"),

@@ -210,7 +210,7 @@ def test_without_several_series_such_a_distribution_says_what_it_lacks(registere
     ("setting", "message"),
     [
         ("model.loss=enrgy", "did you mean 'energy'? To add one, call tacit.register(\"loss\""),
-        ("predictor.kind=transformer", "predictor must be a registered name (convolution, filter, gat,"),
+        ("predictor.kind=transformer", "predictor must be a registered name (convolution, feedforward, filter, gat,"),
         ("observation.kind=poisson", 'To add one, call tacit.register("observation", "poisson", ...)'),
         ("model.graph=scale_free", "graph must be a registered name (bernoulli), got 'scale_free'."),
     ],

@@ -19,7 +19,7 @@ from tacit.experiments.study import Listener, Options, Records, Study, Table, Ta
 from tacit.graph import BernoulliGraph, nearest_candidates
 from tacit.losses import EnergyScore
 from tacit.observation import HeadGaussianNoise
-from tacit.predictors import RecurrentGNN
+from tacit.predictors import GraphNetwork
 from tacit.randomness import generator_for
 from tacit.report import draw_network
 from tacit.training import CosineDecay, FitSettings, LatentGraphModel, fit
@@ -162,7 +162,7 @@ def _work(kind: str, hours: int) -> Work:
         certain = kind in ("none", "full", "nearest")  # one graph: samples of it are all the same
         model = LatentGraphModel(
             _graph(kind, series),
-            RecurrentGNN(made.window, made.num_features, numbers_per_target=2),
+            GraphNetwork.recurrent(made.window, made.num_features, numbers_per_target=2),
             EnergyScore(scope="node"),
             observation=HeadGaussianNoise(),
             num_graphs=3 if certain else NUM_GRAPHS,
