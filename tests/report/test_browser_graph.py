@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from browser_waits import until
-from made_runs import make_run
+from made_runs import make_run, with_edges
 
 pytestmark = pytest.mark.browser
 
@@ -22,8 +22,8 @@ def plain_run():
 
 def drawn(run, threshold):
     """How many edges can be told from the data and are as probable as that."""
-    flags = np.array(run.edges.identifiable)
-    probs = np.where(flags == "yes", np.array(run.edge_probs), -1)
+    flags = run.matrix("identifiable")
+    probs = np.where(flags == "yes", run.matrix("probability"), -1)
     return int((probs >= threshold).sum())
 
 
@@ -58,7 +58,7 @@ def test_the_slider_changes_how_many_edges_are_drawn(graph):
     assert graph.locator(".threshold-number").input_value() == "0.30"
     wait_for_lines(graph, drawn(run, 0.30))
     assert 0 < drawn(run, 0.30) < drawn(run, 0.10)
-    told = NODES * NODES - NODES - int((np.array(run.edges.identifiable) == "no").sum())
+    told = NODES * NODES - NODES - int((run.matrix("identifiable") == "no").sum())
     words = f"{drawn(run, 0.3)} edges of {told} at 0.30 or more, {drawn(run, 0.3)} drawn"
     assert graph.locator(COUNT).inner_text().startswith(words)
     graph.keyboard.press("End")
@@ -95,7 +95,7 @@ def test_edges_without_direction(opened, page_file):
 
     def symmetric():
         run = make_run(3, config={"graph": {"symmetric": True}})
-        return run.model_copy(update={"edge_probs": probs.tolist()})
+        return with_edges(run, probability=probs)
 
     page = opened(page_file("symmetric", symmetric))
     until(page, f"({LINES})() === 2")
@@ -118,7 +118,7 @@ def test_a_node_that_is_not_drawn_leaves_the_others_as_they_are(opened, page_fil
 
 def test_edges_that_cannot_be_told_are_left_out_or_dotted(graph):
     run = plain_run()
-    untold = int(((np.array(run.edges.identifiable) == "no") & (np.array(run.edge_probs) >= 0.1)).sum())
+    untold = int(((run.matrix("identifiable") == "no") & (run.matrix("probability") >= 0.1)).sum())
     assert f"{untold} more cannot be told from the data and are left out" in graph.locator(COUNT).inner_text()
     graph.locator(".untold").check()
     wait_for_lines(graph, drawn(run, 0.1) + untold)
@@ -142,7 +142,7 @@ def full_run():
 
 def test_a_search_marks_the_node_and_its_edges(graph):
     run = plain_run()
-    flags, probs = np.array(run.edges.identifiable), np.array(run.edge_probs)
+    flags, probs = run.matrix("identifiable"), run.matrix("probability")
     shown = (flags == "yes") & (probs >= 0.1)
     search = graph.locator(".search")
     search.focus()
@@ -189,7 +189,7 @@ def test_the_pointer_on_an_edge_says_what_is_known(graph):
     graph.mouse.move(place["x"], place["y"])
     label = graph.locator(".network .hoverlayer text").first
     label.wait_for()
-    flags, probs = np.array(run.edges.identifiable), np.array(run.edge_probs)
+    flags, probs = run.matrix("identifiable"), run.matrix("probability")
     i, j = np.unravel_index(np.where(flags == "yes", probs, -1).argmax(), probs.shape)
     said = graph.evaluate("[...document.querySelectorAll('.network .hoverlayer tspan')].map(t => t.textContent)")
     assert said == [

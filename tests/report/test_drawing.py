@@ -10,9 +10,9 @@ import numpy as np
 import pytest
 import torch
 
-from made_runs import make_run
+from made_runs import edge_matrix, make_run, with_edges
 from tacit.evaluation import oracle_edge_prob_mae
-from tacit.records import EdgeFindings, Record, Run
+from tacit.records import Record, Run
 from tacit.report import content
 from tacit.report.content import run_content, shortened, start_threshold
 from tacit.report.edge_columns import EdgeColumns, edge_columns
@@ -26,7 +26,7 @@ def two_nodes(names, history=(), **changes):
         "device": "cpu", "timings": {"train_seconds": 1.0, "steps": 2}, "replicas": [], "best_replica": 0,
         "node_names": names, "metrics": {"point_mae": 0.1, "point_mse": 0.2, "distribution_loss": 0.3},
     } | changes)  # fmt: skip
-    return Run(record=record, edge_probs=[[0.9, 0.2], [0.7, 0.8]], edges=EdgeFindings(), history=list(history))
+    return Run(record=record, edges=edge_matrix(2, probability=[[0.9, 0.2], [0.7, 0.8]]), history=list(history))
 
 
 def page_of(run, tmp_path, title="t<i>"):
@@ -70,14 +70,14 @@ def test_the_data_are_the_edges():
     run = make_run(5, errors=True, truth=True, flags=True)
     edges = run_content(run)["data"]["edges"]
     probs = np.frombuffer(base64.b64decode(edges["probability"]), "<f4")
-    assert probs == pytest.approx(np.ravel(run.edge_probs), rel=1e-6)
+    assert probs == pytest.approx(run.edges.probability.to_numpy(), rel=1e-6)
     assert set(edges) == {"probability", "std_error", "low", "high", "truth", "identifiable"}
     codes = np.frombuffer(base64.b64decode(edges["identifiable"]), "u1")
-    assert [["", "yes", "no"][code] for code in codes] == [flag for row in run.edges.identifiable for flag in row]
+    assert [["", "yes", "no"][code] for code in codes] == run.edges.identifiable.tolist()
     listed = make_run(500, candidates=4)
     edges = run_content(listed)["data"]["edges"]
-    assert np.frombuffer(base64.b64decode(edges["source"]), edges["kind"]).tolist() == listed.listed.source
-    assert np.frombuffer(base64.b64decode(edges["target"]), edges["kind"]).tolist() == listed.listed.target
+    assert np.frombuffer(base64.b64decode(edges["source"]), edges["kind"]).tolist() == listed.edges.source.tolist()
+    assert np.frombuffer(base64.b64decode(edges["target"]), edges["kind"]).tolist() == listed.edges.target.tolist()
 
 
 def test_of_too_many_edges_the_most_probable_are_in_the_page(monkeypatch, tmp_path):
@@ -85,7 +85,7 @@ def test_of_too_many_edges_the_most_probable_are_in_the_page(monkeypatch, tmp_pa
     run = make_run(450, candidates=4)
     found = run_content(run)
     probs = np.frombuffer(base64.b64decode(found["data"]["edges"]["probability"]), "<f4")
-    assert probs.min() == pytest.approx(sorted(run.listed.probability)[-100])
+    assert probs.min() == pytest.approx(sorted(run.edges.probability)[-100])
     assert "The 100 most probable of 1,800 edges; the 1,700 others are in edges.csv only" in page_of(run, tmp_path)
 
 
@@ -108,10 +108,9 @@ def test_the_slider_begins_where_something_is_drawn():
 
 def test_the_answer_in_words():
     run = make_run(3, flags=True)
-    run.edges.identifiable[0][1] = "no"
-    run = run.model_copy(update={"edge_probs": [[1, 0.9, 0.05], [0.6, 1, 0.2], [0.0, 0.0, 1]]})
     flags = [["", "no", "yes"], ["yes", "", "yes"], ["yes", "yes", ""]]
-    run = run.model_copy(update={"edges": EdgeFindings(identifiable=flags)})
+    probs = [[1, 0.9, 0.05], [0.6, 1, 0.2], [0.0, 0.0, 1]]
+    run = with_edges(run, probability=probs, identifiable=flags)
     said = answer(run, edge_columns(run))
     assert said[0] == (
         "3 nodes and 5 edges between different nodes that were learned: 2 have a probability of 0.10 or more and "
@@ -136,15 +135,15 @@ def test_edges_that_are_held_fixed_or_next_to_nothing_are_no_findings():
     run = make_run(3)
     flags = [["", "", "yes"], ["yes", "", "yes"], ["yes", "yes", ""]]
     probs = [[1, 1.0, 0.001], [0.3, 1, 0.0], [0.0, 0.0, 1]]
-    run = run.model_copy(update={"edge_probs": probs, "edges": EdgeFindings(identifiable=flags)})
+    run = with_edges(run, probability=probs, identifiable=flags)
     assert answer(run, edge_columns(run))[1] == "The most probable: node 0 → node 1 (0.30)."
-    none = run.model_copy(update={"edge_probs": [[1, 1.0, 0.001], [0.0, 1, 0.0], [0.0, 0.0, 1]]})
+    none = with_edges(run, probability=[[1, 1.0, 0.001], [0.0, 1, 0.0], [0.0, 0.0, 1]])
     assert not any("most probable" in sentence for sentence in answer(none, edge_columns(none)))
 
 
 def test_edges_without_direction_count_once(tmp_path):
     probs = np.array([[1, 0.9, 0.2], [0.9, 1, 0.0], [0.2, 0.0, 1]])
-    run = make_run(3, config={"graph": {"symmetric": True}}).model_copy(update={"edge_probs": probs.tolist()})
+    run = with_edges(make_run(3, config={"graph": {"symmetric": True}}), probability=probs)
     said = answer(run, edge_columns(run))
     assert said[0].startswith(
         "3 nodes and 3 edges between different nodes, which have no direction, that were learned: 2"
@@ -156,7 +155,7 @@ def test_edges_without_direction_count_once(tmp_path):
 
 
 def test_names_from_right_to_left_do_not_turn_the_arrow_round():
-    run = make_run(2, names=["שלום", "العربية"]).model_copy(update={"edge_probs": [[1, 0.9], [0.1, 1]]})
+    run = with_edges(make_run(2, names=["שלום", "العربية"]), probability=[[1, 0.9], [0.1, 1]])
     assert "\u2068العربية\u2069 → \u2068שלום\u2069 (0.90)" in answer(run, edge_columns(run))[1]
 
 
@@ -210,7 +209,7 @@ def test_with_evidence_the_answer_of_the_record_comes_first(tmp_path):
     page = page_of(run, tmp_path)
     assert page.index(run.record.answer[0]) < page.index("The model does not fit") < page.index("Learned graph</h2>")
     said = answer(run, edge_columns(run))
-    kept = int((np.array(run.edges.exists) >= 0.1).sum())
+    kept = int((run.matrix("exists") >= 0.1).sum())
     assert said[0] == (
         f"6 nodes and 30 edges between different nodes: of {kept} that may exist (with probability 0.1 or more) it was "
         "learned how often they act."

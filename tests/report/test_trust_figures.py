@@ -3,7 +3,8 @@
 import numpy as np
 import pytest
 
-from tacit.records import EdgeFindings, Record, Run
+from made_runs import edge_matrix
+from tacit.records import Record, Run
 from tacit.report.content import run_content
 from tacit.report.network import draw_run_network
 from tacit.report.page import strongest_edges, write_page
@@ -24,7 +25,8 @@ def make_run(truth=None, flags=None, goodness=None, errors=False):
         metrics={"point_mae": 0.1, "point_mse": 0.2, "distribution_loss": 0.3}, preparation={"kind": "series"},
         true_edge_probs=truth, goodness=goodness or {}, findings=["fits: <b>well</b>"],
     )  # fmt: skip
-    return Run(record=record, edge_probs=PROBS, edges=EdgeFindings(identifiable=flags, **found), history=[])
+    found |= {} if flags is None else {"identifiable": flags}
+    return Run(record=record, edges=edge_matrix(3, probability=PROBS, **found), history=[])
 
 
 def test_reliability_by_hand():

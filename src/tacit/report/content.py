@@ -40,7 +40,7 @@ def run_content(run: Run, places: Places | None = None) -> dict[str, Any]:
         "columns": shown_columns(columns),
         "num_edges": len(columns),
         "num_embedded": len(embedded),
-        "listed": run.listed is not None,
+        "listed": run.has_candidates,
         "evident": columns.exists is not None,
         "node_gains": node_gains(run),
         "stages": stages(run),
@@ -62,6 +62,7 @@ def run_content(run: Run, places: Places | None = None) -> dict[str, Any]:
         "symmetric": is_symmetric(run),
         "data": {
             **_data(run, embedded, places, start_threshold(columns)),
+            "histogram": _histogram(columns) if run.has_candidates else None,
             "symmetric": is_symmetric(run),
             "possible": {"told": int(columns.drawable.sum()), "all": int(columns.between.sum())},
         },
@@ -126,7 +127,7 @@ def _embedded(columns: EdgeColumns) -> EdgeColumns:
 
 def _data(run: Run, columns: EdgeColumns, places: Places, threshold: float) -> dict[str, Any]:
     names = run.record.node_names
-    dense = len(columns) == len(names) ** 2 and run.listed is None
+    dense = len(columns) == len(names) ** 2 and not run.has_candidates
     points, shares = reliability_points(run), rank_shares(run)
     return {
         "nodes": names,
@@ -148,7 +149,8 @@ def _data(run: Run, columns: EdgeColumns, places: Places, threshold: float) -> d
         "reliability": None if points is None else dict(zip(("learned", "true", "count"), points, strict=True)),
         "ranks": [{"name": name, "shares": values} for name, values in shares.items()],
         "coverage": coverage_points(run),
-        "histogram": None
-        if run.listed is None
-        else {"counts": histogram(run.listed)[0].tolist(), "title": histogram_title(run.listed)},
     }
+
+
+def _histogram(columns: EdgeColumns) -> dict[str, Any]:
+    return {"counts": histogram(columns)[0].tolist(), "title": histogram_title(columns)}

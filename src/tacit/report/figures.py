@@ -8,6 +8,7 @@ import numpy as np
 from matplotlib.figure import Figure
 
 from tacit.records import Run
+from tacit.report.edge_columns import edge_columns
 from tacit.report.listed import draw_histogram
 from tacit.report.network import draw_run_network
 from tacit.report.places import Places
@@ -24,7 +25,7 @@ STYLE: Any = {"font.size": 9, "axes.spines.top": False, "axes.spines.right": Fal
 def draw_figures(run: Run, directory: Path, places: Places | None = None) -> list[Path]:
     """Draw the figures of a run into ``directory`` as PNG, PDF and SVG, and return their paths."""
     with mpl.rc_context(STYLE):
-        probs = _matrices(run) if run.listed is None else draw_histogram(run.listed)
+        probs = draw_histogram(edge_columns(run)) if run.has_candidates else _matrices(run)
         figures: dict[str, Figure | None] = {"edge_probs": probs, "network": draw_run_network(run, places)}
         figures |= {"losses": _losses(run), "reliability": draw_reliability(run), "ranks": draw_ranks(run)}
         drawn = [figure_files(figure, name) for name, figure in figures.items() if figure is not None]
@@ -39,10 +40,10 @@ def panels(run: Run) -> list[tuple[str, np.ndarray, str, float]]:
 
     With evidence the first says whether edges exist; where one is not kept, the second is empty.
     """
-    learned = np.array(run.edge_probs, dtype=float)
+    learned = run.matrix("probability")
     shown = [("learned edge probability", learned, PROBABILITY_COLOURS, 1.0)]
-    if run.edges.exists is not None:
-        exists = np.array(run.edges.exists, dtype=float)
+    if "exists" in run.edges:
+        exists = run.matrix("exists")
         shown = [("exists", exists, PROBABILITY_COLOURS, 1.0), ("acts", learned, PROBABILITY_COLOURS, 1.0)]
     if run.record.true_edge_probs is None:
         return shown

@@ -5,11 +5,11 @@ from typing import Any
 import numpy as np
 from jaxtyping import Bool
 
+from tacit.identification import FLAGS
 from tacit.records import Run
-from tacit.report.edge_columns import CODES, EdgeColumns, edge_columns
+from tacit.report.edge_columns import EdgeColumns, edge_columns
 
 NUMBERS = ("exists", "probability", "std_error", "low", "high", "effect", "truth")
-FLAGS = {code: flag for flag, code in CODES.items()}
 
 
 def strongest_edges(

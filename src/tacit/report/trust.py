@@ -21,12 +21,15 @@ def reliability_points(run: Run) -> tuple[list[float], list[float], list[int]] |
     counts = np.ones(len(columns), dtype=bool) if columns.identifiable is None else columns.identifiable == TOLD
     if not counts.any():
         return None
-    probs, truth = torch.zeros(2, len(run.record.node_names), len(run.record.node_names))
-    learned = torch.zeros_like(probs, dtype=torch.bool)
-    places = columns.target, columns.source
-    probs[places], truth[places] = torch.tensor(columns.acts).float(), torch.tensor(columns.truth).float()
-    learned[places] = torch.tensor(counts)
-    found = reliability(probs, truth, num_bins=BINS, learned=learned)
+    nodes = len(run.record.node_names)
+
+    def matrix(values: np.ndarray) -> torch.Tensor:
+        placed = np.zeros((nodes, nodes), dtype=values.dtype)
+        placed[columns.target, columns.source] = values
+        return torch.from_numpy(placed)
+
+    probs, truth = matrix(columns.acts.astype(np.float32)), matrix(columns.truth.astype(np.float32))
+    found = reliability(probs, truth, num_bins=BINS, learned=matrix(counts))
     return found.predicted.tolist(), found.true.tolist(), found.count.tolist()
 
 

@@ -38,7 +38,7 @@ def answer(run: Run, columns: EdgeColumns) -> list[str]:
         possible = possible & (columns.identifiable != FIXED)
     probs = columns.probability[possible]
     symmetric = is_symmetric(run)
-    what = "candidates" if run.listed is not None else "edges between different nodes"
+    what = "candidates" if run.has_candidates else "edges between different nodes"
     what += ", which have no direction," if symmetric else ""
     counts = " and ".join(
         f"{_are(int((probs >= level).sum()))} a probability of {level:.2f} or more" for level in LEVELS
@@ -59,7 +59,7 @@ def answer(run: Run, columns: EdgeColumns) -> list[str]:
     if error is not None:
         said.append(f"Against the truth the probabilities are off by {error:.4f} on average.")
     if columns.std_error is None:
-        remedy = "; tacit fit --std-errors 32 adds them" if run.record.preparation and run.listed is None else ""
+        remedy = "; tacit fit --std-errors 32 adds them" if run.record.preparation and not run.has_candidates else ""
         said.append(f"Standard errors of the probabilities were not computed{remedy}.")
     return said
 
@@ -67,7 +67,7 @@ def answer(run: Run, columns: EdgeColumns) -> list[str]:
 def _with_evidence(run: Run, columns: EdgeColumns) -> list[str]:
     possible = int(columns.between.sum())
     kept = int((columns.between & (columns.decides >= run.record.keep)).sum())
-    what = "candidates" if run.listed is not None else "edges between different nodes"
+    what = "candidates" if run.has_candidates else "edges between different nodes"
     said = [
         f"{len(run.record.node_names):,} nodes and {possible:,} {what}: of {kept:,} that may exist (with probability "
         f"{run.record.keep:g} or more) it was learned how often they act."
