@@ -73,7 +73,7 @@ def test_the_pointer_says_both_numbers(page):
         f"exists {exists[i, j]:.3f}, listed",
         f"acts {probability:.3f}",
     ]
-    assert f"effect {sign}{abs(effect):.3f} deviations of the target" in words
+    assert f"effect {sign}{abs(effect):.3f} standard deviations of the target" in words
 
 
 def test_the_table_is_sorted_by_what_exists_and_has_no_probability_of_others(page):
@@ -83,7 +83,7 @@ def test_the_table_is_sorted_by_what_exists_and_has_no_probability_of_others(pag
     page.locator(".least").fill("0.0")
     first = page.evaluate("[...document.querySelector('.edge-table tbody tr').cells].map(cell => cell.innerText)")
     assert first[2] == f"{exists.max():.3f}"
-    assert page.inner_text(".edges .rows").startswith("90 edges of 100, without loops")
+    assert page.inner_text(".edges .rows").startswith("90 edges of 100, without self-loops")
     page.get_by_role("button", name="Last").click()
     last = page.evaluate("[...document.querySelector('.edge-table tbody tr:last-child').cells].map(c => c.innerText)")
     assert last[3:7] == ["–"] * 4
@@ -110,7 +110,7 @@ def test_a_search_names_listed_edges(page):
     page.locator(".search").fill("node 3")
     best = int(exists[3].argmax())
     words = page.inner_text(".graph .found")
-    assert words.startswith(f"node 3 reads by listed edges node {best} {exists[3, best]:.2f}")
+    assert words.startswith(f"node 3: listed inputs node {best} {exists[3, best]:.2f}")
     assert "orange" not in words
     page.locator(".clear-search").click()
 
@@ -123,7 +123,7 @@ def test_where_nothing_is_listed_nothing_is_drawn(opened, page_file):
 
     page = opened(page_file("nothing", nothing))
     until(page, f"({LINES})() === 0")
-    assert "no edge is listed: move the slider down to see candidates" in page.inner_text(".graph .count")
+    assert "no edge is listed: lower the probability to see candidates" in page.inner_text(".graph .count")
     assert page.inner_text(".verdict.first") == "No graph found: no edge is listed."
 
 
@@ -132,4 +132,7 @@ def test_many_candidates(opened, page_file):
     run = make_run(450, candidates=4, evidence=True)
     counts = page.evaluate("document.querySelector('.histogram').data[0].y")
     assert counts[-1] == sum(value >= 0.95 for value in run.edges.exists)
-    assert page.evaluate("document.querySelector('.histogram').layout.title.text") == "do the candidates exist?"
+    assert (
+        page.evaluate("document.querySelector('.histogram').layout.title.text")
+        == "probability that the candidates exist"
+    )

@@ -69,7 +69,9 @@ def test_the_most_probable_edges_are_first_with_all_that_is_known(table):
     assert rows(table)[0][:8] == wanted
     assert float(rows(table)[0][8]) == pytest.approx(abs(first[2] - truth), abs=1.01e-3)
     assert [float(p) for p in rows(table, 2)] == pytest.approx([e[2] for e in edges_of(run)[:25]], abs=5.1e-4)
-    assert table.locator(".rows").inner_text() == f"{NODES * NODES - NODES} edges of {NODES * NODES}, without loops."
+    assert (
+        table.locator(".rows").inner_text() == f"{NODES * NODES - NODES} edges of {NODES * NODES}, without self-loops."
+    )
 
 
 def test_it_sorts_both_ways_by_every_column(table):

@@ -11,17 +11,16 @@ from tacit.report.embedding import FLOATS, packed, packed_edges
 from tacit.report.figures import curves
 from tacit.report.listed import histogram, histogram_title
 from tacit.report.places import Places, label_sides, run_places
+from tacit.report.shared import LABELLED_UP_TO, ROWS, panel_titles
 from tacit.report.strongest import strongest_edges
 from tacit.report.trust import coverage_points, rank_shares, reliability_points
 from tacit.report.words import answer, edge_error, verdict
 from tacit.uncertainty.decisions import LISTED_FROM
 
 MOST_EMBEDDED = 200_000  # edges in the page; of more the most probable, and all are in edges.csv
-SHOWN_ROWS = 25  # of the table before the script takes over, and without it
 LONGEST_LIST = 50
 SHOWN_FROM, FEWEST_SHOWN = 0.10, 20  # where the slider begins; lower where nothing would be drawn,
 SHOWN_AT_LEAST = 0.01  # but not so low that every edge is
-LABELLED_UP_TO = 40
 SHOWN_SECONDS = 0.05  # of a stage; less is 0.0
 MOST_GAINS = 40  # nodes whose gain is shown
 
@@ -36,7 +35,7 @@ def run_content(run: Run, places: Places | None = None) -> dict[str, Any]:
         "verdict": verdict(run),
         "answer": answer(run, columns),
         "edge_error": edge_error(run),
-        "edges": strongest_edges(run, SHOWN_ROWS, columns),
+        "edges": strongest_edges(run, ROWS, columns),
         "columns": shown_columns(columns),
         "num_edges": len(columns),
         "num_embedded": len(embedded),
@@ -47,7 +46,7 @@ def run_content(run: Run, places: Places | None = None) -> dict[str, Any]:
         "num_placed": len(places.node),
         "kind": places.kind,
         "threshold": start_threshold(columns),
-        "untold": columns.identifiable is not None and not bool((columns.between == columns.drawable).all()),
+        "unidentifiable": columns.identifiable is not None and not bool((columns.between == columns.drawable).all()),
         "loops": not bool(embedded.between.all()),
         "curves": [title for title, *_ in curves(run)],
         "has": {
@@ -64,7 +63,8 @@ def run_content(run: Run, places: Places | None = None) -> dict[str, Any]:
             **_data(run, embedded, places, start_threshold(columns)),
             "histogram": _histogram(columns) if run.has_candidates else None,
             "symmetric": is_symmetric(run),
-            "possible": {"told": int(columns.drawable.sum()), "all": int(columns.between.sum())},
+            "titles": panel_titles(has_evidence=columns.exists is not None),
+            "possible": {"identifiable": int(columns.drawable.sum()), "all": int(columns.between.sum())},
         },
     }
 

@@ -12,7 +12,7 @@ from jaxtyping import Bool, Float, Int
 from tacit.identification import FLAGS
 from tacit.records import Run
 
-FIXED, TOLD, UNTOLD = (FLAGS.index(flag) for flag in ("", "yes", "no"))  # not learned; identifiable; not identifiable
+FIXED, IDENTIFIABLE, UNIDENTIFIABLE = (FLAGS.index(flag) for flag in ("", "yes", "no"))
 COLUMNS = ("source", "target", "probability", "std_error", "low", "high", "exists", "effect")
 Numbers = Float[np.ndarray, " edge"]
 
@@ -42,7 +42,7 @@ class EdgeColumns:
 
     @property
     def between(self) -> Bool[np.ndarray, " edge"]:
-        """Which go from one node to another."""
+        """Which link different nodes."""
         return np.asarray(self.source != self.target)
 
     @property
@@ -57,14 +57,14 @@ class EdgeColumns:
 
     @property
     def drawable(self) -> Bool[np.ndarray, " edge"]:
-        """Which go from one node to another and, without evidence, can be told from the data as far as is known."""
+        """Which link different nodes and, without evidence, are not known to be unidentifiable."""
         if self.identifiable is None or self.exists is not None:
             return self.between
-        return np.asarray(self.between & (self.identifiable != UNTOLD))
+        return np.asarray(self.between & (self.identifiable != UNIDENTIFIABLE))
 
     @property
     def found(self) -> Bool[np.ndarray, " edge"]:
-        """Which are listed and not required: these the data show."""
+        """Which are listed and not required: found in the data."""
         return self.listed if self.required is None else np.asarray(self.listed & ~self.required)
 
     @property

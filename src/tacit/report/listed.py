@@ -5,9 +5,9 @@ from jaxtyping import Int
 from matplotlib.figure import Figure
 
 from tacit.report.edge_columns import EdgeColumns
+from tacit.report.shared import BLUE, LABELS
 
 BINS = 20
-COLOUR = "#0072b2"
 
 
 def histogram(columns: EdgeColumns) -> tuple[Int[np.ndarray, " bin"], np.ndarray]:
@@ -18,7 +18,9 @@ def histogram(columns: EdgeColumns) -> tuple[Int[np.ndarray, " bin"], np.ndarray
 
 def histogram_title(columns: EdgeColumns) -> str:
     """Return what the histogram shows."""
-    return "learned probability of the candidates" if columns.exists is None else "do the candidates exist?"
+    return (
+        "learned probability of the candidates" if columns.exists is None else "probability that the candidates exist"
+    )
 
 
 def draw_histogram(columns: EdgeColumns) -> Figure:
@@ -26,6 +28,7 @@ def draw_histogram(columns: EdgeColumns) -> Figure:
     counts, edges = histogram(columns)
     figure = Figure(figsize=(4.2, 3.0), layout="constrained")
     axes = figure.subplots()
-    axes.bar(edges[:-1], counts, width=np.diff(edges), align="edge", color=COLOUR)
-    axes.set(xlabel="probability", ylabel="candidates", title=histogram_title(columns))
+    axes.bar(edges[:-1], counts, width=np.diff(edges), align="edge", color=BLUE)
+    labels = LABELS["histogram"]
+    axes.set(xlabel=labels["x"], ylabel=labels["y"], title=histogram_title(columns))
     return figure

@@ -17,7 +17,7 @@ def strongest_edges(
 ) -> list[dict[str, Any]]:
     """Return the most likely edges, the first the highest; a number that is not known is None.
 
-    ``among`` which; if not said, all between different nodes that can be told from the data.
+    ``among`` selects edges; by default those that may be drawn.
     """
     columns = edge_columns(run) if columns is None else columns
     names = run.record.node_names
