@@ -8,6 +8,8 @@ const ARRAYS = { "<f4": Float32Array, "<u2": Uint16Array, "<u4": Uint32Array, "<
 
 // Return the numbers of a packed column: base64 of little-endian bytes.
 export function unpack({ kind, data }) {
-  const bytes = Uint8Array.from(atob(data), (letter) => letter.charCodeAt(0));
+  const letters = atob(data);
+  const bytes = new Uint8Array(letters.length);
+  for (let place = 0; place < bytes.length; place += 1) bytes[place] = letters.charCodeAt(place);
   return new ARRAYS[kind](bytes.buffer);
 }
