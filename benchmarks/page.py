@@ -1,8 +1,8 @@
 """How large is a page, how long does it take to open and to draw, and how soon is the help there?
 
 Runs are made without a training (``tests/made_runs.py``): 120 nodes with truth, standard errors and flags, all 14,400
-edges; 450 and 1,000 nodes with 32 candidates each; all million pairs of 1,000 nodes; a demo's two runs. A page is opened
-in a headless Chromium, a new profile each time, and is open when the page's own mark says that all is drawn and painted.
+edges; 450 and 1,000 nodes with 32 candidates each; all pairs of 1,000 nodes; a demo's two runs. A page is opened in a
+headless Chromium, a new profile each time, and is open when the page's own mark says that all is drawn and painted.
 Commands are timed as a user calls them, a new process each. Medians of repeated runs; beside each what the process, or
 the page's own thread, computed: where other work keeps the cores busy, that says more than the time that passed.
 
