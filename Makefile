@@ -1,7 +1,7 @@
 # make demo       install what is needed and run the main job
 # make test       the fast tests, two at a time: run them before each commit (at most six minutes on two cores)
 # make test-slow  the tests marked slow: run them before a release (half an hour)
-# make check      format, lint, types, import contract
+# make check      format, lint, types, import contract; Biome for the page's JavaScript where npm is installed
 # make docs       check the pages drawn from records, build the documentation into site/; a warning is an error
 # make mutations  change losses, estimators and graphs one expression at a time and see that a test fails (an hour);
 #                 make mutations ONLY='tacit.losses.kernels*' changes one file
@@ -18,7 +18,7 @@ PIP := $(BIN)/python -m pip --disable-pip-version-check
 # its fixtures, until the other has nothing left to do.
 PYTEST := $(BIN)/pytest -n 2 --dist worksteal
 
-.PHONY: demo test test-slow check format docs wheel bench peers fuzz mutations clean
+.PHONY: demo test test-slow check check-scripts format format-scripts docs wheel bench peers fuzz mutations clean
 
 demo: .venv/installed
 	$(BIN)/tacit demo
@@ -36,10 +36,19 @@ check: .venv/installed-dev
 	$(BIN)/ruff check src tests benchmarks tools
 	$(BIN)/mypy
 	$(BIN)/lint-imports --no-cache
+	@if command -v npm >/dev/null; then $(MAKE) --no-print-directory check-scripts; \
+	else echo "npm is not installed: the page's JavaScript is not checked"; fi
+
+check-scripts: node_modules/installed
+	node_modules/.bin/biome ci
 
 format: .venv/installed-dev
 	$(BIN)/ruff format src tests benchmarks tools
 	$(BIN)/ruff check --fix src tests benchmarks tools
+	@if command -v npm >/dev/null; then $(MAKE) --no-print-directory format-scripts; fi
+
+format-scripts: node_modules/installed
+	node_modules/.bin/biome check --write
 
 docs: .venv/installed-docs
 	$(BIN)/python tools/check_pages.py
@@ -88,5 +97,10 @@ INSTALL := $(PIP) install --quiet --no-compile --constraint constraints.txt --ed
 	$(INSTALL) '.[dev,$*]'
 	@touch $@ .venv/installed .venv/installed-dev
 
+# Biome alone, for development: the package and its pages need no node.
+node_modules/installed: package.json package-lock.json
+	npm ci --silent
+	@touch $@
+
 clean:
-	rm -rf .venv build dist mutants runs site .mypy_cache .ruff_cache .pytest_cache .hypothesis src/*.egg-info
+	rm -rf .venv node_modules build dist mutants runs site .mypy_cache .ruff_cache .pytest_cache .hypothesis src/*.egg-info

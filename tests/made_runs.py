@@ -7,7 +7,8 @@ import numpy as np
 import pandas as pd
 
 from run_files import write_fields
-from tacit.records import CandidateCount, EdgeFindings, ListedEdges, Record, Run, as_tensor, edges_text
+from tacit.identification import FLAGS
+from tacit.records import EDGE_COLUMNS, CandidateCount, Record, Run
 
 GOODNESS = {
     "fits": False,
@@ -77,45 +78,47 @@ def make_run(
         }
         for epoch in range(1, 6)
     ]
-    if candidates is not None:
-        listed = _listed(nodes, candidates, rng)
-        if evidence:
-            probability = np.array(listed.probability)
-            exists, effect = _existing(probability, rng)
-            kept = np.where(exists < KEEP, None, probability).tolist()
-            listed = listed.model_copy(
-                update={"exists": exists.tolist(), "effect": effect.tolist(), "probability": kept}
-            )
-        return Run(record=record, edge_probs=[], edges=EdgeFindings(), history=history, listed=listed)
-    probs = _sparse(nodes, rng)
-    np.fill_diagonal(probs, loops)
-    found = {}
+    edges = _edges(nodes, rng, loops) if candidates is None else _candidates(nodes, candidates, rng)
+    probs = edges.probability.to_numpy()
     if errors:
-        found = {"std_error": 0.1 * probs, "low": 0.8 * probs, "high": np.minimum(1, 1.2 * probs)}
+        edges = edges.assign(std_error=0.1 * probs, low=0.8 * probs, high=np.minimum(1, 1.2 * probs))
     if evidence:
-        found["exists"], found["effect"] = _existing(probs, rng)
-        np.fill_diagonal(found["exists"], 0)
-    told = rng.choice(["yes", "yes", "yes", "no"], size=(nodes, nodes)).astype(object)
-    np.fill_diagonal(told, "")
-    kept = found["exists"] >= KEEP if evidence else np.ones_like(probs, dtype=bool)
-    acting = {
-        name: np.where(kept | (name in ("exists", "effect")), matrix, None).tolist() for name, matrix in found.items()
-    }
-    edges = EdgeFindings(**acting, identifiable=told.tolist() if flags else None)
-    return Run(record=record, edge_probs=np.where(kept, probs, None).tolist(), edges=edges, history=history)
+        exists, effect = _existing(probs, rng)
+        edges.insert(2, "exists", np.where(edges.source == edges.target, 0, exists))
+        edges["effect"] = effect
+    if candidates is None:
+        told = rng.choice(["yes", "yes", "yes", "no"], size=(nodes, nodes)).ravel()
+        if flags:
+            edges["identifiable"] = pd.Categorical(np.where(edges.source == edges.target, "", told), categories=FLAGS)
+    if evidence:
+        acting = edges.columns.intersection(["probability", "std_error", "low", "high"])
+        edges.loc[edges.exists < KEEP, acting] = np.nan
+    return Run(record=record, edges=edges, history=history)
+
+
+def with_edges(run, **columns):
+    """The run with some columns replaced, each a matrix [target][source]."""
+    replaced = edge_matrix(len(run.record.node_names), **columns)
+    return run.model_copy(update={"edges": run.edges.assign(**{name: replaced[name] for name in columns})})
+
+
+def edge_matrix(nodes, **columns):
+    """A table of all ordered pairs from matrices [target][source]."""
+    target, source = np.indices((nodes, nodes)).reshape(2, -1)
+    table = pd.DataFrame({"source": source, "target": target})
+    for name, matrix in columns.items():
+        values = np.array(matrix).ravel()
+        table[name] = pd.Categorical(values, categories=FLAGS) if name == "identifiable" else values
+    return table
 
 
 def write_directory(run: Run, directory: Path) -> Path:
     """Write a run directory, with all that ``tacit report`` reads."""
     directory.mkdir(parents=True, exist_ok=True)
     (directory / "history.jsonl").write_text("".join(json.dumps(line) + "\n" for line in run.history))
-    names = run.record.node_names
-    if run.listed is None:
-        text = edges_text(as_tensor(run.edge_probs), names, run.edges, run.record.keep)
-    else:
-        listed = run.listed.model_dump(exclude_none=True)
-        named = {"source": [names[j] for j in listed["source"]], "target": [names[i] for i in listed["target"]]}
-        text = pd.DataFrame(listed | named).to_csv(index=False, float_format="%.6g")
+    names = np.array(run.record.node_names, dtype=object)
+    named = run.edges.assign(source=names[run.edges.source], target=names[run.edges.target])
+    text = named.reindex(columns=EDGE_COLUMNS).to_csv(index=False, float_format="%.6g")
     (directory / "edges.csv").write_text(text)
     files = dict.fromkeys(("edges.csv", "history.jsonl"), "")
     write_fields(directory, run.record.model_dump(mode="json") | {"files": files})
@@ -131,12 +134,18 @@ def _sparse(nodes, rng):
     return probs.round(5)
 
 
-def _listed(nodes, candidates, rng):
+def _edges(nodes, rng, loops):
+    probs = _sparse(nodes, rng)
+    np.fill_diagonal(probs, loops)
+    return edge_matrix(nodes, probability=probs)
+
+
+def _candidates(nodes, candidates, rng):
     target = np.repeat(np.arange(nodes), candidates)
     offsets = np.tile(np.arange(1, candidates + 1), nodes)
     source = (target + offsets * rng.integers(1, 4, size=nodes).repeat(candidates)) % nodes
     probs = np.where(offsets <= 2, rng.uniform(0.2, 1.0, size=len(target)), rng.beta(0.5, 12, size=len(target)))
-    return ListedEdges(source=source.tolist(), target=target.tolist(), probability=probs.round(5).tolist())
+    return pd.DataFrame({"source": source, "target": target, "probability": probs.round(5)})
 
 
 def _existing(probs, rng):

@@ -36,7 +36,7 @@ def graph_of(probs=PROBS, exists=EXISTS, **options):
 def listed(exists=EXISTS, probs=PROBS, *, errors=True, evidence=None, graph=None):
     edges = EdgeFindings(exists=None if exists is None else exists.tolist())
     if errors:
-        edges = edges.model_copy(update={"low": LOW.tolist(), "high": HIGH.tolist()})
+        edges = edges.updated(low=LOW, high=HIGH)
     graph = graph or graph_of(probs, EXISTS if exists is None else exists)
     return ListedGraph.of(NODES, graph, edges, {"fdr": 0.1} if evidence is None else evidence)
 
@@ -190,11 +190,11 @@ def test_the_terminal_begins_with_the_answer_and_the_listed_edges(capsys, tmp_pa
     head = next(number for number, line in enumerate(lines) if line.startswith("edge "))
     assert lines[head - 1].startswith("listed edges, the first 8 of ")
     assert lines[head].split() == ["edge", "exists", "acts", "std.", "error", "95%", "interval", "effect"]
-    exists = np.where(np.eye(6) == 1, 0, np.array(run.edges.exists))
+    exists = np.where(np.eye(6) == 1, 0, run.matrix("exists"))
     i, j = np.unravel_index(exists.argmax(), exists.shape)
     first = lines[head + 1]
     assert first.startswith(f"node {j} -> node {i} ")
-    probability, effect = run.edge_probs[i][j], run.edges.effect[i][j]
+    probability, effect = run.matrix("probability")[i][j], run.matrix("effect")[i][j]
     assert [f"{exists[i, j]:.3f}", f"{probability:.3f}", f"{effect:+.3f}"] == [
         part for part in first.split()[5:] if part in (f"{exists[i, j]:.3f}", f"{probability:.3f}", f"{effect:+.3f}")
     ]
@@ -211,7 +211,7 @@ def test_where_nothing_is_listed_the_terminal_says_so(capsys, tmp_path):
 
 def test_required_edges_are_not_shown_as_found(capsys, tmp_path):
     run = make_run(6, evidence=True, errors=True)
-    exists = np.where(np.eye(6) == 1, 0, np.array(run.edges.exists))
+    exists = np.where(np.eye(6) == 1, 0, run.matrix("exists"))
     i, j = (int(place) for place in np.unravel_index(exists.argmax(), exists.shape))
     record = run.record.model_copy(update={"evidence": {**run.record.evidence, "required": [[j, i]]}})
     out = printed_fit(run.model_copy(update={"record": record}), capsys, tmp_path)

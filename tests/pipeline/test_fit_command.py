@@ -75,7 +75,7 @@ def test_the_page(finished):
         "wide.csv, value, 1 step ahead",
         "the last value",
         "ridge regression",
-        "What was chosen from the data",
+        "Settings chosen from the data",
     ):
         assert words in page
     for words in ("oracle", "<script src", "<link", '<img src="http'):

@@ -266,7 +266,7 @@ def test_fifteen_hundred_nodes_from_the_command(tmp_path, capsys, monkeypatch):
     assert {f"graph.slots.{part}" for part in ("row_node", "senders", "used")} <= set(tensors)
     assert max(value.numel() for value in tensors.values()) <= 7500
     stored = Fitted.read(run, CPU)
-    assert stored.run.listed.probability == edges["probability"].tolist()
+    assert stored.run.edges.probability.tolist() == edges["probability"].tolist()
     assert stored.model.graph.edge_probs[stored.model.graph.slots.used].tolist() == pytest.approx(
         edges["probability"].tolist(), abs=1e-6
     )

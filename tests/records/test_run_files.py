@@ -5,6 +5,7 @@ import pickle
 import shutil
 
 import numpy as np
+import pandas as pd
 import pytest
 import safetensors.torch
 import torch
@@ -256,17 +257,16 @@ def test_what_exists_is_read_as_it_was_written(candidates, tmp_path):
     made = make_run(7, evidence=True, errors=candidates is None, flags=candidates is None, candidates=candidates)
     directory = write_directory(made, tmp_path / "run")
     read = read_run(directory)
-    assert (read.edge_probs, read.listed) == (made.edge_probs, made.listed)
-    assert (read.edges.exists, read.edges.effect) == (made.edges.exists, made.edges.effect)
+    pd.testing.assert_frame_equal(read.edges, made.edges, check_like=True)
     assert (read.record.answer, read.record.node_gains) == (made.record.answer, made.record.node_gains)
     text = (directory / "edges.csv").read_text()
     assert write_directory(read, tmp_path / "again").joinpath("edges.csv").read_text() == text
-    assert read_run(tmp_path / "again").edges == read.edges
+    pd.testing.assert_frame_equal(read_run(tmp_path / "again").edges, read.edges)
     if candidates is None:
         assert text.splitlines()[0] == ",".join(EDGE_COLUMNS)
-        exists = np.array(read.edges.exists)
-        for values in (read.edge_probs, read.edges.std_error, read.edges.low, read.edges.high):
-            assert np.array_equal(np.array(values, dtype=object) == None, exists < 0.1)  # noqa: E711
+        exists = read.matrix("exists")
+        for name in ("probability", "std_error", "low", "high"):
+            assert np.array_equal(np.isnan(read.matrix(name)), exists < 0.1)
         assert 0 < (exists < 0.1).sum() < exists.size
     rows = [line.split(",") for line in text.splitlines()]
     kept = next(row for row in rows[1:] if float(row[rows[0].index("exists")]) > 0.5)

@@ -18,7 +18,7 @@ def evident_run(**changes):
 
 
 def off_diagonal(run):
-    return np.where(np.eye(NODES) == 1, -1, np.array(run.edges.exists))
+    return np.where(np.eye(NODES) == 1, -1, run.matrix("exists"))
 
 
 @pytest.fixture(scope="module")
@@ -51,7 +51,7 @@ def test_the_listed_edges_are_drawn_and_others_are_dashed(page):
 
 def test_colours_are_the_signs_of_the_effects(page):
     run = evident_run()
-    effect = np.where(off_diagonal(run) >= 0.9, np.array(run.edges.effect), 0)
+    effect = np.where(off_diagonal(run) >= 0.9, run.matrix("effect"), 0)
     counts = page.evaluate(
         "['0,114,178', '213,94,0'].map(hue => document.querySelector('.network').data"
         ".filter(t => t.mode === 'lines' && t.line.color.includes(hue)).reduce((sum, t) => sum + t.meta.edges, 0))"
@@ -66,14 +66,14 @@ def test_the_pointer_says_both_numbers(page):
     exists = off_diagonal(run)
     i, j = np.unravel_index(exists.argmax(), exists.shape)
     words = page.evaluate("document.querySelector('.network').data.find(t => t.name === 'arrows').hovertext.at(-1)")
-    probability, effect = run.edge_probs[i][j], run.edges.effect[i][j]
+    probability, effect = run.matrix("probability")[i][j], run.matrix("effect")[i][j]
     sign = "−" if effect < 0 else "+"
     assert words.split("<br>")[:3] == [
         f"node {j} → node {i}",
         f"exists {exists[i, j]:.3f}, listed",
         f"acts {probability:.3f}",
     ]
-    assert f"effect {sign}{abs(effect):.3f} deviations of the target" in words
+    assert f"effect {sign}{abs(effect):.3f} standard deviations of the target" in words
 
 
 def test_the_table_is_sorted_by_what_exists_and_has_no_probability_of_others(page):
@@ -83,7 +83,7 @@ def test_the_table_is_sorted_by_what_exists_and_has_no_probability_of_others(pag
     page.locator(".least").fill("0.0")
     first = page.evaluate("[...document.querySelector('.edge-table tbody tr').cells].map(cell => cell.innerText)")
     assert first[2] == f"{exists.max():.3f}"
-    assert page.inner_text(".edges .rows").startswith("90 edges of 100, without loops")
+    assert page.inner_text(".edges .rows").startswith("90 edges of 100, without self-loops")
     page.get_by_role("button", name="Last").click()
     last = page.evaluate("[...document.querySelector('.edge-table tbody tr:last-child').cells].map(c => c.innerText)")
     assert last[3:7] == ["–"] * 4
@@ -99,9 +99,9 @@ def test_the_matrix_of_how_often_edges_act_is_empty_where_they_are_not_kept(page
     run = evident_run()
     z = page.evaluate("[...document.querySelectorAll('.matrix')].map(plot => plot.data[0].z)")
     assert len(z) == 2
-    assert np.array(z[0]) == pytest.approx(np.array(run.edges.exists), abs=1e-6)
+    assert np.array(z[0]) == pytest.approx(run.matrix("exists"), abs=1e-6)
     shown = np.array(z[1], dtype=float)
-    assert np.array_equal(np.isnan(shown), np.array(run.edges.exists) < 0.1)
+    assert np.array_equal(np.isnan(shown), run.matrix("exists") < 0.1)
 
 
 def test_a_search_names_listed_edges(page):
@@ -110,7 +110,7 @@ def test_a_search_names_listed_edges(page):
     page.locator(".search").fill("node 3")
     best = int(exists[3].argmax())
     words = page.inner_text(".graph .found")
-    assert words.startswith(f"node 3 reads by listed edges node {best} {exists[3, best]:.2f}")
+    assert words.startswith(f"node 3: listed inputs node {best} {exists[3, best]:.2f}")
     assert "orange" not in words
     page.locator(".clear-search").click()
 
@@ -123,7 +123,7 @@ def test_where_nothing_is_listed_nothing_is_drawn(opened, page_file):
 
     page = opened(page_file("nothing", nothing))
     until(page, f"({LINES})() === 0")
-    assert "no edge is listed: move the slider down to see candidates" in page.inner_text(".graph .count")
+    assert "no edge is listed: lower the probability to see candidates" in page.inner_text(".graph .count")
     assert page.inner_text(".verdict.first") == "No graph found: no edge is listed."
 
 
@@ -131,5 +131,8 @@ def test_many_candidates(opened, page_file):
     page = opened(page_file("evident-candidates", lambda: make_run(450, candidates=4, evidence=True)))
     run = make_run(450, candidates=4, evidence=True)
     counts = page.evaluate("document.querySelector('.histogram').data[0].y")
-    assert counts[-1] == sum(value >= 0.95 for value in run.listed.exists)
-    assert page.evaluate("document.querySelector('.histogram').layout.title.text") == "do the candidates exist?"
+    assert counts[-1] == sum(value >= 0.95 for value in run.edges.exists)
+    assert (
+        page.evaluate("document.querySelector('.histogram').layout.title.text")
+        == "probability that the candidates exist"
+    )

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from browser_waits import until
-from made_runs import make_run
+from made_runs import make_run, with_edges
 
 pytestmark = pytest.mark.browser
 
@@ -21,9 +21,9 @@ def plain_run():
 
 
 def drawn(run, threshold):
-    """How many edges can be told from the data and are as probable as that."""
-    flags = np.array(run.edges.identifiable)
-    probs = np.where(flags == "yes", np.array(run.edge_probs), -1)
+    """How many edges are identifiable and as probable as that."""
+    flags = run.matrix("identifiable")
+    probs = np.where(flags == "yes", run.matrix("probability"), -1)
     return int((probs >= threshold).sum())
 
 
@@ -36,7 +36,7 @@ def page(shared, page_file):
 def graph(page):
     """The page as it was when it was opened."""
     page.locator(".clear-search").click()
-    page.locator(".untold").uncheck()
+    page.locator(".show-hidden").uncheck()
     page.locator(".threshold-number").fill("0.10")
     page.get_by_role("button", name="Whole graph").click()
     wait_for_lines(page, drawn(plain_run(), 0.10))
@@ -58,8 +58,8 @@ def test_the_slider_changes_how_many_edges_are_drawn(graph):
     assert graph.locator(".threshold-number").input_value() == "0.30"
     wait_for_lines(graph, drawn(run, 0.30))
     assert 0 < drawn(run, 0.30) < drawn(run, 0.10)
-    told = NODES * NODES - NODES - int((np.array(run.edges.identifiable) == "no").sum())
-    words = f"{drawn(run, 0.3)} edges of {told} at 0.30 or more, {drawn(run, 0.3)} drawn"
+    told = NODES * NODES - NODES - int((run.matrix("identifiable") == "no").sum())
+    words = f"{drawn(run, 0.3)} edges of {told} with probability 0.30 or more, {drawn(run, 0.3)} drawn"
     assert graph.locator(COUNT).inner_text().startswith(words)
     graph.keyboard.press("End")
     wait_for_lines(graph, drawn(run, 1.0))
@@ -95,7 +95,7 @@ def test_edges_without_direction(opened, page_file):
 
     def symmetric():
         run = make_run(3, config={"graph": {"symmetric": True}})
-        return run.model_copy(update={"edge_probs": probs.tolist()})
+        return with_edges(run, probability=probs)
 
     page = opened(page_file("symmetric", symmetric))
     until(page, f"({LINES})() === 2")
@@ -103,37 +103,40 @@ def test_edges_without_direction(opened, page_file):
     shown = page.evaluate("document.querySelector('.matrix').data[0].z")
     assert np.allclose(shown, probs)
     page.locator(".search").fill("node 0")
-    assert page.locator(".graph .found").inner_text() == "node 0 is linked most probably with node 1 0.90, node 2 0.20."
+    assert page.locator(".graph .found").inner_text() == "node 0: most probable edges to node 1 0.90, node 2 0.20."
 
 
 def test_a_node_that_is_not_drawn_leaves_the_others_as_they_are(opened, page_file):
     page = opened(page_file("many", lambda: make_run(1500, candidates=4)))
-    run = page.evaluate("JSON.parse(document.getElementById('data').textContent)[0]")
+    run = page.evaluate("JSON.parse(document.getElementById('data').textContent).runs[0]")
     hidden = next(node for node in range(1500) if node not in set(run["places"]["node"]))
     page.locator(".search").fill(run["nodes"][hidden])
-    assert "not among the drawn nodes" in page.locator(".graph .found").inner_text()
+    assert "The node is not drawn." in page.locator(".graph .found").inner_text()
     faint = "document.querySelector('.network').data.filter(trace => trace.meta && trace.meta.role === 'faint').length"
     assert page.evaluate(faint) == 0
 
 
 def test_edges_that_cannot_be_told_are_left_out_or_dotted(graph):
     run = plain_run()
-    untold = int(((np.array(run.edges.identifiable) == "no") & (np.array(run.edge_probs) >= 0.1)).sum())
-    assert f"{untold} more cannot be told from the data and are left out" in graph.locator(COUNT).inner_text()
-    graph.locator(".untold").check()
-    wait_for_lines(graph, drawn(run, 0.1) + untold)
+    hidden = int(((run.matrix("identifiable") == "no") & (run.matrix("probability") >= 0.1)).sum())
+    assert f"{hidden} more are not identifiable and not drawn" in graph.locator(COUNT).inner_text()
+    graph.locator(".show-hidden").check()
+    wait_for_lines(graph, drawn(run, 0.1) + hidden)
     dotted = graph.evaluate(
         "document.querySelector('.network').data.filter(t => t.mode === 'lines' && t.line.dash === 'dot')"
         ".reduce((sum, trace) => sum + trace.x.filter(x => x === null).length, 0)"
     )
-    assert dotted == untold
+    assert dotted == hidden
 
 
 def test_too_many_edges_are_said_to_be_too_many(opened, page_file):
     page = opened(page_file("n120", full_run))
     page.locator(".threshold-number").fill("0")
     until(page, f"({LINES})() === 300")
-    assert "14,280 edges of 14,280 at 0.00 or more, 300 drawn; more than 300 could not be" in page.inner_text(COUNT)
+    assert (
+        "14,280 edges of 14,280 with probability 0.00 or more, 300 drawn; only the 300 most probable"
+        in page.inner_text(COUNT)
+    )
 
 
 def full_run():
@@ -142,23 +145,24 @@ def full_run():
 
 def test_a_search_marks_the_node_and_its_edges(graph):
     run = plain_run()
-    flags, probs = np.array(run.edges.identifiable), np.array(run.edge_probs)
+    flags, probs = run.matrix("identifiable"), run.matrix("probability")
     shown = (flags == "yes") & (probs >= 0.1)
     search = graph.locator(".search")
     search.focus()
     graph.keyboard.type("NODE 3")
-    until(graph, "document.querySelector('.network').data.some(t => t.meta?.role === 'reads')")
+    until(graph, "document.querySelector('.network').data.some(t => t.meta?.role === 'incoming')")
     counts = graph.evaluate(
-        "Object.fromEntries(['reads', 'sends', 'faint'].map(role => [role, document.querySelector('.network').data"
-        ".filter(t => t.meta?.role === role).reduce((sum, t) => sum + t.meta.edges, 0)]))"
+        "Object.fromEntries(['incoming', 'outgoing', 'faint'].map(role => [role, "
+        "document.querySelector('.network').data.filter(t => t.meta?.role === role)"
+        ".reduce((sum, t) => sum + t.meta.edges, 0)]))"
     )
     reads, sends = int(shown[3].sum()), int(shown[:, 3].sum())
-    assert counts == {"reads": reads, "sends": sends, "faint": int(shown.sum()) - reads - sends}
+    assert counts == {"incoming": reads, "outgoing": sends, "faint": int(shown.sum()) - reads - sends}
     symbols = graph.evaluate("document.querySelector('.network').data.at(-1).marker.symbol")
     assert [node for node, symbol in enumerate(symbols) if symbol == "diamond"] == [3]
     words = graph.locator(".graph .found").inner_text()
     best = max((p, j) for j, p in enumerate(probs[3]) if flags[3][j] == "yes")
-    assert words.startswith(f"node 3 reads most probably node {best[1]} {best[0]:.2f}")
+    assert words.startswith(f"node 3: most probable inputs node {best[1]} {best[0]:.2f}")
     graph.keyboard.press("Escape")
     until(graph, "!document.querySelector('.network').data.some(t => t.meta?.role === 'faint')")
     assert graph.locator(".graph .found").inner_text() == ""
@@ -169,9 +173,9 @@ def test_a_search_for_part_of_a_name_or_for_none(graph):
     search.fill("zebra")
     assert found.inner_text() == "No node has a name that contains “zebra”."
     search.fill("ode 1")
-    assert found.inner_text() == "5 nodes have names that contain this; press Enter for node 1."
+    assert found.inner_text() == "5 names contain this; press Enter for node 1."
     search.press("Enter")
-    assert found.inner_text().startswith("node 1 reads")
+    assert found.inner_text().startswith("node 1: most probable inputs")
     graph.locator(".clear-search").click()
     assert search.input_value() == ""
     assert graph.locator("datalist option").count() == NODES
@@ -189,7 +193,7 @@ def test_the_pointer_on_an_edge_says_what_is_known(graph):
     graph.mouse.move(place["x"], place["y"])
     label = graph.locator(".network .hoverlayer text").first
     label.wait_for()
-    flags, probs = np.array(run.edges.identifiable), np.array(run.edge_probs)
+    flags, probs = run.matrix("identifiable"), run.matrix("probability")
     i, j = np.unravel_index(np.where(flags == "yes", probs, -1).argmax(), probs.shape)
     said = graph.evaluate("[...document.querySelectorAll('.network .hoverlayer tspan')].map(t => t.textContent)")
     assert said == [
@@ -197,7 +201,7 @@ def test_the_pointer_on_an_edge_says_what_is_known(graph):
         f"probability {probs[i, j]:.3f}",
         f"standard error {0.1 * probs[i, j]:.3f}, 95% interval {0.8 * probs[i, j]:.3f} to "
         f"{min(1, 1.2 * probs[i, j]):.3f}",
-        "can be told from the data",
+        "identifiable from the data",
     ]
 
 

@@ -64,7 +64,7 @@ def test_names_are_text_everywhere(opened, page_file):
     for name in NASTY:
         page.locator(".search").fill(name)
         page.locator(".search").press("Enter")
-        assert page.locator(".graph .found").inner_text().startswith(f"{name} reads")
+        assert page.locator(".graph .found").inner_text().startswith(f"{name}: most probable inputs")
         page.locator(".filter").fill(name)
         assert page.locator(".edge-table tbody tr").count() > 0
     page.locator(".clear-search").click()
@@ -182,7 +182,7 @@ def test_two_runs_on_a_page_have_each_their_own(opened, page_file):
     first, second = page.locator("section.run").nth(0), page.locator("section.run").nth(1)
     before = first.locator(".count").inner_text()
     second.locator(".threshold-number").fill("0.9")
-    assert "at 0.90 or more" in second.locator(".count").inner_text()
+    assert "with probability 0.90 or more" in second.locator(".count").inner_text()
     assert first.locator(".count").inner_text() == before
     assert page.get_by_role("link", name="a made run").get_attribute("href") == "#run-1"
 
@@ -203,7 +203,7 @@ def test_the_smallest_runs_have_a_page(opened, page_file, nodes):
     assert f"{nodes * (nodes - 1)} edges of {nodes * (nodes - 1)}" in page.locator(".count").inner_text()
     page.get_by_role("button", name="Zoom in").first.click()
     page.get_by_role("group", name="Zoom of the matrix").get_by_role("button", name="Zoom out").click()
-    assert "Whether the model fits was not found out." in page.locator(".verdict").inner_text()
+    assert "The fit of the model was not tested." in page.locator(".verdict").inner_text()
 
 
 def test_without_scripts_the_strongest_edges_are_there(opened, whole):

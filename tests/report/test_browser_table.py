@@ -6,7 +6,7 @@ import io
 import numpy as np
 import pytest
 
-from made_runs import make_run
+from made_runs import make_run, with_edges
 
 pytestmark = pytest.mark.browser
 
@@ -16,15 +16,19 @@ NAMES = [f"site {node}" for node in range(NODES - 3)] + ["=HYPERLINK(1)", 'a "b"
 
 def table_run():
     run = make_run(NODES, names=NAMES, errors=True, flags=True, truth=True)
-    run.edge_probs[2][5] = 0.7  # as stored in 32 bits it is less than 0.7
-    return run
+    probs = run.matrix("probability").copy()
+    probs[2, 5] = 0.7  # as stored in 32 bits it is less than 0.7
+    return with_edges(run, probability=probs)
 
 
 def edges_of(run, loops=False):
     """Source, target and probability of every edge, the most probable first."""
     names = run.record.node_names
     found = [
-        (names[j], names[i], p) for i, row in enumerate(run.edge_probs) for j, p in enumerate(row) if loops or i != j
+        (names[j], names[i], p)
+        for i, row in enumerate(run.matrix("probability"))
+        for j, p in enumerate(row)
+        if loops or i != j
     ]
     return sorted(found, key=lambda edge: -edge[2])
 
@@ -59,13 +63,15 @@ def test_the_most_probable_edges_are_first_with_all_that_is_known(table):
     first = edges_of(run)[0]
     i, j = NAMES.index(first[1]), NAMES.index(first[0])
     truth = run.record.true_edge_probs[i][j]
-    flag = {"yes": "yes", "no": "no"}[run.edges.identifiable[i][j]]
+    flag = {"yes": "yes", "no": "no"}[run.matrix("identifiable")[i][j]]
     numbers = (first[2], 0.1 * first[2], 0.8 * first[2], min(1, 1.2 * first[2]))
     wanted = [*first[:2], *(f"{number:.3f}" for number in numbers), flag, f"{truth:.3f}"]
     assert rows(table)[0][:8] == wanted
     assert float(rows(table)[0][8]) == pytest.approx(abs(first[2] - truth), abs=1.01e-3)
     assert [float(p) for p in rows(table, 2)] == pytest.approx([e[2] for e in edges_of(run)[:25]], abs=5.1e-4)
-    assert table.locator(".rows").inner_text() == f"{NODES * NODES - NODES} edges of {NODES * NODES}, without loops."
+    assert (
+        table.locator(".rows").inner_text() == f"{NODES * NODES - NODES} edges of {NODES * NODES}, without self-loops."
+    )
 
 
 def test_it_sorts_both_ways_by_every_column(table):
@@ -157,7 +163,7 @@ def test_the_file_is_what_the_table_shows(table):
     names = [(row["source"].removeprefix("'"), row["target"].removeprefix("'")) for row in found]
     assert names == [edge[:2] for edge in wanted]
     assert [float(row["probability"]) for row in found] == [edge[2] for edge in wanted]
-    flags = {(NAMES[j], NAMES[i]): run.edges.identifiable[i][j] for i, j in np.ndindex(NODES, NODES)}
+    flags = {(NAMES[j], NAMES[i]): run.matrix("identifiable")[i][j] for i, j in np.ndindex(NODES, NODES)}
     assert [row["identifiable"] for row in found] == [flags[edge[:2]] for edge in wanted]
 
 
@@ -179,7 +185,7 @@ def test_many_candidates_show_a_few_rows_at_a_time(opened, page_file):
         filter.dispatchEvent(new Event("input"));
     }""")
     nines = [
-        ("99" in f"{i}"[:2]) or ("99" in f"{j}"[:2]) for i, j in zip(run.listed.source, run.listed.target, strict=True)
+        ("99" in f"{i}"[:2]) or ("99" in f"{j}"[:2]) for i, j in zip(run.edges.source, run.edges.target, strict=True)
     ]
     assert page.locator(".rows").inner_text() == f"{sum(nines):,} edges of 50,000."
     assert page.locator(".edge-table tbody tr").count() <= 100

@@ -10,9 +10,9 @@ import numpy as np
 import pytest
 import torch
 
-from made_runs import make_run
+from made_runs import edge_matrix, make_run, with_edges
 from tacit.evaluation import oracle_edge_prob_mae
-from tacit.records import EdgeFindings, Record, Run
+from tacit.records import Record, Run
 from tacit.report import content
 from tacit.report.content import run_content, shortened, start_threshold
 from tacit.report.edge_columns import EdgeColumns, edge_columns
@@ -26,7 +26,7 @@ def two_nodes(names, history=(), **changes):
         "device": "cpu", "timings": {"train_seconds": 1.0, "steps": 2}, "replicas": [], "best_replica": 0,
         "node_names": names, "metrics": {"point_mae": 0.1, "point_mse": 0.2, "distribution_loss": 0.3},
     } | changes)  # fmt: skip
-    return Run(record=record, edge_probs=[[0.9, 0.2], [0.7, 0.8]], edges=EdgeFindings(), history=list(history))
+    return Run(record=record, edges=edge_matrix(2, probability=[[0.9, 0.2], [0.7, 0.8]]), history=list(history))
 
 
 def page_of(run, tmp_path, title="t<i>"):
@@ -52,13 +52,13 @@ def test_names_with_markup_are_shown_as_text(tmp_path):
     assert "<script>alert" not in page
     assert "<b>run</b>" not in page
     assert "t&lt;i&gt;" in page
-    assert data_of(page)[0]["nodes"] == ["<script>alert(1)</script>", "b"]
+    assert data_of(page)["runs"][0]["nodes"] == ["<script>alert(1)</script>", "b"]
 
 
 def test_the_policy_names_every_script_and_nothing_from_elsewhere(tmp_path):
     page = page_of(two_nodes(["a", "b"]), tmp_path)
     policy = re.search(r'Content-Security-Policy" content="([^"]*)"', page)[1].replace("&#39;", "'")
-    scripts = re.findall(r"<script>(.*?)</script>", page, re.S)
+    scripts = re.findall(r'<script(?: type="module")?>(.*?)</script>', page, re.S)
     hashes = [f"'sha256-{base64.b64encode(hashlib.sha256(text.encode()).digest()).decode()}'" for text in scripts]
     assert f"script-src {' '.join(hashes)};" in policy
     assert "default-src 'none'" in policy
@@ -69,30 +69,36 @@ def test_the_data_are_the_edges():
     """As 32-bit floats, in the order of edges.csv; of listed candidates with their nodes."""
     run = make_run(5, errors=True, truth=True, flags=True)
     edges = run_content(run)["data"]["edges"]
-    probs = np.frombuffer(base64.b64decode(edges["probability"]), "<f4")
-    assert probs == pytest.approx(np.ravel(run.edge_probs), rel=1e-6)
+    probs = np.frombuffer(base64.b64decode(edges["probability"]["data"]), "<f4")
+    assert probs == pytest.approx(run.edges.probability.to_numpy(), rel=1e-6)
     assert set(edges) == {"probability", "std_error", "low", "high", "truth", "identifiable"}
-    codes = np.frombuffer(base64.b64decode(edges["identifiable"]), "u1")
-    assert [["", "yes", "no"][code] for code in codes] == [flag for row in run.edges.identifiable for flag in row]
+    codes = np.frombuffer(base64.b64decode(edges["identifiable"]["data"]), "u1")
+    assert [["", "yes", "no"][code] for code in codes] == run.edges.identifiable.tolist()
     listed = make_run(500, candidates=4)
     edges = run_content(listed)["data"]["edges"]
-    assert np.frombuffer(base64.b64decode(edges["source"]), edges["kind"]).tolist() == listed.listed.source
-    assert np.frombuffer(base64.b64decode(edges["target"]), edges["kind"]).tolist() == listed.listed.target
+    assert (
+        np.frombuffer(base64.b64decode(edges["source"]["data"]), edges["source"]["kind"]).tolist()
+        == listed.edges.source.tolist()
+    )
+    assert (
+        np.frombuffer(base64.b64decode(edges["target"]["data"]), edges["target"]["kind"]).tolist()
+        == listed.edges.target.tolist()
+    )
 
 
 def test_of_too_many_edges_the_most_probable_are_in_the_page(monkeypatch, tmp_path):
     monkeypatch.setattr(content, "MOST_EMBEDDED", 100)
     run = make_run(450, candidates=4)
     found = run_content(run)
-    probs = np.frombuffer(base64.b64decode(found["data"]["edges"]["probability"]), "<f4")
-    assert probs.min() == pytest.approx(sorted(run.listed.probability)[-100])
-    assert "The 100 most probable of 1,800 edges; the 1,700 others are in edges.csv only" in page_of(run, tmp_path)
+    probs = np.frombuffer(base64.b64decode(found["data"]["edges"]["probability"]["data"]), "<f4")
+    assert probs.min() == pytest.approx(sorted(run.edges.probability)[-100])
+    assert "The 100 most probable of 1,800 edges; edges.csv has all of them." in page_of(run, tmp_path)
 
 
 def test_numbers_that_json_does_not_have_are_left_out(tmp_path):
     run = make_run(3, replicas=1)
     run.history[0]["train_loss"][0] = math.inf
-    assert data_of(page_of(run, tmp_path))[0]["curves"][0]["lines"][0][0] is None
+    assert data_of(page_of(run, tmp_path))["runs"][0]["curves"][0]["lines"][0][0] is None
 
 
 def test_the_slider_begins_where_something_is_drawn():
@@ -108,20 +114,19 @@ def test_the_slider_begins_where_something_is_drawn():
 
 def test_the_answer_in_words():
     run = make_run(3, flags=True)
-    run.edges.identifiable[0][1] = "no"
-    run = run.model_copy(update={"edge_probs": [[1, 0.9, 0.05], [0.6, 1, 0.2], [0.0, 0.0, 1]]})
     flags = [["", "no", "yes"], ["yes", "", "yes"], ["yes", "yes", ""]]
-    run = run.model_copy(update={"edges": EdgeFindings(identifiable=flags)})
+    probs = [[1, 0.9, 0.05], [0.6, 1, 0.2], [0.0, 0.0, 1]]
+    run = with_edges(run, probability=probs, identifiable=flags)
     said = answer(run, edge_columns(run))
     assert said[0] == (
-        "3 nodes and 5 edges between different nodes that were learned: 2 have a probability of 0.10 or more and "
+        "3 nodes and 5 learned edges between different nodes: 2 have a probability of 0.10 or more and "
         "1 has a probability of 0.50 or more."
     )
-    assert said[1].startswith("The most probable: node 0 → node 1 (0.60), node 2 → node 1 (0.20)")
-    assert said[2] == "1 edge cannot be told from the data, and is left out of the drawing."
+    assert said[1].startswith("Most probable edges: node 0 → node 1 (0.60), node 2 → node 1 (0.20)")
+    assert said[2] == "1 edge is not identifiable from the data and is not drawn."
     assert "--std-errors" in said[3]
     known = run.model_copy(update={"record": run.record.model_copy(update={"metrics": {"edge_prob_mae": 0.0123}})})
-    assert answer(known, edge_columns(run))[3] == "Against the truth the probabilities are off by 0.0123 on average."
+    assert answer(known, edge_columns(run))[3] == "Mean absolute error of the probabilities against the truth: 0.0123."
     assert verdict(run) == (
         "misfit",
         "The model does not fit",
@@ -136,27 +141,25 @@ def test_edges_that_are_held_fixed_or_next_to_nothing_are_no_findings():
     run = make_run(3)
     flags = [["", "", "yes"], ["yes", "", "yes"], ["yes", "yes", ""]]
     probs = [[1, 1.0, 0.001], [0.3, 1, 0.0], [0.0, 0.0, 1]]
-    run = run.model_copy(update={"edge_probs": probs, "edges": EdgeFindings(identifiable=flags)})
-    assert answer(run, edge_columns(run))[1] == "The most probable: node 0 → node 1 (0.30)."
-    none = run.model_copy(update={"edge_probs": [[1, 1.0, 0.001], [0.0, 1, 0.0], [0.0, 0.0, 1]]})
-    assert not any("most probable" in sentence for sentence in answer(none, edge_columns(none)))
+    run = with_edges(run, probability=probs, identifiable=flags)
+    assert answer(run, edge_columns(run))[1] == "Most probable edges: node 0 → node 1 (0.30)."
+    none = with_edges(run, probability=[[1, 1.0, 0.001], [0.0, 1, 0.0], [0.0, 0.0, 1]])
+    assert not any("Most probable" in sentence for sentence in answer(none, edge_columns(none)))
 
 
 def test_edges_without_direction_count_once(tmp_path):
     probs = np.array([[1, 0.9, 0.2], [0.9, 1, 0.0], [0.2, 0.0, 1]])
-    run = make_run(3, config={"graph": {"symmetric": True}}).model_copy(update={"edge_probs": probs.tolist()})
+    run = with_edges(make_run(3, config={"graph": {"symmetric": True}}), probability=probs)
     said = answer(run, edge_columns(run))
-    assert said[0].startswith(
-        "3 nodes and 3 edges between different nodes, which have no direction, that were learned: 2"
-    )
-    assert said[1] == "The most probable: node 0 — node 1 (0.90), node 0 — node 2 (0.20)."
+    assert said[0].startswith("3 nodes and 3 learned edges between different nodes without direction: 2")
+    assert said[1] == "Most probable edges: node 0 — node 1 (0.90), node 0 — node 2 (0.20)."
     page = page_of(run, tmp_path)
     assert "Edges have no direction" in page
-    assert data_of(page)[0]["possible"] == {"told": 3, "all": 3}
+    assert data_of(page)["runs"][0]["possible"] == {"identifiable": 3, "all": 3}
 
 
 def test_names_from_right_to_left_do_not_turn_the_arrow_round():
-    run = make_run(2, names=["שלום", "العربية"]).model_copy(update={"edge_probs": [[1, 0.9], [0.1, 1]]})
+    run = with_edges(make_run(2, names=["שלום", "العربية"]), probability=[[1, 0.9], [0.1, 1]])
     assert "\u2068العربية\u2069 → \u2068שלום\u2069 (0.90)" in answer(run, edge_columns(run))[1]
 
 
@@ -177,12 +180,12 @@ def test_without_a_script_the_most_probable_edges_are_a_table(tmp_path):
 def test_what_the_reader_needs_is_there_in_order(tmp_path):
     page = page_of(make_run(4, truth=True, errors=True, flags=True), tmp_path)
     words = [
-        "The answer",
+        "Result",
         "Learned graph",
         "Edges",
         "Matrix of probabilities",
-        "How far to trust it",
-        "How it was made",
+        "Assessment",
+        "Details of the run",
     ]
     places = [page.index(f">{word}</h2>") for word in words]
     assert places == sorted(places)
@@ -210,15 +213,15 @@ def test_with_evidence_the_answer_of_the_record_comes_first(tmp_path):
     page = page_of(run, tmp_path)
     assert page.index(run.record.answer[0]) < page.index("The model does not fit") < page.index("Learned graph</h2>")
     said = answer(run, edge_columns(run))
-    kept = int((np.array(run.edges.exists) >= 0.1).sum())
+    kept = int((run.matrix("exists") >= 0.1).sum())
     assert said[0] == (
-        f"6 nodes and 30 edges between different nodes: of {kept} that may exist (with probability 0.1 or more) it was "
-        "learned how often they act."
+        f"6 nodes and 30 edges between different nodes; how often they act was estimated for the {kept} that exist "
+        "with probability 0.1 or more."
     )
     best = strongest_edges(run, 1)[0]
     arrow = f"{best['source']} → {best['target']} (exists {best['exists']:.2f}, acts {best['probability']:.2f})"
-    assert said[1].startswith(f"The most likely: {arrow}")
-    assert "Which forecasts the edges improve" in page
+    assert said[1].startswith(f"Most likely edges: {arrow}")
+    assert "Forecast improvement by node" in page
     gains = run.record.node_gains
     assert page.index(f">{max(gains, key=gains.get)}</th>") < page.index(f">{min(gains, key=gains.get)}</th>")
     rows = re.findall(r"<tr><td>(.*?)</td></tr>", page)

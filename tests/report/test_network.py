@@ -8,8 +8,8 @@ import pytest
 from matplotlib.collections import LineCollection, PolyCollection
 from matplotlib.colors import to_rgb
 
-from made_runs import make_run
-from tacit.records import EdgeFindings, Record, Run
+from made_runs import edge_matrix, make_run
+from tacit.records import Record, Run
 from tacit.report import draw_network
 from tacit.report.edge_columns import EdgeColumns, edge_columns
 from tacit.report.layout import circle, spring_layout
@@ -28,7 +28,8 @@ def three_nodes(coordinates=None, metric="great_circle", flags=None):
         metrics={"point_mae": 0.1, "point_mse": 0.2, "distribution_loss": 0.3}, preparation={"kind": "series"},
         coordinates=coordinates,
     )  # fmt: skip
-    return Run(record=record, edge_probs=PROBS.tolist(), edges=EdgeFindings(identifiable=flags), history=[])
+    known = {} if flags is None else {"identifiable": flags}
+    return Run(record=record, edges=edge_matrix(3, probability=PROBS, **known), history=[])
 
 
 def chosen(run, threshold=0.1):
@@ -53,7 +54,7 @@ def test_edges_from_the_threshold_on_weakest_first_without_loops():
     many = make_run(30, loops=0.0)
     found = chosen(many, 0.001)
     assert len(found) == MOST_EDGES
-    assert found[-1][2] == np.max(many.edge_probs)
+    assert found[-1][2] == many.edges.probability.max()
 
 
 def test_edges_go_from_source_to_target_and_are_as_thick_as_probable():
@@ -139,7 +140,7 @@ def test_columns_keep_what_is_known_of_each_edge():
 
 def test_with_evidence_the_listed_edges_are_drawn_in_the_colour_of_their_sign():
     run = make_run(8, evidence=True)
-    exists, effect = np.array(run.edges.exists), np.array(run.edges.effect)
+    exists, effect = run.matrix("exists"), run.matrix("effect")
     listed = exists >= 0.9
     figure = draw_run_network(run)
     (drawn,) = (item for item in figure.axes[0].collections if isinstance(item, LineCollection))

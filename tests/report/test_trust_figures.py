@@ -3,7 +3,8 @@
 import numpy as np
 import pytest
 
-from tacit.records import EdgeFindings, Record, Run
+from made_runs import edge_matrix
+from tacit.records import Record, Run
 from tacit.report.content import run_content
 from tacit.report.network import draw_run_network
 from tacit.report.page import strongest_edges, write_page
@@ -24,7 +25,8 @@ def make_run(truth=None, flags=None, goodness=None, errors=False):
         metrics={"point_mae": 0.1, "point_mse": 0.2, "distribution_loss": 0.3}, preparation={"kind": "series"},
         true_edge_probs=truth, goodness=goodness or {}, findings=["fits: <b>well</b>"],
     )  # fmt: skip
-    return Run(record=record, edge_probs=PROBS, edges=EdgeFindings(identifiable=flags, **found), history=[])
+    found |= {} if flags is None else {"identifiable": flags}
+    return Run(record=record, edges=edge_matrix(3, probability=PROBS, **found), history=[])
 
 
 def test_reliability_by_hand():
@@ -67,7 +69,7 @@ def test_the_page_shows_findings_as_text_and_errors_beside_probabilities(tmp_pat
     write_page([make_run(TRUTH, FLAGS, RANKS, errors=True)], tmp_path / "page.html", "t")
     page = (tmp_path / "page.html").read_text()
     assert "fits: &lt;b&gt;well&lt;/b&gt;" in page
-    for column in ("standard error", "95% from", "95% to", "can be told", "truth"):
+    for column in ("standard error", "95% from", "95% to", "identifiable", "truth"):
         assert f'<button type="button">{column}</button>' in page
     assert "<td>0.780</td><td>0.010</td><td>0.010</td><td>0.010</td><td>yes</td><td>0.750</td><td>0.030</td>" in page
 
@@ -78,4 +80,4 @@ def test_coverage_has_its_range_over_the_nodes():
         {"nominal": 0.8, "overall": None, "by_number": [None]},
     ]
     points = coverage_points(make_run(goodness={"coverage": levels}))
-    assert points == [{"nominal": 0.5, "held": 0.48, "low": 0.4, "high": 0.55}]
+    assert points == [{"nominal": 0.5, "covered": 0.48, "low": 0.4, "high": 0.55}]

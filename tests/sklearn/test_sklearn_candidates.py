@@ -63,8 +63,7 @@ def test_many_nodes_have_a_table_of_edges_and_no_matrix(tmp_path):
             ask()
     slots = model.graph_.slots
     exists = torch.where(slots.used & (slots.senders == (slots.row_node[:, None] + 1) % 500), 0.99, 0.02)
-    known = {"exists": exists.tolist(), "effect": (0.5 * exists).tolist()}
-    model._fitted.edges = model._fitted.edges.model_copy(update=known)
+    model._fitted.edges = model._fitted.edges.updated(exists=exists, effect=0.5 * exists)
     model._fitted.record = model.record_.model_copy(update={"evidence": {"keep": 0.1}})
     edges, listed = model.edges_, model.listed_edges()
     assert list(edges.columns) == ["source", "target", "exists", "probability", "effect"]

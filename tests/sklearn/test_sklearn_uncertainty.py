@@ -16,6 +16,7 @@ from tacit.data.resampling import usual_block
 from tacit.errors import InputError
 from tacit.goodness import goodness_of_fit
 from tacit.graph import BernoulliGraph
+from tacit.identification import FLAGS
 from tacit.losses import EnergyScore
 from tacit.pipeline import std_errors
 from tacit.randomness import generator_for
@@ -250,7 +251,7 @@ def test_without_evidence_probabilities_decide_the_list(known):
     assert ends(known.listed_edges(0.01)) == []
     assert known.listed_edges().index.tolist() == [0, 1, 2]
     pd.testing.assert_frame_equal(known.listed_edges(), known.edges_.head(3))
-    known._fitted.edges.identifiable[2][0] = "no"
+    known._fitted.edges.identifiable[2, 0] = FLAGS.index("no")
     assert ends(known.listed_edges()) == [("b", "a"), ("c", "a")]
     assert known.to_networkx().number_of_edges() == 6
     for name in ("exists_", "edge_effects_"):
@@ -265,7 +266,7 @@ EFFECT = torch.tensor([[0.0, 0.5, 0.2], [-0.4, 0.0, 0.01], [0.02, 0.1, 0.0]])
 def with_evidence(model):
     """Say which edges exist, and the effect of each."""
     fitted = model._fitted
-    fitted.edges = fitted.edges.model_copy(update={"exists": EXISTS.tolist(), "effect": EFFECT.tolist()})
+    fitted.edges = fitted.edges.updated(exists=EXISTS.clone(), effect=EFFECT.clone())
     evidence = {"method": "regression", "keep": 0.1, "fdr": 0.1}
     fitted.record = fitted.record.model_copy(update={"evidence": evidence, "answer": ["A graph was found."]})
     return model
@@ -307,12 +308,12 @@ def test_with_evidence_exists_decides_and_probability_describes(known):
 
 def test_evidence_survives_being_stored(known):
     with_evidence(known)
-    known._fitted.edges.exists[0][0] = None  # nothing is known of a loop
+    known._fitted.edges.exists[0, 0] = torch.nan  # nothing is known of a loop
     restored = pickle.loads(pickle.dumps(known))
     pd.testing.assert_frame_equal(restored.edges_, known.edges_)
     np.testing.assert_array_equal(restored.exists_, known.exists_)
     assert np.isnan(restored.exists_[0, 0])
-    assert restored._fitted.edges == known._fitted.edges
+    assert restored._fitted.edges.model_dump_json() == known._fitted.edges.model_dump_json()
     assert restored.record_ == known.record_
 
 

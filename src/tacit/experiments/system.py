@@ -10,7 +10,7 @@ from tacit.experiments.published import OPTIMAL_NOTE
 from tacit.experiments.replication import NUM_PAIRS, PAPER_MODEL, QUICK_PAIRS, quick_note
 from tacit.experiments.study import Listener, Options, Records, Study, Table, Task, Values
 from tacit.randomness import generator_for
-from tacit.report.figures import PROBABILITY_COLOURS
+from tacit.report.shared import PROBABILITY_COLOURS
 from tacit.systems import CommunitySystem, community_edge_probs
 from tacit.systems.community import COMMUNITY_EDGES, NODES_PER_COMMUNITY
 

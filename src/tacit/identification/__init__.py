@@ -7,10 +7,11 @@ from tacit.identification.replicas import ReplicaGraph, compare_replicas
 from tacit.identification.representations import Representation, find_representations
 from tacit.identification.transforms import CERTAIN, LOOPS_OFF, LOOPS_ON
 from tacit.identification.twins import find_twins
-from tacit.identification.verdict import Identifiability, identify
+from tacit.identification.verdict import FLAGS, Identifiability, identify
 
 __all__ = [
     "CERTAIN",
+    "FLAGS",
     "LOOPS_OFF",
     "LOOPS_ON",
     "Identifiability",

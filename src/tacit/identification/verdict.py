@@ -20,7 +20,8 @@ from dataclasses import dataclass, field
 from typing import Literal
 
 import torch
-from torch import Generator
+from jaxtyping import UInt8
+from torch import Generator, Tensor
 
 from tacit.errors import require, require_whole
 from tacit.graph.nodes import NamedNodes
@@ -33,6 +34,8 @@ from tacit.shapes import EdgeMask, EdgeProbs, Inputs, Observed, Targets
 from tacit.training import LatentGraphModel
 
 STANDARD_ERRORS = 2.0
+Flag = Literal["", "yes", "no"]
+FLAGS: tuple[Flag, ...] = ("", "yes", "no")  # can an edge be identified? Nothing is said of one that is fixed.
 
 
 @dataclass(frozen=True)
@@ -61,16 +64,14 @@ class Identifiability:
         """True for each learned edge that nothing speaks against."""
         return self.learned & ~self.without_effect & ~self.too_weak & ~self._with_twin
 
-    def flag(self, i: int, j: int) -> Literal["yes", "no", ""]:
+    def flag(self, i: int, j: int) -> Flag:
         """Return whether the edge from node j to node i can be learned; nothing for one that is fixed."""
-        if not self.learned[i, j]:
-            return ""
-        return "yes" if self.identifiable[i, j] else "no"
+        return FLAGS[int(self.flags()[i, j])]
 
-    def flags(self) -> list[list[str]]:
-        """Return the flags of all edges, as a record keeps them."""
-        nodes = range(len(self.learned))
-        return [[self.flag(i, j) for j in nodes] for i in nodes]
+    def flags(self) -> UInt8[Tensor, "node node"]:
+        """Return the flags of all edges as places in ``FLAGS``."""
+        codes = torch.where(self.identifiable, FLAGS.index("yes"), FLAGS.index("no"))
+        return torch.where(self.learned, codes, FLAGS.index("")).to("cpu", torch.uint8)
 
     @property
     def reasons(self) -> list[str]:

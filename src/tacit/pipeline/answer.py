@@ -13,7 +13,8 @@ from torch import Tensor
 
 from tacit.evaluation.paired import CLEAR
 from tacit.graph import GraphDistribution
-from tacit.records import EdgeFindings, as_tensor
+from tacit.identification import FLAGS
+from tacit.records import EdgeFindings
 from tacit.uncertainty import FDR, false_discoveries, listed_edges
 
 References = Mapping[str, Mapping[str, float]]
@@ -51,9 +52,9 @@ class ListedGraph:
         """Return the edges of a graph, listed at the false discovery rate of the evidence."""
         probs, learned, slots = graph.edge_probs.detach().cpu().float(), graph.learned.cpu(), graph.slots
         once, fdr = graph.symmetric and slots is None, float(evidence.get("fdr", FDR))
-        values = probs if edges.exists is None else as_tensor(edges.exists)
+        values = probs if edges.exists is None else edges.exists.float()
         if edges.exists is None and edges.identifiable is not None:
-            learned = learned & torch.tensor([[flag == "yes" for flag in row] for row in edges.identifiable])
+            learned = learned & (edges.identifiable == FLAGS.index("yes"))
         listed, required = listed_edges(values, fdr, learned, symmetric=once), ~graph.learned.cpu() & (probs > 0)
         if slots is None:
             places = torch.arange(len(nodes))
@@ -72,8 +73,8 @@ class ListedGraph:
             graph.symmetric,
             fdr,
             edges.exists is not None,
-            None if edges.low is None else as_tensor(edges.low),
-            None if edges.high is None else as_tensor(edges.high),
+            None if edges.low is None else edges.low.float(),
+            None if edges.high is None else edges.high.float(),
         )
 
     @property

@@ -195,7 +195,7 @@ def _errors(answer: Assessment, fit: AssessmentInputs) -> None:
         thorough=config.assessment.thorough,
         change=True,
     )
-    answer.edges = answer.edges.model_copy(update=found.lists())
+    answer.edges = answer.edges.updated(**found.columns)
     answer.uncertainty = found.uncertainty
     answer.findings += found.findings
 
@@ -226,7 +226,7 @@ def _flags(answer: Assessment, fit: AssessmentInputs) -> None:
         )
         return
     found = identify_edges(model, train, fit.preparation, fit.generator("identify"))
-    answer.edges = answer.edges.model_copy(update={"identifiable": found.flags()})
+    answer.edges = answer.edges.updated(identifiable=found.flags())
     told = "always" in answer.uncertainty  # how often edges act does not depend on the start then
     others = [] if told else [o.sentence() for o in compare_replicas(fit.result) if o.relation != "same"]
     answer.findings += [*found.sentences(), *others]
@@ -279,9 +279,9 @@ def take_representations(answer: Assessment, equivalent: Sequence[Representation
     if answer.edges.low is None or answer.edges.high is None or not equivalent:
         return
     others = torch.stack([other.edge_probs.cpu() for other in equivalent])
-    low = torch.minimum(torch.tensor(answer.edges.low), others.amin(0))
-    high = torch.maximum(torch.tensor(answer.edges.high), others.amax(0))
-    answer.edges = answer.edges.model_copy(update={"low": low.tolist(), "high": high.tolist()})
+    low = torch.minimum(answer.edges.low, others.amin(0))
+    high = torch.maximum(answer.edges.high, others.amax(0))
+    answer.edges = answer.edges.updated(low=low, high=high)
     answer.findings.append(WIDENED)
 
 

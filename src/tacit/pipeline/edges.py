@@ -11,9 +11,9 @@ from torch import Tensor
 
 from tacit.errors import require
 from tacit.graph import GraphDistribution, edge_table, listed_table, to_networkx, to_pyg
+from tacit.identification import FLAGS
 from tacit.pipeline.fitted import Fitted
 from tacit.pipeline.layout import MOST_EXPANDED
-from tacit.records import as_tensor
 from tacit.uncertainty import FDR, EdgeIntervals, intervals_around, listed_edges, significant_edges
 
 if TYPE_CHECKING:
@@ -21,7 +21,6 @@ if TYPE_CHECKING:
     import pandas
     from torch_geometric.data import Data
 
-FLAGS = ("", "no", "yes")  # can the edge be identified? Nothing is said of one that is fixed.
 ACTING = ("std_error", "low", "high", "bagged")  # how often an edge acts: empty where it is not kept
 
 
@@ -55,13 +54,13 @@ class Edges:
                 else "call estimate_std_errors, or set bootstrap_replicas in AssessmentOptions"
             )
             raise AttributeError(f"{key} of the edges is not computed; {remedy}")
-        return as_tensor(values)
+        return torch.as_tensor(values).float()
 
     @property
     def exists(self) -> Tensor | None:
         """The probability that each edge exists, in the shape of the graph; None without evidence."""
         values = self.fitted.edges.exists
-        return None if values is None else as_tensor(values)
+        return None if values is None else values.float()
 
     @property
     def kept(self) -> Tensor:
@@ -75,7 +74,7 @@ class Edges:
     def identifiable(self) -> Tensor | None:
         """True for each edge that can be identified from the data; None where that was not computed."""
         flags = self.fitted.edges.identifiable
-        return None if flags is None else torch.tensor([[flag == "yes" for flag in row] for row in flags])
+        return None if flags is None else flags == FLAGS.index("yes")
 
     @property
     def learned(self) -> Tensor:
@@ -89,13 +88,9 @@ class Edges:
         """
         edges, found = self.fitted.edges, dict[str, Tensor]()
         for key in ("std_error", "low", "high", "effect", "identifiable", "bagged"):
-            if getattr(edges, key) is None:
+            if key not in edges.known:
                 continue
-            if key == "identifiable":
-                flags = [[FLAGS.index(flag) for flag in row] for row in edges.identifiable or []]
-                found[key] = torch.tensor(flags, dtype=torch.uint8)
-            else:
-                found[key] = self.number(key)
+            found[key] = edges.known[key] if key == "identifiable" else self.number(key)
             if key in ACTING:
                 found[key] = found[key].masked_fill(~self.kept, torch.nan)
         return found

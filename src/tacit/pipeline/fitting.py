@@ -199,12 +199,8 @@ def _assessment(found: Evidence, config: FitConfig, *, seconds: float, resamples
         "resamples": resamples,
         "notes": list(found.notes),
     }
-    edges = EdgeFindings(exists=_lists(found.exists), effect=_lists(found.effect))
+    edges = EdgeFindings(exists=found.exists, effect=found.effect)
     return Assessment(edges=edges, evidence=about, evidence_seconds=seconds)
-
-
-def _lists(values: Tensor) -> list[list[float | None]]:
-    return [[None if math.isnan(value) else value for value in row] for row in values.tolist()]
 
 
 def _kept(plan: Plan, *, over_table: bool) -> Kept | None:

@@ -75,7 +75,7 @@ def add_std_errors(
         kept=_chosen_again(fitted, dataset, own),
         thorough=config.assessment.thorough,
     )
-    fitted.edges = fitted.edges.model_copy(update=found.lists())
+    fitted.edges = fitted.edges.updated(**found.columns)
     repeated, replaced = {*found.findings, WIDENED}, (STANDARD_ERRORS, NOT_ADOPTED)
     earlier = [line for line in fitted.record.findings if line not in repeated and not line.startswith(replaced)]
     listed = ListedGraph.of(fitted.nodes, fitted.graph, fitted.edges, fitted.record.evidence)
@@ -124,7 +124,7 @@ def add_identifiability(fitted: Fitted, dataset: Dataset, *, injectivity: bool) 
         generator_for(fitted.record.seed, "identify", device),
         injectivity=injectivity,
     )
-    fitted.edges = fitted.edges.model_copy(update={"identifiable": found.flags()})
+    fitted.edges = fitted.edges.updated(identifiable=found.flags())
     return found
 
 

@@ -46,10 +46,6 @@ class EdgeErrors:
         columns = {**self.columns, "low": low, "high": high, "std_error": errors}
         return replace(self, columns=columns, findings=[f"{NOT_ADOPTED} {BOTH}", *self.findings])
 
-    def lists(self) -> dict[str, list[list[float]]]:
-        """Return the columns as a record keeps them."""
-        return {name: values.tolist() for name, values in self.columns.items()}
-
 
 def estimate_std_errors(
     model: LatentGraphModel,

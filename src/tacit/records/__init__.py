@@ -4,13 +4,10 @@ from tacit.records.directories import CALL, make_directory, new_directory, resum
 from tacit.records.edges import (
     EDGE_COLUMNS,
     EdgeFindings,
-    Flags,
-    ListedEdges,
-    Matrix,
-    as_matrix,
-    as_tensor,
+    EdgeTable,
     candidates_text,
     edges_text,
+    read_edges,
 )
 from tacit.records.model_file import MODEL, SLOT_PARTS, SLOTS, model_tensors, read_model
 from tacit.records.reading import read_record, read_run
@@ -28,13 +25,9 @@ __all__ = [
     "SLOT_PARTS",
     "CandidateCount",
     "EdgeFindings",
-    "Flags",
-    "ListedEdges",
-    "Matrix",
+    "EdgeTable",
     "Record",
     "Run",
-    "as_matrix",
-    "as_tensor",
     "candidates_text",
     "describe_device",
     "edges_text",
@@ -42,6 +35,7 @@ __all__ = [
     "make_directory",
     "model_tensors",
     "new_directory",
+    "read_edges",
     "read_model",
     "read_record",
     "read_run",

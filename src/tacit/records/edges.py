@@ -4,15 +4,17 @@ import csv
 import io
 import math
 from collections.abc import Sequence
-from typing import Any
+from typing import Annotated, Any
 
 import numpy as np
 import torch
-from jaxtyping import Float
-from pydantic import BaseModel, ConfigDict
+from jaxtyping import Float, Shaped
+from pydantic import BaseModel, BeforeValidator, ConfigDict, PlainSerializer
 
 from tacit.graph import Slots
+from tacit.identification import FLAGS
 
+EdgeTable = Any  # a pandas.DataFrame; pandas takes long to import, and only read_edges needs it
 EDGES = "edges.csv"
 EDGE_COLUMNS = (
     "source",
@@ -26,50 +28,64 @@ EDGE_COLUMNS = (
     "identifiable",
     "bagged",
 )
+EDGE_NUMBERS = tuple(name for name in EDGE_COLUMNS[2:] if name != "identifiable")
 ACTING = ("probability", "std_error", "low", "high", "bagged")  # empty for an edge that is not kept
-Matrix = list[list[float | None]]  # None where nothing is known of an edge
-Flags = list[list[str]]  # "yes", "no", or nothing for an edge that is not learned
 
 
-class EdgeFindings(BaseModel):
-    """What is known of each edge besides its probability; None where it was not computed.
-
-    Rows receive and columns send; of a table of candidates ``exists`` and ``effect`` have the shape of the table.
-    """
-
-    model_config = ConfigDict(extra="forbid", frozen=True)
-
-    exists: Matrix | None = None
-    std_error: Matrix | None = None
-    low: Matrix | None = None
-    high: Matrix | None = None
-    effect: Matrix | None = None
-    identifiable: Flags | None = None
-    bagged: Matrix | None = None
+def _numbers(values: Any) -> torch.Tensor:
+    """Return nested lists as a tensor, with NaN where they have None."""
+    if isinstance(values, torch.Tensor):
+        return values.detach().cpu()
+    return torch.from_numpy(np.array(values, dtype=float))
 
 
-class ListedEdges(BaseModel):
-    """The candidates in the order of ``edges.csv``, nodes by their numbers; ``exists`` and ``effect`` where known."""
-
-    source: list[int]
-    target: list[int]
-    probability: list[float | None]
-    exists: list[float | None] | None = None
-    effect: list[float | None] | None = None
+def _codes(values: Any) -> torch.Tensor:
+    """Return nested lists of flags as places in ``FLAGS``."""
+    if isinstance(values, torch.Tensor):
+        return values
+    return torch.tensor([[FLAGS.index(flag) for flag in row] for row in values], dtype=torch.uint8)
 
 
-def as_matrix(values: Float[torch.Tensor, "row column"]) -> Matrix:
-    """Return a tensor as nested lists, with None where it has NaN.
-
-    >>> as_matrix(torch.tensor([[0.5, torch.nan]]))
-    [[0.5, None]]
-    """
+def _lists(values: torch.Tensor) -> list[list[float | None]]:
     return [[None if math.isnan(value) else value for value in row] for row in values.tolist()]
 
 
-def as_tensor(matrix: Matrix) -> Float[torch.Tensor, "row column"]:
-    """Return nested lists as a tensor, with NaN where they have None."""
-    return torch.from_numpy(np.array(matrix, dtype=np.float32))
+def _flags(codes: torch.Tensor) -> list[list[str]]:
+    return [[FLAGS[code] for code in row] for row in codes.tolist()]
+
+
+EdgeNumbers = Annotated[torch.Tensor, BeforeValidator(_numbers), PlainSerializer(_lists, when_used="json")]
+EdgeFlags = Annotated[torch.Tensor, BeforeValidator(_codes), PlainSerializer(_flags, when_used="json")]
+
+
+class EdgeFindings(BaseModel):
+    """What is known of each edge besides its probability, in the shape of the graph; None where it was not computed.
+
+    Rows receive and columns send; over a table of candidates ``exists`` and ``effect`` have the shape of the table.
+    A number is NaN where nothing is known of an edge; ``identifiable`` is a place in ``FLAGS``. JSON has nested lists.
+
+    >>> EdgeFindings(exists=[[0.5, None]]).exists
+    tensor([[0.5000,    nan]], dtype=torch.float64)
+    """
+
+    model_config = ConfigDict(extra="forbid", frozen=True, arbitrary_types_allowed=True)
+
+    exists: EdgeNumbers | None = None
+    std_error: EdgeNumbers | None = None
+    low: EdgeNumbers | None = None
+    high: EdgeNumbers | None = None
+    effect: EdgeNumbers | None = None
+    identifiable: EdgeFlags | None = None
+    bagged: EdgeNumbers | None = None
+
+    @property
+    def known(self) -> dict[str, torch.Tensor]:
+        """What was computed, by name."""
+        return {name: values for name, values in self if values is not None}
+
+    def updated(self, **columns: torch.Tensor) -> "EdgeFindings":
+        """Return the same with some columns replaced."""
+        return EdgeFindings(**self.known | columns)
 
 
 def edges_text(
@@ -82,14 +98,9 @@ def edges_text(
 
     Where ``exists`` is below ``keep`` the edge is not kept: how often it acts is not said.
     """
-    found: dict[str, Any] = {"probability": edge_probs.tolist()}
-    found |= {name: matrix for name, matrix in (edges or EdgeFindings()).model_dump().items() if matrix is not None}
-    rows = (
-        (source, target, {name: matrix[i][j] for name, matrix in found.items()})
-        for i, target in enumerate(node_names)
-        for j, source in enumerate(node_names)
-    )
-    return _text(rows, keep)
+    target, source = np.indices(edge_probs.shape).reshape(2, -1)
+    found = {"probability": edge_probs, **(edges or EdgeFindings()).known}
+    return _text(source, target, {name: values.numpy().ravel() for name, values in found.items()}, node_names, keep)
 
 
 def candidates_text(
@@ -101,101 +112,93 @@ def candidates_text(
 ) -> str:
     """Return ``edges.csv`` of a table: a row per candidate, by target and then source; other columns are empty."""
     source, target = slots.edges()
-    found = {"probability": edge_probs[slots.used].tolist()}
-    for name in ("exists", "effect"):
-        matrix = getattr(edges, name, None)
-        if matrix is not None:
-            found[name] = as_tensor(matrix)[slots.used].tolist()
-    rows = (
-        (node_names[j], node_names[i], {name: values[edge] for name, values in found.items()})
-        for edge, (j, i) in enumerate(zip(source.tolist(), target.tolist(), strict=True))
-    )
-    return _text(rows, keep)
+    known = (edges or EdgeFindings()).known
+    found = {"probability": edge_probs} | {name: known[name] for name in ("exists", "effect") if name in known}
+    columns = {name: values[slots.used].numpy() for name, values in found.items()}
+    return _text(source.numpy(), target.numpy(), columns, node_names, keep)
 
 
-def read_edges(text: str, node_names: Sequence[str], keep: float = 0.0) -> tuple[Matrix, EdgeFindings]:
-    """Return the probabilities and what else is known, both [target][source]; ValueError or KeyError if it is bad.
+def read_edges(text: str, node_names: Sequence[str], count: int | None = None, keep: float = 0.0) -> EdgeTable:
+    """Return ``edges.csv`` as a table without the columns that are empty; ValueError or KeyError if it is bad.
 
-    The probability of an edge whose ``exists`` is below ``keep`` may be empty.
+    ``source`` and ``target`` are numbers of nodes. ``count`` is the number of candidates; None means that there is a
+    row per ordered pair. The probability of an edge whose ``exists`` is below ``keep`` may be empty (NaN).
     """
-    rows = {(row["target"], row["source"]): row for row in csv.DictReader(io.StringIO(text, newline=""))}
-    missing = [
-        f"{source} -> {target}" for target in node_names for source in node_names if (target, source) not in rows
-    ]
-    if missing:
-        raise ValueError(f"edges.csv lacks {len(missing)} edges, the first {missing[0]}")
+    import pandas as pd
 
-    def column(name: str) -> list[list[str]]:
-        return [[rows[target, source].get(name) or "" for source in node_names] for target in node_names]
-
-    def numbers(name: str) -> Matrix | None:
-        texts = column(name)
-        return [[_number(text) for text in row] for row in texts] if any(any(row) for row in texts) else None
-
-    exists = [[_probability(text, may_lack=True) for text in row] for row in column("exists")]
-    probability = [
-        [_probability(text, may_lack=_is_dropped(chance, keep)) for text, chance in zip(*both, strict=True)]
-        for both in zip(column("probability"), exists, strict=True)
-    ]
-    flags = column("identifiable")
-    return probability, EdgeFindings(
-        exists=exists if any(value is not None for row in exists for value in row) else None,
-        **{name: numbers(name) for name in ("std_error", "low", "high", "effect", "bagged")},
-        identifiable=flags if any(any(row) for row in flags) else None,
+    nodes = pd.CategoricalDtype(list(node_names))
+    table = pd.read_csv(
+        io.StringIO(text),
+        dtype={"source": nodes, "target": nodes, "identifiable": pd.CategoricalDtype(list(FLAGS))}
+        | dict.fromkeys(EDGE_NUMBERS, float),
+        na_values=dict.fromkeys(EDGE_NUMBERS, ""),
+        keep_default_na=False,
+        lineterminator="\n",
     )
+    for name in ("source", "target"):
+        table[name] = table[name].cat.codes.astype(np.int64)
+    _require_all(table, node_names, count)
+    empty = [
+        name
+        for name in table.columns.difference(["source", "target", "probability"])
+        if (table[name].cat.codes <= 0 if name == "identifiable" else table[name].isna()).all()
+    ]
+    table = table.drop(columns=empty)
+    _require_probabilities(table, keep)
+    return table
 
 
-def read_candidates(text: str, node_names: Sequence[str], count: int, keep: float = 0.0) -> ListedEdges:
-    """Return the candidates of a table; ValueError or KeyError if it is bad."""
-    number = {name: place for place, name in enumerate(node_names)}
-    rows = list(csv.DictReader(io.StringIO(text, newline="")))
-    if len(rows) != count:
-        raise ValueError(f"edges.csv has {len(rows)} edges, {count} are in record.json")
-    exists = [_probability(row.get("exists") or "", may_lack=True) for row in rows]
-    effect = [_number(row.get("effect") or "") for row in rows]
-    return ListedEdges(
-        source=[number[row["source"]] for row in rows],
-        target=[number[row["target"]] for row in rows],
-        probability=[
-            _probability(row["probability"], may_lack=_is_dropped(chance, keep))
-            for row, chance in zip(rows, exists, strict=True)
-        ],
-        exists=exists if any(value is not None for value in exists) else None,
-        effect=effect if any(value is not None for value in effect) else None,
-    )
+def _require_all(table: EdgeTable, node_names: Sequence[str], count: int | None) -> None:
+    """Raise :class:`ValueError` unless the rows are those of all pairs in order, or ``count`` candidates."""
+    if (table[["source", "target"]] < 0).any(axis=None):
+        raise ValueError("edges.csv names a node that is not in record.json")
+    if count is not None:
+        if len(table) != count:
+            raise ValueError(f"edges.csv has {len(table)} edges, {count} are in record.json")
+        return
+    nodes = len(node_names)
+    pairs, wanted = table["target"].to_numpy() * nodes + table["source"].to_numpy(), np.arange(nodes * nodes)
+    if np.array_equal(pairs, wanted):
+        return
+    missing = np.setdiff1d(wanted, pairs)
+    if not len(missing):
+        raise ValueError("edges.csv must have each ordered pair once, by target and then source")
+    target, source = divmod(int(missing[0]), nodes)
+    first = f"{node_names[source]} -> {node_names[target]}"
+    raise ValueError(f"edges.csv lacks {len(missing)} edges, the first {first}")
 
 
-def _text(rows: Any, keep: float) -> str:
-    """Return lines of (source, target, values by the names of columns)."""
+def _require_probabilities(table: EdgeTable, keep: float) -> None:
+    """Raise :class:`ValueError` where a probability is missing or is not one."""
+    exists = table.get("exists")
+    for name, values in (("exists", exists), ("probability", table["probability"])):
+        if values is None:
+            continue
+        wrong = (values < 0) | (values > 1)
+        if name == "probability":  # it may be missing where the edge is not kept
+            wrong |= values.isna() if exists is None else values.isna() & ~(exists < keep)
+        if wrong.any():
+            raise ValueError(f"{name} in edges.csv must be from 0 to 1, got {values[wrong].iloc[0]:g}")
+
+
+def _text(
+    source: Shaped[np.ndarray, " edge"],
+    target: Shaped[np.ndarray, " edge"],
+    columns: dict[str, Shaped[np.ndarray, " edge"]],
+    node_names: Sequence[str],
+    keep: float,
+) -> str:
+    """Return the lines of ``edges.csv``; where an edge is not kept, how often it acts is empty."""
+    dropped = columns["exists"] < keep if "exists" in columns else np.zeros(len(source), dtype=bool)
+    cells = {"source": [node_names[node] for node in source], "target": [node_names[node] for node in target]}
+    for name, values in columns.items():
+        if name == "identifiable":
+            cells[name] = [FLAGS[code] for code in values]
+        else:
+            empty = np.isnan(values) | dropped if name in ACTING else np.isnan(values)
+            cells[name] = ["" if no else f"{value:.6g}" for value, no in zip(values.tolist(), empty, strict=True)]
     text = io.StringIO()
     lines = csv.writer(text, lineterminator="\n")
     lines.writerow(EDGE_COLUMNS)
-    for source, target, values in rows:
-        if _is_dropped(values.get("exists"), keep):
-            values = {name: value for name, value in values.items() if name not in ACTING}
-        lines.writerow([source, target, *(_cell(values.get(name)) for name in EDGE_COLUMNS[2:])])
+    lines.writerows(zip(*(cells.get(name, [""] * len(source)) for name in EDGE_COLUMNS), strict=True))
     return text.getvalue()
-
-
-def _is_dropped(exists: float | None, keep: float) -> bool:
-    """Is an edge not kept? One of which nothing is known is kept."""
-    return exists is not None and exists < keep
-
-
-def _number(text: str) -> float | None:
-    return float(text) if text else None
-
-
-def _probability(text: str, *, may_lack: bool) -> float | None:
-    if not text and may_lack:
-        return None
-    value = float(text)
-    if not 0 <= value <= 1:  # what is not a number neither
-        raise ValueError(f"edges.csv needs probabilities from 0 to 1, got {text}")
-    return value
-
-
-def _cell(value: float | str | None) -> str:
-    if value is None or isinstance(value, str):
-        return value or ""
-    return "" if math.isnan(value) else f"{value:.6g}"

@@ -2,31 +2,40 @@
 
 from typing import Any
 
-from pydantic import BaseModel, model_validator
+import numpy as np
+from jaxtyping import Float
+from pydantic import BaseModel, ConfigDict, model_validator
 
-from tacit.records.edges import EdgeFindings, ListedEdges, Matrix, read_candidates, read_edges
+from tacit.records.edges import EdgeTable, read_edges
 from tacit.records.record import Record
 
 HISTORY = "history.jsonl"
 
 
 class Run(BaseModel):
-    """A run directory, read back; with candidates ``edge_probs`` has no rows, and they are in ``listed``."""
+    """A run directory, read back; ``edges`` is the table of ``edges.csv``, with the numbers of source and target."""
+
+    model_config = ConfigDict(arbitrary_types_allowed=True)
 
     record: Record
-    edge_probs: Matrix
-    edges: EdgeFindings
+    edges: EdgeTable
     history: list[dict[str, Any]]
-    listed: ListedEdges | None = None
 
     @classmethod
     def of(cls, record: Record, edges: str, history: list[dict[str, Any]]) -> "Run":
         """Return the run of a record, the text of ``edges.csv`` and the lines of the history."""
-        if record.candidates is not None:
-            listed = read_candidates(edges, record.node_names, record.candidates.count, record.keep)
-            return cls(record=record, edge_probs=[], edges=EdgeFindings(), history=history, listed=listed)
-        probs, found = read_edges(edges, record.node_names, record.keep)
-        return cls(record=record, edge_probs=probs, edges=found, history=history)
+        count = None if record.candidates is None else record.candidates.count
+        return cls(record=record, edges=read_edges(edges, record.node_names, count, record.keep), history=history)
+
+    @property
+    def has_candidates(self) -> bool:
+        """Does ``edges.csv`` list candidates instead of all ordered pairs?"""
+        return self.record.candidates is not None
+
+    def matrix(self, column: str) -> Float[np.ndarray, "node node"]:
+        """Return a column of all ordered pairs as a matrix: rows receive, columns send."""
+        nodes = len(self.record.node_names)
+        return np.asarray(self.edges[column]).reshape(nodes, nodes)
 
     @model_validator(mode="after")
     def _regular(self) -> "Run":

@@ -11,17 +11,16 @@ from tacit.report.embedding import FLOATS, packed, packed_edges
 from tacit.report.figures import curves
 from tacit.report.listed import histogram, histogram_title
 from tacit.report.places import Places, label_sides, run_places
+from tacit.report.shared import LABELLED_UP_TO, ROWS, panel_titles
 from tacit.report.strongest import strongest_edges
 from tacit.report.trust import coverage_points, rank_shares, reliability_points
 from tacit.report.words import answer, edge_error, verdict
 from tacit.uncertainty.decisions import LISTED_FROM
 
 MOST_EMBEDDED = 200_000  # edges in the page; of more the most probable, and all are in edges.csv
-SHOWN_ROWS = 25  # of the table before the script takes over, and without it
 LONGEST_LIST = 50
 SHOWN_FROM, FEWEST_SHOWN = 0.10, 20  # where the slider begins; lower where nothing would be drawn,
 SHOWN_AT_LEAST = 0.01  # but not so low that every edge is
-LABELLED_UP_TO = 40
 SHOWN_SECONDS = 0.05  # of a stage; less is 0.0
 MOST_GAINS = 40  # nodes whose gain is shown
 
@@ -36,18 +35,18 @@ def run_content(run: Run, places: Places | None = None) -> dict[str, Any]:
         "verdict": verdict(run),
         "answer": answer(run, columns),
         "edge_error": edge_error(run),
-        "edges": strongest_edges(run, SHOWN_ROWS, columns),
+        "edges": strongest_edges(run, ROWS, columns),
         "columns": shown_columns(columns),
         "num_edges": len(columns),
         "num_embedded": len(embedded),
-        "listed": run.listed is not None,
+        "listed": run.has_candidates,
         "evident": columns.exists is not None,
         "node_gains": node_gains(run),
         "stages": stages(run),
         "num_placed": len(places.node),
         "kind": places.kind,
         "threshold": start_threshold(columns),
-        "untold": columns.identifiable is not None and not bool((columns.between == columns.drawable).all()),
+        "unidentifiable": columns.identifiable is not None and not bool((columns.between == columns.drawable).all()),
         "loops": not bool(embedded.between.all()),
         "curves": [title for title, *_ in curves(run)],
         "has": {
@@ -62,8 +61,10 @@ def run_content(run: Run, places: Places | None = None) -> dict[str, Any]:
         "symmetric": is_symmetric(run),
         "data": {
             **_data(run, embedded, places, start_threshold(columns)),
+            "histogram": _histogram(columns) if run.has_candidates else None,
             "symmetric": is_symmetric(run),
-            "possible": {"told": int(columns.drawable.sum()), "all": int(columns.between.sum())},
+            "titles": panel_titles(has_evidence=columns.exists is not None),
+            "possible": {"identifiable": int(columns.drawable.sum()), "all": int(columns.between.sum())},
         },
     }
 
@@ -126,7 +127,7 @@ def _embedded(columns: EdgeColumns) -> EdgeColumns:
 
 def _data(run: Run, columns: EdgeColumns, places: Places, threshold: float) -> dict[str, Any]:
     names = run.record.node_names
-    dense = len(columns) == len(names) ** 2 and run.listed is None
+    dense = len(columns) == len(names) ** 2 and not run.has_candidates
     points, shares = reliability_points(run), rank_shares(run)
     return {
         "nodes": names,
@@ -148,7 +149,8 @@ def _data(run: Run, columns: EdgeColumns, places: Places, threshold: float) -> d
         "reliability": None if points is None else dict(zip(("learned", "true", "count"), points, strict=True)),
         "ranks": [{"name": name, "shares": values} for name, values in shares.items()],
         "coverage": coverage_points(run),
-        "histogram": None
-        if run.listed is None
-        else {"counts": histogram(run.listed)[0].tolist(), "title": histogram_title(run.listed)},
     }
+
+
+def _histogram(columns: EdgeColumns) -> dict[str, Any]:
+    return {"counts": histogram(columns)[0].tolist(), "title": histogram_title(columns)}

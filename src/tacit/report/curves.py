@@ -5,9 +5,9 @@ from jaxtyping import Float
 
 from tacit.report.edge_columns import EdgeColumns
 from tacit.report.places import Places
+from tacit.report.shared import BEND
 
 POINTS = 17  # of each line
-BEND = 0.12  # how far the middle is off the straight line, in lengths of the edge
 HEAD = 0.026  # length of the largest arrow, in widths of the drawing
 NODE_GAP = 0.008  # between an arrow and the middle of its node
 

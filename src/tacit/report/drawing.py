@@ -7,9 +7,9 @@ import numpy as np
 from matplotlib.figure import Figure
 from matplotlib.ticker import MaxNLocator
 
-from tacit.report.figures import ERROR_COLOURS, PROBABILITY_COLOURS
+from tacit.report.shared import BLUE, ERROR_COLOURS, PROBABILITY_COLOURS, VERMILION
 
-COLOURS = ("#0072b2", "#d55e00", "#009e73", "#cc79a7", "#e69f00", "#56b4e9")
+COLOURS = (BLUE, VERMILION, "#009e73", "#cc79a7", "#e69f00", "#56b4e9")
 
 
 def heatmap_pair(rows: Mapping[str, Any], truth: Any) -> Figure:

@@ -3,17 +3,17 @@
 ``exists`` decides which edges are drawn and listed; of a run without evidence ``probability`` does.
 """
 
-from collections.abc import Sequence
 from dataclasses import dataclass, fields, replace
 from typing import Any
 
 import numpy as np
 from jaxtyping import Bool, Float, Int
 
+from tacit.identification import FLAGS
 from tacit.records import Run
 
-FIXED, TOLD, UNTOLD = 0, 1, 2  # codes of "identifiable": not learned; can be told from the data; cannot be
-CODES = {"": FIXED, "yes": TOLD, "no": UNTOLD}
+FIXED, IDENTIFIABLE, UNIDENTIFIABLE = (FLAGS.index(flag) for flag in ("", "yes", "no"))
+COLUMNS = ("source", "target", "probability", "std_error", "low", "high", "exists", "effect")
 Numbers = Float[np.ndarray, " edge"]
 
 
@@ -42,7 +42,7 @@ class EdgeColumns:
 
     @property
     def between(self) -> Bool[np.ndarray, " edge"]:
-        """Which go from one node to another."""
+        """Which link different nodes."""
         return np.asarray(self.source != self.target)
 
     @property
@@ -57,14 +57,14 @@ class EdgeColumns:
 
     @property
     def drawable(self) -> Bool[np.ndarray, " edge"]:
-        """Which go from one node to another and, without evidence, can be told from the data as far as is known."""
+        """Which link different nodes and, without evidence, are not known to be unidentifiable."""
         if self.identifiable is None or self.exists is not None:
             return self.between
-        return np.asarray(self.between & (self.identifiable != UNTOLD))
+        return np.asarray(self.between & (self.identifiable != UNIDENTIFIABLE))
 
     @property
     def found(self) -> Bool[np.ndarray, " edge"]:
-        """Which are listed and not required: these the data show."""
+        """Which are listed and not required: found in the data."""
         return self.listed if self.required is None else np.asarray(self.listed & ~self.required)
 
     @property
@@ -93,36 +93,19 @@ class EdgeColumns:
 def is_symmetric(run: Run) -> bool:
     """Have the edges of a run no direction?"""
     graph = run.record.config.get("graph")
-    return isinstance(graph, dict) and graph.get("symmetric") is True and run.listed is None
+    return isinstance(graph, dict) and graph.get("symmetric") is True and not run.has_candidates
 
 
 def edge_columns(run: Run) -> EdgeColumns:
     """Return the edges of a run in the order of ``edges.csv``; of edges without direction each once."""
-    truth = run.record.true_edge_probs
-    if run.listed is not None:
-        source, target = np.array(run.listed.source, dtype=int), np.array(run.listed.target, dtype=int)
-        known = {"probability": run.listed.probability, "exists": run.listed.exists, "effect": run.listed.effect}
-        columns: dict[str, Any] = {
-            name: np.array(values, dtype=float) for name, values in known.items() if values is not None
-        }
-        true = None if truth is None else np.array(truth, dtype=float)[target, source]
-        return _decided(EdgeColumns(source, target, **columns, truth=true), run)
-    nodes = len(run.record.node_names)
-    target, source = (indices.ravel() for indices in np.indices((nodes, nodes)))
-    found = run.edges
-    numbers = {
-        "probability": run.edge_probs,
-        "std_error": found.std_error,
-        "low": found.low,
-        "high": found.high,
-        "truth": truth,
-        "exists": found.exists,
-        "effect": found.effect,
-    }
-    columns = {name: np.array(matrix, dtype=float).ravel() for name, matrix in numbers.items() if matrix is not None}
-    flags = None if found.identifiable is None else _codes(found.identifiable)
-    all_pairs = _decided(EdgeColumns(source, target, **columns, identifiable=flags), run)
-    return all_pairs[source <= target] if is_symmetric(run) else all_pairs
+    table, truth = run.edges, run.record.true_edge_probs
+    columns: dict[str, Any] = {name: table[name].to_numpy() for name in COLUMNS if name in table}
+    if "identifiable" in table:
+        columns["identifiable"] = table["identifiable"].cat.codes.to_numpy()
+    if truth is not None:
+        columns["truth"] = np.array(truth, dtype=float)[columns["target"], columns["source"]]
+    all_edges = _decided(EdgeColumns(**columns), run)
+    return all_edges[all_edges.source <= all_edges.target] if is_symmetric(run) else all_edges
 
 
 def _decided(columns: EdgeColumns, run: Run) -> EdgeColumns:
@@ -132,7 +115,3 @@ def _decided(columns: EdgeColumns, run: Run) -> EdgeColumns:
     ends = np.concatenate([ends, ends[:, ::-1]]) if is_symmetric(run) else ends
     required = np.isin(columns.target * nodes + columns.source, ends[:, 1] * nodes + ends[:, 0])
     return replace(columns, listed_from=evidence.get("listed_from"), required=required)
-
-
-def _codes(flags: Sequence[Sequence[str]]) -> Int[np.ndarray, " edge"]:
-    return np.array([CODES[flag] for row in flags for flag in row], dtype=int)

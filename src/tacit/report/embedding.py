@@ -14,17 +14,18 @@ from tacit.report.edge_columns import EdgeColumns
 FLOATS, SMALL, WHOLE, CODE = "<f4", "<u2", "<u4", "<u1"  # little-endian, as browsers read them
 
 
-def packed(values: Any, kind: str) -> str:
-    """Return numbers as base64 of their bytes.
+def packed(values: Any, kind: str) -> dict[str, str]:
+    """Return numbers as base64 of their bytes, with the kind of number.
 
     >>> packed([1, 2], SMALL)
-    'AQACAA=='
+    {'kind': '<u2', 'data': 'AQACAA=='}
     """
-    return base64.b64encode(np.ascontiguousarray(values, dtype=kind).tobytes()).decode()
+    data = np.ascontiguousarray(values, dtype=kind).tobytes()
+    return {"kind": kind, "data": base64.b64encode(data).decode()}
 
 
-def packed_edges(columns: EdgeColumns, *, dense: bool) -> dict[str, str]:
-    """Return the columns that there are; of all ordered pairs in order the nodes need not be said."""
+def packed_edges(columns: EdgeColumns, *, dense: bool) -> dict[str, dict[str, str]]:
+    """Return the columns that are known; a table of all ordered pairs needs no nodes."""
     numbers = ("probability", "std_error", "low", "high", "truth", "exists", "effect")
     found = {name: packed(getattr(columns, name), FLOATS) for name in numbers if getattr(columns, name) is not None}
     if columns.identifiable is not None:
@@ -32,7 +33,7 @@ def packed_edges(columns: EdgeColumns, *, dense: bool) -> dict[str, str]:
     if not dense:
         largest = max(columns.source.max(initial=0), columns.target.max(initial=0))
         kind = SMALL if largest < 2**16 else WHOLE
-        found |= {"source": packed(columns.source, kind), "target": packed(columns.target, kind), "kind": kind}
+        found |= {"source": packed(columns.source, kind), "target": packed(columns.target, kind)}
     return found
 
 

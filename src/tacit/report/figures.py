@@ -8,15 +8,15 @@ import numpy as np
 from matplotlib.figure import Figure
 
 from tacit.records import Run
+from tacit.report.edge_columns import edge_columns
 from tacit.report.listed import draw_histogram
 from tacit.report.network import draw_run_network
 from tacit.report.places import Places
 from tacit.report.saving import figure_files
+from tacit.report.shared import BLUE, ERROR_COLOURS, LABELS, PROBABILITY_COLOURS, VERMILION, panel_titles
 from tacit.report.trust import draw_ranks, draw_reliability
 from tacit.whole_files import made, write_together
 
-# Readable for colour-blind people and in grey: probability from light to dark, error likewise in another hue.
-PROBABILITY_COLOURS, ERROR_COLOURS = "viridis", "magma"
 HEIGHT = 3.0  # inches
 STYLE: Any = {"font.size": 9, "axes.spines.top": False, "axes.spines.right": False}
 
@@ -24,7 +24,7 @@ STYLE: Any = {"font.size": 9, "axes.spines.top": False, "axes.spines.right": Fal
 def draw_figures(run: Run, directory: Path, places: Places | None = None) -> list[Path]:
     """Draw the figures of a run into ``directory`` as PNG, PDF and SVG, and return their paths."""
     with mpl.rc_context(STYLE):
-        probs = _matrices(run) if run.listed is None else draw_histogram(run.listed)
+        probs = draw_histogram(edge_columns(run)) if run.has_candidates else _matrices(run)
         figures: dict[str, Figure | None] = {"edge_probs": probs, "network": draw_run_network(run, places)}
         figures |= {"losses": _losses(run), "reliability": draw_reliability(run), "ranks": draw_ranks(run)}
         drawn = [figure_files(figure, name) for name, figure in figures.items() if figure is not None]
@@ -37,22 +37,18 @@ def draw_figures(run: Run, directory: Path, places: Places | None = None) -> lis
 def panels(run: Run) -> list[tuple[str, np.ndarray, str, float]]:
     """Return title, matrix, colours and top of the scale of each heatmap: learned, and where known true and error.
 
-    With evidence the first says whether edges exist; where one is not kept, the second is empty.
+    With evidence the first shows which edges exist; the second is empty where an edge is not kept.
     """
-    learned = np.array(run.edge_probs, dtype=float)
-    shown = [("learned edge probability", learned, PROBABILITY_COLOURS, 1.0)]
-    if run.edges.exists is not None:
-        exists = np.array(run.edges.exists, dtype=float)
-        shown = [("exists", exists, PROBABILITY_COLOURS, 1.0), ("acts", learned, PROBABILITY_COLOURS, 1.0)]
-    if run.record.true_edge_probs is None:
-        return shown
-    truth = np.array(run.record.true_edge_probs)
-    error = np.abs(np.nan_to_num(learned) - truth)
-    return [
-        *shown,
-        ("true edge probability", truth, PROBABILITY_COLOURS, 1.0),
-        ("absolute error", error, ERROR_COLOURS, max(float(error.max()), 1e-3)),
-    ]
+    has_evidence = "exists" in run.edges
+    names = ["exists", "probability"] if has_evidence else ["probability"]
+    shown = {name: (run.matrix(name), PROBABILITY_COLOURS, 1.0) for name in names}
+    if run.record.true_edge_probs is not None:
+        truth = np.array(run.record.true_edge_probs)
+        error = np.abs(np.nan_to_num(run.matrix("probability")) - truth)
+        shown["truth"] = (truth, PROBABILITY_COLOURS, 1.0)
+        shown["error"] = (error, ERROR_COLOURS, max(float(error.max()), 1e-3))
+    titles = panel_titles(has_evidence=has_evidence)
+    return [(titles[name], *panel) for name, panel in shown.items()]
 
 
 def curves(run: Run) -> list[tuple[str, list[int], list[list[float | None]], float | None]]:
@@ -86,7 +82,7 @@ def _matrices(run: Run) -> Figure:
     figure, row = _side_by_side(len(shown), 3.4)
     for axes, (title, matrix, colours, top) in zip(row, shown, strict=True):
         image = axes.imshow(matrix, cmap=colours, vmin=0, vmax=top, interpolation="nearest")
-        axes.set(title=title, xlabel="source (sends)", ylabel="target (receives)")
+        axes.set(title=title, xlabel=LABELS["matrix"]["x"], ylabel=LABELS["matrix"]["y"])
         axes.locator_params(integer=True, nbins=6)
         figure.colorbar(image, ax=axes, shrink=0.8)
     return figure
@@ -101,9 +97,9 @@ def _losses(run: Run) -> Figure | None:
         for replica, line in enumerate(lines):
             best = replica == run.record.best_replica
             values = [np.nan if value is None else value for value in line]
-            axes.plot(epochs, values, color="#0072b2" if best else "0.7", lw=1.8 if best else 0.8, zorder=2 + best)
+            axes.plot(epochs, values, color=BLUE if best else "0.7", lw=1.8 if best else 0.8, zorder=2 + best)
         if optimal is not None:
-            axes.axhline(optimal, color="#d55e00", ls="--", lw=1, label="optimal")
+            axes.axhline(optimal, color=VERMILION, ls="--", lw=1, label=LABELS["training"]["optimal"])
             axes.legend(frameon=False)
-        axes.set(title=title, xlabel="epoch")
+        axes.set(title=title, xlabel=LABELS["training"]["x"])
     return figure

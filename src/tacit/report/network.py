@@ -17,13 +17,12 @@ from tacit.records import Run
 from tacit.report.curves import arrow_heads, edge_curves
 from tacit.report.edge_columns import EdgeColumns, edge_columns, is_symmetric
 from tacit.report.places import Coordinates, Places, given_places, label_sides, laid_out, run_places
+from tacit.report.shared import LABELLED_UP_TO, LABELS, LIGHT
 
 Probs = Float[np.ndarray, "node node"]
 SHOWN_FROM = 0.1  # edges below are not drawn
-MOST_EDGES = 300  # more could not be told apart; the most probable are drawn
-NODE, EDGE = "#d55e00", "#0072b2"
-RAISES, LOWERS, PLAIN_NODE = "#0072b2", "#d55e00", "#444444"  # by the sign of the effect
-NAMES_UP_TO = 40
+MOST_EDGES = 300  # the most probable are drawn; more could not be distinguished
+PLAIN_NODE = "#444444"  # where edges have the colour of their sign
 WIDTH, LOWEST, HIGHEST = 6.4, 2.4, 5.6  # of the figure, in inches
 FEW_NODES = 60  # up to here nodes and arrows have their full size
 
@@ -77,13 +76,13 @@ def _drawn(
     axes = figure.subplots()
     size = min(1.0, (FEW_NODES / max(1, len(places.node))) ** 0.5)
     _draw_edges(axes, edges, places, size, directed=directed)
-    node = NODE if columns.effect is None else PLAIN_NODE
+    node = LIGHT["node"] if columns.effect is None else PLAIN_NODE
     axes.scatter(places.x, places.y, s=28 * size**2, color=node, zorder=3, linewidths=0)
     if columns.effect is not None:
-        kinds = (("raises the target", RAISES, "-"), ("lowers the target", LOWERS, "-"))
+        kinds = (("raises the target", LIGHT["raises"], "-"), ("lowers the target", LIGHT["lowers"], "-"))
         handles = [Line2D([], [], color=colour, ls=style, label=label) for label, colour, style in kinds]
         axes.legend(handles=handles, frameon=False, fontsize=7, loc="best")
-    if len(places.node) <= NAMES_UP_TO:
+    if len(places.node) <= LABELLED_UP_TO:
         for node, x, y, side in zip(places.node, places.x, places.y, label_sides(places), strict=True):
             axes.annotate(
                 names[node],
@@ -97,7 +96,7 @@ def _drawn(
             )
     axes.set_aspect(places.stretch)
     if places.kind == "map":
-        axes.set(xlabel="longitude", ylabel="latitude")
+        axes.set(xlabel=LABELS["map"]["x"], ylabel=LABELS["map"]["y"])
     else:
         axes.set_axis_off()
     axes.margins(0.08)
@@ -119,7 +118,11 @@ def _draw_edges(axes: Axes, edges: EdgeColumns, places: Places, size: float, *, 
     if not len(edges):
         return
     lines = edge_curves(places, edges)
-    names = [EDGE] * len(edges) if edges.effect is None else np.where(edges.effect < 0, LOWERS, RAISES).tolist()
+    names = (
+        [LIGHT["edge"]] * len(edges)
+        if edges.effect is None
+        else np.where(edges.effect < 0, LIGHT["lowers"], LIGHT["raises"]).tolist()
+    )
     colours = to_rgba_array(names, alpha=np.minimum(1.0, 0.3 + 0.65 * edges.decides))
     widths = (0.3 + 2.2 * edges.acts) * (0.4 + 0.6 * size)
     axes.add_collection(LineCollection(list(lines), colors=colours, linewidths=widths, capstyle="round"))

@@ -1,6 +1,5 @@
 """The page: one self-contained HTML file, for one run or for several one after another."""
 
-from functools import cache
 from importlib.resources import files
 from pathlib import Path
 
@@ -9,14 +8,14 @@ from markupsafe import Markup
 from plotly.offline import get_plotlyjs
 
 from tacit.records import Run
+from tacit.report.bundle import bundled_script
 from tacit.report.content import run_content
 from tacit.report.embedding import as_json, script_hash
 from tacit.report.places import Places
+from tacit.report.shared import FLAG_LABELS, css_variables, page_constants
 from tacit.report.strongest import strongest_edges as strongest_edges  # also what the command prints
 from tacit.whole_files import write_whole
 
-# In this order they make one script; each is one idea.
-SCRIPTS = ("theme", "data", "figures", "network", "search", "matrix", "csv", "table", "training", "clipboard", "page")
 STYLES = ("style", "print")
 
 
@@ -26,24 +25,20 @@ def write_page(runs: list[Run], path: Path, title: str, places: Places | None = 
         loader=PackageLoader("tacit.report"), autoescape=True, trim_blocks=True, lstrip_blocks=True
     )
     contents = [run_content(run, places if len(runs) == 1 else None) for run in runs]
-    plotly, script = get_plotlyjs(), _script()
+    plotly, script = get_plotlyjs(), bundled_script()
     page = environment.get_template("page.html").render(
         title=title,
         runs=contents,
         policy=f"script-src {script_hash(plotly)} {script_hash(script)}",
         plotly=Markup(plotly),
         script=Markup(script),
-        style=Markup("".join(_text(f"{name}.css") for name in STYLES)),
-        data=as_json([content["data"] for content in contents]),
+        style=Markup(_style()),
+        flags=FLAG_LABELS,
+        data=as_json({"shared": page_constants(), "runs": [content["data"] for content in contents]}),
     )
     write_whole(path, page.encode(errors="replace"))  # of a name that is half a letter
 
 
-@cache
-def _script() -> str:
-    """Return the page's own script, whose parts see each other and nothing else sees."""
-    return '(() => {\n"use strict";\n' + "".join(_text(f"{name}.js") for name in SCRIPTS) + "})();\n"
-
-
-def _text(name: str) -> str:
-    return (files("tacit.report") / "templates" / name).read_text(encoding="utf-8")
+def _style() -> str:
+    templates = files("tacit.report") / "templates"
+    return css_variables() + "".join((templates / f"{name}.css").read_text(encoding="utf-8") for name in STYLES)

@@ -11,7 +11,7 @@ from tacit.records import Run
 from tacit.report.edge_columns import EdgeColumns, edge_columns
 from tacit.report.layout import spring_layout
 
-MOST_PLACED = 1000  # more nodes could not be told apart; those with the most probable edges are drawn
+MOST_PLACED = 1000  # nodes; of more, those with the most probable edges are drawn
 EDGES_PER_NODE = 3  # of the most probable edges, how many per node pull in a layout: all of them would pull to one heap
 Coordinates = Float[np.ndarray, "node 2"]
 

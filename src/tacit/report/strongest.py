@@ -5,11 +5,11 @@ from typing import Any
 import numpy as np
 from jaxtyping import Bool
 
+from tacit.identification import FLAGS
 from tacit.records import Run
-from tacit.report.edge_columns import CODES, EdgeColumns, edge_columns
+from tacit.report.edge_columns import EdgeColumns, edge_columns
 
 NUMBERS = ("exists", "probability", "std_error", "low", "high", "effect", "truth")
-FLAGS = {code: flag for flag, code in CODES.items()}
 
 
 def strongest_edges(
@@ -17,7 +17,7 @@ def strongest_edges(
 ) -> list[dict[str, Any]]:
     """Return the most likely edges, the first the highest; a number that is not known is None.
 
-    ``among`` which; if not said, all between different nodes that can be told from the data.
+    ``among`` selects edges; by default those that may be drawn.
     """
     columns = edge_columns(run) if columns is None else columns
     names = run.record.node_names

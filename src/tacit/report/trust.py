@@ -1,16 +1,16 @@
-"""Figures of trust: are edge probabilities reliable where the truth is known, and are the targets' ranks uniform?"""
+"""Figures of the assessment: reliability of edge probabilities, ranks of the targets, coverage of intervals."""
 
 import numpy as np
 import torch
 from matplotlib.figure import Figure
 
 from tacit.records import Run
-from tacit.report.edge_columns import TOLD, edge_columns
+from tacit.report.edge_columns import IDENTIFIABLE, edge_columns
+from tacit.report.shared import BLUE, LABELS, VERMILION
 from tacit.uncertainty import reliability
 
 BINS = 10
-MOST_NODES = 60  # ranks of more could not be told apart
-LEARNED, EXPECTED = "#0072b2", "#d55e00"
+MOST_NODES = 60  # lines of more could not be distinguished
 
 
 def reliability_points(run: Run) -> tuple[list[float], list[float], list[int]] | None:
@@ -18,15 +18,18 @@ def reliability_points(run: Run) -> tuple[list[float], list[float], list[int]] |
     columns = edge_columns(run)
     if columns.truth is None:
         return None
-    counts = np.ones(len(columns), dtype=bool) if columns.identifiable is None else columns.identifiable == TOLD
+    counts = np.ones(len(columns), dtype=bool) if columns.identifiable is None else columns.identifiable == IDENTIFIABLE
     if not counts.any():
         return None
-    probs, truth = torch.zeros(2, len(run.record.node_names), len(run.record.node_names))
-    learned = torch.zeros_like(probs, dtype=torch.bool)
-    places = columns.target, columns.source
-    probs[places], truth[places] = torch.tensor(columns.acts).float(), torch.tensor(columns.truth).float()
-    learned[places] = torch.tensor(counts)
-    found = reliability(probs, truth, num_bins=BINS, learned=learned)
+    nodes = len(run.record.node_names)
+
+    def matrix(values: np.ndarray) -> torch.Tensor:
+        placed = np.zeros((nodes, nodes), dtype=values.dtype)
+        placed[columns.target, columns.source] = values
+        return torch.from_numpy(placed)
+
+    probs, truth = matrix(columns.acts.astype(np.float32)), matrix(columns.truth.astype(np.float32))
+    found = reliability(probs, truth, num_bins=BINS, learned=matrix(counts))
     return found.predicted.tolist(), found.true.tolist(), found.count.tolist()
 
 
@@ -50,9 +53,10 @@ def draw_reliability(run: Run) -> Figure | None:
     predicted, true, count = points
     figure = Figure(figsize=(3.4, 3.2), layout="constrained")
     axes = figure.subplots()
-    axes.plot([0, 1], [0, 1], color=EXPECTED, ls="--", lw=1)
-    axes.scatter(predicted, true, s=20 + 8 * np.sqrt(count), color=LEARNED, zorder=3)
-    axes.set(xlabel="learned probability", ylabel="true probability", title="reliability", xlim=(-0.03, 1.03))
+    axes.plot([0, 1], [0, 1], color=VERMILION, ls="--", lw=1)
+    axes.scatter(predicted, true, s=20 + 8 * np.sqrt(count), color=BLUE, zorder=3)
+    labels = LABELS["reliability"]
+    axes.set(xlabel=labels["x"], ylabel=labels["y"], title=labels["title"], xlim=(-0.03, 1.03))
     return figure
 
 
@@ -63,18 +67,21 @@ def draw_ranks(run: Run) -> Figure | None:
         return None
     figure = Figure(figsize=(4.2, 3.0), layout="constrained")
     axes = figure.subplots()
-    axes.axhline(1, color=EXPECTED, ls="--", lw=1)
+    axes.axhline(1, color=VERMILION, ls="--", lw=1)
     for values in shares.values():
-        axes.step(np.linspace(0, 1, len(values) + 1), [*values, values[-1]], where="post", color=LEARNED, lw=0.8)
-    axes.set(xlabel="rank of the target among samples", ylabel="share over expected", title="ranks, a line per node")
+        axes.step(np.linspace(0, 1, len(values) + 1), [*values, values[-1]], where="post", color=BLUE, lw=0.8)
+    labels = LABELS["ranks"]
+    axes.set(xlabel=labels["x"], ylabel=labels["y"], title=labels["title"])
     return figure
 
 
 def coverage_points(run: Run) -> list[dict[str, float]]:
-    """Return for each level of interval the share of targets it should hold and holds, and its range over the nodes."""
+    """Return nominal and observed coverage of each interval level, and the range of the latter over the nodes."""
     found = []
     for one in run.record.goodness.get("coverage", []):
         shares = [share for share in one["by_number"] if share is not None]
         if one["overall"] is not None and shares:
-            found.append({"nominal": one["nominal"], "held": one["overall"], "low": min(shares), "high": max(shares)})
+            found.append(
+                {"nominal": one["nominal"], "covered": one["overall"], "low": min(shares), "high": max(shares)}
+            )
     return found

@@ -1,23 +1,26 @@
-"""The answer of a run in words: what was found, before anything is drawn."""
+"""The result of a run in words."""
 
 import unicodedata
+from typing import Any
+
+import numpy as np
 
 from tacit.records import Run
-from tacit.report.edge_columns import FIXED, UNTOLD, EdgeColumns, is_symmetric
+from tacit.report.edge_columns import FIXED, UNIDENTIFIABLE, EdgeColumns, is_symmetric
 from tacit.report.strongest import strongest_edges
 
 LEVELS = (0.1, 0.5)
-NAMED, NAMED_FROM = 3, 0.005  # edges named, and how probable they need to be: 0.00 would be said of others
+NAMED, NAMED_FROM = 3, 0.005  # edges that are named, and their least probability: a smaller one is rounded to 0.00
 VERDICTS: dict[bool | None, tuple[str, str]] = {
     True: ("fits", "The model fits:"),
     False: ("misfit", "The model does not fit"),
 }
-UNTESTED = ("untested", "Whether the model fits was not found out.")
-SAID_ALREADY = ("fits: ", "does not fit ")  # how the fit test's own sentence begins
+UNTESTED = ("untested", "The fit of the model was not tested.")
+SAID_ALREADY = ("fits: ", "does not fit ")  # the first words of the sentence of the fit test
 
 
 def verdict(run: Run) -> tuple[str, str, str]:
-    """Return the verdict of the fit test: a word for its look, how the sentence begins, and how it goes on."""
+    """Return the verdict of the fit test: a CSS class, and the two parts of a sentence."""
     tested = run.record.goodness
     kind, beginning = VERDICTS.get(tested.get("fits"), UNTESTED)
     rest = (tested.get("sentences") or [""])[0]
@@ -27,74 +30,80 @@ def verdict(run: Run) -> tuple[str, str, str]:
 
 
 def answer(run: Run, columns: EdgeColumns) -> list[str]:
-    """Return sentences on how many edges there are, which stand out, and which cannot be told.
+    """Return sentences: the number of edges, the most likely ones, those that are not identifiable, errors.
 
-    Whether there is a graph, and which edges are listed, is said before by the sentences of the record.
+    Whether there is a graph, and which edges are listed, is in the sentences of the record.
     """
     if columns.exists is not None:
         return _with_evidence(run, columns)
-    nodes, possible = len(run.record.node_names), columns.drawable
+    possible = columns.drawable
     if columns.identifiable is not None:
         possible = possible & (columns.identifiable != FIXED)
     probs = columns.probability[possible]
-    symmetric = is_symmetric(run)
-    what = "candidates" if run.listed is not None else "edges between different nodes"
-    what += ", which have no direction," if symmetric else ""
     counts = " and ".join(
-        f"{_are(int((probs >= level).sum()))} a probability of {level:.2f} or more" for level in LEVELS
+        f"{_have(int((probs >= level).sum()))} a probability of {level:.2f} or more" for level in LEVELS
     )
-    said = [f"{nodes:,} nodes and {len(probs):,} {what} that were learned: {counts}."]
-    mark = "—" if symmetric else "→"
-    named = [
-        f"{isolated(edge['source'])} {mark} {isolated(edge['target'])} ({edge['probability']:.2f})"
-        for edge in strongest_edges(run, NAMED, columns, possible & (columns.probability >= NAMED_FROM))
-    ]
+    said = [f"{_nodes(run)} and {len(probs):,} learned {_edges_of(run)}: {counts}."]
+    named = strongest_edges(run, NAMED, columns, possible & (columns.probability >= NAMED_FROM))
     if named:
-        said.append(f"The most probable: {', '.join(named)}.")
-    untold = 0 if columns.identifiable is None else int((columns.between & (columns.identifiable == UNTOLD)).sum())
-    if untold:
-        edges, are = ("edge", "is") if untold == 1 else ("edges", "are")
-        said.append(f"{untold:,} {edges} cannot be told from the data, and {are} left out of the drawing.")
-    error = edge_error(run)
-    if error is not None:
-        said.append(f"Against the truth the probabilities are off by {error:.4f} on average.")
+        edges = [f"{_named(run, edge)} ({edge['probability']:.2f})" for edge in named]
+        said.append(f"Most probable edges: {', '.join(edges)}.")
+    hidden = columns.identifiable is not None and columns.between & (columns.identifiable == UNIDENTIFIABLE)
+    count = int(np.sum(hidden))
+    if count:
+        edges_are, are = ("edge is", "is") if count == 1 else ("edges are", "are")
+        said.append(f"{count:,} {edges_are} not identifiable from the data and {are} not drawn.")
+    said += _error_sentences(run)
     if columns.std_error is None:
-        remedy = "; tacit fit --std-errors 32 adds them" if run.record.preparation and run.listed is None else ""
+        remedy = "; tacit fit --std-errors 32 adds them" if run.record.preparation and not run.has_candidates else ""
         said.append(f"Standard errors of the probabilities were not computed{remedy}.")
     return said
 
 
 def _with_evidence(run: Run, columns: EdgeColumns) -> list[str]:
-    possible = int(columns.between.sum())
-    kept = int((columns.between & (columns.decides >= run.record.keep)).sum())
-    what = "candidates" if run.listed is not None else "edges between different nodes"
+    possible, keep = int(columns.between.sum()), run.record.keep
+    kept = int((columns.between & (columns.decides >= keep)).sum())
     said = [
-        f"{len(run.record.node_names):,} nodes and {possible:,} {what}: of {kept:,} that may exist (with probability "
-        f"{run.record.keep:g} or more) it was learned how often they act."
+        f"{_nodes(run)} and {possible:,} {_edges_of(run)}; how often they act was estimated for the {kept:,} that "
+        f"exist with probability {keep:g} or more."
     ]
-    mark = "—" if is_symmetric(run) else "→"
     named = [
-        f"{isolated(edge['source'])} {mark} {isolated(edge['target'])} (exists {edge['exists']:.2f}"
+        f"{_named(run, edge)} (exists {edge['exists']:.2f}"
         + ("" if edge["probability"] is None else f", acts {edge['probability']:.2f}")
         + ")"
         for edge in strongest_edges(run, NAMED, columns, columns.listed)
     ]
     if named:
-        said.append(f"The most likely: {', '.join(named)}.")
+        said.append(f"Most likely edges: {', '.join(named)}.")
+    return said + _error_sentences(run)
+
+
+def _nodes(run: Run) -> str:
+    return f"{len(run.record.node_names):,} nodes"
+
+
+def _edges_of(run: Run) -> str:
+    what = "candidate edges" if run.has_candidates else "edges between different nodes"
+    return f"{what} without direction" if is_symmetric(run) else what
+
+
+def _named(run: Run, edge: dict[str, Any]) -> str:
+    return f"{isolated(edge['source'])} {'—' if is_symmetric(run) else '→'} {isolated(edge['target'])}"
+
+
+def _error_sentences(run: Run) -> list[str]:
     error = edge_error(run)
-    if error is not None:
-        said.append(f"Against the truth the probabilities are off by {error:.4f} on average.")
-    return said
+    return [] if error is None else [f"Mean absolute error of the probabilities against the truth: {error:.4f}."]
 
 
 def edge_error(run: Run) -> float | None:
-    """Return the mean error of the edge probabilities over those that can be learned, where the truth is known."""
+    """Return the mean absolute error of the identifiable edge probabilities, where the truth is known."""
     metrics = run.record.metrics
     return metrics.get("edge_prob_mae_identifiable", metrics.get("edge_prob_mae"))
 
 
 def isolated(name: str) -> str:
-    """Return a name that does not turn the line round: names from right to left are set apart from what is beside them.
+    """Return a name that does not change the direction of the text beside it, when it is written from right to left.
 
     >>> isolated("north"), len(isolated("\u05e9\u05dc\u05d5\u05dd"))
     ('north', 6)
@@ -103,5 +112,5 @@ def isolated(name: str) -> str:
     return f"\u2068{name}\u2069" if turns else name
 
 
-def _are(count: int) -> str:
+def _have(count: int) -> str:
     return f"{count:,} {'has' if count == 1 else 'have'}"

@@ -1,0 +1,31 @@
+// Edges as a CSV file: the columns of edges.csv except the bagged estimate, and the truth where it is known.
+import { shared } from "./stored.js";
+import { sixDigits } from "./text.js";
+
+const FORMULA = /^[=+\-@\t\r]/;
+const PLAIN_NUMBER = /^[+-]?\d+(\.\d+)?$/;
+
+// A name that a spreadsheet would run as a formula gets an apostrophe in front.
+const harmless = (name) => (FORMULA.test(name) && !PLAIN_NUMBER.test(name) ? `'${name}` : name);
+const quoted = (text) => (/[",\r\n]/.test(text) ? `"${text.replaceAll('"', '""')}"` : text);
+
+function cellText(run, column, edge) {
+  if (column === "source" || column === "target") return quoted(harmless(run.names[run[column][edge]]));
+  if (!run[column]) return "";
+  return column === "identifiable" ? shared.flags[run.identifiable[edge]] : sixDigits(run[column][edge]);
+}
+
+export function csvText(run, edges) {
+  const columns = [...shared.csvColumns, ...(run.truth ? ["truth"] : [])];
+  const lines = [columns.join(",")];
+  for (const edge of edges) lines.push(columns.map((column) => cellText(run, column, edge)).join(","));
+  return `${lines.join("\n")}\n`;
+}
+
+export function saveFile(name, text) {
+  const link = document.createElement("a");
+  link.href = URL.createObjectURL(new Blob([text], { type: "text/csv;charset=utf-8" }));
+  link.download = name;
+  link.click();
+  setTimeout(() => URL.revokeObjectURL(link.href), 60000);
+}

@@ -1,0 +1,42 @@
+// What is known of one edge, as text for the pointer.
+import { shared } from "./stored.js";
+import { signed, threeDigits } from "./text.js";
+
+const FLAG_SENTENCES = {
+  "": "fixed, not learned",
+  yes: "identifiable from the data",
+  no: "not identifiable from the data",
+};
+
+export const isListed = (run, edge) => run.hasEvidence && run.decides[edge] >= run.listedFrom;
+
+// With evidence all edges are drawn, whether they are identifiable or not.
+export const isHidden = (run, edge) =>
+  !run.hasEvidence && run.identifiable !== null && shared.flags[run.identifiable[edge]] === "no";
+
+function probabilityLines(run, edge) {
+  const probability = run.probability[edge];
+  if (!run.hasEvidence) return [`probability ${probability.toFixed(3)}`];
+  const acts = Number.isNaN(probability) ? "how often it acts was not estimated" : `acts ${probability.toFixed(3)}`;
+  return [`exists ${threeDigits(run.exists[edge])}, ${isListed(run, edge) ? "listed" : "not listed"}`, acts];
+}
+
+export function edgeText(run, edge) {
+  const arrow = run.symmetric ? "—" : "→";
+  const lines = [`${run.labels[run.source[edge]]} ${arrow} ${run.labels[run.target[edge]]}`];
+  lines.push(...probabilityLines(run, edge));
+  if (run.std_error && !Number.isNaN(run.std_error[edge])) {
+    const interval = `${run.low[edge].toFixed(3)} to ${run.high[edge].toFixed(3)}`;
+    lines.push(`standard error ${run.std_error[edge].toFixed(3)}, 95% interval ${interval}`);
+  }
+  if (run.effect) {
+    const effect = signed(run.effect[edge]);
+    lines.push(`effect ${effect} standard deviations of the target per standard deviation of the source`);
+  }
+  if (run.truth) lines.push(`truth ${run.truth[edge].toFixed(3)}, error ${run.error[edge].toFixed(3)}`);
+  if (!Number.isNaN(run.probability[edge])) {
+    const flag = run.identifiable && FLAG_SENTENCES[shared.flags[run.identifiable[edge]]];
+    lines.push(flag ?? "identifiability was not tested");
+  }
+  return lines.join("<br>");
+}

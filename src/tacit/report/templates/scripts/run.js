@@ -1,0 +1,59 @@
+// A run of the page: edges as columns of numbers, and the order of the edges with the most likely first.
+//
+// `decides` decides which edges are shown: the probability that an edge exists, or without evidence its probability.
+// The probability of an edge that is not kept is NaN; `acts` has 0 there.
+import { unpack } from "./stored.js";
+import { isolated, plotlyText, shortened } from "./text.js";
+
+const LONGEST_LABEL = 60;
+
+// Round to the six digits of edges.csv: 0.7 in 32 bits is a little less than 0.7.
+function roundToSixDigits(value) {
+  if (value > 1 || value < 0.001) return Number(value.toPrecision(6));
+  const scale = value >= 0.1 ? 1e6 : value >= 0.01 ? 1e7 : 1e8;
+  return Math.round(value * scale) / scale;
+}
+
+function unpackEdges(run, edges) {
+  const columns = { std_error: null, low: null, high: null, truth: null, exists: null, effect: null };
+  for (const [name, packed] of Object.entries({ ...columns, identifiable: null, ...edges })) {
+    const values = packed && unpack(packed);
+    run[name] = values instanceof Float32Array ? Float64Array.from(values, roundToSixDigits) : values;
+  }
+  if (!run.source) {
+    // all ordered pairs: a row per target, a column per source
+    run.source = Uint32Array.from(run.probability, (_, edge) => edge % run.numNodes);
+    run.target = Uint32Array.from(run.probability, (_, edge) => Math.floor(edge / run.numNodes));
+  }
+}
+
+function addPlaces(run, places) {
+  run.x = unpack(places.x);
+  run.y = unpack(places.y);
+  run.drawnNodes = places.node || run.names.map((_, node) => node);
+  run.placeOf = new Int32Array(run.numNodes).fill(-1);
+  run.drawnNodes.forEach((node, place) => {
+    run.placeOf[node] = place;
+  });
+}
+
+// Compare two edges: the more likely, then the more probable, then the earlier one first.
+export function compareEdges(run, a, b) {
+  return run.decides[b] - run.decides[a] || run.acts[b] - run.acts[a] || a - b;
+}
+
+export function readRun(stored) {
+  const run = { ...stored, names: stored.nodes, numNodes: stored.nodes.length };
+  unpackEdges(run, stored.edges);
+  run.numEdges = run.probability.length;
+  run.hasEvidence = run.exists !== null;
+  run.acts = run.probability.map((value) => value || 0);
+  run.decides = run.hasEvidence ? run.exists.map((value) => value || 0) : run.acts;
+  run.error = run.truth && Float64Array.from(run.truth, (truth, edge) => Math.abs(truth - run.acts[edge]));
+  run.between = run.source.map((source, edge) => source !== run.target[edge]);
+  run.order = Uint32Array.from(run.probability.keys()).sort((a, b) => compareEdges(run, a, b));
+  run.labels = run.names.map((name) => isolated(plotlyText(shortened(name, LONGEST_LABEL))));
+  run.lowerNames = run.names.map((name) => name.toLowerCase());
+  addPlaces(run, stored.places);
+  return run;
+}

@@ -1,0 +1,17 @@
+// Names and numbers as text.
+
+// Plotly reads some characters as markup, and dollars as formulas.
+const ENTITIES = { "&": "&amp;", "<": "&lt;", ">": "&gt;", $: "&#36;" };
+const RIGHT_TO_LEFT = /[\u0590-\u08ff\ufb1d-\ufdff\ufe70-\ufeff\u{10800}-\u{10fff}\u{1e800}-\u{1efff}]/u;
+
+export const plotlyText = (text) => text.replace(/[&<>$]/g, (letter) => ENTITIES[letter]);
+export const shortened = (text, length) => (text.length > length ? `${text.slice(0, length - 1)}…` : text);
+export const grouped = (count) => count.toLocaleString("en-US");
+export const plural = (count, word) => `${grouped(count)} ${word}${count === 1 ? "" : "s"}`;
+
+// A name that is written from right to left must not change the direction of the text beside it.
+export const isolated = (name) => (RIGHT_TO_LEFT.test(name) ? `\u2068${name}\u2069` : name);
+
+export const sixDigits = (value) => (Number.isNaN(value) ? "" : String(Number(value.toPrecision(6))));
+export const threeDigits = (value) => (Number.isNaN(value) ? "–" : value.toFixed(3));
+export const signed = (value) => (Number.isNaN(value) ? "–" : `${value < 0 ? "−" : "+"}${Math.abs(value).toFixed(3)}`);
