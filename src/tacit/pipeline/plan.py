@@ -13,7 +13,7 @@ from tacit.pipeline.choices import resolve_defaults
 from tacit.pipeline.closed_form import has_closed_form
 from tacit.pipeline.dataset import Dataset, longest_window, network_window
 from tacit.pipeline.evidence import REGRESSION, RegressionEvidence, evidence_method, find_evidence
-from tacit.pipeline.first_edges import first_edges
+from tacit.pipeline.first_edges import FIRST_LOOK, first_edges
 from tacit.pipeline.forecaster_choice import choose_kind
 from tacit.pipeline.known_edges import left_out, place_nodes, read_rules
 from tacit.pipeline.layout import usual_layout
@@ -141,11 +141,15 @@ def _with_evidence(
     rules = read_rules(dataset, config.graph, own.candidates)
     if not regression:
         return dataset, rules, None
-    listener.stage("evidence: which edges exist")
+    listener.stage("evidence: first look")
     usual, _ = usual_layout(config.graph.layout, rules)
     over_table = (usual if config.graph.layout == "auto" else config.graph.layout) == "table"
     require_memory_for_evidence(rules, torch.device("cpu"), table=over_table)
     with threads_for(len(dataset.nodes) ** 2):
+        if listener.reads:
+            look = find_evidence(dataset, rules, config, seed, over_table=over_table, first_look=True)
+            listener.say(first_edges(look, config.assessment.fdr, FIRST_LOOK))
+        listener.stage("evidence: which edges exist")
         evidence = find_evidence(dataset, rules, config, seed, over_table=over_table)
     listener.say(first_edges(evidence, config.assessment.fdr))
     if window is not None:  # other kinds than the filter may look further back than edges need
