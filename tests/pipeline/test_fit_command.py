@@ -120,7 +120,7 @@ def test_words_for_a_person(folder, tmp_path, monkeypatch, capsys):
         "report: ",
     ):
         assert words in printed.out
-    assert re.match(r" +\d+ s  starting\n +(\d+ s  .*\n)*? +\d+ s  from the evidence: ", printed.err)
+    assert re.match(r" +\d+ s  starting\n +(\d+ s  .*\n)*? +\d+ s  first look ", printed.err)
     assert re.search(r"^took [\d.]+ s: .*writing [\d.]+", printed.out, re.MULTILINE)
     assert printed.out.startswith(("A graph was found", "No graph found"))
     assert printed.out.index(" acts") < printed.out.index("learned graph  ") < printed.out.index("chosen: ")
