@@ -1,7 +1,7 @@
 """Pairs of inputs and targets, however they came to be: a user's tables, series and arrays."""
 
 from tacit.data.air import load_beijing_air
-from tacit.data.arrays import NamedPairs, pairs_from_arrays, read_named_pairs, read_pairs
+from tacit.data.arrays import NamedPairs, pairs_from_arrays, read_named_pairs
 from tacit.data.benchmarks import KnownGraph, read_aqi36, read_dream4, read_lorenz96_var
 from tacit.data.coordinates import read_coordinates
 from tacit.data.frames import read_frame
@@ -31,7 +31,6 @@ __all__ = [
     "read_frame",
     "read_lorenz96_var",
     "read_named_pairs",
-    "read_pairs",
     "read_series",
     "resampling_words",
     "usual_block",

@@ -16,7 +16,7 @@ from tacit.data.ridge import ridge_regression
 from tacit.evaluation import forecast_scores, gaussian_scores, persistence, residual_sigmas
 from tacit.experiments.replication import mean_and_deviation, put, quick_note, rounded
 from tacit.experiments.study import Listener, Options, Records, Study, Table, Task, Values, Work
-from tacit.graph import BernoulliGraph, nearest_candidates
+from tacit.graph import BernoulliGraph, nearest_slots
 from tacit.losses import EnergyScore
 from tacit.observation import HeadGaussianNoise
 from tacit.predictors import RecurrentGNN
@@ -212,7 +212,7 @@ def _graph(kind: str, series: Series) -> BernoulliGraph:
     if kind == "nearest":
         if series.coordinates is None:
             raise ValueError("nearest stations need coordinates")
-        near = nearest_candidates(torch.from_numpy(series.coordinates), NEAREST, metric="great_circle")
+        near = nearest_slots(torch.from_numpy(series.coordinates), NEAREST, metric="great_circle").to_mask()
         return BernoulliGraph(near.float(), held)
     return BernoulliGraph(away * {"none": 0.0, "full": 1.0, "random": RANDOM_PROB}[kind], held)
 

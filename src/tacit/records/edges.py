@@ -58,15 +58,6 @@ class ListedEdges(BaseModel):
     effect: list[float | None] | None = None
 
 
-def as_matrix(values: Float[torch.Tensor, "row column"]) -> Matrix:
-    """Return a tensor as nested lists, with None where it has NaN.
-
-    >>> as_matrix(torch.tensor([[0.5, torch.nan]]))
-    [[0.5, None]]
-    """
-    return [[None if math.isnan(value) else value for value in row] for row in values.tolist()]
-
-
 def as_tensor(matrix: Matrix) -> Float[torch.Tensor, "row column"]:
     """Return nested lists as a tensor, with NaN where they have None."""
     return torch.from_numpy(np.array(matrix, dtype=np.float32))
