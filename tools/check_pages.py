@@ -36,7 +36,7 @@ def read(path: Path) -> str:
 def drawn_pages() -> Complaints:
     """Each page is what its script draws from the records."""
     for path, text, how in (
-        (RESULTS / runner.PAGE, runner.results_page(RESULTS), "tacit reproduce"),
+        (RESULTS / runner.PAGE, runner.results_page(RESULTS, STUDIES.values()), "tacit reproduce"),
         (speed_page.PAGE, speed_page.page(speed_page.RESULTS), "python benchmarks/speed_page.py"),
         (trust_page.PAGE, trust_page.page(trust_page.RESULTS), "python benchmarks/trust_page.py"),
         (existence_page.PAGE, existence_page.page(), "python -m benchmarks.existence.page"),

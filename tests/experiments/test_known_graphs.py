@@ -22,6 +22,10 @@ NODES = tuple("abcdef")
 EDGES = {(0, 1): 0.8, (1, 2): -0.8, (2, 3): 0.7}  # (target, source): weight
 
 
+def run_study(name, directory, options, **how):
+    return runner.run_studies([STUDIES[name]], directory, options, **how)[0]
+
+
 def simulated(steps, seed, *, lag=1):
     """A signed VAR on six nodes, two of them alone, that read others ``lag`` steps back."""
     random = np.random.default_rng(seed)
@@ -78,7 +82,7 @@ def test_a_study_runs_draws_and_continues_and_keeps_no_path(name, fixture, tmp_p
     monkeypatch.setattr("tacit.experiments.lorenz96.GROUPS", GROUPS[:2])
     data = request.getfixturevalue(fixture)
     options = Options(seeds=2, quick=True, data=str(data))
-    page = runner.run_study(name, tmp_path / "out", options)
+    page = run_study(name, tmp_path / "out", options)
     text = page.read_text()
     study = {"dream4": DREAM4(), "lorenz96": Lorenz96()}[name]
     records = runner.read_records(tmp_path / "out" / name)
@@ -93,7 +97,7 @@ def test_a_study_runs_draws_and_continues_and_keeps_no_path(name, fixture, tmp_p
     assert (tmp_path / "out" / name / "probabilities.png").is_file()
     paths = sorted((tmp_path / "out" / name / "records").iterdir())
     times = [path.stat().st_mtime_ns for path in paths]
-    runner.run_study(name, tmp_path / "out", options)
+    run_study(name, tmp_path / "out", options)
     assert [path.stat().st_mtime_ns for path in paths] == times
 
 
@@ -114,7 +118,7 @@ def test_data_is_asked_for_and_has_to_be_there(tmp_path, capsys):
         assert "\n" not in error
         assert message in error
     with pytest.raises(InputError, match=r"data needs files F_10_T_250_dataset_\*.npz, got none in .*; correct --data"):
-        runner.run_study("lorenz96", tmp_path / "out", Options(quick=True, data=str(tmp_path)))
+        run_study("lorenz96", tmp_path / "out", Options(quick=True, data=str(tmp_path)))
 
 
 def test_all_pairs_in_order_and_none_across_experiments(dream4_folder):

@@ -96,8 +96,9 @@ def reproduce(
     with Display(quiet=quiet or as_json or list_) as display:
         display.stage("starting")
         from tacit.experiments.registry import STUDIES
-        from tacit.experiments.runner import PAGE, draw_all, run_studies
+        from tacit.experiments.runner import PAGE, results_page, run_studies
         from tacit.experiments.study import Listener, Options
+        from tacit.whole_files import write_whole
 
         if list_:
             for study in STUDIES.values():
@@ -114,11 +115,13 @@ def reproduce(
                 raise InputError(f"NAME needs a study, got '{one}'{did_you_mean(one, [*STUDIES, 'all'])}")
         options = Options(seeds, quick, _device_of_tasks(device, scheduler), None if data is None else str(data))
         listener = Listener(display.stage, display.step)
-        pages = run_studies(names, out, options, jobs=jobs, scheduler=scheduler, listener=listener)
+        pages = run_studies(
+            [STUDIES[one] for one in names], out, options, jobs=jobs, scheduler=scheduler, listener=listener
+        )
         page = pages[0]
         if name == "all" or (out / PAGE).exists():  # the page of all stays what the records give
-            whole = draw_all(out)
-            page = whole if name == "all" else page
+            write_whole(out / PAGE, results_page(out, STUDIES.values()).encode())
+            page = out / PAGE if name == "all" else page
     if as_json:
         print(json.dumps({"page": str(page), "studies": names}))
     elif quiet:
