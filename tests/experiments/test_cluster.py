@@ -5,6 +5,7 @@ import sys
 
 import dask
 import pytest
+from benchmarks.studies.sample_size import SampleSize
 from distributed import Client, LocalCluster
 
 from tacit.cli import main
@@ -65,8 +66,8 @@ def test_the_same_records_as_in_one_process(address, tmp_path):
 def test_a_training_there_equals_one_here(address):
     task = "known-000500"
     with workers(TINY, scheduler=address) as pool:
-        found = dict(pool.records(STUDIES["sample-size"], [task], TINY))
-    assert numbers(found[task]) == numbers(do_task(STUDIES["sample-size"], task, TINY))
+        found = dict(pool.records(SampleSize(), [task], TINY))
+    assert numbers(found[task]) == numbers(do_task(SampleSize(), task, TINY))
 
 
 @pytest.mark.parametrize(

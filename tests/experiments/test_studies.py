@@ -33,32 +33,21 @@ def tiny(monkeypatch):
     monkeypatch.setattr(replication, "fit", lambda *parts, **options: plain(*parts, **{**options, "compile": False}))
     monkeypatch.setattr("tacit.experiments.system.QUICK_PAIRS", 300)
     monkeypatch.setattr("tacit.evaluation.metrics.POINT_GRAPHS", 50)
-    monkeypatch.setattr("tacit.experiments.sample_size.SIZES", (500, 28_000))
-    monkeypatch.setattr("tacit.experiments.sample_size.QUICK_STEPS", 2)
-    monkeypatch.setattr("tacit.experiments.correlated_edges.QUICK_PAIRS", 300)
-    monkeypatch.setattr(
-        "tacit.experiments.correlated_edges.WORDS", {"independent": "one by one", "rows": "all or none"}
-    )
 
 
-# those on data of the user's have tests of their own
-SHIPPED = [name for name, study in STUDIES.items() if study.needs_data is None]
 SLOW = (
     "air-quality",
-    "correlated-edges",
     "generic-gnn",
-    "gpvar",
     "learned-graph",
     "larger-graph",
     "losses",
     "perturbed",
-    "sample-size",
     "validation",
 )
 
 
 @pytest.mark.parametrize(
-    "name", [pytest.param(name, marks=[pytest.mark.slow] if name in SLOW else []) for name in SHIPPED]
+    "name", [pytest.param(name, marks=[pytest.mark.slow] if name in SLOW else []) for name in STUDIES]
 )
 def test_every_study_runs_draws_and_continues(tiny, tmp_path, name, unchecked):
     page = run_study(name, tmp_path, TINY)

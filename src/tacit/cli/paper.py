@@ -102,14 +102,13 @@ def reproduce(
 
         if list_:
             for study in STUDIES.values():
-                print(f"{study.name:18}{study.title}" + (f" (--data: {study.needs_data})" if study.needs_data else ""))
+                print(f"{study.name:18}{study.title}")
             return
         if name is None:
             raise InputError("NAME needs a study; --list names them")
         if name == "all" and data is not None:
             raise InputError("data goes with one study, got 'all'; name the study that --data is for")
-        shipped = [study.name for study in STUDIES.values() if study.needs_data is None]
-        names = shipped if name == "all" else [name]
+        names = list(STUDIES) if name == "all" else [name]
         for one in names:
             if one not in STUDIES:
                 raise InputError(f"NAME needs a study, got '{one}'{did_you_mean(one, [*STUDIES, 'all'])}")

@@ -2,11 +2,11 @@
 
 import pytest
 import torch
+from benchmarks.studies import STUDIES
+from benchmarks.studies.sample_size import PSI, SIZES
 from scipy.stats import binom
 
 from tacit.evaluation import oracle_edge_prob_mae
-from tacit.experiments.registry import STUDIES
-from tacit.experiments.sample_size import PSI, SIZES
 from tacit.systems import community_edge_probs
 
 

@@ -2,9 +2,9 @@ import math
 
 import pytest
 import torch
+from benchmarks.studies.gpvar_system import GPVARSystem, gpvar_graph
 
 from tacit.errors import InputError
-from tacit.systems import GPVARSystem, gpvar_graph
 
 
 def test_the_setting_of_the_literature():
