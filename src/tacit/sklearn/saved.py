@@ -22,7 +22,7 @@ from tacit.records import SLOT_PARTS
 from tacit.tensor_files import Kind
 from tacit.whole_files import read_whole, write_whole
 
-KIND = Kind("saved estimator", 3, "fit and save it again", first=3)
+KIND = Kind("saved estimator", 3, "fit and save it again")
 INFINITE = (f"graph.{Sigmoid.parameter}",)  # the logit of an edge that is always or never there
 
 
