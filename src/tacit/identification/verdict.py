@@ -27,12 +27,11 @@ from tacit.graph.nodes import NamedNodes
 from tacit.identification.contexts import free_edges
 from tacit.identification.effects import flip_edges, place_effects, prepare_trials
 from tacit.identification.injectivity import Injectivity, check_injectivity
+from tacit.identification.representations import STANDARD_ERRORS
 from tacit.identification.twins import NEGLIGIBLE, Place, confirmed_twins, twins_among
 from tacit.identification.words import count_edges, count_of, describe_edges, listed
 from tacit.shapes import EdgeMask, EdgeProbs, Inputs, Observed, Targets
 from tacit.training import LatentGraphModel
-
-STANDARD_ERRORS = 2.0
 
 
 @dataclass(frozen=True)
