@@ -94,10 +94,6 @@ class Laplace(ObservationModel):
     def variance(self, parameters):
         return 2 * parameters.chunk(2, -1)[1].square()
 
-    def log_density(self, parameters, targets):
-        mean, scale = parameters.chunk(2, -1)
-        return -(targets[:, None] - mean).abs() / scale - (2 * scale).log()
-
 
 class Sum(nn.Module):
     """A predictor: the newest value of a node, and a weight times the sum of what it reads."""

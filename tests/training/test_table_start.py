@@ -8,7 +8,7 @@ import torch
 from tacit.data import Pairs
 from tacit.data.ridge import ridge_regression
 from tacit.errors import InputError
-from tacit.graph import Slots, all_slots
+from tacit.graph import Slots
 from tacit.predictors import GraphFilter
 from tacit.training import (
     filter_start,
@@ -23,6 +23,10 @@ from tacit.training.warm_start import regression_lags
 module = import_module("tacit.training.local_ridge")  # the function has the name of its file
 ridge_module = import_module("tacit.data.ridge")
 NODES, WINDOW = 5, 2
+
+
+def all_slots(num_nodes):
+    return Slots.from_mask(~torch.eye(num_nodes, dtype=torch.bool))
 
 
 def some_pairs(rng, *, missing=False, channels=1):

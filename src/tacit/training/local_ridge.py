@@ -17,7 +17,7 @@ from jaxtyping import Bool, Float, Int
 from torch import Tensor
 
 from tacit.data.pairs import Pairs
-from tacit.data.regression import CONSTANT
+from tacit.data.regression import Deviations, Rows
 from tacit.data.ridge import RIDGE_PENALTIES, apply_to_all, ridge_regression, solve_ridge
 from tacit.graph import Slots
 
@@ -78,7 +78,7 @@ def local_ridge(
     if _is_complete(slots):
         return _of_all_nodes(train, validation, slots, penalties)
     penalty = penalties[0] if len(penalties) == 1 else choose_penalty(train, validation, slots, penalties).penalty
-    readers, scales = _Readers.of(slots.to(train.inputs.device)), _Scales.of(train)
+    readers, scales = _Readers.of(slots.to(train.inputs.device)), Deviations.of(train)
     rows, later = scales.rows(train), scales.rows(validation)
     weights, shifts, squares = [], [], []
     for block in readers.blocks(train):
@@ -106,7 +106,7 @@ def choose_penalty(
     if _is_complete(slots):
         found = ridge_regression(train, validation, penalties=penalties)
         return PenaltyChoice(found.penalty, torch.arange(slots.num_nodes, device=found.sigmas.device), found.sigmas)
-    readers, scales = _Readers.of(slots.to(train.inputs.device)), _Scales.of(train)
+    readers, scales = _Readers.of(slots.to(train.inputs.device)), Deviations.of(train)
     rows, later = scales.rows(train), scales.rows(validation)
     side, other = sorted((len(train), readers.members.shape[1] * train.inputs.shape[2]))
     step = -(-slots.num_nodes // max(FEWEST_CHOOSE, CHOICE_WORK // (side**2 * other)))
@@ -166,53 +166,19 @@ class _Readers:
         return iter(torch.split(nodes, size))
 
 
-@dataclass(frozen=True)
-class _Rows:
-    """Pairs in deviations, in double precision, and which targets are there."""
-
-    inputs: Float[Tensor, "pair node in_channel"]
-    targets: Float[Tensor, "pair node channel"]
-    there: Bool[Tensor, "pair node channel"]
-
-    def design(self, readers: _Readers, nodes: Int[Tensor, " block"]) -> Float[Tensor, "block pair column"]:
-        """Return what each of some nodes is regressed on, 0 where a node has fewer candidates than others of them."""
-        real = readers.real[nodes]
-        width = int(real.sum(1).max())
-        read = self.inputs[:, readers.members[nodes, :width]] * real[:, :width, None]  # (pair, block, width, in)
-        return read.flatten(2).transpose(0, 1)
-
-
-@dataclass(frozen=True)
-class _Scales:
-    input_mean: Float[Tensor, "node in_channel"]
-    input_scale: Float[Tensor, "node in_channel"]
-    target_mean: Float[Tensor, "node channel"]
-    target_scale: Float[Tensor, "node channel"]
-
-    @classmethod
-    def of(cls, pairs: Pairs) -> "_Scales":
-        inputs, targets = pairs.inputs.double(), pairs.targets.double()
-        there = torch.ones_like(targets) if pairs.observed is None else pairs.observed.double()
-        count = there.sum(0).clamp_min(1)
-        mean = (targets * there).sum(0) / count
-        deviation = ((targets - mean).square() * there).sum(0).div(count).sqrt()
-        centre, spread = inputs.mean(0), inputs.std(0, correction=0)
-        # A column that never changes has no weight: rounding must not make it anything else.
-        input_scale = torch.where(spread > CONSTANT * centre.abs(), spread, torch.inf)
-        return cls(centre, input_scale, mean, torch.where(deviation > CONSTANT * mean.abs(), deviation, 1.0))
-
-    def rows(self, pairs: Pairs) -> _Rows:
-        """Return pairs in deviations."""
-        there = torch.ones_like(pairs.targets) if pairs.observed is None else pairs.observed
-        inputs = (pairs.inputs.double() - self.input_mean) / self.input_scale
-        return _Rows(inputs, (pairs.targets.double() - self.target_mean) / self.target_scale, there > 0)
+def _design(rows: Rows, readers: _Readers, nodes: Int[Tensor, " block"]) -> Float[Tensor, "block pair column"]:
+    """Return what each of some nodes is regressed on, 0 where a node has fewer candidates than others of them."""
+    real = readers.real[nodes]
+    width = int(real.sum(1).max())
+    read = rows.inputs[:, readers.members[nodes, :width]] * real[:, :width, None]  # (pair, block, width, in)
+    return read.flatten(2).transpose(0, 1)
 
 
 def _solve(
-    rows: _Rows, readers: _Readers, nodes: Int[Tensor, " block"], penalties: Sequence[float]
+    rows: Rows, readers: _Readers, nodes: Int[Tensor, " block"], penalties: Sequence[float]
 ) -> tuple[Float[Tensor, "penalty block column channel"], Float[Tensor, "penalty block channel"]]:
     """Return weights and shifts of some nodes for every penalty."""
-    design = rows.design(readers, nodes)
+    design = _design(rows, readers, nodes)
     weights, shifts = [], []
     for channel in range(rows.targets.shape[2]):
         there = rows.there[:, nodes, channel].T[..., None].double()  # (block, pair, 1)
@@ -230,10 +196,10 @@ def _solve(
 
 
 def _left(
-    rows: _Rows, readers: _Readers, nodes: Int[Tensor, " block"], weights: Tensor, shifts: Tensor
+    rows: Rows, readers: _Readers, nodes: Int[Tensor, " block"], weights: Tensor, shifts: Tensor
 ) -> Float[Tensor, "penalty block channel"]:
     """Return the sum of squared errors of some nodes on other pairs, for every penalty."""
-    design = rows.design(readers, nodes)
+    design = _design(rows, readers, nodes)
     means = (
         apply_to_all(design, weights[:, :, : design.shape[2]]) + shifts[:, :, None]
     )  # (penalty, block, pair, channel)
@@ -244,7 +210,7 @@ def _left(
 def _in_units(
     weights: Float[Tensor, "node column channel"],
     shifts: Float[Tensor, "node channel"],
-    scales: _Scales,
+    scales: Deviations,
     readers: _Readers,
     slots: Slots,
     sigmas: Float[Tensor, "node channel"],
