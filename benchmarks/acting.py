@@ -19,11 +19,11 @@ import torch
 from benchmarks.existence import systems
 from benchmarks.existence.systems import System
 
+from tacit.assessment.uncertainty import acting
 from tacit.config import DataOptions, FitConfig, override
 from tacit.pipeline.plan import Plan
 from tacit.pipeline.resampling import block_length
 from tacit.pipeline.sources import Source, read_source, read_table
-from tacit.uncertainty import acting
 
 RESULTS = Path(__file__).parent / "results" / "acting.json"
 FALSE_SHARE, REPLICAS = 0.03, 16

@@ -11,8 +11,8 @@ from pathlib import Path
 
 import torch
 
+from tacit.assessment.evaluation import edge_prob_errors
 from tacit.estimators import Concrete, DisARM, StraightThrough
-from tacit.evaluation import edge_prob_errors
 from tacit.graph import BernoulliGraph, SineSquared
 from tacit.losses import EnergyScore
 from tacit.systems import CommunitySystem

@@ -23,7 +23,7 @@ from torch.func import functional_call, grad, vmap
 
 from tacit.estimators import Concrete, DisARM, ScoreFunction, StraightThrough
 from tacit.graph import BernoulliGraph
-from tacit.losses import EnergyScore, Literature1, PointMSE
+from tacit.losses import EnergyScore, ExpectedError, PointMSE
 from tacit.randomness import draw_uniforms, generator_for
 from tacit.systems import CommunitySystem
 from tacit.training import LatentGraphModel
@@ -35,7 +35,7 @@ LOSSES = {
     "energy, node": lambda baseline: EnergyScore(scope="node", baseline=baseline),
     "energy, joint": lambda baseline: EnergyScore(scope="joint", baseline=baseline),
     "point MSE": lambda baseline: PointMSE(baseline=baseline),
-    "literature 1 MSE": lambda baseline: Literature1("mse", baseline=baseline),
+    "literature 1 MSE": lambda baseline: ExpectedError("mse", baseline=baseline),
 }
 # name: estimator, baseline, credit
 ESTIMATORS = {

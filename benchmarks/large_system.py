@@ -16,8 +16,8 @@ from jaxtyping import Float
 from torch import Tensor
 
 from tacit.data import Pairs
-from tacit.errors import require, require_whole
-from tacit.graph import BernoulliGraph, Slots
+from tacit.errors import require, require_int
+from tacit.graph import BernoulliGraph, CandidateEdges
 from tacit.predictors import PolynomialFilter
 from tacit.randomness import generator_for
 from tacit.shapes import EdgeProbs
@@ -36,25 +36,25 @@ def _coefficients() -> Tensor:
 class LargeSystem:
     """A chain of communities of six nodes.
 
-    >>> system = LargeSystem(num_communities=10, candidates=8)
-    >>> system.num_nodes, system.slots.num_edges, int((system.true_edge_probs > 0).sum())
+    >>> system = LargeSystem(num_communities=10, num_candidates=8)
+    >>> system.num_nodes, system.candidates.num_edges, int((system.true_edge_probs > 0).sum())
     (60, 480, 198)
     >>> system.generate(5).targets.shape
     torch.Size([5, 60, 1])
     """
 
     num_communities: int
-    candidates: int = 50
+    num_candidates: int = 50
     edge_prob: float = 0.75
     coefficients: Float[Tensor, "power channel"] = field(default_factory=_coefficients)
     input_scale: float = 1.5
 
     def __post_init__(self) -> None:
-        require_whole("num_communities", self.num_communities)
+        require_int("num_communities", self.num_communities)
         require(
-            NODES_PER_COMMUNITY <= self.candidates < self.num_nodes,
-            f"candidates needs to be from {NODES_PER_COMMUNITY}, so that no edge is left out, to below the number of "
-            f"nodes, {self.num_nodes}, got {self.candidates}; pass for example 8",
+            NODES_PER_COMMUNITY <= self.num_candidates < self.num_nodes,
+            f"num_candidates must be from {NODES_PER_COMMUNITY}, so that no edge is left out, to below the number of "
+            f"nodes, {self.num_nodes}, got {self.num_candidates}; pass for example 8",
         )
 
     @property
@@ -63,28 +63,28 @@ class LargeSystem:
         return NODES_PER_COMMUNITY * self.num_communities
 
     @cached_property
-    def true_slots(self) -> Slots:
+    def true_edges(self) -> CandidateEdges:
         """The edges that can be there, and no others."""
         starts = NODES_PER_COMMUNITY * torch.arange(self.num_communities)[:, None]
         within = (starts[..., None] + torch.tensor(COMMUNITY_EDGES)).flatten(0, 1)  # (edge, 2)
         between = torch.cat([starts[1:] - 1, starts[1:]], 1)
         one, other = torch.cat([within, between]).unbind(1)
-        return Slots.from_edges(torch.cat([one, other]), torch.cat([other, one]), self.num_nodes)
+        return CandidateEdges.from_edges(torch.cat([one, other]), torch.cat([other, one]), self.num_nodes)
 
     @cached_property
-    def slots(self) -> Slots:
+    def candidates(self) -> CandidateEdges:
         """The candidates of every node: the nearest along the chain, as many for each."""
         nodes = torch.arange(self.num_nodes)
-        first = (nodes - self.candidates // 2).clamp(0, self.num_nodes - self.candidates - 1)
-        others = first[:, None] + torch.arange(self.candidates)
+        first = (nodes - self.num_candidates // 2).clamp(0, self.num_nodes - self.num_candidates - 1)
+        others = first[:, None] + torch.arange(self.num_candidates)
         others = others + (others >= nodes[:, None])  # the node itself is left out
-        return Slots.from_edges(others.flatten(), nodes.repeat_interleave(self.candidates), self.num_nodes)
+        return CandidateEdges.from_edges(others.flatten(), nodes.repeat_interleave(self.num_candidates), self.num_nodes)
 
     @cached_property
     def true_edge_probs(self) -> EdgeProbs:
         r"""$\theta^*$ of every candidate."""
-        probs = torch.zeros(self.slots.senders.shape)
-        probs.view(-1)[self.slots.positions(*self.true_slots.edges())] = self.edge_prob
+        probs = torch.zeros(self.candidates.sources.shape)
+        probs.view(-1)[self.candidates.positions(*self.true_edges.edges())] = self.edge_prob
         return probs
 
     def true_predictor(self) -> PolynomialFilter:
@@ -95,16 +95,16 @@ class LargeSystem:
 
     def generate(self, num_pairs: int, seed: int = 0, device: torch.device | str = "cpu") -> Pairs:
         """Draw pairs, each with a hidden graph of its own that is then forgotten."""
-        require_whole("num_pairs", num_pairs)
+        require_int("num_pairs", num_pairs)
         generator = generator_for(seed, "system", device)
-        slots = self.true_slots.to(device)
-        graph = BernoulliGraph(self.edge_prob * slots.used.float(), slots=slots)
+        candidates = self.true_edges.to(device)
+        graph = BernoulliGraph(self.edge_prob * candidates.used.float(), candidates=candidates)
         predictor = self.true_predictor().to(device)
         shape = (num_pairs, self.num_nodes, self.coefficients.shape[1])
         inputs = self.input_scale * torch.randn(shape, generator=generator, device=device)
-        chunks = torch.split(inputs, max(1, CHUNK_ENTRIES // slots.senders.numel()))
+        chunks = torch.split(inputs, max(1, CHUNK_ENTRIES // candidates.sources.numel()))
         targets = [
-            predictor(chunk, graph.for_reading(graph.sample(1, num_pairs=len(chunk), generator=generator)))[:, 0]
+            predictor(chunk, graph.as_operator(graph.sample(1, num_pairs=len(chunk), generator=generator)))[:, 0]
             for chunk in chunks
         ]
         return Pairs(inputs, torch.cat(targets))

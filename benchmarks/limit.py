@@ -114,7 +114,7 @@ def step_seconds(model: LatentGraphModel, pairs: Split, rounds: int) -> float:
     for _ in range(8):
         step.take(seeds)
     if gradient.fallback or step.fallback:
-        raise SystemExit(f"this comparison needs the compiled step: {gradient.fallback or step.fallback}")
+        raise SystemExit(f"this comparison requires the compiled step: {gradient.fallback or step.fallback}")
     if device.type == "cuda":
         counter = step._buffers.counter  # so many replays stay within the bits that are in place
         return seconds_of(step._recorded._graph.replay, device, rounds, calls=50, before=counter.zero_)

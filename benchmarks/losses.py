@@ -13,8 +13,8 @@ import time
 from dataclasses import replace
 from pathlib import Path
 
+from tacit.assessment.evaluation import edge_prob_errors, predictive_metrics
 from tacit.config import ModelConfig
-from tacit.evaluation import edge_prob_errors, predictive_metrics
 from tacit.experiments.losses import elbo_grid
 from tacit.experiments.published import LOSS_TABLE
 from tacit.experiments.replication import PAPER_SETTINGS, predictor_for

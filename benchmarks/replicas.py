@@ -34,7 +34,7 @@ def seconds(system: CommunitySystem, pairs: Split, seeds: range, *, lift: str, t
     model.to(pairs.train.inputs.device)
     result = fit(model, pairs.train, pairs.validation, FitSettings(epochs=epochs), seeds=seeds, lift=lift)
     if result.warnings:
-        raise SystemExit(f"this comparison needs the compiler: {result.warnings[0]}")
+        raise SystemExit(f"this comparison requires the compiler: {result.warnings[0]}")
     return result.train_seconds
 
 

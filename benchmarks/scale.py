@@ -42,19 +42,19 @@ def train(nodes: int, device: str, epochs: int) -> dict[str, float]:
     """Train one size and return what was seen."""
     system = LargeSystem(round(nodes / 6))
     pairs = system.generate(PAIRS + VALIDATION, device=device)
-    graph = BernoulliGraph.uniform(system.num_nodes, generator=generator_for(0, "graph"), slots=system.slots)
+    graph = BernoulliGraph.uniform(system.num_nodes, generator=generator_for(0, "graph"), candidates=system.candidates)
     predictor = system.true_predictor()
     model = LatentGraphModel(graph, predictor, EnergyScore(), num_graphs=GRAPHS, share_graphs=True)
     settings = FitSettings(epochs=epochs, batch_size=BATCH, schedule=CosineDecay(RATE))
     result = fit(model, pairs[:PAIRS], pairs[PAIRS:], settings)
-    used = system.slots.used
+    used = system.candidates.used
     found, truth = model.graph.edge_probs.detach().cpu()[used], system.true_edge_probs[used]
     seconds = sorted(epoch.seconds for epoch in result.history[1:] or result.history)
     on_gpu = torch.device(device).type == "cuda"
     most = torch.cuda.max_memory_allocated() if on_gpu else 1024 * resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
     return {
         "nodes": system.num_nodes,
-        "candidates": system.slots.num_edges,
+        "candidates": system.candidates.num_edges,
         "true_edges": int((truth > 0).sum()),
         "pairs": PAIRS,
         "epochs": epochs,

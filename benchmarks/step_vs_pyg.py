@@ -247,7 +247,7 @@ def main() -> None:
     args = parser.parse_args()
     for name in ("rounds", "threads"):
         if getattr(args, name) < 1:
-            parser.error(f"--{name} needs to be at least 1, got {getattr(args, name)}")
+            parser.error(f"--{name} must be at least 1, got {getattr(args, name)}")
     torch.set_num_threads(args.threads)
     system = CommunitySystem()
     pairs = system.generate(NUM_PAIRS)

@@ -20,18 +20,18 @@ from typing import Any
 
 import torch
 
+from tacit.assessment.fit_tests import kernel_test
+from tacit.assessment.identification import identify
+from tacit.assessment.uncertainty import bootstrap, sandwich
 from tacit.config import ModelConfig
 from tacit.data import Pairs, Split
 from tacit.experiments.replication import OUR_MODEL, OUR_SETTINGS, predictor_for
-from tacit.goodness import kernel_test
 from tacit.graph import BernoulliGraph
-from tacit.identification import identify
 from tacit.predictors import ConvolutionStack
 from tacit.randomness import generator_for, replica_seeds
 from tacit.records import describe_device
 from tacit.systems import CommunitySystem
 from tacit.training import CosineDecay, FitResult, FitSettings, LatentGraphModel, fit
-from tacit.uncertainty import bootstrap, sandwich
 
 RESULTS = Path(__file__).parent / "results"
 LEVELS = (0.95, 0.8)
@@ -152,7 +152,9 @@ def flags(device: torch.device, sets: int) -> Figures:
             stack = ConvolutionStack.random(list(widths), self_loops=True, generator=generator_for(number, "stack"))
             graph = BernoulliGraph.uniform(system.num_nodes, generator=generator_for(number, "graph"))
             model = config.build(graph, stack, pairs.train.targets)
-            settings = FitSettings(epochs=10, schedule=CosineDecay(0.05), predictor_rate=0.2, halve_after=(1, 2, 3))
+            settings = FitSettings(
+                epochs=10, schedule=CosineDecay(0.05), predictor_learning_rate=0.01, halve_after=(1, 2, 3)
+            )
             fit(model, pairs.train, pairs.validation, settings, seeds=range(8))
             found = identify(
                 model,

@@ -2,13 +2,13 @@
 
 import torch
 
+from tacit.assessment.uncertainty.moments import NodeData
 from tacit.data import Pairs
 from tacit.graph import BernoulliGraph
 from tacit.losses import EnergyScore
 from tacit.observation import GaussianNoise
 from tacit.predictors import GraphFilter
 from tacit.training import LatentGraphModel
-from tacit.uncertainty.moments import NodeData
 
 OFTEN = torch.tensor([[0.0, 1.0, 0.6], [0.0, 0.0, 1.0], [0.5, 0.0, 0.0]], dtype=torch.float64)
 WEIGHTS = torch.tensor([[0.0, 0.7, -0.9], [0.0, 0.0, 0.8], [1.0, 0.0, 0.0]], dtype=torch.float64)

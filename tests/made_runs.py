@@ -7,7 +7,7 @@ import numpy as np
 import pandas as pd
 
 from run_files import write_fields
-from tacit.identification import FLAGS
+from tacit.assessment.identification import FLAGS
 from tacit.records import EDGE_COLUMNS, CandidateCount, Record, Run
 
 GOODNESS = {

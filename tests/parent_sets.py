@@ -6,8 +6,8 @@ import math
 import numpy as np
 import torch
 
+from tacit.assessment.evidence.tableau import cross_products
 from tacit.data import Pairs
-from tacit.evidence.tableau import cross_products
 from tacit.predictors.series import SeriesLayout
 
 

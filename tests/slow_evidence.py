@@ -2,8 +2,8 @@
 
 import torch
 
-from tacit.evidence.averaging import FOCUS, LIMIT, MOST_COLUMNS, PART
-from tacit.evidence.tableau import FLOOR, TINY, Tableau
+from tacit.assessment.evidence.averaging import FOCUS, LIMIT, MOST_COLUMNS, PART
+from tacit.assessment.evidence.tableau import FLOOR, TINY, Tableau
 
 
 def always_in(candidates, columns, row):

@@ -147,15 +147,15 @@ def test_json_and_table(tiny, tmp_path, capsys, undrawn):
     ("arguments", "message"),
     [
         (["demo", "--sed", "1"], "unknown option '--sed'; did you mean '--seed'?"),
-        (["demo", "--seed", "x"], "needs a whole number of at least 0, got 'x'; pass for example 0"),
-        (["demo", "--seed", "-1"], "needs a whole number of at least 0, got '-1'"),
+        (["demo", "--seed", "x"], "must be a whole number of at least 0, got 'x'; pass for example 0"),
+        (["demo", "--seed", "-1"], "must be a whole number of at least 0, got '-1'"),
         (["demo", "--method", "nodes"], "'nodes' is not one of 'node', 'paper'"),
         (["demo", "--device", "tpu"], "device must be one of auto, cpu, cuda, cuda:N, got 'tpu'; use 'auto'"),
         (["demo", "--device", "meta"], "device must be one of auto, cpu, cuda, cuda:N, got 'meta'"),
         (["demo", "--device", "cuda:99"], "device must be a CUDA device that is there, got 'cuda:99'"),
-        (["demo", "--config", "none.toml"], "config needs a readable file, got none.toml"),
+        (["demo", "--config", "none.toml"], "config must be a readable file, got none.toml"),
         (["dem"], "there is no command 'dem'; did you mean 'demo'?"),
-        (["report", "nowhere"], "RUN needs to be a directory, got nowhere"),
+        (["report", "nowhere"], "RUN must be a directory, got nowhere"),
         (["report"], "Missing"),
     ],
 )
@@ -176,7 +176,8 @@ def test_an_existing_directory_is_never_written_over(tiny, tmp_path, capsys):
     (out / "mine.txt").write_text("precious")
     assert call("demo", "--config", tiny, "--out", out) == 2
     assert (
-        f"out needs a new or empty directory, got {out}, which exists; choose another --out" in capsys.readouterr().err
+        f"out must be a new or empty directory, got {out}, which exists; choose another --out"
+        in capsys.readouterr().err
     )
     assert [path.name for path in out.iterdir()] == ["mine.txt"]
     file = tmp_path / "file"
@@ -202,7 +203,7 @@ def test_default_directories_are_numbered(tiny, tmp_path, monkeypatch):
 
 def test_reading_foreign_or_damaged_runs(finished, tmp_path, capsys):
     assert call("report", tmp_path) == 2
-    assert "needs to be a run directory, but record.json cannot be read" in capsys.readouterr().err
+    assert "must be a run directory, but record.json cannot be read" in capsys.readouterr().err
     damaged = tmp_path / "damaged"
     damaged.mkdir()
     for name in ("record.json", "edges.csv", "history.jsonl"):
@@ -324,7 +325,7 @@ def test_an_unusable_directory_is_found_before_any_work(out, tiny, monkeypatch, 
     monkeypatch.chdir(tiny.parent)
     assert call("demo", "--config", tiny, "--out", out) == 2
     printed = capsys.readouterr().err
-    assert "tacit: out needs a directory that can be made" in printed
+    assert "tacit: out must be a directory that can be made" in printed
     assert "drawing" not in printed
 
 
@@ -362,10 +363,10 @@ def test_reproduce_names_its_studies_and_runs_one(tmp_path, capsys):
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        (["reproduce", "losse"], "NAME needs a study, got 'losse'; did you mean 'losses'?"),
-        (["reproduce"], "NAME needs a study; --list names them"),
+        (["reproduce", "losse"], "NAME must be a study, got 'losse'; did you mean 'losses'?"),
+        (["reproduce"], "NAME must be a study; --list names them"),
         (["reproduce", "counterexample", "--seeds", "0"], "seeds"),
-        (["reproduce", "counterexample", "--out", "/dev/null/x"], "out needs a directory that can be made"),
+        (["reproduce", "counterexample", "--out", "/dev/null/x"], "out must be a directory that can be made"),
         (["reproduce", "counterexample", "--data", "/dev"], "counterexample takes no data, got /dev; leave --data out"),
         (["reproduce", "all", "--data", "/dev"], "data goes with one study, got 'all'; name the study that --data is"),
     ],

@@ -42,9 +42,9 @@ SAID = {  # exit codes, and the one line
     "no such file": ([2, 2], "none.csv: there is no such file; check the name"),
     "wrong option": ([2, 2], "unknown option '--sed'; did you mean '--seed'?"),
     "no GPU": ([2, 2], "device must be a CUDA device that is there, got 'cuda:7' of "),
-    "only the first refuses": ([2, 2], "out needs a new or empty directory, got full, which exists"),
+    "only the first refuses": ([2, 2], "out must be a new or empty directory, got full, which exists"),
     "only the second refuses": ([2, 2], "process 1: none.csv: there is no such file; check the name"),
-    "other data": ([2, 2], "training inputs needs to be the same in every process, got #"),
+    "other data": ([2, 2], "training inputs must be the same in every process, got #"),
     "the second dies": ([1, 9], LOST),
 }
 
@@ -167,8 +167,11 @@ def test_torchrun_gives_the_run_of_one_process(folder, tmp_path, capsys):
 @pytest.mark.parametrize(
     ("environment", "message"),
     [
-        ({"WORLD_SIZE": "2"}, "RANK needs a whole number where WORLD_SIZE says that several processes train, got None"),
-        ({"WORLD_SIZE": "two"}, "WORLD_SIZE needs a whole number"),
+        (
+            {"WORLD_SIZE": "2"},
+            "RANK must be a whole number where WORLD_SIZE says that several processes train, got None",
+        ),
+        ({"WORLD_SIZE": "two"}, "WORLD_SIZE must be a whole number"),
     ],
 )
 def test_half_an_environment_is_refused(environment, message, monkeypatch, capsys):
@@ -203,7 +206,9 @@ def test_each_process_has_a_gpu_of_its_own(monkeypatch):
     assert chosen == [1]
     assert Launch(1, 2, 1, 2).own_device(device("cpu")) == device("cpu")
     assert Launch().own_device(device("cuda", 1)) == device("cuda", 1)
-    with pytest.raises(InputError, match="nproc-per-node needs at most as many processes as GPUs, got 3 with 2; start"):
+    with pytest.raises(
+        InputError, match="nproc-per-node requires at most as many processes as GPUs, got 3 with 2; start"
+    ):
         Launch(0, 3, 0, 3).own_device(device("cuda"))
-    with pytest.raises(InputError, match="device needs to be cuda where several processes train, each with a GPU"):
+    with pytest.raises(InputError, match="device must be cuda where several processes train, each with a GPU"):
         Launch(0, 2, 0, 2).own_device(device("cuda", 1))

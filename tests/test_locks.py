@@ -24,7 +24,7 @@ def test_a_file_of_somebody_else_stays(tmp_path, capsys):
     with pytest.raises(SystemExit) as ended:
         main(["report", str(tmp_path)])
     assert ended.value.code == 2
-    assert "needs to be a run directory" in capsys.readouterr().err
+    assert "must be a run directory" in capsys.readouterr().err
     assert (tmp_path / LOCK).read_text() == "mine"
 
 

@@ -12,9 +12,9 @@ from tacit.losses import (
     ELBO,
     MMD,
     EnergyScore,
+    ExpectedError,
     Gaussian,
     Laplacian,
-    Literature1,
     PointMSE,
     RationalQuadratic,
 )
@@ -29,8 +29,8 @@ LOSSES = {
     "laplacian": lambda **k: MMD(Laplacian(0.6), **k),
     "energy": lambda **k: EnergyScore(**k),
     "point_mse": lambda **k: PointMSE(**k),
-    "literature_mae": lambda **k: Literature1("mae", **k),
-    "literature_mse": lambda **k: Literature1("mse", **k),
+    "literature_mae": lambda **k: ExpectedError("mae", **k),
+    "literature_mse": lambda **k: ExpectedError("mse", **k),
     "elbo": lambda **k: ELBO(0.7, EdgePrior(0.2), **k),
 }
 ONE_EDGE = torch.tensor([[False, True], [False, False]])

@@ -25,7 +25,7 @@ from jaxtyping import Bool, Int
 
 from tacit.config import FitConfig
 from tacit.data import Series
-from tacit.graph import Slots
+from tacit.graph import CandidateEdges
 from tacit.pipeline.dataset import Dataset, longest_window
 from tacit.pipeline.evidence import find_evidence
 from tacit.pipeline.known_edges import read_rules
@@ -60,8 +60,8 @@ def measure(nodes: int) -> dict[str, Any]:
     data = config.data.model_copy(update={"window": longest_window(series)})
     dataset = Dataset.prepare(Source("series", series), data, seed=0, scaled=True)
     targets = np.repeat(np.arange(nodes), sources.shape[1])
-    slots = Slots.from_edges(torch.from_numpy(sources.ravel()), torch.from_numpy(targets), nodes)
-    rules = read_rules(dataset, config.graph, slots if nodes > 100 else None)
+    candidates = CandidateEdges.from_edges(torch.from_numpy(sources.ravel()), torch.from_numpy(targets), nodes)
+    rules = read_rules(dataset, config.graph, candidates if nodes > 100 else None)
     began = time.process_time()
     found = find_evidence(dataset, rules, config, 0, over_table=nodes > 100)
     return {

@@ -5,12 +5,12 @@ from pathlib import Path
 
 from benchmarks.studies import STUDIES
 
+from tacit.atomic_files import write_whole
 from tacit.console import Display
 from tacit.devices import find_device
 from tacit.errors import InputError
 from tacit.experiments.runner import results_page, run_studies
 from tacit.experiments.study import Listener, Options
-from tacit.whole_files import write_whole
 
 PAGE = "STUDIES.md"
 WORDS = (

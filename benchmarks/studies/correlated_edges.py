@@ -28,12 +28,12 @@ from benchmarks.studies.correlated_system import (
     rows_together,
 )
 
+from tacit.assessment.evaluation import predictive_metrics
+from tacit.assessment.fit_tests import goodness_of_fit
 from tacit.config import ModelConfig
 from tacit.data import Pairs
-from tacit.evaluation import predictive_metrics
 from tacit.experiments.replication import column, describe, mean_and_deviation, put, quick_note, train
 from tacit.experiments.study import Listener, Options, Records, Study, Table, Task, Values, Work
-from tacit.goodness import goodness_of_fit
 from tacit.graph import BernoulliGraph
 from tacit.randomness import generator_for
 from tacit.systems import CommunitySystem, community_edge_probs

@@ -18,7 +18,7 @@ GOOD_F1, NEAR = 0.95, 1.01  # an answer is good from this F1, and its MAE at mos
 
 KNOWN = FitSettings(epochs=3, schedule=CosineDecay(0.2))
 KNOWN_SHORT = FitSettings(epochs=300, batch_size=59, schedule=CosineDecay(0.1))  # two batches of the 118 pairs
-LEARNED = FitSettings(epochs=4, schedule=CosineDecay(0.1), predictor_rate=3.0)
+LEARNED = FitSettings(epochs=4, schedule=CosineDecay(0.1), predictor_learning_rate=0.3)
 
 LONG = Steps(21_000, 3_000, 6_000)  # the 30,000 steps of Cini et al.
 SHORT = Steps(120, 40, 6_000)

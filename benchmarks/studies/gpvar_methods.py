@@ -8,9 +8,9 @@ import torch
 from benchmarks.studies.gpvar_system import GPVARSystem
 from benchmarks.studies.ranking import edge_ranking
 
+from tacit.assessment.evaluation import point_prediction
 from tacit.data import Pairs, Split
 from tacit.data.regression import RegressionFit
-from tacit.evaluation import point_prediction
 from tacit.experiments.replication import rounded, shortened
 from tacit.experiments.study import Listener, Options, Values
 from tacit.graph import BernoulliGraph

@@ -15,7 +15,7 @@ from jaxtyping import Float
 from torch import Tensor
 
 from tacit.data import Pairs
-from tacit.errors import require, require_positive, require_whole
+from tacit.errors import require, require_int, require_positive
 from tacit.graph import BernoulliGraph
 from tacit.predictors.polynomial import PolynomialFilter
 from tacit.randomness import generator_for
@@ -60,7 +60,7 @@ class GPVARSystem:
         values = self.true_edge_probs
         require(
             bool(((values == 0) | (values == 1)).all()) and not bool(values.diagonal().any()),
-            "true_edge_probs needs 0 or 1 for each edge and 0 on the diagonal; self-loops are part of the filter",
+            "true_edge_probs must have 0 or 1 for each edge and 0 on the diagonal; self-loops are part of the filter",
         )
 
     @property
@@ -86,7 +86,7 @@ class GPVARSystem:
     @torch.no_grad()
     def generate(self, num_steps: int, seed: int = 0) -> Float[Tensor, "time node"]:
         """Draw a series, noise included."""
-        require_whole("num_steps", num_steps)
+        require_int("num_steps", num_steps)
         lags, dtype = self.coefficients.shape[1], self.coefficients.dtype
         generator = generator_for(seed, "system")
         steps = lags + BURN_IN + num_steps
@@ -98,10 +98,10 @@ class GPVARSystem:
 
     def cut(self, series: Float[Tensor, "time node"], window: int = GPVAR_WINDOW) -> Pairs:
         """Return windows of the series and the value one step after each; nothing is scaled."""
-        require_whole("window", window, self.coefficients.shape[1])
+        require_int("window", window, self.coefficients.shape[1])
         require(
             len(series) > window,
-            f"series needs more than window={window} steps, got {len(series)}; make a longer one",
+            f"series requires more than window={window} steps, got {len(series)}; make a longer one",
         )
         windows = series.unfold(0, window, 1)[:-1].contiguous()  # (pair, node, lag), the oldest lag first
         return Pairs(windows, series[window:, :, None].contiguous())

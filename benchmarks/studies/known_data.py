@@ -38,8 +38,8 @@ def read_dream4(folder: str | Path, size: int, number: int) -> KnownGraph:
     Every experiment, one per perturbation, is a series of its own, told apart by the times that start over.
     A line "A B 1" of the gold standard says that A regulates B: ``adjacency[B, A]``.
     """
-    require(size in (10, 100), f"size needs to be 10 or 100, got {size!r}; DREAM4 has no other networks")
-    require(number in range(1, 6), f"number needs to be 1 to 5, got {number!r}; DREAM4 has five networks of each size")
+    require(size in (10, 100), f"size must be 10 or 100, got {size!r}; DREAM4 has no other networks")
+    require(number in range(1, 6), f"number must be 1 to 5, got {number!r}; DREAM4 has five networks of each size")
     stem = Path(folder) / f"insilico_size{size}_{number}"
     series = replace(read_series(f"{stem}_timeseries.tsv", layout="wide", piece=True), channels=("expression",))
     return KnownGraph(series.parts, read_gold_standard(Path(f"{stem}_goldstandard.tsv"), series.nodes))
@@ -53,12 +53,12 @@ def read_lorenz96_var(path: str | Path) -> KnownGraph:
     arrays = load_arrays(Path(path))
     for name in ("X_np", "Gref"):
         require(
-            name in arrays, f"{path}: needs an array '{name}', got {', '.join(arrays) or 'none'}; pass another file"
+            name in arrays, f"{path}: must have an array '{name}', got {', '.join(arrays) or 'none'}; pass another file"
         )
     values, graph = arrays["X_np"].astype(np.float64), arrays["Gref"]
     require(
         values.ndim == 2 and graph.shape == (len(values), len(values)),
-        f"{path}: needs X_np (node, time) and Gref (node, node), got shapes {values.shape} and {graph.shape}",
+        f"{path}: must have X_np (node, time) and Gref (node, node), got shapes {values.shape} and {graph.shape}",
     )
     nodes = tuple(str(node) for node in range(len(values)))
     return KnownGraph((Series(np.ascontiguousarray(values.T)[:, :, None], nodes),), graph != 0)
@@ -75,7 +75,7 @@ def read_gold_standard(path: Path, nodes: tuple[str, ...]) -> Adjacency:
                 adjacency[places[target], places[source]] = edge == "1"
             case _:
                 raise InputError(
-                    f"{path}: row {row} needs two genes of the series and 0 or 1, got {line!r}; "
+                    f"{path}: row {row} must have two genes of the series and 0 or 1, got {line!r}; "
                     "pass the files of one network"
                 )
     return adjacency

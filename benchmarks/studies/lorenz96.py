@@ -80,7 +80,7 @@ def chosen_window(known: KnownGraph) -> int:
 def _work(group: str) -> Work:
     def work(options: Options, listener: Listener) -> Values:
         paths = sorted(Path(str(options.data)).glob(f"{group}_dataset_*.npz"))
-        require(len(paths) > 0, f"data needs files {group}_dataset_*.npz, got none in {options.data}; correct --data")
+        require(len(paths) > 0, f"data must be files {group}_dataset_*.npz, got none in {options.data}; correct --data")
         series = []
         for path in paths[:1] if options.quick else paths:
             listener.stage(f"lorenz96, {path.stem}")

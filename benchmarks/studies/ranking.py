@@ -44,23 +44,26 @@ def edge_ranking(edge_scores: EdgeProbs, true_graph: EdgeProbs, *, threshold: fl
 def _off_diagonal(edge_scores: Tensor, true_graph: Tensor) -> tuple[Tensor, Tensor]:
     require(
         edge_scores.ndim == 2 and edge_scores.shape[0] == edge_scores.shape[1],
-        f"edge_scores needs a square matrix, got {tuple(edge_scores.shape)}; pass a number per ordered pair of nodes",
+        f"edge_scores must be a square matrix, got {tuple(edge_scores.shape)}; pass a number per ordered pair of nodes",
     )
     require(
         true_graph.shape == edge_scores.shape,
-        f"true_graph needs the shape of edge_scores, {tuple(edge_scores.shape)}, got {tuple(true_graph.shape)}; "
+        f"true_graph must have the shape of edge_scores, {tuple(edge_scores.shape)}, got {tuple(true_graph.shape)}; "
         "pass the truth for the same nodes",
     )
     require(
         bool(((true_graph == 0) | (true_graph == 1)).all()),
-        "true_graph needs 0 or 1 for each edge, got other numbers; say which edges there are",
+        "true_graph must have 0 or 1 for each edge, got other numbers; say which edges there are",
     )
     away = ~torch.eye(len(edge_scores), dtype=torch.bool, device=edge_scores.device)
     scores, truth = edge_scores.detach()[away].double(), true_graph.to(edge_scores.device)[away] > 0
-    require(bool(torch.isfinite(scores).all()), "edge_scores needs finite numbers, got NaN or infinity; check the fit")
+    require(
+        bool(torch.isfinite(scores).all()), "edge_scores must have finite numbers, got NaN or infinity; check the fit"
+    )
     require(
         0 < int(truth.sum()) < len(truth),
-        f"true_graph needs at least one edge and one pair without, got {int(truth.sum())} edges of {len(truth)} pairs; "
+        f"true_graph must have at least one edge and one pair without, got {int(truth.sum())} edges of "
+        f"{len(truth)} pairs; "
         "there is nothing to rank",
     )
     return scores, truth

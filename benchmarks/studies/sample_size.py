@@ -10,8 +10,8 @@ import math
 import torch
 from matplotlib.figure import Figure
 
+from tacit.assessment.evaluation import edge_prob_errors, oracle_edge_prob_mae
 from tacit.data import Pairs
-from tacit.evaluation import edge_prob_errors, oracle_edge_prob_mae
 from tacit.experiments.replication import OUR_MODEL, column, mean_and_deviation, predictor_for, quick_note
 from tacit.experiments.study import Listener, Options, Records, Study, Table, Task, Values, Work
 from tacit.graph import BernoulliGraph

@@ -65,16 +65,16 @@ def one_line(text: str) -> str:
     return what + way
 
 
-def require_whole(name: str, value: object, low: int = 1) -> None:
+def require_int(name: str, value: object, low: int = 1) -> None:
     """Raise :class:`InputError` unless ``value`` is a whole number of at least ``low``.
 
-    >>> require_whole("epochs", 2.5)
+    >>> require_int("epochs", 2.5)
     Traceback (most recent call last):
     ...
-    tacit.errors.InputError: epochs needs to be a whole number of at least 1, got 2.5
+    tacit.errors.InputError: epochs must be a whole number of at least 1, got 2.5
     """
     if not isinstance(value, int) or isinstance(value, bool) or value < low:
-        raise InputError(f"{name} needs to be a whole number of at least {low}, got {value!r}")
+        raise InputError(f"{name} must be a whole number of at least {low}, got {value!r}")
 
 
 def require_positive(name: str, value: object, example: float) -> None:
@@ -83,11 +83,11 @@ def require_positive(name: str, value: object, example: float) -> None:
     >>> require_positive("sd", "wide", 0.1)
     Traceback (most recent call last):
     ...
-    tacit.errors.InputError: sd needs to be positive, got 'wide'; pass for example 0.1
+    tacit.errors.InputError: sd must be positive, got 'wide'; pass for example 0.1
     """
     number = isinstance(value, int | float) and not isinstance(value, bool)
     if not number or not 0 < value < float("inf"):  # type: ignore[operator]
-        raise InputError(f"{name} needs to be positive, got {value!r}; pass for example {example}")
+        raise InputError(f"{name} must be positive, got {value!r}; pass for example {example}")
 
 
 def require(condition: bool, message: str) -> None:

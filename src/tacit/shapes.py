@@ -7,7 +7,7 @@ The axes are always in this order, and a name always means the same thing:
 ``graph``      graphs sampled for one pair
 ``node``       nodes
 ``row``        receivers: the nodes; in a table of candidates a node with many has several rows
-``slot``       senders: the nodes; in a table of candidates the few that a node may read
+``slot``       sources: the nodes; in a table of candidates the few that a node may read
 ``channel``    numbers per node
 ``draw``       ``batch`` when every pair has graphs of its own, 1 when the batch shares them
 ``unit``       parts a loss is made of: the nodes at node scope, 1 at joint scope

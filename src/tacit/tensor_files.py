@@ -47,7 +47,7 @@ class Kind:
             is_one, found = metadata["kind"] == self.name, int(metadata["format"])
         except (ValueError, KeyError):
             raise InputError(
-                f"{where} needs to be a {self.name} of tacit, but is damaged or not one; {self.remedy}"
+                f"{where} must be a {self.name} of tacit, but is damaged or not one; {self.remedy}"
             ) from None
         if not is_one:
             raise InputError(f"{where} is a {_short(metadata['kind'])} of tacit, not a {self.name}; {self.remedy}")
@@ -73,7 +73,7 @@ class Kind:
             bad = value.isnan() if name in infinite else ~value.isfinite()
             if value.is_floating_point() and bool(bad.any()):
                 what = "not a number" if bool(value.isnan().any()) else "infinite"
-                raise InputError(f"{where} needs finite numbers, got one that is {what} in {name}; {self.remedy}")
+                raise InputError(f"{where} must have finite numbers, got one that is {what} in {name}; {self.remedy}")
 
 
 def load(data: bytes) -> dict[str, Tensor]:

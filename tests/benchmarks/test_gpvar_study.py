@@ -79,7 +79,7 @@ def test_psi_known_finds_the_graph_in_small(unchecked):
 
 def test_the_run_is_the_start_with_the_lowest_validation_loss(unchecked):
     parts = Steps(300, 100, 50).cut(GPVARSystem(), seed=0)
-    settings = FitSettings(epochs=2, batch_size=32, schedule=CosineDecay(0.1), predictor_rate=3.0)
+    settings = FitSettings(epochs=2, batch_size=32, schedule=CosineDecay(0.1), predictor_learning_rate=0.3)
     found = trained("ridge", settings)(parts, 1, QUICK, Listener())
     losses = found["start_validation_loss"]
     assert len(losses) == gpvar_methods.QUICK_REPLICAS

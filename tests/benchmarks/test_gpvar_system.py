@@ -69,15 +69,15 @@ def test_a_series_depends_on_the_seed_alone_and_starts_in_its_stride():
 
 
 def test_errors(unchecked):
-    with pytest.raises(InputError, match="noise_sigma needs to be positive, got 0"):
+    with pytest.raises(InputError, match="noise_sigma must be positive, got 0"):
         GPVARSystem(noise_sigma=0.0)
-    with pytest.raises(InputError, match="true_edge_probs needs 0 or 1 for each edge and 0 on the diagonal"):
+    with pytest.raises(InputError, match="true_edge_probs must have 0 or 1 for each edge and 0 on the diagonal"):
         GPVARSystem(torch.eye(3))
-    with pytest.raises(InputError, match="true_edge_probs needs 0 or 1"):
+    with pytest.raises(InputError, match="true_edge_probs must have 0 or 1"):
         GPVARSystem(torch.full((3, 3), 0.5).fill_diagonal_(0))
-    with pytest.raises(InputError, match="num_steps needs to be a whole number of at least 1, got 0"):
+    with pytest.raises(InputError, match="num_steps must be a whole number of at least 1, got 0"):
         GPVARSystem().generate(0)
-    with pytest.raises(InputError, match="window needs to be a whole number of at least 2, got 1"):
+    with pytest.raises(InputError, match="window must be a whole number of at least 2, got 1"):
         GPVARSystem().pairs(100, window=1)
-    with pytest.raises(InputError, match="series needs more than window=12 steps, got 12"):
+    with pytest.raises(InputError, match="series requires more than window=12 steps, got 12"):
         GPVARSystem().pairs(12)

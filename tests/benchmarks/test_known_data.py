@@ -39,14 +39,14 @@ def test_refusals(tmp_path, unchecked):
     np.savez(tmp_path / "no_graph.npz", X_np=np.ones((2, 5)))
     np.savez(tmp_path / "shape.npz", X_np=np.ones((2, 5)), Gref=np.ones((3, 3)))
     calls = {
-        "size needs to be 10 or 100, got 20": lambda: read_dream4(tmp_path, 20, 1),
-        "number needs to be 1 to 5, got 6": lambda: read_dream4(tmp_path, 10, 6),
+        "size must be 10 or 100, got 20": lambda: read_dream4(tmp_path, 20, 1),
+        "number must be 1 to 5, got 6": lambda: read_dream4(tmp_path, 10, 6),
         r"insilico_size100_2_timeseries.tsv: there is no such file": lambda: read_dream4(tmp_path, 100, 2),
-        r"goldstandard.tsv: row 2 needs two genes of the series and 0 or 1, got 'G2\\tG9\\t1'": lambda: read_dream4(
+        r"goldstandard.tsv: row 2 must have two genes of the series and 0 or 1, got 'G2\\tG9\\t1'": lambda: read_dream4(
             tmp_path, 10, 1
         ),
-        r"no_graph.npz: needs an array 'Gref', got X_np": lambda: read_lorenz96_var(tmp_path / "no_graph.npz"),
-        r"shape.npz: needs X_np \(node, time\) .* got shapes \(2, 5\) and \(3, 3\)": lambda: read_lorenz96_var(
+        r"no_graph.npz: must have an array 'Gref', got X_np": lambda: read_lorenz96_var(tmp_path / "no_graph.npz"),
+        r"shape.npz: must have X_np \(node, time\) .* got shapes \(2, 5\) and \(3, 3\)": lambda: read_lorenz96_var(
             tmp_path / "shape.npz"
         ),
     }

@@ -106,16 +106,19 @@ def test_data_is_asked_for_and_has_to_be_there(tmp_path, capsys):
     for arguments, message in (
         (
             [],
-            "dream4 needs the folder of DREAM4, with insilico_size10_1_timeseries.tsv and the like, got no data; pass",
+            "dream4 requires the folder of DREAM4, with insilico_size10_1_timeseries.tsv and the like, "
+            "got no data; pass",
         ),
-        (["--data", str(tmp_path / "no")], "data needs a file or folder that is there, got"),
+        (["--data", str(tmp_path / "no")], "data must be a file or folder that is there, got"),
         (["--data", str(tmp_path)], "insilico_size10_1_timeseries.tsv"),
     ):
         with pytest.raises(SystemExit) as stop:
             main(["dream4", "--out", str(tmp_path / "out"), *arguments])
         assert stop.value.code == 2
         assert message in capsys.readouterr().err
-    with pytest.raises(InputError, match=r"data needs files F_10_T_250_dataset_\*.npz, got none in .*; correct --data"):
+    with pytest.raises(
+        InputError, match=r"data must be files F_10_T_250_dataset_\*.npz, got none in .*; correct --data"
+    ):
         run_study("lorenz96", tmp_path / "out", Options(quick=True, data=str(tmp_path)))
 
 

@@ -11,7 +11,7 @@ TINY = {
     "benchmarks.studies.sample_size.QUICK_STEPS": 2,
     "benchmarks.studies.correlated_edges.QUICK_PAIRS": 300,
     "benchmarks.studies.correlated_edges.WORDS": {"independent": "one by one", "rows": "all or none"},
-    "tacit.evaluation.metrics.POINT_GRAPHS": 50,
+    "tacit.assessment.evaluation.metrics.POINT_GRAPHS": 50,
 }
 
 

@@ -30,13 +30,15 @@ def test_a_perfect_answer_and_no_answer():
 
 
 def test_errors(unchecked):
-    with pytest.raises(InputError, match=r"true_graph needs the shape of edge_scores, \(3, 3\), got \(2, 2\)"):
+    with pytest.raises(InputError, match=r"true_graph must have the shape of edge_scores, \(3, 3\), got \(2, 2\)"):
         edge_ranking(SCORES, torch.zeros(2, 2))
-    with pytest.raises(InputError, match=r"edge_scores needs a square matrix, got \(3, 2\)"):
+    with pytest.raises(InputError, match=r"edge_scores must be a square matrix, got \(3, 2\)"):
         edge_ranking(SCORES[:, :2], TRUTH)
-    with pytest.raises(InputError, match="true_graph needs 0 or 1 for each edge"):
+    with pytest.raises(InputError, match="true_graph must have 0 or 1 for each edge"):
         edge_ranking(SCORES, TRUTH / 2)
-    with pytest.raises(InputError, match="true_graph needs at least one edge and one pair without, got 0 edges of 6"):
+    with pytest.raises(
+        InputError, match="true_graph must have at least one edge and one pair without, got 0 edges of 6"
+    ):
         edge_ranking(SCORES, torch.eye(3))
-    with pytest.raises(InputError, match="edge_scores needs finite numbers"):
+    with pytest.raises(InputError, match="edge_scores must have finite numbers"):
         edge_ranking(SCORES * torch.nan, TRUTH)

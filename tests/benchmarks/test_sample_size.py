@@ -6,7 +6,7 @@ from benchmarks.studies import STUDIES
 from benchmarks.studies.sample_size import PSI, SIZES
 from scipy.stats import binom
 
-from tacit.evaluation import oracle_edge_prob_mae
+from tacit.assessment.evaluation import oracle_edge_prob_mae
 from tacit.systems import community_edge_probs
 
 

@@ -28,7 +28,7 @@ def tacit(tmp_path):
 def test_bytes_that_are_no_text(tacit, tmp_path):
     ended = tacit(b"fit", b"t.csv", b"--out", b"run\xff\xfe", b"--quiet")
     assert ended.returncode == 2
-    assert ended.stderr.startswith(b"tacit: arguments need to be text in UTF-8, got 'run\\udcff\\udcfe'; rename")
+    assert ended.stderr.startswith(b"tacit: arguments must be text in UTF-8, got 'run\\udcff\\udcfe'; rename")
     assert os.listdir(tmp_path) == ["t.csv"]
 
 

@@ -44,9 +44,7 @@ def test_what_is_typed_is_shown_without_control_characters_and_not_at_length(ref
 
 
 def test_bytes_that_are_no_text(refused):
-    assert refused("fit", "t.csv", "--out", "run\udcff").startswith(
-        "arguments need to be text in UTF-8, got 'run\\udcff'"
-    )
+    assert refused("fit", "t.csv", "--out", "run\udcff").startswith("arguments must be text in UTF-8, got 'run\\udcff'")
 
 
 @pytest.mark.parametrize(
@@ -59,7 +57,7 @@ def test_names_that_no_file_can_have(refused, arguments):
 
 @pytest.mark.parametrize("seed", ["-1", "1.5", "x", "9" * 32, "9" * 5000])
 def test_seeds_that_are_none(refused, seed):
-    assert "needs a whole number of at " in refused("fit", "t.csv", f"--seed={seed}")
+    assert "must be a whole number of at " in refused("fit", "t.csv", f"--seed={seed}")
 
 
 def test_sizes_beyond_any_memory(refused):
@@ -94,12 +92,12 @@ def raising(error):
 
 
 def test_data_without_a_name(refused):
-    assert refused("fit", "") == "DATA needs a file (.csv, .parquet, .npz), got ''; check the path"
+    assert refused("fit", "") == "DATA must be a file (.csv, .parquet, .npz), got ''; check the path"
 
 
 @pytest.mark.parametrize("option", ["--window", "--horizon", "--std-errors"])
 def test_a_word_where_a_number_is_needed(refused, option):
-    assert f"Invalid value for '{option}': needs a whole number of at least" in refused("fit", "t.csv", option, "two")
+    assert f"Invalid value for '{option}': must be a whole number of at least" in refused("fit", "t.csv", option, "two")
 
 
 def test_a_command_that_is_misspelt(refused):

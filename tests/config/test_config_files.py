@@ -22,7 +22,7 @@ from tacit.errors import InputError
 def test_what_is_no_toml(tmp_path, data, message):
     path = tmp_path / "c.toml"
     path.write_bytes(data)
-    with pytest.raises(InputError, match=f"config needs TOML, but .*{message}"):
+    with pytest.raises(InputError, match=f"config must be TOML, but .*{message}"):
         load_config(path, FitConfig())
 
 
@@ -35,5 +35,5 @@ def test_a_mark_at_the_beginning_is_passed_over(tmp_path):
 def test_what_is_no_file(tmp_path):
     os.mkfifo(tmp_path / "pipe.toml")
     for name, reason in ((".", ", which is none"), ("pipe.toml", ", which is none"), ("a.toml", r" \(No such file")):
-        with pytest.raises(InputError, match=f"config needs a readable file, got .*{reason}.*; check the path"):
+        with pytest.raises(InputError, match=f"config must be a readable file, got .*{reason}.*; check the path"):
             load_config(tmp_path / name, FitConfig())

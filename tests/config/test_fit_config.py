@@ -16,7 +16,7 @@ def test_one_name_is_a_list_of_one():
 
 
 def test_a_config_comes_back_from_its_own_json():
-    config = override(FitConfig(), {"data": {"targets": ["a"]}, "graph": {"priors": [["a", "b", 0.5]], "nearest": 2}})
+    config = override(FitConfig(), {"data": {"targets": ["a"]}, "graph": {"priors": [["a", "b", 0.5]], "k_nearest": 2}})
     assert FitConfig.model_validate(config.model_dump(mode="json")) == config
 
 

@@ -36,19 +36,23 @@ def with_cell(array, cell):
 
 
 REFUSALS = {
-    "needs an array 'y', got x; save it as y=": {"x": X},
-    r"array 'x' needs a number everywhere, got NaN at pair 0, node 2, channel 1 \(1 such values\); fill them": {
+    "must have an array 'y', got x; save it as y=": {"x": X},
+    r"array 'x' must be a number everywhere, got NaN at pair 0, node 2, channel 1 \(1 such values\); fill them": {
         "x": with_cell(X, np.nan),
         "y": Y,
     },
-    "array 'x' needs numbers of at most 1e.15, got one of size 1e.300": {"x": with_cell(X, 1e300), "y": Y},
-    "y needs finite numbers, got -inf": {"x": X, "y": with_cell(Y, -np.inf)},
-    "array 'x' needs numbers, got type <U1": {"x": np.array([["a"]]), "y": Y},
-    r"array 'y' needs shape \(pair, node, channel\) or \(pair, node\), got \(4,\)": {"x": X, "y": Y[:, 0]},
+    "array 'x' must have numbers of at most 1e.15, got one of size 1e.300": {"x": with_cell(X, 1e300), "y": Y},
+    "y must have finite numbers, got -inf": {"x": X, "y": with_cell(Y, -np.inf)},
+    "array 'x' must have numbers, got type <U1": {"x": np.array([["a"]]), "y": Y},
+    r"array 'y' must have shape \(pair, node, channel\) or \(pair, node\), got \(4,\)": {"x": X, "y": Y[:, 0]},
     r"x and y need the same number of pairs and nodes, got \(4, 3\) and \(3, 3\)": {"x": X, "y": Y[:3]},
-    "x needs at least one pair, got none": {"x": X[:0], "y": Y[:0]},
-    r"array 'nodes' needs one name for each of the 3 nodes, got shape \(2,\)": {"x": X, "y": Y, "nodes": ["a", "b"]},
-    "array 'nodes' needs different names, got 'a' twice": {"x": X, "y": Y, "nodes": ["a", "a", "b"]},
+    "x must have at least one pair, got none": {"x": X[:0], "y": Y[:0]},
+    r"array 'nodes' must have one name for each of the 3 nodes, got shape \(2,\)": {
+        "x": X,
+        "y": Y,
+        "nodes": ["a", "b"],
+    },
+    "array 'nodes' must have different names, got 'a' twice": {"x": X, "y": Y, "nodes": ["a", "a", "b"]},
 }
 
 
@@ -107,7 +111,7 @@ def test_members_that_are_no_arrays_are_passed_over(tmp_path):
     np.savez(tmp_path / "p.npz", y=Y)
     with zipfile.ZipFile(tmp_path / "p.npz", "a") as archive:
         archive.writestr("x", b"not an array")
-    with pytest.raises(InputError, match="needs an array 'x', got y; save it as x="):
+    with pytest.raises(InputError, match="must have an array 'x', got y; save it as x="):
         read_named_pairs(tmp_path / "p.npz")
 
 

@@ -150,8 +150,11 @@ def test_refusals_are_those_of_the_files(tmp_path, unchecked):
 def test_odd_cells_are_refused_in_one_line():
     index, columns = pd.date_range("2020", periods=2), pd.MultiIndex.from_tuples([("a", "u"), ("b", "u")])
     for frame, message in {
-        "complex": (pd.DataFrame({"a": [1j, 2j]}), r"column 'a' needs numbers, got '1j'"),
-        "dates": (pd.DataFrame({"a": pd.date_range("2020", periods=2)}), "column 'a' needs numbers, got '2020-01-01"),
+        "complex": (pd.DataFrame({"a": [1j, 2j]}), r"column 'a' must have numbers, got '1j'"),
+        "dates": (
+            pd.DataFrame({"a": pd.date_range("2020", periods=2)}),
+            "column 'a' must have numbers, got '2020-01-01",
+        ),
         "no time": (pd.DataFrame({"a": [1.0, 2]}, index=pd.DatetimeIndex([pd.NaT] * 2)), "a time in every row, got an"),
         "no name": (
             pd.DataFrame({"time": [0, 1], "s": pd.array([1, None], dtype="Int64"), "a": [1.0, 2]}),

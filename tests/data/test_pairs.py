@@ -32,14 +32,14 @@ def test_errors(unchecked):
     bad = good.clone()
     bad[2, 1, 0] = torch.nan
     with pytest.raises(
-        InputError, match=r"targets needs finite numbers, got nan at pair 2, node 1, channel 0 \(1 such"
+        InputError, match=r"targets must have finite numbers, got nan at pair 2, node 1, channel 0 \(1 such"
     ):
         Pairs(good, bad)
-    with pytest.raises(InputError, match="inputs needs finite numbers, got inf"):
+    with pytest.raises(InputError, match="inputs must have finite numbers, got inf"):
         Pairs(good + torch.inf, good)
     with pytest.raises(InputError, match=r"same number of pairs and nodes, got \(4, 3\) and \(3, 3\)"):
         Pairs(good, good[:3])
-    with pytest.raises(InputError, match=r"inputs needs shape \(pairs, nodes, channels\), got \(3, 2\)"):
+    with pytest.raises(InputError, match=r"inputs must have shape \(pairs, nodes, channels\), got \(3, 2\)"):
         Pairs(good[0], good)
     with pytest.raises(InputError, match=r"inputs must be float32 or float64, got torch.int64; use inputs.float()"):
         Pairs(good.long(), good)
@@ -71,16 +71,16 @@ def test_missing_targets_travel_with_their_pairs(rng):
 def test_bad_masks(unchecked):
     inputs, targets = torch.zeros(4, 2, 1), torch.zeros(4, 2, 1)
     calls = {
-        r"targets needs finite numbers, got nan at pair 0.*remove them, or use Pairs.with_missing": lambda: Pairs(
+        r"targets must have finite numbers, got nan at pair 0.*remove them, or use Pairs.with_missing": lambda: Pairs(
             inputs, torch.full((4, 2, 1), torch.nan)
         ),
-        r"observed needs a tensor of torch.float32 like targets, got torch.bool; use mask.to": lambda: Pairs(
+        r"observed must be a tensor of torch.float32 like targets, got torch.bool; use mask.to": lambda: Pairs(
             inputs, targets, torch.ones(4, 2, 1).bool()
         ),
-        r"observed needs the shape of targets, \(4, 2, 1\), got \(4, 2\)": lambda: Pairs(
+        r"observed must have the shape of targets, \(4, 2, 1\), got \(4, 2\)": lambda: Pairs(
             inputs, targets, torch.ones(4, 2)
         ),
-        "observed needs 1 where a target is there and 0 where it is missing": lambda: Pairs(
+        "observed must have 1 where a target is there and 0 where it is missing": lambda: Pairs(
             inputs, targets, targets + 0.5
         ),
         "targets must be a torch tensor, got list": lambda: Pairs.with_missing([[1.0]], [[1.0]]),
@@ -91,7 +91,7 @@ def test_bad_masks(unchecked):
             inputs, targets, times=torch.zeros(4)
         ),
         "times must be a torch tensor, got list": lambda: Pairs(inputs, targets, times=[1.0]),
-        r"targets needs finite numbers, got inf .*put any number where observed is 0": lambda: Pairs(
+        r"targets must have finite numbers, got inf .*put any number where observed is 0": lambda: Pairs(
             inputs, torch.full((4, 2, 1), torch.inf), torch.ones(4, 2, 1)
         ),
     }

@@ -78,15 +78,23 @@ def test_what_is_too_little_is_refused(rng):
     require_resamplable(20)
     require_resamplable(50, 10)
     for num_pairs, block, match in (
-        (19, 1, "a bootstrap needs 20 training pairs or more, got 19; pass more rows, or ask for no standard errors"),
-        (49, 10, r"a block bootstrap needs 5 blocks or more, got 49 training pairs for blocks of 10; pass a longer"),
-        (30, 0, "block needs to be a whole number of at least 1, got 0"),
+        (
+            19,
+            1,
+            "a bootstrap requires 20 training pairs or more, got 19; pass more rows, or ask for no standard errors",
+        ),
+        (
+            49,
+            10,
+            r"a block bootstrap requires 5 blocks or more, got 49 training pairs for blocks of 10; pass a longer",
+        ),
+        (30, 0, "block must be a whole number of at least 1, got 0"),
     ):
         with pytest.raises(InputError, match=match):
             require_resamplable(num_pairs, block)
         with pytest.raises(InputError, match=match):
             bootstrap_rows(num_pairs, generator=rng, block=block)
-    with pytest.raises(InputError, match="reach needs to be a whole number of at least 1, got 0"):
+    with pytest.raises(InputError, match="reach must be a whole number of at least 1, got 0"):
         usual_block(100, 0)
 
 
@@ -149,7 +157,7 @@ def test_enough_series_need_no_blocks(rng):
     require_resamplable(40, 20, series)
     assert resamplable(40, 20, series)
     assert not resamplable(40, 20, series // 2)
-    with pytest.raises(InputError, match="a block bootstrap needs 5 blocks or more, got 40 training pairs"):
+    with pytest.raises(InputError, match="a block bootstrap requires 5 blocks or more, got 40 training pairs"):
         bootstrap_rows(40, generator=rng, block=20, series=series // 2)
     with pytest.raises(InputError, match="series must be one number for each of 40 pairs, got 39"):
         bootstrap_rows(40, generator=rng, series=series[1:])
@@ -177,7 +185,7 @@ def test_words_say_what_is_drawn(lengths, block, words):
 
 
 def test_words_refuse_what_cannot_be_drawn():
-    with pytest.raises(InputError, match="a bootstrap needs 20 training pairs or more, got 19"):
+    with pytest.raises(InputError, match="a bootstrap requires 20 training pairs or more, got 19"):
         resampling_words(19)
     with pytest.raises(InputError, match="series must be one number for each of 40 pairs, got 39"):
         resampling_words(40, series=torch.zeros(39, dtype=torch.int64))

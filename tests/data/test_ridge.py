@@ -124,15 +124,15 @@ def test_a_target_without_later_values_takes_the_deviation_of_its_own_fit(rng):
 
 def test_errors(rng, unchecked):
     pairs = made_pairs(rng)
-    with pytest.raises(InputError, match="penalties needs at least one positive number, got"):
+    with pytest.raises(InputError, match="penalties must have at least one positive number, got"):
         regress(pairs, pairs, ridge_path, [])
-    with pytest.raises(InputError, match=r"penalties needs at least one positive number, got \[0.0\]"):
+    with pytest.raises(InputError, match=r"penalties must have at least one positive number, got \[0.0\]"):
         ridge_regression(pairs, pairs, penalties=[0.0])
-    with pytest.raises(InputError, match=r"validation needs nodes and channels like train, \(3, 2\), got \(2, 2\)"):
+    with pytest.raises(InputError, match=r"validation must have nodes and channels like train, \(3, 2\), got \(2, 2\)"):
         ridge_regression(pairs, Pairs(pairs.inputs[:, :2], pairs.targets[:, :2]))
     observed = torch.ones_like(pairs.targets)
     observed[1:, 2] = 0
-    with pytest.raises(InputError, match="train needs two observed targets or more of every node, got 1 of node 2"):
+    with pytest.raises(InputError, match="train must have two observed targets or more of every node, got 1 of node 2"):
         ridge_regression(Pairs(pairs.inputs, pairs.targets, observed), pairs)
 
 

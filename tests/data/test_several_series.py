@@ -346,7 +346,7 @@ def test_bad_series(unchecked):
             series, lengths=(4, 5)
         ),
         "series_names must be one name for each of the 2 lengths, got 1": lambda: replace(series, series_names=("x",)),
-        "series_names needs different names, got 'x' twice": lambda: replace(series, series_names=("x", "x")),
+        "series_names must have different names, got 'x' twice": lambda: replace(series, series_names=("x", "x")),
         "series 2 must have dates or numbers as times, as series 1 has": lambda: Series.joined(
             [series.parts[0], replace(series.parts[0], times=np.arange("2020-01", "2020-05", dtype="datetime64[M]"))]
         ),

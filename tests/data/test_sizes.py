@@ -16,7 +16,7 @@ def write(path, a, b=lambda row: row % 7):
 def test_a_cell_that_is_too_large(tmp_path, value):
     path = write(tmp_path / "t.csv", lambda row: value if row == 4 else float(row % 5))
     message = (
-        f"t.csv: column 'a' needs numbers of at most 1e.15, got '{value!r}' in row 5; write the numbers in another"
+        f"t.csv: column 'a' must have numbers of at most 1e.15, got '{value!r}' in row 5; write the numbers in another"
     )
     with pytest.raises(InputError, match=message.replace("+", r"\+")):
         read_series(path)
@@ -40,7 +40,7 @@ def test_new_numbers_far_from_those_of_training():
     made = Windows(2).prepare(Series(values, ("a", "b")))
     values[3, 0] = 9e14
     with pytest.raises(
-        InputError, match=r"node 'a' .* needs numbers like those of the training part.*deviations away at 3"
+        InputError, match=r"node 'a' .* must have numbers like those of the training part.*deviations away at 3"
     ):
         Windows(2).apply(Series(values, ("a", "b")), made.scaling)
 
@@ -50,7 +50,9 @@ def test_arrays_that_are_too_large(tmp_path, kind):
     x = np.ones((10, 2, 1), dtype=kind)
     x[3] = 1e300
     np.savez(tmp_path / "p.npz", x=x, y=x)
-    with pytest.raises(InputError, match=r"p.npz: array 'x' needs numbers of at most 1e\+15, got one of size 1e\+300"):
+    with pytest.raises(
+        InputError, match=r"p.npz: array 'x' must have numbers of at most 1e\+15, got one of size 1e\+300"
+    ):
         read_named_pairs(tmp_path / "p.npz")
 
 

@@ -159,25 +159,27 @@ TEXTS = {
     "time,a\n0,1\n1,2,3\n": r"cannot be read as a table: Expected 2 fields in line 3, saw 3; correct that line",
     "time,a\n0,1,9\n1,2,3\n": "the header names 2 columns but row 1 has 3 cells",
     'time,a\n0,"1\n1,2\n': "cannot be read as a table: .*EOF inside string",
-    "time,a,b\n0,1,2\n1,2,x\n2,3,y\n": r"column 'b' needs numbers, got 'x' in row 2 \(2 such cells\); correct it",
-    "time,a\n0,1\n1,inf\n": "column 'a' needs finite numbers, got 'inf' in row 2",
-    "time,a\n0,1\n1,True\n": "column 'a' needs numbers, got 'True' in row 2",
-    "time,a\n0,1\n1,2\n1,3\n": "column 'time' needs ascending times, but 1 comes twice, in rows 2 and 3; keep one",
+    "time,a,b\n0,1,2\n1,2,x\n2,3,y\n": r"column 'b' must have numbers, got 'x' in row 2 \(2 such cells\); correct it",
+    "time,a\n0,1\n1,inf\n": "column 'a' must have finite numbers, got 'inf' in row 2",
+    "time,a\n0,1\n1,True\n": "column 'a' must have numbers, got 'True' in row 2",
+    "time,a\n0,1\n1,2\n1,3\n": "column 'time' must have ascending times, but 1 comes twice, in rows 2 and 3; keep one",
     "time,a\n2020-01-02,1\n2020-01-01,2\n": r".*but 2020-01-01T00:00:00 in row 2 comes before that of row 1; sort",
-    "time,a\n2020-01-02,1\nmorning,2\n": "column 'time' needs times, got 'morning' in row 2; write times as numbers or",
-    "time,a\n0,1\n,2\n": "column 'time' needs a time in every row, got an empty cell in row 2",
+    "time,a\n2020-01-02,1\nmorning,2\n": "column 'time' must have times, got 'morning' in row 2; write "
+    "times as numbers or",
+    "time,a\n0,1\n,2\n": "column 'time' must have a time in every row, got an empty cell in row 2",
     "time,a,b\n0,1,\n1,2,\n": "node 'b' is missing at every time; leave it out",
     "time,a,b\n0,1,3\n1,2,3\n": r"node 'b' is constant \(3.0 wherever it is observed\)",
     "time,a\n0,1\n1,2\n2,3\n9999,4\n": "times need an even grid with few gaps, got 9997 steps of 1 between 2 and 9999",
     "a,b\n5,1\n3,2\n": "no column is called time, date or the like, and the first, 'a', does not count up evenly",
-    "time\n0\n1\n": "a wide table needs a column per node besides 'time', got none",
+    "time\n0\n1\n": "a wide table must have a column per node besides 'time', got none",
     "time,node,v\n0,a,1\n1,a,2\n1,a,3\n": ".*1 comes twice for node 'a', in rows 2 and 3",
     "time,node,v\n0,a,1\n1,b,2\n1,a,2\n0,b,3\n": ".*0 in row 4 comes before that of row 2 for node 'b'; sort the table",
     "time,node,v\n1,b,2\n1,a,2\n0,a,3\n0,b,3\n": ".*0 in row 3 comes before that of row 2 for node 'a'",
-    "time,node,v\n0,a,1\n1,,2\n": "column 'node' needs a name in every row, got an empty cell in row 2",
-    "time,node,v,wind\n0,a,1,N\n1,a,2,N\n": "column 'wind' needs numbers, got 'N' in row 1 .*name the columns",
-    "time,node,station,v\n0,a,x,1\n": "a long table needs one column of node names, got node, station; name it by node",
-    "time,node\n0,a\n1,a\n": "a long table needs a column of values besides 'time' and 'node'",
+    "time,node,v\n0,a,1\n1,,2\n": "column 'node' must have a name in every row, got an empty cell in row 2",
+    "time,node,v,wind\n0,a,1,N\n1,a,2,N\n": "column 'wind' must have numbers, got 'N' in row 1 .*name the columns",
+    "time,node,station,v\n0,a,x,1\n": "a long table must have one column of node names, got node, "
+    "station; name it by node",
+    "time,node\n0,a\n1,a\n": "a long table must have a column of values besides 'time' and 'node'",
 }
 
 
@@ -194,13 +196,13 @@ CALLS = {
     r"time names the column 'tme', which is not there; did you mean 'time'\?": {"time": "tme"},
     "node names the column 'x', which is not there; known are a, b, time": {"node": "x"},
     "covariates names the column 'x', which is not there": {"covariates": ["x"]},
-    r"covariates needs a list of column names, got 'a'; put it in \[ \]": {"covariates": "a"},
-    "covariate 'a' needs a number in every row, got none in row 2": {"covariates": ["a"]},
-    "layout needs to be one of auto, wide, long, got 'tall'": {"layout": "tall"},
+    r"covariates must be a list of column names, got 'a'; put it in \[ \]": {"covariates": "a"},
+    "covariate 'a' must have a number in every row, got none in row 2": {"covariates": ["a"]},
+    "layout must be one of auto, wide, long, got 'tall'": {"layout": "tall"},
     "node and value are for long tables, but layout is 'wide'": {"layout": "wide", "value": "a"},
-    "column 'a' needs the form node:variable": {"sep": ":"},
+    "column 'a' must have the form node:variable": {"sep": ":"},
     "sep is for wide tables, got ':' for a long one": {"sep": ":", "layout": "long"},
-    "a long table needs one column of node names, got none; name it by node": {"layout": "long"},
+    "a long table must have one column of node names, got none; name it by node": {"layout": "long"},
 }
 
 
@@ -211,11 +213,11 @@ def test_bad_calls(message, tmp_path, unchecked):
 
 
 def test_bad_variables_and_covariates(tmp_path):
-    with pytest.raises(InputError, match=r"node 'b' has no column 'b:v'; every node needs every variable"):
+    with pytest.raises(InputError, match=r"node 'b' has no column 'b:v'; every node must have every variable"):
         read_series(write(tmp_path, "time,a:u,a:v,b:u\n0,1,2,3\n1,2,3,4\n"), sep=":")
     text = "time,node,v,h\n0,a,1,5\n0,b,2,6\n1,a,3,5\n1,b,3,5\n"
     with pytest.raises(
-        InputError, match=r"covariate 'h' needs one number per time, got several at 0 .*name it by value"
+        InputError, match=r"covariate 'h' must have one number per time, got several at 0 .*name it by value"
     ):
         read_series(write(tmp_path, text), covariates=["h"])
 
@@ -230,8 +232,8 @@ def test_files_that_are_none(tmp_path):
     messages = {
         "none.csv": "there is no such file; check the name",
         "folder.csv": "is a directory or a device; pass a file",
-        "image.png": "a table needs to end in .parquet or .csv",
-        "latin.csv": "needs to be text in UTF-8, got byte 9 that is not",
+        "image.png": "a table must end in .parquet or .csv",
+        "latin.csv": "must be text in UTF-8, got byte 9 that is not",
         "cut.csv.gz": "cannot be read as a table",
         "plain.csv.gz": "cannot be read as a table: Not a gzipped file",
         "text.parquet": "cannot be read as parquet",
@@ -258,10 +260,10 @@ def test_coordinates(tmp_path):
     assert read_coordinates(write(tmp_path, good), ("a", "b")).tolist() == [[47, 8], [46.5, 9]]
     calls = {
         r"table.csv: node 'd' has no row \(1 such nodes\); add it": (good, ("a", "d")),
-        "node 'c' in row 3 needs two numbers, got an empty cell": (good, ("c",)),
+        "node 'c' in row 3 must have two numbers, got an empty cell": (good, ("c",)),
         "node 'a' comes twice, the second time in row 2": ("n,x,y\na,1,2\na,3,4\n", ("a",)),
-        "needs a column of node names and two of numbers, got n, x": ("n,x\na,1\n", ("a",)),
-        "column 'x' needs numbers, got 'east' in row 1": ("n,x,y\na,east,2\n", ("a",)),
+        "must have a column of node names and two of numbers, got n, x": ("n,x\na,1\n", ("a",)),
+        "column 'x' must have numbers, got 'east' in row 1": ("n,x,y\na,east,2\n", ("a",)),
     }
     for message, (text, nodes) in calls.items():
         with pytest.raises(InputError, match=message):

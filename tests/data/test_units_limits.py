@@ -11,7 +11,7 @@ from tacit.errors import InputError
 def test_numbers_far_away_are_refused():
     units = ChannelUnits.of(np.array([[[1.0], [3.0]], [[2.0], [5.0]]]))
     assert np.isfinite(units.scaled(np.array([[[1e15], [np.nan]]]))[0, 0, 0])
-    with pytest.raises(InputError, match=r"pair 1 needs numbers like those of the training part, .* got 1e\+300"):
+    with pytest.raises(InputError, match=r"pair 1 must have numbers like those of the training part, .* got 1e\+300"):
         units.scaled(np.array([[[1.0], [2.0]], [[1e300], [2.0]]]))
 
 

@@ -174,7 +174,7 @@ def test_scaling_survives_json():
     assert again.to_dict() == made.scaling.to_dict()
     assert again.feature_names == made.feature_names
     assert np.array_equal(again.features(series), made.scaling.features(series))
-    with pytest.raises(InputError, match=r"a stored scaling needs exactly covariate_deviation, .*got nodes"):
+    with pytest.raises(InputError, match=r"a stored scaling must have exactly covariate_deviation, .*got nodes"):
         Scaling.from_dict({"nodes": ["a"]})
 
 
@@ -206,7 +206,7 @@ def test_apply_sorts_nodes_by_name():
     turned = replace(series, values=series.values[:, ::-1], nodes=series.nodes[::-1])
     one, other = (Windows(4).apply(rows, made.scaling).pairs for rows in (turned, series))
     assert torch.equal(one.inputs, other.inputs)
-    with pytest.raises(InputError, match=r"nodes need .*got none called 'b'; add it"):
+    with pytest.raises(InputError, match=r"nodes must be .*got none called 'b'; add it"):
         Windows(4).apply(replace(series, nodes=("a", "x", "c")), made.scaling)
     with pytest.raises(InputError, match=r"covariates need .*got 'g', which is none of them; leave it out"):
         Windows(4).apply(make_series(covariates=1), made.scaling)
@@ -261,16 +261,16 @@ def test_refusals():
     still[:30, 1, 0], gone[:30, 2, 1] = 3.0, np.nan
     other = replace(series, nodes=("a", "b", "x"))
     calls = {
-        "window needs to be a whole number of at least 1, got 0": lambda: Windows(0),
-        "horizon needs to be a whole number of at least 1, got 0": lambda: Windows(3, 0),
-        r"fractions needs two positive numbers .*got \(0.8, 0.2\)": lambda: Windows(fractions=(0.8, 0.2)),
-        "the series needs at least 45 rows for a window of 41 and a horizon of 4, got 40": lambda: Windows(
+        "window must be a whole number of at least 1, got 0": lambda: Windows(0),
+        "horizon must be a whole number of at least 1, got 0": lambda: Windows(3, 0),
+        r"fractions must have two positive numbers .*got \(0.8, 0.2\)": lambda: Windows(fractions=(0.8, 0.2)),
+        "the series must have at least 45 rows for a window of 41 and a horizon of 4, got 40": lambda: Windows(
             41, 4
         ).prepare(series),
         "a series must have at least 55 rows for a window of 51 and a horizon of 4, but none of 2": (
             lambda: Windows(51, 4).prepare([make_series(50), series])
         ),
-        "the series needs at least 41 rows for a window of 41, got 40": lambda: Windows(41, 4).apply(
+        "the series must have at least 41 rows for a window of 41, got 40": lambda: Windows(41, 4).apply(
             series, Windows(3).prepare(series).scaling
         ),
         r"fractions \(0.7, 0.1\) need at least one pair in each .*horizon of 1 leave 3 pairs": lambda: Windows(
@@ -286,7 +286,7 @@ def test_refusals():
             series, targets=["z"]
         ),
         "targets names 'u' twice": lambda: Windows(4).prepare(series, targets=["u", "u"]),
-        "targets needs at least one variable": lambda: Windows(4).prepare(series, targets=[]),
+        "targets must have at least one variable": lambda: Windows(4).prepare(series, targets=[]),
         r"series 2 must have the nodes of series 1, \('a', 'b', 'c'\), got \('a', 'b', 'x'\)": lambda: Windows(
             4
         ).prepare([series, other]),

@@ -12,10 +12,10 @@ from tacit.pipeline.template import template
 
 DOCS = ROOT / "docs"
 LINK = re.compile(r"\]\[(tacit[\w.]*)\]")
-ROOMS = [
+FOLDERS = [
     name
-    for _, name, is_package in pkgutil.iter_modules(tacit.__path__)
-    if is_package and hasattr(importlib.import_module(f"tacit.{name}"), "__all__")
+    for _, name, is_package in pkgutil.walk_packages(tacit.__path__, "tacit.")
+    if is_package and hasattr(importlib.import_module(name), "__all__")
 ]
 
 
@@ -45,19 +45,20 @@ def listed(page):
     return found
 
 
-def test_rooms_are_those_that_are_known():
-    assert {"losses", "graph", "training", "sklearn", "config", "report"} <= set(ROOMS)
-    assert len(ROOMS) >= 14
+def test_folders_are_those_that_are_known():
+    assert {"tacit.losses", "tacit.graph", "tacit.assessment.evidence", "tacit.config", "tacit.report"} <= set(FOLDERS)
+    assert len(FOLDERS) >= 14
 
 
-@pytest.mark.parametrize("room", ROOMS)
-def test_every_public_name_of_a_room_is_on_its_page(room):
-    names = listed(DOCS / "reference" / f"{room}.md")
-    shown = {name.rsplit(".", 1)[-1]: name for name in names if name.count(".") == 3}
-    public = importlib.import_module(f"tacit.{room}").__all__
+@pytest.mark.parametrize("folder", FOLDERS)
+def test_every_public_name_of_a_folder_is_on_its_page(folder):
+    names = listed(DOCS / "reference" / f"{folder.rsplit('.', 1)[-1]}.md")
+    depth = folder.count(".") + 2  # folder, file, name
+    shown = {name.rsplit(".", 1)[-1]: name for name in names if name.count(".") == depth}
+    public = importlib.import_module(folder).__all__
     assert sorted(shown) == sorted(public)
-    for name in public:  # and the name there is the thing that the room hands out
-        assert resolve(shown[name]) is getattr(importlib.import_module(f"tacit.{room}"), name)
+    for name in public:  # and the name there is the thing that the folder exports
+        assert resolve(shown[name]) is getattr(importlib.import_module(folder), name)
 
 
 def test_every_public_name_of_the_package_is_in_the_index():

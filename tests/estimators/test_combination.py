@@ -16,7 +16,7 @@ from tacit.estimators import (
     StraightThrough,
 )
 from tacit.graph import BernoulliGraph, EdgePrior
-from tacit.losses import ELBO, MMD, EnergyScore, Literature1, Literature2, PointMSE
+from tacit.losses import ELBO, MMD, EnergyScore, ExpectedError, NodewiseExpectedError, PointMSE
 from tacit.predictors import HopPredictor
 from tacit.training import LatentGraphModel
 
@@ -26,10 +26,10 @@ ALL_LOSSES = [
     EnergyScore(),
     EnergyScore(scope="joint"),
     PointMSE(),
-    Literature1("mae"),
-    Literature1("mse", scope="joint"),
-    Literature2("mae"),
-    Literature2("mse"),
+    ExpectedError("mae"),
+    ExpectedError("mse", scope="joint"),
+    NodewiseExpectedError("mae"),
+    NodewiseExpectedError("mse"),
     ELBO(),
 ]
 ALL_ESTIMATORS = [ScoreFunction(), DisARM(), StraightThrough(), Concrete()]
@@ -44,9 +44,11 @@ def build(loss, estimator=None, num_graphs=4, **choices):
 @pytest.mark.parametrize(("loss", "estimator"), list(itertools.product(ALL_LOSSES, ALL_ESTIMATORS)))
 def test_every_loss_goes_with_every_estimator_that_can_serve_it(rng, loss, estimator):
     """Literature 2 is made by whom it credits, which gradients through the graph cannot do; all else goes."""
-    if isinstance(loss, Literature2) and not estimator.takes_credit:
-        names = f"Literature2 with {type(estimator).__name__} cannot be combined"
-        with pytest.raises(InputError, match=names + r".*use ScoreFunction\(\) or DisARM\(\), or the loss Literature1"):
+    if isinstance(loss, NodewiseExpectedError) and not estimator.takes_credit:
+        names = f"NodewiseExpectedError with {type(estimator).__name__} cannot be combined"
+        with pytest.raises(
+            InputError, match=names + r".*use ScoreFunction\(\) or DisARM\(\), or the loss ExpectedError"
+        ):
             build(loss, estimator)
         return
     model = build(loss, estimator)
@@ -68,23 +70,23 @@ def test_estimators_without_a_baseline_need_no_graph_for_it(estimator):
 def test_credit_is_as_local_as_it_can_be():
     assert build(EnergyScore()).estimator.credit == ReceptiveFieldCredit(2)
     assert build(EnergyScore(scope="joint")).estimator.credit == GlobalCredit()
-    assert build(Literature2()).estimator.credit == OwnRowCredit()
+    assert build(NodewiseExpectedError()).estimator.credit == OwnRowCredit()
     assert build(PointMSE(), DisARM(), credit="global").estimator.credit == GlobalCredit()
 
 
 REFUSALS = {
     "credit through graphs": (
         lambda: build(EnergyScore(), StraightThrough(), credit="receptive_field"),
-        r"credit='receptive_field' needs an estimator that weighs graphs by their cost, got StraightThrough; "
+        r"credit='receptive_field' requires an estimator that weighs graphs by their cost, got StraightThrough; "
         r"use ScoreFunction\(\) or DisARM\(\), or credit='auto'",
     ),
     "own row at joint scope": (
         lambda: build(EnergyScore(scope="joint"), credit="receptive_field"),
-        "credit='receptive_field' needs a loss of node scope, got joint scope",
+        "credit='receptive_field' requires a loss of node scope, got joint scope",
     ),
     "literature 2 with another credit": (
-        lambda: build(Literature2(), credit="global"),
-        "Literature2 is made by credit='own_row', got 'global'; use credit='auto', or the loss Literature1",
+        lambda: build(NodewiseExpectedError(), credit="global"),
+        "NodewiseExpectedError is made by credit='own_row', got 'global'; use credit='auto', or the loss ExpectedError",
     ),
     "own row with two hops": (
         lambda: build(EnergyScore(), credit="own_row"),
@@ -92,32 +94,33 @@ REFUSALS = {
     ),
     "two graphs, leave-one-out": (
         lambda: build(MMD(), num_graphs=2),
-        r"MMD with baseline 'leave_one_out' needs num_graphs >= 3, got 2; raise num_graphs, or use baseline='none'",
+        r"MMD with baseline 'leave_one_out' requires num_graphs >= 3, got 2; raise num_graphs, or use baseline='none'",
     ),
     "one graph, pairwise": (
         lambda: build(PointMSE(baseline="none"), num_graphs=1),
-        "PointMSE with baseline 'none' needs num_graphs >= 2, got 1; raise num_graphs, or use loss Literature1",
+        "PointMSE with baseline 'none' requires num_graphs >= 2, got 1; raise num_graphs, or use loss ExpectedError",
     ),
     "one graph, leave-one-out": (
-        lambda: build(Literature1("mse"), num_graphs=1),
-        "Literature1 with baseline 'leave_one_out' needs num_graphs >= 2, got 1; raise num_graphs, or use baseline",
+        lambda: build(ExpectedError("mse"), num_graphs=1),
+        "ExpectedError with baseline 'leave_one_out' requires num_graphs >= 2, got 1; raise num_graphs, "
+        "or use baseline",
     ),
     "one antithetic pair, pairwise": (
         lambda: build(EnergyScore(), DisARM(), num_graphs=2),
-        "EnergyScore with DisARM, which draws 2 at a time, needs num_graphs >= 4, got 2",
+        "EnergyScore with DisARM, which draws 2 at a time, requires num_graphs >= 4, got 2",
     ),
     "odd antithetic": (
         lambda: build(EnergyScore(), DisARM(), num_graphs=5),
-        r"DisARM draws 2 graphs at a time and needs num_graphs to be a multiple of 2, got 5; use 6 or ScoreFunction",
+        r"DisARM draws 2 graphs at a time and requires num_graphs to be a multiple of 2, got 5; use 6 or ScoreFunction",
     ),
     "estimator by name": (
         lambda: build(EnergyScore(), "disarm"),
-        r"estimator needs an object like ScoreFunction\(\), got 'disarm'; build one",
+        r"estimator must be an object like ScoreFunction\(\), got 'disarm'; build one",
     ),
-    "estimator by class": (lambda: build(EnergyScore(), DisARM), "estimator needs an object like ScoreFunction"),
+    "estimator by class": (lambda: build(EnergyScore(), DisARM), "estimator must be an object like ScoreFunction"),
     "prior as number": (
         lambda: build(EnergyScore(), prior=0.5),
-        r"prior needs an object like EdgePrior\(0.1, weight=0.01\), got float; build one",
+        r"prior must be an object like EdgePrior\(0.1, weight=0.01\), got float; build one",
     ),
     "two priors": (
         lambda: build(ELBO(), prior=EdgePrior(0.5)),
@@ -125,14 +128,14 @@ REFUSALS = {
     ),
     "prior of another size": (
         lambda: build(EnergyScore(), prior=EdgePrior(torch.full((2, 2), 0.5))),
-        r"prior needs shape \(3, 3\) like the graph, got \(2, 2\); pass one probability per ordered pair",
+        r"prior must have shape \(3, 3\) like the graph, got \(2, 2\); pass one probability per ordered pair",
     ),
     "hot end": (
         lambda: Concrete(0.1, 1.0),
         "temperatures need 0 < last <= first, got first=0.1 and last=1.0; pass for example first=1.0, last=0.1",
     ),
-    "no temperature": (lambda: Concrete(1.0, 0.0), "last needs to be positive, got 0.0; pass for example 0.1"),
-    "words as temperature": (lambda: Concrete("hot"), "first needs to be positive, got 'hot'"),
+    "no temperature": (lambda: Concrete(1.0, 0.0), "last must be positive, got 0.0; pass for example 0.1"),
+    "words as temperature": (lambda: Concrete("hot"), "first must be positive, got 'hot'"),
 }
 
 

@@ -8,7 +8,7 @@ import torch
 import oracles
 from tacit.estimators import DisARM, OwnRowCredit, ReceptiveFieldCredit, ScoreFunction
 from tacit.graph import EdgePrior, SineSquared
-from tacit.losses import MMD, EnergyScore, KernelScore, Literature2, RationalQuadratic
+from tacit.losses import MMD, EnergyScore, KernelScore, NodewiseExpectedError, RationalQuadratic
 from tacit.predictors import HopPredictor
 from toys import LOSSES, ONE_EDGE, THREE_EDGES, TOLERANCE, TWO_EDGES, RowMean, check_exact, exact_gradients, gap, toy
 
@@ -174,7 +174,7 @@ def test_a_too_short_receptive_field_is_not_exact():
 @pytest.mark.parametrize("error", ["mae", "mse"])
 def test_literature_2_is_exact_for_one_hop_and_misses_what_is_further_away(error, estimator):
     for hops in (1, 2):
-        model, inputs, targets = toy(THREE_EDGES, Literature2(error), 1, 2, hops=hops, estimator=estimator)
+        model, inputs, targets = toy(THREE_EDGES, NodewiseExpectedError(error), 1, 2, hops=hops, estimator=estimator)
         assert isinstance(model.estimator.credit, OwnRowCredit)
         if hops == 1:
             check_exact(model, f"literature_{error}", inputs, targets, THREE_EDGES, 1, 2)

@@ -37,13 +37,13 @@ def test_fewer_hops_than_true_are_found_out(rng):
 @pytest.mark.parametrize("nodes", [3, 12, 40])
 def test_symmetric_normalisation_is_refused(rng, nodes):
     model = LatentGraphModel(BernoulliGraph.uniform(nodes, generator=rng), SymmetricGCN(), EnergyScore(scope="node"))
-    with pytest.raises(InputError, match=r'needs a local predictor, but SymmetricGCN .* use credit="global"'):
+    with pytest.raises(InputError, match=r'requires a local predictor, but SymmetricGCN .* use credit="global"'):
         model.check(torch.randn(4, nodes, 4, generator=rng), torch.zeros(4, nodes, 1))
 
 
 def test_data_of_zeros_does_not_empty_the_check(rng):
     model = LatentGraphModel(BernoulliGraph.uniform(12, generator=rng), SymmetricGCN(), EnergyScore(scope="node"))
-    with pytest.raises(InputError, match="needs a local predictor"):
+    with pytest.raises(InputError, match="requires a local predictor"):
         model.check(torch.zeros(4, 12, 4), torch.zeros(4, 12, 1))
 
 
@@ -68,11 +68,11 @@ def test_symmetric_normalisation_is_fine_with_global_credit(rng):
 
 def test_credit_needs_node_scope_and_declared_hops(rng, unchecked):
     graph = BernoulliGraph.uniform(3, generator=rng)
-    with pytest.raises(InputError, match="needs a loss of node scope, got joint scope"):
+    with pytest.raises(InputError, match="requires a loss of node scope, got joint scope"):
         LatentGraphModel(
             graph, HopPredictor.random(2, 1, generator=rng), EnergyScore(scope="joint"), credit="receptive_field"
         )
-    with pytest.raises(InputError, match="needs a predictor that declares num_hops, got Identity"):
+    with pytest.raises(InputError, match="requires a predictor that declares num_hops, got Identity"):
         LatentGraphModel(graph, nn.Identity(), EnergyScore(scope="node"), credit="receptive_field")
-    with pytest.raises(InputError, match="credit needs one of auto, global, receptive_field, own_row, got 'local'"):
+    with pytest.raises(InputError, match="credit must be one of auto, global, receptive_field, own_row, got 'local'"):
         LatentGraphModel(graph, nn.Identity(), EnergyScore(scope="node"), credit="local")

@@ -60,7 +60,7 @@ def test_thresholds_are_found_out(rng, predictor):
 
 
 def test_a_relaxed_form_that_is_another_function_is_refused(rng):
-    with pytest.raises(InputError, match=r"WrongRelaxation.relaxed needs to equal WrongRelaxation for graphs of 0 and"):
+    with pytest.raises(InputError, match=r"WrongRelaxation.relaxed must equal WrongRelaxation for graphs of 0 and"):
         check_relaxation(WrongRelaxation(torch.ones(2, 3, 1)), even_graph(8), 3, generator=rng)
 
 

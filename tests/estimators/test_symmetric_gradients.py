@@ -8,7 +8,7 @@ import torch
 import oracles
 from tacit.estimators import Concrete, DisARM, OwnRowCredit, ReceptiveFieldCredit, ScoreFunction, StraightThrough
 from tacit.graph import EdgePrior, SineSquared
-from tacit.losses import Literature2
+from tacit.losses import NodewiseExpectedError
 from toys import (
     LOSSES,
     ONE_EDGE,
@@ -99,16 +99,16 @@ def test_a_coin_answers_once_for_each_node_that_reaches_either_end(rng, hops):
 class BothRows(ReceptiveFieldCredit):
     """Adds what the two rows of a pair would answer for: a node that reaches both ends counts twice."""
 
-    def __call__(self, advantage, graphs, *, symmetric=False, slots=None):
-        row = super().__call__(advantage, graphs, symmetric=not symmetric, slots=slots)
+    def __call__(self, advantage, graphs, *, symmetric=False, candidates=None):
+        row = super().__call__(advantage, graphs, symmetric=not symmetric, candidates=candidates)
         return row + row.mT
 
 
 class OneRow(ReceptiveFieldCredit):
     """Takes the row of the first node alone."""
 
-    def __call__(self, advantage, graphs, *, symmetric=False, slots=None):
-        return super().__call__(advantage, graphs, symmetric=not symmetric, slots=slots)
+    def __call__(self, advantage, graphs, *, symmetric=False, candidates=None):
+        return super().__call__(advantage, graphs, symmetric=not symmetric, candidates=candidates)
 
 
 @pytest.mark.parametrize("wrong", [BothRows, OneRow])
@@ -124,7 +124,7 @@ def test_credit_by_rows_is_not_exact(wrong):
 
 @pytest.mark.parametrize("estimator", [ScoreFunction(), DisARM()])
 def test_own_row_credit_is_exact_for_one_hop(estimator):
-    model, inputs, targets = toy(COINS, Literature2("mse"), 1, 2, hops=1, symmetric=True, estimator=estimator)
+    model, inputs, targets = toy(COINS, NodewiseExpectedError("mse"), 1, 2, hops=1, symmetric=True, estimator=estimator)
     check_exact(model, "literature_mse", inputs, targets, COINS, 1, 2)
 
 

@@ -131,7 +131,7 @@ def test_a_malformed_address(wrong, tmp_path, capsys):
     assert call("reproduce", "injectivity", "--scheduler", wrong, "--out", tmp_path / "out", "--quiet") == 2
     error = capsys.readouterr().err
     assert error == (
-        f"tacit: scheduler needs an address like tcp://host:8786, got '{wrong}'; 'dask scheduler' shows it\n"
+        f"tacit: scheduler must be an address like tcp://host:8786, got '{wrong}'; 'dask scheduler' shows it\n"
     )
     assert not (tmp_path / "out").exists()
 
@@ -147,7 +147,7 @@ def test_nobody_answers(mute, tmp_path, capsys, monkeypatch):
         address = f"tcp://127.0.0.1:{other.getsockname()[1]}"
         assert call("reproduce", "injectivity", "--scheduler", address, "--out", tmp_path / "out", "--quiet") == 2
     assert capsys.readouterr().err == (
-        f"tacit: scheduler needs a Dask scheduler that answers, got {address}, where none did within 0.5 s; "
+        f"tacit: scheduler must be a Dask scheduler that answers, got {address}, where none did within 0.5 s; "
         "start one there with 'dask scheduler', or correct the address\n"
     )
     assert not (tmp_path / "out").exists()
@@ -158,7 +158,7 @@ def test_a_scheduler_without_workers(tmp_path, capsys, monkeypatch):
     with LocalCluster(n_workers=0, **LOCAL) as empty:
         address = empty.scheduler_address
         assert call("reproduce", "injectivity", "--scheduler", address, "--out", tmp_path / "out", "--quiet") == 2
-    assert f"tacit: scheduler needs at least one worker, got {address} with none; start" in capsys.readouterr().err
+    assert f"tacit: scheduler must have at least one worker, got {address} with none; start" in capsys.readouterr().err
     assert not (tmp_path / "out").exists()
 
 
@@ -167,7 +167,7 @@ def test_workers_with_other_versions_are_refused(address, tmp_path, capsys, monk
     monkeypatch.setattr(cluster_module, "versions", lambda: {**there, "torch": "0.0"})
     assert call("reproduce", "injectivity", "--scheduler", address, "--out", tmp_path / "out", "--quiet") == 2
     error = capsys.readouterr().err
-    assert f"scheduler needs workers with torch 0.0 as here, got {there['torch']} at tcp://127.0.0.1:" in error
+    assert f"scheduler requires workers with torch 0.0 as here, got {there['torch']} at tcp://127.0.0.1:" in error
     assert not (tmp_path / "out").exists()
 
 
@@ -185,7 +185,7 @@ def test_without_dask_the_way_to_install_it_is_said(tmp_path, capsys, monkeypatc
     arguments = ("reproduce", "injectivity", "--scheduler", "tcp://127.0.0.1:1", "--out", tmp_path / "out", "--quiet")
     assert call(*arguments) == 2
     assert capsys.readouterr().err == (
-        "tacit: scheduler needs the package distributed, which is not installed; run: pip install 'tacit[dask]'\n"
+        "tacit: scheduler requires the package distributed, which is not installed; run: pip install 'tacit[dask]'\n"
     )
 
 

@@ -32,7 +32,7 @@ def tiny(monkeypatch):
     plain = replication.fit
     monkeypatch.setattr(replication, "fit", lambda *parts, **options: plain(*parts, **{**options, "compile": False}))
     monkeypatch.setattr("tacit.experiments.system.QUICK_PAIRS", 300)
-    monkeypatch.setattr("tacit.evaluation.metrics.POINT_GRAPHS", 50)
+    monkeypatch.setattr("tacit.assessment.evaluation.metrics.POINT_GRAPHS", 50)
 
 
 SLOW = (
@@ -83,7 +83,7 @@ def test_tasks_side_by_side_give_the_same_records(tmp_path, monkeypatch):
 def test_records_of_another_size_are_not_mixed(tmp_path):
     run_study("injectivity", tmp_path, TINY)
     with pytest.raises(
-        InputError, match=r"out needs records made with --seeds 3, but .* made with --seeds 2 --quick; ch"
+        InputError, match=r"out must be records made with --seeds 3, but .* made with --seeds 2 --quick; ch"
     ):
         run_study("injectivity", tmp_path, Options(seeds=3))
 
@@ -92,9 +92,7 @@ def test_a_damaged_record_is_named(tmp_path):
     run_study("counterexample", tmp_path, TINY)
     path = tmp_path / "counterexample" / "records" / "curves.json"
     path.write_text(path.read_text()[:50])
-    with pytest.raises(
-        InputError, match=r"curves.json needs to be a record, but cannot be read .*; remove it to run it"
-    ):
+    with pytest.raises(InputError, match=r"curves.json must be a record, but cannot be read .*; remove it to run it"):
         runner.draw_study(STUDIES["counterexample"], tmp_path)
 
 
@@ -161,16 +159,14 @@ def test_ctrl_c_in_a_training_leaves_no_record(tiny, tmp_path, unchecked):
 
 def test_what_cannot_start_is_refused_before_any_work(tmp_path):
     (tmp_path / "file").write_text("")
-    with pytest.raises(InputError, match=r"out needs a directory that can be made, got .*file \(Not a directory\)"):
+    with pytest.raises(InputError, match=r"out must be a directory that can be made, got .*file \(Not a directory\)"):
         run_study("injectivity", tmp_path / "file", TINY)
     with pytest.raises(InputError, match="jobs must be 1 on a GPU, which one task fills, got 2"):
         run_study("injectivity", tmp_path, Options(device="cuda"), jobs=2)
     records = tmp_path / "counterexample" / "records"
     records.mkdir(parents=True)
     (records / "curves.json").write_text("[]")
-    with pytest.raises(
-        InputError, match=r"curves.json needs to be a record, but is not one; remove it to run it again"
-    ):
+    with pytest.raises(InputError, match=r"curves.json must be a record, but is not one; remove it to run it again"):
         runner.require_startable([STUDIES["injectivity"], STUDIES["counterexample"]], tmp_path, TINY)
 
 

@@ -131,7 +131,7 @@ def judge(case: Case, tally: Tally) -> Ended:
             if "--resume" not in case.arguments and any(now.get(name) != data for name, data in before.items()):
                 raise Failure(UNCHANGED)
             if ended.stage == "done":
-                fuzz_results.require_whole(case.arguments, folder, ended.out)
+                fuzz_results.require_int(case.arguments, folder, ended.out)
                 if case.look is not None:
                     case.look(folder, ended.out)
         else:

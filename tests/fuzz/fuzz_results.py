@@ -36,7 +36,7 @@ def require_probabilities(probs: torch.Tensor) -> None:
 def require_rules(plan: Plan) -> None:
     """Refuse a start in which what is forbidden can be, or what is required need not be."""
     graph, rules = plan.model.graph, plan.rules
-    if graph.slots is not None:
+    if graph.candidates is not None:
         return
     probs = graph.edge_probs.detach()
     for edges, value in ((rules.forbidden, 0.0), (rules.required, 1.0)):
@@ -46,7 +46,7 @@ def require_rules(plan: Plan) -> None:
                 assert probs[place[0], place[1]] == value, f"{source} -> {target} is not {value}"
 
 
-def require_whole(arguments: tuple[str, ...], folder: Path, out: str) -> None:
+def require_int(arguments: tuple[str, ...], folder: Path, out: str) -> None:
     """Look at what a command wrote or printed."""
     command = next((word for word in arguments if not word.startswith("-")), "")
     if "--help" in arguments or "--version" in arguments or "--list" in arguments or "--init" in arguments:
@@ -117,8 +117,8 @@ def strict_json(text: str) -> Any:
 def kind_of_error(line: str) -> str:
     """Return an error without what differs from case to case: names, numbers, paths.
 
-    >>> kind_of_error("my.csv: column 'a' needs numbers, got 'x' in row 3; correct it")
-    "FILE: column '' needs numbers"
+    >>> kind_of_error("my.csv: column 'a' must have numbers, got 'x' in row 3; correct it")
+    "FILE: column '' must have numbers"
     """
     line = re.sub(r"'(?:[^'\\]|\\.)*'|\"(?:[^\"\\]|\\.)*\"", "''", line)
     line = re.sub(r"\S+\.(csv|tsv|txt|gz|npz|parquet|toml|json|safetensors)\b", "FILE", line)

@@ -135,7 +135,7 @@ def tensors_changed(draw: Any, data: bytes, kind: Any) -> bytes:
         case "gone":
             del tensors[name]
         case "more":
-            tensors["graph.slots.used" if draw(st.booleans()) else "other"] = torch.zeros(2)
+            tensors["graph.candidates.used" if draw(st.booleans()) else "other"] = torch.zeros(2)
         case "text":
             text = draw(edited(text))
             text = text if isinstance(text, dict) else {"all": text}

@@ -89,14 +89,14 @@ def test_reachability_against_search(rng):
 
 def test_errors(unchecked):
     with pytest.raises(
-        InputError, match=r"edge_probs needs values in \[0, 1\], got 1\.5 at \[0, 1\]; pass probabilities"
+        InputError, match=r"edge_probs must have values in \[0, 1\], got 1\.5 at \[0, 1\]; pass probabilities"
     ):
         BernoulliGraph(torch.tensor([[0.0, 1.5], [0.0, 0.0]]))
-    with pytest.raises(InputError, match=r"edge_probs needs values in \[0, 1\], got nan at \[1, 0\]"):
+    with pytest.raises(InputError, match=r"edge_probs must have values in \[0, 1\], got nan at \[1, 0\]"):
         BernoulliGraph(torch.tensor([[0.0, 0.5], [torch.nan, 0.0]]))
     with pytest.raises(InputError, match=r"low and high need 0 <= low <= high <= 1, got 0.5 and 0.2"):
         BernoulliGraph.uniform(3, low=0.5, high=0.2, generator=torch.Generator())
-    with pytest.raises(InputError, match="num_nodes needs to be a whole number of at least 1, got 0"):
+    with pytest.raises(InputError, match="num_nodes must be a whole number of at least 1, got 0"):
         BernoulliGraph.uniform(0, generator=torch.Generator())
-    with pytest.raises(InputError, match="num_graphs needs to be a whole number of at least 1, got 0"):
+    with pytest.raises(InputError, match="num_graphs must be a whole number of at least 1, got 0"):
         BernoulliGraph(torch.zeros(2, 2)).sample(0, generator=torch.Generator())

@@ -13,7 +13,7 @@ from tacit.data import Pairs
 from tacit.errors import InputError
 from tacit.estimators import Concrete, DisARM, GlobalCredit, ReceptiveFieldCredit, StraightThrough
 from tacit.graph import BernoulliGraph, CoinsPerPair, Context, EdgePrior, GraphDistribution
-from tacit.losses import EnergyScore, Literature2
+from tacit.losses import EnergyScore, NodewiseExpectedError
 from tacit.predictors import HopPredictor
 from tacit.training import FitSettings, LatentGraphModel, fit
 from toys import TOLERANCE
@@ -270,18 +270,24 @@ def test_what_needs_coins_or_independent_edges_is_refused(rng):
     graph, predictor = correlated("rows", torch.full((2, 2), 0.5)), HopPredictor(torch.ones(1, 1, 1))
     for estimator in (DisARM(), Concrete(), StraightThrough()):
         with pytest.raises(
-            InputError, match=r"needs a graph with one coin per edge, got CorrelatedGraph; use ScoreFun"
+            InputError, match=r"requires a graph with one coin per edge, got CorrelatedGraph; use ScoreFun"
         ):
             LatentGraphModel(graph, predictor, EnergyScore(), estimator=estimator)
     for choices, message in (
-        ({"credit": "receptive_field"}, "credit='receptive_field' needs a graph whose edges are independent, got Corr"),
-        ({"prior": EdgePrior(0.5)}, "prior needs a graph with one coin per edge, got CorrelatedGraph; use Bernoulli"),
+        (
+            {"credit": "receptive_field"},
+            "credit='receptive_field' requires a graph whose edges are independent, got Corr",
+        ),
+        (
+            {"prior": EdgePrior(0.5)},
+            "prior requires a graph with one coin per edge, got CorrelatedGraph; use Bernoulli",
+        ),
     ):
         with pytest.raises(InputError, match=message):
             LatentGraphModel(graph, predictor, EnergyScore(), **choices)
-    with pytest.raises(InputError, match="credit='own_row' needs a graph whose edges are independent"):
-        LatentGraphModel(graph, predictor, Literature2())
-    with pytest.raises(InputError, match="sandwich needs a graph with one coin per edge, got CorrelatedGraph"):
+    with pytest.raises(InputError, match="credit='own_row' requires a graph whose edges are independent"):
+        LatentGraphModel(graph, predictor, NodewiseExpectedError())
+    with pytest.raises(InputError, match="sandwich requires a graph with one coin per edge, got CorrelatedGraph"):
         graph.require_all_pairs("sandwich")
     coins = BernoulliGraph(torch.full((2, 2), 0.5))
     coins.require_all_pairs("sandwich")

@@ -6,7 +6,7 @@ from torch.distributions import Bernoulli, kl_divergence
 
 from tacit.data import Pairs
 from tacit.errors import InputError
-from tacit.graph import BernoulliGraph, EdgeRules, SineSquared, Slots, edge_table
+from tacit.graph import BernoulliGraph, CandidateEdges, EdgeRules, SineSquared, edge_table
 from tacit.losses import EnergyScore
 from tacit.predictors import HopPredictor
 from tacit.training import FitSettings, LatentGraphModel, fit
@@ -140,25 +140,25 @@ CONTRADICTIONS = {
     ),
     "certain prior": (
         {"priors": {("a", "b"): 1.0}},
-        "priors needs probabilities strictly between 0 and 1, got 1.0 for edge 'a -> b'; use forbidden or required",
+        "priors must have probabilities strictly between 0 and 1, got 1.0 for edge 'a -> b'; use forbidden or required",
     ),
     "prior in words": ({"priors": {("a", "b"): "likely"}}, "strictly between 0 and 1, got 'likely' for edge 'a -> b'"),
     "two priors": (
         {"priors": {("a", "b"): 0.2, ("b", "a"): 0.3}, "symmetric": True},
         "priors gives edge 'b -- a' both 0.2 and 0.3; keep one",
     ),
-    "priors as a set": ({"priors": {("a", "b")}}, "priors needs a probability for each edge, got"),
+    "priors as a set": ({"priors": {("a", "b")}}, "priors must have a probability for each edge, got"),
     "unknown name": ({"forbidden": {("a", "bb")}}, "forbidden names unknown node 'bb'; did you mean 'b'?"),
-    "unknown number": ({"required": {(0, 4)}}, "required needs nodes by name or by number from 0 to 3, got 4"),
-    "no pair": ({"required": {("a", "b", "c")}}, r"required needs edges as \(source, target\), got"),
-    "a word": ({"required": "ab"}, r"required needs a set of edges \(source, target\), got 'ab'"),
+    "unknown number": ({"required": {(0, 4)}}, "required must be nodes by name or by number from 0 to 3, got 4"),
+    "no pair": ({"required": {("a", "b", "c")}}, r"required must be edges as \(source, target\), got"),
+    "a word": ({"required": "ab"}, r"required must be a set of edges \(source, target\), got 'ab'"),
     "mask of floats": (
         {"candidates": torch.ones(4, 4)},
-        r"candidates needs a mask of booleans of shape \(4, 4\), got torch.float32 of \(4, 4\)",
+        r"candidates must be a mask of booleans of shape \(4, 4\), got torch.float32 of \(4, 4\)",
     ),
     "mask of three": (
         {"candidates": torch.ones(3, 3, dtype=torch.bool)},
-        r"needs a mask .* got torch.bool of \(3, 3\)",
+        r"must be a mask .* got torch.bool of \(3, 3\)",
     ),
 }
 
@@ -171,20 +171,20 @@ def test_contradictions_name_the_edge(name, unchecked):
 
 
 def test_nodes_need_names_that_differ(unchecked):
-    with pytest.raises(InputError, match="nodes needs names that differ, got 'a' twice; rename one"):
+    with pytest.raises(InputError, match="nodes must have names that differ, got 'a' twice; rename one"):
         EdgeRules(("a", "b", "a"))
     for wrong in ((), ("a", ""), ("a", 1), "ab"):
-        with pytest.raises(InputError, match="nodes needs a tuple of names, got"):
+        with pytest.raises(InputError, match="nodes must be a tuple of names, got"):
             EdgeRules(wrong)
     with pytest.raises(InputError, match=r"low and high need 0 <= low <= high <= 1, got 0.5 and 0.2"):
         EdgeRules(NODES).build(generator=torch.Generator(), low=0.5, high=0.2)
-    with pytest.raises(InputError, match="default needs a probability strictly between 0 and 1, got 1; pass for"):
+    with pytest.raises(InputError, match="default must be a probability strictly between 0 and 1, got 1; pass for"):
         EdgeRules(NODES).prior(default=1)
 
 
-def in_slots(matrix, slots):
+def in_slots(matrix, candidates):
     """Entries of a matrix, looked up for each slot."""
-    return matrix[slots.row_node[:, None], slots.senders]
+    return matrix[candidates.row_node[:, None], candidates.sources]
 
 
 @pytest.mark.parametrize("self_loops", [False, True])
@@ -197,18 +197,18 @@ def test_a_graph_over_the_table_keeps_the_same_rules(rng, self_loops, as_table):
         tuple("abcdefghi"),
         forbidden={(1, 0), (8, 8), (5, 6)},
         required={(0, 1), (0, 2)},
-        candidates=Slots.from_mask(candidates) if as_table else candidates,
+        candidates=CandidateEdges.from_mask(candidates) if as_table else candidates,
         priors={(0, 3): 0.9},
         self_loops=self_loops,
     )
     matrix, table = rules.build(generator=rng), rules.build(generator=rng, over_table=True)
-    slots = table.slots
-    assert torch.equal(slots.to_mask(), matrix.edge_probs > 0)
-    assert torch.equal(~table.fixed, in_slots(rules.allowed, slots) & slots.used)
-    assert torch.equal(table.fixed_probs, in_slots(matrix.fixed_probs, slots) * slots.used)
+    candidates = table.candidates
+    assert torch.equal(candidates.to_mask(), matrix.edge_probs > 0)
+    assert torch.equal(~table.fixed, in_slots(rules.allowed, candidates) & candidates.used)
+    assert torch.equal(table.fixed_probs, in_slots(matrix.fixed_probs, candidates) * candidates.used)
     assert table.fixed_probs.sum() == 2
     matrix = BernoulliGraph(torch.where(matrix.fixed, matrix.fixed_probs, 0.3), matrix.fixed)
-    table = BernoulliGraph(torch.where(table.fixed, table.fixed_probs, 0.3), table.fixed, slots=slots)
+    table = BernoulliGraph(torch.where(table.fixed, table.fixed_probs, 0.3), table.fixed, candidates=candidates)
     for default in (None, 0.2):
         over_all, over_table = rules.prior(0.7, default), rules.prior(0.7, default, over_table=True)
         over_table.check(table)
@@ -216,20 +216,22 @@ def test_a_graph_over_the_table_keeps_the_same_rules(rng, self_loops, as_table):
 
 
 def test_a_table_needs_candidates_that_have_a_direction():
-    with pytest.raises(InputError, match="a table of candidates needs candidates, got none; name some"):
-        _ = EdgeRules(NODES).slots
+    with pytest.raises(InputError, match="a table of candidates requires candidates, got none; name some"):
+        _ = EdgeRules(NODES).candidates
     with pytest.raises(InputError, match="a table of candidates has edges with a direction; leave symmetric out"):
-        _ = EdgeRules(NODES, candidates={("a", "b")}, symmetric=True).slots
-    with pytest.raises(InputError, match="candidates needs a table of 4 nodes, got one of 3; make it for these nodes"):
-        EdgeRules(NODES, candidates=Slots.from_mask(torch.ones(3, 3, dtype=torch.bool)))
+        _ = EdgeRules(NODES, candidates={("a", "b")}, symmetric=True).candidates
+    with pytest.raises(
+        InputError, match="candidates must be a table of 4 nodes, got one of 3; make it for these nodes"
+    ):
+        EdgeRules(NODES, candidates=CandidateEdges.from_mask(torch.ones(3, 3, dtype=torch.bool)))
 
 
 def test_rules_of_many_nodes_need_no_matrix(rng):
     """With 100,000 nodes a mask alone would take 10 GB."""
     count = 100_000
     source = torch.arange(count)
-    ring = Slots.from_edges(source, (source + 1) % count, count)
+    ring = CandidateEdges.from_edges(source, (source + 1) % count, count)
     rules = EdgeRules(tuple(map(str, range(count))), candidates=ring, forbidden={(0, 1)}, required={(1, 2)})
     graph = rules.build(generator=rng, over_table=True)
-    assert graph.slots.num_edges == count - 1
+    assert graph.candidates.num_edges == count - 1
     assert int((~graph.fixed).sum()) == count - 2

@@ -81,7 +81,7 @@ def test_networkx_without_directions_with_attributes():
     graph = to_networkx(symmetric, NODES, symmetric=True, attributes={"p_value": p_values, "there": symmetric > 0})
     assert math.isnan(graph.edges["a", "b"]["p_value"])
     assert graph.edges["c", "b"] == {"probability": 0.75, "p_value": 0.1875, "there": True}
-    with pytest.raises(InputError, match=r"attributes\['low'\] needs to equal its transpose .*; leave symmetric out"):
+    with pytest.raises(InputError, match=r"attributes\['low'\] must equal its transpose .*; leave symmetric out"):
         to_networkx(symmetric, NODES, symmetric=True, attributes={"low": LOW})
 
 
@@ -116,11 +116,17 @@ def test_pyg_has_what_exists():
 
 def test_attributes_that_do_not_fit(unchecked):
     for call in (edge_table, to_networkx):
-        with pytest.raises(InputError, match=r"attributes\['low'\] needs a tensor of shape \(3, 3\), .* got \(2, 3\)"):
+        with pytest.raises(
+            InputError, match=r"attributes\['low'\] must be a tensor of shape \(3, 3\), .* got \(2, 3\)"
+        ):
             call(PROBS, NODES, attributes={"low": LOW[:2]})
-        with pytest.raises(InputError, match=r"attributes\['low'\] needs .* got list; use torch.as_tensor\(values\)"):
+        with pytest.raises(
+            InputError, match=r"attributes\['low'\] must be .* got list; use torch.as_tensor\(values\)"
+        ):
             call(PROBS, NODES, attributes={"low": [[0.0]]})
-        with pytest.raises(InputError, match=r"attributes needs names other than source, .* got 'target'; rename it"):
+        with pytest.raises(
+            InputError, match=r"attributes must have names other than source, .* got 'target'; rename it"
+        ):
             call(PROBS, NODES, attributes={"target": LOW})
 
 
@@ -142,19 +148,19 @@ def test_pyg_has_the_edges_above_the_threshold(threshold):
 def test_pyg_that_is_not_there(monkeypatch):
     monkeypatch.setitem(sys.modules, "torch_geometric.data", None)
     with pytest.raises(
-        InputError, match=r"to_pyg needs torch_geometric, which is not installed; pip install 'tacit\[p"
+        InputError, match=r"to_pyg requires torch_geometric, which is not installed; pip install 'tacit\[p"
     ):
         to_pyg(PROBS, NODES)
 
 
 def test_errors(unchecked):
     with pytest.raises(
-        InputError, match=r"edge_probs needs a tensor of shape \(2, 2\), .* got \(3, 3\); pass graph.ed"
+        InputError, match=r"edge_probs must be a tensor of shape \(2, 2\), .* got \(3, 3\); pass graph.ed"
     ):
         edge_table(PROBS, ["a", "b"])
-    with pytest.raises(InputError, match=r"edge_probs needs a tensor of shape .* got list"):
+    with pytest.raises(InputError, match=r"edge_probs must be a tensor of shape .* got list"):
         edge_table([[0.0]], ["a"])
-    with pytest.raises(InputError, match=r"threshold needs a probability from 0 to 1, got 2; pass for example 0.5"):
+    with pytest.raises(InputError, match=r"threshold must be a probability from 0 to 1, got 2; pass for example 0.5"):
         to_networkx(PROBS, NODES, 2)
-    with pytest.raises(InputError, match=r"edge_probs needs to equal its transpose .*; leave symmetric out"):
+    with pytest.raises(InputError, match=r"edge_probs must equal its transpose .*; leave symmetric out"):
         to_networkx(PROBS, NODES, symmetric=True)

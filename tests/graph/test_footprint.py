@@ -7,7 +7,7 @@ from tacit.errors import InputError
 from tacit.graph import footprint
 from tacit.graph.footprint import free_bytes, require_memory, size_in_words, step_bytes
 
-STEP = {"rows": 7, "slots": 5, "num_graphs": 3, "draws": 2, "batch": 2, "nodes": 6, "channels": 4, "number_bytes": 8}
+STEP = {"rows": 7, "columns": 5, "num_graphs": 3, "draws": 2, "batch": 2, "nodes": 6, "channels": 4, "number_bytes": 8}
 
 
 def test_a_step_is_the_sum_of_its_parts():
@@ -78,7 +78,7 @@ def test_this_system_has_some():
 
 def test_too_much_is_refused_in_one_line(monkeypatch):
     monkeypatch.setattr(footprint, "free_bytes", lambda _: 20 * 10**9)
-    need = step_bytes(rows=10**5, slots=10**5, num_graphs=1, draws=1, batch=1, nodes=10**5, channels=1)
+    need = step_bytes(rows=10**5, columns=10**5, num_graphs=1, draws=1, batch=1, nodes=10**5, channels=1)
     assert size_in_words(need) == "740 GB"
     with pytest.raises(InputError) as error:
         require_memory(need, "cpu", "a step over 10,000,000,000 candidate edges", "use fewer graphs")

@@ -68,7 +68,7 @@ def test_what_is_stored_is_named_for_what_it_is():
 
 def test_a_link_is_an_object(unchecked):
     for wrong in ("sigmoid", SineSquared):
-        with pytest.raises(InputError, match=r"link needs an object like Sigmoid\(\) or SineSquared\(\), got"):
+        with pytest.raises(InputError, match=r"link must be an object like Sigmoid\(\) or SineSquared\(\), got"):
             BernoulliGraph(torch.full((2, 2), 0.25), link=wrong)
 
 

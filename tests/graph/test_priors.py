@@ -39,7 +39,7 @@ def test_finite_at_zero_and_one(link):
 def test_bad_priors(unchecked):
     for bad in (0.0, 1.0, -0.1, float("nan")):
         with pytest.raises(
-            InputError, match=rf"prior needs probabilities strictly between 0 and 1, got {bad:g}; to rul"
+            InputError, match=rf"prior must have probabilities strictly between 0 and 1, got {bad:g}; to rul"
         ):
             EdgePrior(bad)
     matrix = torch.full((2, 2), 0.5)
@@ -48,17 +48,17 @@ def test_bad_priors(unchecked):
         InputError, match=r"strictly between 0 and 1, got 1 at \[1, 0\]; to rule an edge in or out, hold"
     ):
         EdgePrior(matrix)
-    with pytest.raises(InputError, match=r"prior needs one probability or a matrix of floats, got .* \(3,\)"):
+    with pytest.raises(InputError, match=r"prior must be one probability or a matrix of floats, got .* \(3,\)"):
         EdgePrior(torch.full((3,), 0.5))
-    with pytest.raises(InputError, match=r"prior needs one probability or a matrix of floats, got torch\.int64"):
+    with pytest.raises(InputError, match=r"prior must be one probability or a matrix of floats, got torch\.int64"):
         EdgePrior(torch.ones(2, 2).long())
     for weight in (0.0, -1.0, float("inf")):
-        with pytest.raises(InputError, match=r"weight of a prior needs to be positive, got .* leave the prior out"):
+        with pytest.raises(InputError, match=r"weight of a prior must be positive, got .* leave the prior out"):
             EdgePrior(0.5, weight=weight)
     for wrong in ("a", None, [[0.1], [0.2, 0.3]]):
-        with pytest.raises(InputError, match="prior needs one probability or a matrix of floats, got"):
+        with pytest.raises(InputError, match="prior must be one probability or a matrix of floats, got"):
             EdgePrior(wrong)
-    with pytest.raises(InputError, match="weight of a prior needs to be positive, got '1'"):
+    with pytest.raises(InputError, match="weight of a prior must be positive, got '1'"):
         EdgePrior(0.5, weight="1")
 
 

@@ -74,9 +74,9 @@ WRONG = {
     ),
     "missing column": (
         "source,target\nnorth,south\n",
-        "edges.csv needs the columns source, target and kind, got source, target; add kind",
+        "edges.csv must have the columns source, target and kind, got source, target; add kind",
     ),
-    "empty file": ("", "edges.csv needs the columns source, target and kind, got none; add source"),
+    "empty file": ("", "edges.csv must have the columns source, target and kind, got none; add source"),
     "unknown column": (
         "source,target,kind,probabilty\n",
         "edges.csv has unknown column 'probabilty'; did you mean 'probability'?",
@@ -84,18 +84,18 @@ WRONG = {
     "column twice": ("source,target,kind,kind\n", "edges.csv has column 'kind' twice; delete one"),
     "no probability": (
         HEAD + "north,south,prior,\n",
-        "edges.csv, row 2: prior needs a probability; write one in the column probability",
+        "edges.csv, row 2: prior must be a probability; write one in the column probability",
     ),
-    "no column of probabilities": ("source,target,kind\nnorth,south,prior\n", "row 2: prior needs a probability"),
+    "no column of probabilities": ("source,target,kind\nnorth,south,prior\n", "row 2: prior must be a probability"),
     "no number": (
         HEAD + "north,south,prior,high\n",
-        "edges.csv, row 2: probability needs a number, got 'high'; write for example 0.9",
+        "edges.csv, row 2: probability must be a number, got 'high'; write for example 0.9",
     ),
     "certain": (
         HEAD + "north,south,prior,1\n",
-        "row 2: probability needs to be strictly between 0 and 1, got 1; use kind forbidden or required",
+        "row 2: probability must be strictly between 0 and 1, got 1; use kind forbidden or required",
     ),
-    "not a number": (HEAD + "north,south,prior,nan\n", "probability needs to be strictly between 0 and 1, got nan"),
+    "not a number": (HEAD + "north,south,prior,nan\n", "probability must be strictly between 0 and 1, got nan"),
     "probability of a certainty": (
         HEAD + "north,south,required,0.9\n",
         "row 2: required takes no probability, got '0.9'; leave it empty, or use kind prior",
@@ -120,8 +120,8 @@ WRONG = {
         HEAD + "north,south,required,\nsouth,north,candidate,\n",
         "row 2: required edge 'north -> south' is not among the candidates; add a row that makes it one",
     ),
-    "too many cells": (HEAD + "north,south,prior,0,9\n", "row 2 needs 4 cells like the header, got 5; correct it"),
-    "too few cells": (HEAD + "north\n", "row 2 needs 4 cells like the header, got 1; correct it"),
+    "too many cells": (HEAD + "north,south,prior,0,9\n", "row 2 must have 4 cells like the header, got 5; correct it"),
+    "too few cells": (HEAD + "north\n", "row 2 must have 4 cells like the header, got 1; correct it"),
     "not text": (b"\xff\xfe\x00", "edges.csv is not a CSV file in UTF-8"),
 }
 

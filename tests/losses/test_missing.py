@@ -3,7 +3,7 @@
 import pytest
 import torch
 
-from tacit.losses import ELBO, MMD, EnergyScore, Literature1, Literature2, PointMSE
+from tacit.losses import ELBO, MMD, EnergyScore, ExpectedError, NodewiseExpectedError, PointMSE
 
 LOSSES = {
     "mmd node": lambda **k: MMD(**k),
@@ -12,9 +12,9 @@ LOSSES = {
     "energy joint": lambda **k: EnergyScore(scope="joint", **k),
     "point_mse node": lambda **k: PointMSE(**k),
     "point_mse joint": lambda **k: PointMSE(scope="joint", **k),
-    "literature_1": lambda **k: Literature1("mae", **k),
-    "literature_1 joint": lambda **k: Literature1("mse", scope="joint", **k),
-    "literature_2": lambda **k: Literature2("mse", **k),
+    "literature_1": lambda **k: ExpectedError("mae", **k),
+    "literature_1 joint": lambda **k: ExpectedError("mse", scope="joint", **k),
+    "literature_2": lambda **k: NodewiseExpectedError("mse", **k),
     "elbo node": lambda **k: ELBO(0.4, **k),
     "elbo joint": lambda **k: ELBO(0.4, scope="joint", **k),
 }
@@ -91,7 +91,7 @@ def test_a_node_that_is_missing_everywhere_leaves_the_loss_of_the_others(batch, 
 @pytest.mark.parametrize("scope", ["node", "joint"])
 def test_errors_weigh_every_observed_number_the_same(batch, scope):
     samples, targets, observed = batch
-    value = total(Literature1("mse", scope=scope)(samples, targets, observed))
+    value = total(ExpectedError("mse", scope=scope)(samples, targets, observed))
     plain = (samples - targets[:, None]).square().mean(1)[observed > 0].mean()
     assert value == pytest.approx(float(plain), abs=1e-12)
 

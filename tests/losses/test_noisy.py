@@ -10,7 +10,7 @@ import torch
 from scipy.integrate import quad
 
 from tacit.errors import InputError
-from tacit.losses import ELBO, MMD, EnergyScore, Literature1, Literature2, NoisyEnergyScore, PointMSE
+from tacit.losses import ELBO, MMD, EnergyScore, ExpectedError, NodewiseExpectedError, NoisyEnergyScore, PointMSE
 from tacit.observation import GaussianNoise, HeadGaussianNoise
 from tacit.observation.gaussian import expected_distance
 
@@ -198,18 +198,18 @@ def test_which_losses_have_a_closed_form():
     ):
         assert loss.integrating(GaussianNoise(3, channels)) is None
     assert all(kind.learns_noise for kind in (MMD, EnergyScore, NoisyEnergyScore))
-    assert not any(kind.learns_noise for kind in (PointMSE, Literature1, Literature2, ELBO))
+    assert not any(kind.learns_noise for kind in (PointMSE, ExpectedError, NodewiseExpectedError, ELBO))
 
 
 def test_errors(unchecked):
     for message, call in {
-        "NoisyEnergyScore needs scope='node', got 'joint'; over several nodes the noise has no closed": (
+        "NoisyEnergyScore requires scope='node', got 'joint'; over several nodes the noise has no closed": (
             lambda: NoisyEnergyScore(NOISE, scope="joint")
         ),
-        "NoisyEnergyScore needs one channel per node, got 2; over several the noise has no closed form": (
+        "NoisyEnergyScore requires one channel per node, got 2; over several the noise has no closed form": (
             lambda: NoisyEnergyScore(NOISE)(torch.ones(1, 4, 3, 4), torch.ones(1, 3, 2))
         ),
-        "NoisyEnergyScore needs one channel per node, got 2 of HeadGaussianNoise; use EnergyScore": (
+        "NoisyEnergyScore requires one channel per node, got 2 of HeadGaussianNoise; use EnergyScore": (
             lambda: NoisyEnergyScore(HeadGaussianNoise(2))
         ),
         r"need the same batch, nodes and channels, times 2 numbers for each; check the predictor's output": (

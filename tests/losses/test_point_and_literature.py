@@ -8,12 +8,12 @@ import torch
 
 from tacit.errors import InputError
 from tacit.graph import EdgePrior
-from tacit.losses import ELBO, Literature1, Literature2, PointMSE
+from tacit.losses import ELBO, ExpectedError, NodewiseExpectedError, PointMSE
 
 LOSSES = {
     "point_mse": PointMSE,
-    "literature_1_mae": lambda **k: Literature1("mae", **k),
-    "literature_1_mse": lambda **k: Literature1("mse", **k),
+    "literature_1_mae": lambda **k: ExpectedError("mae", **k),
+    "literature_1_mse": lambda **k: ExpectedError("mse", **k),
     "elbo": lambda **k: ELBO(0.3, **k),
 }
 
@@ -88,7 +88,7 @@ def test_moving_average_leaves_out_what_is_missing(batch):
     observed[1:, 0] = 0  # node 0 is observed in the first pair alone
     observed[:, 2] = 0  # node 2 never
     average = torch.tensor([1.0, 2.0, 3.0], dtype=torch.float64)
-    terms = Literature1("mse", baseline="moving_average")(samples, targets, observed, average=average)
+    terms = ExpectedError("mse", baseline="moving_average")(samples, targets, observed, average=average)
     expected = 0.95 * 1.0 + 0.05 * (samples[0, :, 0] - targets[0, 0]).square().mean()
     assert float(terms.average[0]) == pytest.approx(float(expected), abs=1e-12)
     assert float(terms.average[2]) == 3.0  # nothing new is known of it
@@ -96,7 +96,7 @@ def test_moving_average_leaves_out_what_is_missing(batch):
 
 def test_literature_2_is_literature_1_with_its_own_credit_and_baseline(batch):
     samples, targets = batch
-    one, two = Literature1("mae"), Literature2("mae")
+    one, two = ExpectedError("mae"), NodewiseExpectedError("mae")
     assert torch.equal(one(samples, targets).value, two(samples, targets).value)
     assert (two.credit, two.baseline, two.scope) == ("own_row", "moving_average", "node")
     assert one.credit is None
@@ -116,24 +116,26 @@ def test_elbo_density_of_one_number():
 
 def test_errors_name_argument_need_value_and_remedy(unchecked):
     calls = {
-        r"error needs one of mae, mse, got 'rmse'; did you mean 'mse'\?": lambda: Literature1("rmse"),
-        r"Literature2 needs scope='node', got 'joint'; it is about single nodes": lambda: Literature2(scope="joint"),
-        r"sd needs to be positive, got 0; pass for example 0.1": lambda: ELBO(0),
-        r"prior needs an object like EdgePrior\(0.5\), got 0.5; build one": lambda: ELBO(0.1, 0.5),
-        r"sd needs to be positive, got 'a'; pass for example 0.1": lambda: ELBO("a"),
-        r"observed needs floats of 0 and 1, got torch.bool; use mask.to\(targets.dtype\)": lambda: PointMSE()(
+        r"error must be one of mae, mse, got 'rmse'; did you mean 'mse'\?": lambda: ExpectedError("rmse"),
+        r"NodewiseExpectedError requires scope='node', got 'joint'; it is about single nodes": lambda: (
+            NodewiseExpectedError(scope="joint")
+        ),
+        r"sd must be positive, got 0; pass for example 0.1": lambda: ELBO(0),
+        r"prior must be an object like EdgePrior\(0.5\), got 0.5; build one": lambda: ELBO(0.1, 0.5),
+        r"sd must be positive, got 'a'; pass for example 0.1": lambda: ELBO("a"),
+        r"observed must be floats of 0 and 1, got torch.bool; use mask.to\(targets.dtype\)": lambda: PointMSE()(
             torch.zeros(1, 3, 3, 1), torch.zeros(1, 3, 1), torch.ones(1, 3, 1).bool()
         ),
-        r"prior needs probabilities strictly between 0 and 1, got 2": lambda: ELBO(0.1, EdgePrior(2.0)),
-        r"scope needs one of node, joint, got 'nodes'; did you mean 'node'\?": lambda: PointMSE(scope="nodes"),
-        r"PointMSE with baseline 'leave_one_out' needs num_graphs >= 3, got 2": lambda: PointMSE()(
+        r"prior must have probabilities strictly between 0 and 1, got 2": lambda: ELBO(0.1, EdgePrior(2.0)),
+        r"scope must be one of node, joint, got 'nodes'; did you mean 'node'\?": lambda: PointMSE(scope="nodes"),
+        r"PointMSE with baseline 'leave_one_out' requires num_graphs >= 3, got 2": lambda: PointMSE()(
             torch.zeros(1, 2, 3, 1), torch.zeros(1, 3, 1)
         ),
-        r"observed needs the shape of targets, \(1, 3, 1\), got \(1, 3\)": lambda: PointMSE()(
+        r"observed must have the shape of targets, \(1, 3, 1\), got \(1, 3\)": lambda: PointMSE()(
             torch.zeros(1, 3, 3, 1), torch.zeros(1, 3, 1), torch.zeros(1, 3)
         ),
         r"samples \(1, 3, 2, 1\) .* and targets \(1, 3, 1\) .* need the same batch, nodes and channels": (
-            lambda: Literature1()(torch.zeros(1, 3, 2, 1), torch.zeros(1, 3, 1))
+            lambda: ExpectedError()(torch.zeros(1, 3, 2, 1), torch.zeros(1, 3, 1))
         ),
     }
     for message, call in calls.items():

@@ -8,7 +8,7 @@ import torch
 import oracles
 from tacit.estimators import StraightThrough
 from tacit.graph import BernoulliGraph, EdgePrior
-from tacit.losses import ELBO, MMD, EnergyScore, Gaussian, Laplacian, Literature1, Literature2, PointMSE
+from tacit.losses import ELBO, MMD, EnergyScore, ExpectedError, Gaussian, Laplacian, NodewiseExpectedError, PointMSE
 from tacit.predictors import HopPredictor
 from tacit.training import LatentGraphModel
 
@@ -25,10 +25,10 @@ PROPER = {
     "point_mse": PointMSE(baseline="none"),
 }
 NOT_PROPER = {
-    "literature_1_mae": Literature1("mae", baseline="none"),
-    "literature_1_mse": Literature1("mse", baseline="none"),
-    "literature_2_mae": Literature2("mae", baseline="none"),
-    "literature_2_mse": Literature2("mse", baseline="none"),
+    "literature_1_mae": ExpectedError("mae", baseline="none"),
+    "literature_1_mse": ExpectedError("mse", baseline="none"),
+    "literature_2_mae": NodewiseExpectedError("mae", baseline="none"),
+    "literature_2_mse": NodewiseExpectedError("mse", baseline="none"),
     "elbo": ELBO(0.3, EdgePrior(0.5), baseline="none"),
 }
 
@@ -94,7 +94,7 @@ def test_literature_2_does_not_stay_at_the_truth(system, error):
     outputs = HopPredictor(weights)(inputs, graphs[None]).detach()[0]  # (graph, node, channel)
     truth = oracles.graph_probs(graphs, edge_probs(TRUTH))
     norms = {}
-    for name, loss in (("literature_2", Literature2(error)), ("mmd", MMD(baseline="none"))):
+    for name, loss in (("literature_2", NodewiseExpectedError(error)), ("mmd", MMD(baseline="none"))):
         graph = BernoulliGraph(edge_probs(TRUTH), fixed=~FREE)
         model = LatentGraphModel(graph, HopPredictor(weights), loss, num_graphs=2).double()
         gradients = [
@@ -114,7 +114,7 @@ def test_literature_2_does_not_stay_at_the_truth(system, error):
         (EnergyScore(scope="joint"), True),
         (EnergyScore(scope="node"), True),
         (PointMSE(), True),
-        (Literature1("mse"), False),
+        (ExpectedError("mse"), False),
     ],
 )
 def test_straight_through_stays_at_the_truth_for_proper_losses(system, loss, stays):

@@ -10,7 +10,7 @@ from made_runs import make_run
 from own_files import learn, write_files
 from tacit.cli.answers import print_fit
 from tacit.config import FitConfig
-from tacit.graph import BernoulliGraph, Slots
+from tacit.graph import BernoulliGraph, CandidateEdges
 from tacit.pipeline.answer import ListedGraph, answer_sentences
 from tacit.pipeline.job import FitJob
 from tacit.pipeline.model_evidence import why_unknown
@@ -152,10 +152,10 @@ def test_pairs_without_direction_count_once():
 
 
 def test_a_table_of_candidates():
-    slots = Slots.from_edges(torch.tensor([1, 2, 0]), torch.tensor([0, 0, 1]), num_nodes=3)
-    probs = torch.where(slots.used, 0.7, 0.0)
-    exists = torch.where(slots.senders == 1, 0.99, 0.2) * slots.used
-    graph = BernoulliGraph(probs, slots=slots, fixed=~slots.used | (exists < 0.1))
+    candidates = CandidateEdges.from_edges(torch.tensor([1, 2, 0]), torch.tensor([0, 0, 1]), num_nodes=3)
+    probs = torch.where(candidates.used, 0.7, 0.0)
+    exists = torch.where(candidates.sources == 1, 0.99, 0.2) * candidates.used
+    graph = BernoulliGraph(probs, candidates=candidates, fixed=~candidates.used | (exists < 0.1))
     found = ListedGraph.of(NODES, graph, EdgeFindings(exists=exists.tolist()), {"fdr": 0.1})
     assert answer_sentences(found, {})[1].startswith("1 edge is listed, b -> a; it is false")
 

@@ -11,11 +11,11 @@ import pytest
 import torch
 
 from own_files import NODES, learn, series
+from tacit.assessment.identification import CERTAIN
+from tacit.assessment.identification.representations import Representation
 from tacit.cli import main
 from tacit.config import AssessmentOptions
 from tacit.errors import InputError, TrainingError
-from tacit.identification import CERTAIN
-from tacit.identification.representations import Representation
 from tacit.pipeline import Fitted, assessment, comparisons, fitting, std_errors
 from tacit.pipeline.assessment import CERTAIN_MEANS, WIDENED, Assessment, as_done, take_representations
 from tacit.pipeline.resampling import block_length
@@ -143,7 +143,9 @@ def test_a_stage_that_fails_says_so_and_the_fit_is_kept(folder, tmp_path, monkey
     assert job.run.record.goodness["fits"] in (True, False)
 
 
-@pytest.mark.parametrize("room", ["tacit.goodness.controls", "tacit.identification.representations"])
+@pytest.mark.parametrize(
+    "room", ["tacit.assessment.fit_tests.controls", "tacit.assessment.identification.representations"]
+)
 def test_stopped_in_a_further_training_the_run_is_not_complete(room, folder, tmp_path, monkeypatch):
     inner = import_module(room)
     train = inner.fit
@@ -178,13 +180,13 @@ def test_settings_as_done():
     ("options", "rows", "text"),
     [
         ({"bootstrap_replicas": 2}, 120, "bootstrap_replicas in [assessment] must be 0 or at least 4, got 2; raise it"),
-        ({"bootstrap_replicas": 8, "block": 40}, 120, "a block bootstrap needs 5 blocks or more, got 8"),
-        ({"bootstrap_replicas": 8}, 26, "a bootstrap needs 20 training pairs or more, got 1"),
-        ({"bootstrap_replicas": None, "block": 40}, 120, "a block bootstrap needs 5 blocks or more, got 8"),
+        ({"bootstrap_replicas": 8, "block": 40}, 120, "a block bootstrap requires 5 blocks or more, got 8"),
+        ({"bootstrap_replicas": 8}, 26, "a bootstrap requires 20 training pairs or more, got 1"),
+        ({"bootstrap_replicas": None, "block": 40}, 120, "a block bootstrap requires 5 blocks or more, got 8"),
         (
             {"bootstrap_replicas": 0, "block": 3},
             120,
-            "block in [assessment] needs bootstrap_replicas, and there are none",
+            "block in [assessment] requires bootstrap_replicas, and there are none",
         ),
     ],
 )

@@ -4,14 +4,14 @@ import pytest
 import torch
 
 from own_files import learn
+from tacit.assessment.uncertainty.bootstrap import QUICK_SANDWICH
+from tacit.assessment.uncertainty.sandwich import MOST_PARAMETERS
 from tacit.cli import main
 from tacit.config import AssessmentOptions, FitConfig
 from tacit.errors import InputError
 from tacit.pipeline import std_errors
 from tacit.pipeline.plan import Plan
 from tacit.pipeline.sources import read_source
-from tacit.uncertainty.bootstrap import QUICK_SANDWICH
-from tacit.uncertainty.sandwich import MOST_PARAMETERS
 
 
 def call(*arguments):

@@ -6,8 +6,8 @@ import pytest
 import torch
 
 from parent_sets import var_series
+from tacit.assessment.fit_tests import graph_controls
 from tacit.config import FitConfig
-from tacit.goodness import graph_controls
 from tacit.pipeline import closed_form, fitting
 from tacit.pipeline.closed_form import CHOICE, fit_closed_form
 from tacit.pipeline.fitting import learn

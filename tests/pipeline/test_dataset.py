@@ -67,7 +67,7 @@ def test_pairs_are_scaled_by_the_training_part(folder):
 def test_nearest_others_are_the_candidates(folder, tmp_path):
     """Four places on a line; with one nearest each, the two in the middle read each other."""
     (tmp_path / "places.csv").write_text("node,x,y\nnorth,0,0\neast,2,0\nsouth,3,0\nwest,9,0\n")
-    graph = {"coordinates": str(tmp_path / "places.csv"), "nearest": 1, "metric": "euclidean"}
+    graph = {"coordinates": str(tmp_path / "places.csv"), "k_nearest": 1, "metric": "euclidean"}
     plan = plan_of(folder / "wide.csv", graph=graph)
     expected = torch.zeros(4, 4, dtype=torch.bool)
     for target, source in ((0, 1), (1, 2), (2, 1), (3, 2)):
@@ -85,12 +85,12 @@ def frame(rows=40, **columns):
 @pytest.mark.parametrize(
     ("table", "sections", "message"),
     [
-        (frame().drop(columns="b"), {}, "a graph needs two nodes or more, got one, 'a'; add others"),
+        (frame().drop(columns="b"), {}, "a graph must have two nodes or more, got one, 'a'; add others"),
         (frame(3), {}, r"fractions \(0.7, 0.1\) need at least one pair in each of training, validation and test"),
-        (frame(2), {}, "the series needs at least 3 rows for a window of 2 and a horizon of 1, got 2"),
+        (frame(2), {}, "the series must have at least 3 rows for a window of 2 and a horizon of 1, got 2"),
         (frame(c=1), {}, "node 'c' is constant"),
         (frame(c=np.nan), {}, "node 'c' is missing at every time"),
-        (frame(c=[1, 2] + [np.nan] * 38), {}, "node 'c' needs 2 known targets or more in the training part, got 0"),
+        (frame(c=[1, 2] + [np.nan] * 38), {}, "node 'c' must have 2 known targets or more in the training part, got 0"),
         (frame(), {"data": {"targets": "z"}}, "targets names 'z', which is no variable of the series"),
     ],
 )
@@ -108,7 +108,7 @@ def test_tables_that_cannot_be_learned_from(table, sections, message, tmp_path):
         ({"data": {"horizon": 2}}, "horizon in .data. has no meaning"),
         ({"data": {"covariates": "a"}}, "covariates in .data. has no meaning"),
         ({"data": {"train_fraction": 0.95}}, "need a sum below 1, .* got 0.95 and 0.1; lower one"),
-        ({"graph": {"nearest": 1}}, "nearest in .graph. needs coordinates, and the data has"),
+        ({"graph": {"k_nearest": 1}}, "nearest in .graph. requires coordinates, and the data has"),
     ],
 )
 def test_choices_that_pairs_have_no_use_for(sections, message, folder):
@@ -125,7 +125,9 @@ def test_pairs_without_known_targets(tmp_path):
     y[32:] = 0
     y[:28, 1] = np.nan
     np.savez(tmp_path / "b.npz", x=x, y=y)
-    with pytest.raises(InputError, match=r"b.npz: node '1' needs 2 known targets or more in the training part, got 0"):
+    with pytest.raises(
+        InputError, match=r"b.npz: node '1' must have 2 known targets or more in the training part, got 0"
+    ):
         read(tmp_path / "b.npz", data={"shuffle": False})
 
 
@@ -133,7 +135,7 @@ def test_shipped_data_is_no_table(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     with pytest.raises(InputError, match=r"separator in .data. has no meaning for beijing-air, which is no table"):
         read("beijing-air", data={"separator": ":"})
-    with pytest.raises(InputError, match=r"DATA needs a file \(.csv, .parquet, .npz\) or beijing-air, got 'beijing'"):
+    with pytest.raises(InputError, match=r"DATA must be a file \(.csv, .parquet, .npz\) or beijing-air, got 'beijing'"):
         read("beijing")
 
 
@@ -157,7 +159,7 @@ def test_rules_from_the_file_and_from_the_config_add_up(folder, tmp_path):
 def test_two_answers_to_which_edges_can_be(folder, tmp_path):
     (tmp_path / "places.csv").write_text("node,x,y\nnorth,0,0\neast,2,0\nsouth,3,0\nwest,9,0\n")
     (tmp_path / "rules.csv").write_text("source,target,kind\nnorth,east,candidate\n")
-    graph = {"coordinates": str(tmp_path / "places.csv"), "nearest": 1, "edges": str(tmp_path / "rules.csv")}
+    graph = {"coordinates": str(tmp_path / "places.csv"), "k_nearest": 1, "edges": str(tmp_path / "rules.csv")}
     with pytest.raises(
         InputError, match=r"nearest in .graph. and candidates in .*rules.csv both say which edges can be"
     ):
@@ -166,5 +168,5 @@ def test_two_answers_to_which_edges_can_be(folder, tmp_path):
 
 def test_pairs_without_any_node(tmp_path):
     np.savez(tmp_path / "p.npz", x=np.zeros((30, 0, 1)), y=np.zeros((30, 0, 1)))
-    with pytest.raises(InputError, match=r"p.npz: a graph needs two nodes or more, got none; pass some"):
+    with pytest.raises(InputError, match=r"p.npz: a graph must have two nodes or more, got none; pass some"):
         read(tmp_path / "p.npz")

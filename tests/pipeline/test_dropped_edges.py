@@ -8,8 +8,8 @@ import pytest
 import torch
 
 from parent_sets import var_series
+from tacit.assessment.evidence import KEEP
 from tacit.config import FitConfig
-from tacit.evidence import KEEP
 from tacit.pipeline.building import build_model
 from tacit.pipeline.dropped_edges import needed_after_all
 from tacit.pipeline.fitting import learn

@@ -2,7 +2,7 @@
 
 import torch
 
-from tacit.evidence import Candidates
+from tacit.assessment.evidence import Candidates
 from tacit.graph import EdgeRules
 from tacit.pipeline.evidence import _both_ways, _with_rules, placed
 

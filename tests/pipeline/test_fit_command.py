@@ -157,7 +157,7 @@ def test_predict_prints_or_writes(finished, folder, tmp_path, capsys):
     assert out.read_text() == printed.out
     assert capsys.readouterr().out.strip() == str(out)
     assert call("predict", finished, folder / "wide.csv", "--out", out) == 2
-    assert "out needs a new file" in capsys.readouterr().err
+    assert "out must be a new file" in capsys.readouterr().err
     assert call("predict", finished, folder / "wide.csv", "--json", "--samples", 2) == 0
     printed = json.loads(capsys.readouterr().out)
     assert list(printed) == ["predictions", "notes"]  # one object, as all commands print
@@ -223,43 +223,43 @@ def broken(tmp_path):
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        ([], "DATA needs a file (.csv, .parquet, .npz) or beijing-air; see 'tacit fit --help'"),
+        ([], "DATA must be a file (.csv, .parquet, .npz) or beijing-air; see 'tacit fit --help'"),
         (["none.csv"], "none.csv: there is no such file; check the name"),
-        (["beijing"], "DATA needs a file (.csv, .parquet, .npz) or beijing-air, got 'beijing'; check the path"),
+        (["beijing"], "DATA must be a file (.csv, .parquet, .npz) or beijing-air, got 'beijing'; check the path"),
         (["empty.csv"], "empty.csv: the file is empty"),
         (["header.csv"], "header.csv: there is a header but no rows"),
-        (["bytes.csv"], "bytes.csv: needs to be text in UTF-8, got byte 128 that is not; convert it"),
+        (["bytes.csv"], "bytes.csv: must be text in UTF-8, got byte 128 that is not; convert it"),
         (["bytes.parquet"], "bytes.parquet: cannot be read as parquet"),
         (["bytes.npz"], "bytes.npz: is no .npz file"),
-        (["table.xlsx"], "table.xlsx: a table needs to end in .parquet or .csv"),
-        (["words.csv"], "words.csv: column 'a' needs numbers, got 'x' in row 6"),
+        (["table.xlsx"], "table.xlsx: a table must end in .parquet or .csv"),
+        (["words.csv"], "words.csv: column 'a' must have numbers, got 'x' in row 6"),
         (["ragged.csv"], "ragged.csv: cannot be read as a table: Expected 4 fields in line 7, saw 5"),
-        (["twice.csv"], "twice.csv: column 'time' needs ascending times, but 4 comes twice, in rows 5 and 6"),
-        (["unsorted.csv"], "unsorted.csv: column 'time' needs ascending times, but 2.5 in row 6 comes before"),
+        (["twice.csv"], "twice.csv: column 'time' must have ascending times, but 4 comes twice, in rows 5 and 6"),
+        (["unsorted.csv"], "unsorted.csv: column 'time' must have ascending times, but 2.5 in row 6 comes before"),
         (["constant.csv"], "constant.csv: node 'b' is constant"),
         (["missing.csv"], "missing.csv: node 'b' is missing at every time; leave it out"),
         (
             ["few.csv", "--window", "9"],
-            "few.csv: the series needs at least 10 rows for a window of 9 and a horizon of 1, got 9",
+            "few.csv: the series must have at least 10 rows for a window of 9 and a horizon of 1, got 9",
         ),
         (["few.csv", "--window", "7"], "few.csv: fractions (0.7, 0.1) need at least one pair in each of training"),
-        (["one.csv"], "one.csv: a graph needs two nodes or more, got one, 'a'; add others"),
+        (["one.csv"], "one.csv: a graph must have two nodes or more, got one, 'a'; add others"),
         (["no_time.csv"], "no_time.csv: no column is called time, date or the like"),
         (["same_name.csv"], "same_name.csv: the header names column 'a' twice"),
         (["ok.csv", "--edges", "unknown_edge.csv"], "unknown_edge.csv, row 2: target names unknown node 'z'"),
         (["ok.csv", "--edges", "both.csv"], "both.csv, row 3: edge 'a -> b' is required here and forbidden in row 2"),
         (["ok.csv", "--edges", "loop.csv"], "loop.csv, row 2: required edge 'a -> a' is a self-loop"),
         (["ok.csv", "--edges", "none.csv"], "none.csv cannot be read (No such file or directory)"),
-        (["ok.csv", "--config", "none.toml"], "config needs a readable file, got none.toml"),
-        (["ok.csv", "--config", "bad.toml"], "config needs TOML, but bad.toml is not"),
+        (["ok.csv", "--config", "none.toml"], "config must be a readable file, got none.toml"),
+        (["ok.csv", "--config", "bad.toml"], "config must be TOML, but bad.toml is not"),
         (
             ["ok.csv", "--config", "flat.toml"],
             "unknown key 'window' in the config; known are assessment, data, graph, model",
         ),
-        (["ok.csv", "--window", "0"], "Invalid value for '--window': needs a whole number of at least 1, got '0'"),
+        (["ok.csv", "--window", "0"], "Invalid value for '--window': must be a whole number of at least 1, got '0'"),
         (["ok.csv", "--horizon", "x"], "Invalid value for '--horizon'"),
-        (["ok.csv", "--set", "epochs=3"], "--set needs SECTION.KEY=VALUE, got 'epochs=3'"),
-        (["ok.csv", "--set", "training.epochs"], "--set needs SECTION.KEY=VALUE, got 'training.epochs'"),
+        (["ok.csv", "--set", "epochs=3"], "--set must be SECTION.KEY=VALUE, got 'epochs=3'"),
+        (["ok.csv", "--set", "training.epochs"], "--set must be SECTION.KEY=VALUE, got 'training.epochs'"),
         (["ok.csv", "--set", "training.epoch=3"], "unknown key 'epoch' in [training]; did you mean 'epochs'?"),
         (["ok.csv", "--set", "training.epochs=0"], "greater than or equal to 1, got 0; leave it out"),
         (
@@ -274,12 +274,12 @@ def broken(tmp_path):
         ),
         (["ok.csv", "--set", "data.targets=z"], "ok.csv: targets names 'z', which is no variable"),
         (["ok.csv", "--set", "data.covariates=z"], "ok.csv: covariates names the column 'z', which is not there"),
-        (["ok.csv", "--set", "data.separator=:"], "ok.csv: column 'a' needs the form node:variable; rename it"),
+        (["ok.csv", "--set", "data.separator=:"], "ok.csv: column 'a' must have the form node:variable; rename it"),
         (["ok.csv", "--set", "data.train_fraction=0.95"], "need a sum below 1, so that something is left for the test"),
-        (["ok.csv", "--set", "graph.nearest=2"], "nearest in [graph] needs coordinates, and the data has none"),
+        (["ok.csv", "--set", "graph.k_nearest=2"], "k_nearest in [graph] requires coordinates, and the data has none"),
         (["ok.csv", "--device", "tpu"], "device must be one of auto, cpu, cuda, cuda:N, got 'tpu'"),
-        (["ok.csv", "--out", "ok.csv"], "out needs a new or empty directory, got ok.csv, which exists"),
-        (["ok.csv", "--out", "."], "out needs a directory for this run alone, got '.', where the command runs"),
+        (["ok.csv", "--out", "ok.csv"], "out must be a new or empty directory, got ok.csv, which exists"),
+        (["ok.csv", "--out", "."], "out must be a directory for this run alone, got '.', where the command runs"),
         (["ok.csv", "--sed", "1"], "unknown option '--sed'; did you mean '--seed'?"),
         (["pairs.npz", "--window", "3"], "window in [data] has no meaning for pairs.npz, which has pairs x and y"),
         (["beijing-air", "--set", "data.layout=wide"], "layout in [data] has no meaning for beijing-air"),
@@ -301,14 +301,14 @@ def test_wrong_calls_are_one_line_and_exit_2(arguments, message, broken, monkeyp
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        (["predict", "nowhere", "ok.csv"], "nowhere needs to be a run directory, but record.json cannot be read"),
-        (["predict", "RUN", "ok.csv"], "ok.csv: nodes need to be those of the training data, got none called 'north'"),
+        (["predict", "nowhere", "ok.csv"], "nowhere must be a run directory, but record.json cannot be read"),
+        (["predict", "RUN", "ok.csv"], "ok.csv: nodes must be those of the training data, got none called 'north'"),
         (["predict", "RUN", "pairs.npz"], "pairs.npz: this run learned from a series"),
-        (["predict", "RUN", "WIDE", "--out", "a.xlsx"], "out needs a .csv or .parquet file, got a.xlsx"),
+        (["predict", "RUN", "WIDE", "--out", "a.xlsx"], "out must be a .csv or .parquet file, got a.xlsx"),
         (["predict", "RUN", "WIDE", "--samples", "-1"], "Invalid value for '--samples'"),
         (["predict", "RUN"], "Missing"),
-        (["evaluate", "RUN", "beijing-air"], "beijing-air: nodes need to be those of the training data"),
-        (["evaluate", "."], ". needs to be a run directory"),
+        (["evaluate", "RUN", "beijing-air"], "beijing-air: nodes must be those of the training data"),
+        (["evaluate", "."], ". must be a run directory"),
     ],
 )
 def test_wrong_calls_of_predict_and_evaluate(arguments, message, finished, folder, broken, monkeypatch, capsys):

@@ -169,9 +169,7 @@ def test_several_variables_and_horizons(horizon, folder, tmp_path):
     with pytest.raises(InputError, match=r"no_hour.csv: covariates names the column 'hour', which is not there"):
         predict_file(stored, tmp_path / "no_hour.csv")
     table.rename(columns=lambda name: name.replace(":b", ":c")).to_csv(tmp_path / "c.csv", index=False)
-    with pytest.raises(
-        InputError, match=r"c.csv: variables need to be those of the training data, got none called 'b'"
-    ):
+    with pytest.raises(InputError, match=r"c.csv: variables must be those of the training data, got none called 'b'"):
         predict_file(stored, tmp_path / "c.csv")
 
 
@@ -188,9 +186,17 @@ def test_pairs_are_predicted_with_and_without_y(folder, tmp_path):
     with pytest.raises(InputError, match=r"wide.csv: this run learned from pairs; pass an .npz file with x"):
         predict_file(stored, folder / "wide.csv")
     for name, arrays, message in (
-        ("nodes", {"x": np.ones((2, 3, 2))}, "needs the nodes that the run was trained on, north, east, south, west, "),
-        ("x", {"x": np.ones((2, 4, 3)), "nodes": NODES}, "array 'x' needs 2 channels as in training, got 3"),
-        ("y", {"x": np.ones((2, 4, 2)), "y": np.ones((2, 4, 2)), "nodes": NODES}, "array 'y' needs 1 channels as in"),
+        (
+            "nodes",
+            {"x": np.ones((2, 3, 2))},
+            "must have the nodes that the run was trained on, north, east, south, west, ",
+        ),
+        ("x", {"x": np.ones((2, 4, 3)), "nodes": NODES}, "array 'x' must have 2 channels as in training, got 3"),
+        (
+            "y",
+            {"x": np.ones((2, 4, 2)), "y": np.ones((2, 4, 2)), "nodes": NODES},
+            "array 'y' must have 1 channels as in",
+        ),
     ):
         np.savez(tmp_path / f"{name}.npz", **arrays)
         with pytest.raises(InputError, match=message):
@@ -202,11 +208,11 @@ def test_pairs_are_predicted_with_and_without_y(folder, tmp_path):
     [
         (
             lambda table: table.rename(columns={"west": "up"}),
-            "nodes need to be those of the training data, got none called 'west'",
+            "nodes must be those of the training data, got none called 'west'",
         ),
-        (lambda table: table.assign(up=1.0), "nodes need to be those of the training data, got 'up'"),
-        (lambda table: table.iloc[:1], "the series needs at least 2 rows for a window of 2, got 1"),
-        (lambda table: table.assign(west="x"), "column 'west' needs numbers, got 'x' in row 1"),
+        (lambda table: table.assign(up=1.0), "nodes must be those of the training data, got 'up'"),
+        (lambda table: table.iloc[:1], "the series must have at least 2 rows for a window of 2, got 1"),
+        (lambda table: table.assign(west="x"), "column 'west' must have numbers, got 'x' in row 1"),
     ],
 )
 def test_data_of_another_kind(change, message, stored, folder, tmp_path):
@@ -228,9 +234,9 @@ def test_tables_are_written_once(predicted, tmp_path):
     pd.testing.assert_frame_equal(pd.read_parquet(tmp_path / "a.parquet"), predicted, check_dtype=False)
     assert sorted(path.name for path in tmp_path.iterdir()) == ["a.parquet", "new"]
     for name, message in (
-        ("a.parquet", "out needs a new file, got .*a.parquet, which exists"),
-        ("a.xlsx", "out needs a .csv or .parquet file, got .*a.xlsx"),
-        ("a.parquet/b.csv", "out needs a file that can be written"),
+        ("a.parquet", "out must be a new file, got .*a.parquet, which exists"),
+        ("a.xlsx", "out must be a .csv or .parquet file, got .*a.xlsx"),
+        ("a.parquet/b.csv", "out must be a file that can be written"),
     ):
         with pytest.raises(InputError, match=message):
             write_table(predicted, tmp_path / name)

@@ -191,7 +191,7 @@ def test_settings_halve_early_and_only_where_there_are_several():
         quick("a.csv", training={"epochs": 50, "replicas": 4, "learning_rate": 0.1, "predictor_learning_rate": 0.01})
     )
     assert settings.halve_after == (5, 10)
-    assert settings.predictor_rate == pytest.approx(0.1)
+    assert settings.predictor_factor == pytest.approx(0.1)
     assert fit_settings(quick("a.csv", training={"epochs": 50})).halve_after == ()
     assert fit_settings(quick("a.csv", training={"epochs": 2, "replicas": 4})).halve_after == (1,)
 
@@ -219,10 +219,10 @@ def test_a_warm_start_is_near_the_regression(folder):
 
 
 def test_over_a_table_only_kept_edges_start_with_a_weight(folder):
-    sections = {"graph": {"layout": "table", "correlated": 2}, "predictor": {"kind": "filter", "warm_start": True}}
+    sections = {"graph": {"layout": "table", "k_correlated": 2}, "predictor": {"kind": "filter", "warm_start": True}}
     plan = plan_of(folder / "wide.csv", **sections)
-    slots = plan.model.graph.slots
-    kept = slots.used & (torch.rand(slots.used.shape, generator=torch.Generator().manual_seed(0)) > 0.5)
+    candidates = plan.model.graph.candidates
+    kept = candidates.used & (torch.rand(candidates.used.shape, generator=torch.Generator().manual_seed(0)) > 0.5)
     model = build_model(plan.config, plan.dataset, plan.rules, OwnParts(), 0, kept)
     assert torch.equal(model.predictor.edge_weights.detach().abs().amax((2, 3)) > 0, kept)
 
@@ -240,7 +240,7 @@ def test_over_a_table_only_kept_edges_start_with_a_weight(folder):
         ({"predictor": {"kind": "convolution", "residual": True}}, "residual in .predictor. is not for 'convolution'"),
         (
             {"graph": {"prior_weight": 1.0, "evidence": "none"}},
-            "prior_weight in .graph. needs priors; set density, or name an edge file",
+            "prior_weight in .graph. requires priors; set density, or name an edge file",
         ),
         (
             {"graph": {"prior_weight": 0.5, "density": 0.1, "evidence": "auto"}, "predictor": {"kind": "filter"}},
@@ -250,12 +250,15 @@ def test_over_a_table_only_kept_edges_start_with_a_weight(folder):
             {"model": {"prior": 0.2}},
             "prior in .model. is for a loss with a prior of its own, got loss 'energy'; say what",
         ),
-        ({"model": {"loss": "elbo"}}, "loss 'elbo' in .model. needs a prior, got none; set prior, for example to 0.5"),
+        (
+            {"model": {"loss": "elbo"}},
+            "loss 'elbo' in .model. requires a prior, got none; set prior, for example to 0.5",
+        ),
         (
             {"model": {"loss": "point_mse"}, "observation": {"kind": "gaussian"}},
             "PointMSE cannot learn how large noise is",
         ),
-        ({"model": {"num_graphs": 1}}, "needs num_graphs >= 3, got 1"),
+        ({"model": {"num_graphs": 1}}, "requires num_graphs >= 3, got 1"),
         ({"model": {"temperature": 0.5}}, "temperature in .model. is for estimator 'concrete'"),
         ({"model": {"estimator": "concrete"}, "predictor": {"kind": "gcn"}}, "gradients through the graph need"),
     ],

@@ -116,7 +116,7 @@ TOYS = {
     "observation": ("laplace", Laplace),
     "predictor": (
         "sum",
-        PredictorKind(lambda _sizes, options, _slots, _noise: Sum(options.options["weight"]), uses=("options",)),
+        PredictorKind(lambda _sizes, options, _candidates, _noise: Sum(options.options["weight"]), uses=("options",)),
     ),
 }
 
@@ -188,7 +188,7 @@ def test_graphs_that_depend_on_the_series_are_learned(lift, compile, rng):
     predictor = Sum(1.0)
     predictor.requires_grad_(False)
     model = tacit.LatentGraphModel(BySeries(start), predictor, EnergyScore(), num_graphs=8)
-    settings = tacit.FitSettings(epochs=20, batch_size=60, schedule=tacit.CosineDecay(0.3), sightings=0.0)
+    settings = tacit.FitSettings(epochs=20, batch_size=60, schedule=tacit.CosineDecay(0.3), min_draws_per_edge=0.0)
     tacit.fit(model, data[:480], data[480:], settings, lift=lift, compile=compile)
     learned = torch.sigmoid(model.graph.levels[:, 1, 0])
     torch.testing.assert_close(learned, probs, atol=0.1, rtol=0)

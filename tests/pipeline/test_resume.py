@@ -33,7 +33,7 @@ def everything(run):
     return {str(path.relative_to(run)): path.read_bytes() for path in run.rglob("*") if path.is_file()}
 
 
-def require_whole(run):
+def require_int(run):
     """Whatever has its name is whole."""
     if (run / CHECKPOINT).exists():
         KIND.unpack((run / CHECKPOINT).read_bytes(), "it")
@@ -98,7 +98,7 @@ def test_killed_at_random_moments_it_ends_with_the_same_files(data, whole, tmp_p
             kills += code == -signal.SIGKILL
             assert code in (0, -signal.SIGKILL)
             if run.exists():
-                require_whole(run)
+                require_int(run)
             if (run / RECORD).exists() and not (run / CALL).exists():
                 break  # it was complete
         if (run / CALL).exists():
@@ -145,7 +145,7 @@ def test_killed_before_anything_it_does_to_files(data, tmp_path, monkeypatch, st
             break
         assert code == -signal.SIGKILL
         if run.exists():
-            require_whole(run)
+            require_int(run)
         if (run / CALL).exists():
             assert end(begin("fit", "--resume", run)) == 0
         elif not (run / RECORD).exists():
@@ -297,7 +297,7 @@ def cut(path):
         (lambda run: cut(run / CHECKPOINT), "checkpoint.safetensors is a damaged checkpoint"),
         (
             lambda run: (run / CHECKPOINT).write_bytes(b"foreign"),
-            "needs to be a checkpoint of tacit, but is damaged or",
+            "must be a checkpoint of tacit, but is damaged or",
         ),
         (lambda run: cut(run / CALL), "call.json is damaged, so that the run cannot go on; run the command again"),
         (
@@ -332,7 +332,7 @@ def test_wrong_calls(stopped, data, tmp_path, capsys):
     assert only_line(capsys) == f"tacit: {stopped} is not finished; go on with 'tacit fit --resume {stopped}'"
     for nothing in (tmp_path, tmp_path / "nowhere", data):
         assert call("fit", "--resume", nothing) == 2
-        assert f"--resume needs a run that tacit fit began and did not finish, got {nothing}" in only_line(capsys)
+        assert f"--resume must be a run that tacit fit began and did not finish, got {nothing}" in only_line(capsys)
     assert call("fit", "--resume", stopped) == 0
     capsys.readouterr()
     before = everything(stopped)
@@ -381,7 +381,7 @@ def test_a_directory_that_vanishes_is_an_error(data, tmp_path, monkeypatch, caps
 
 
 def test_over_a_table_of_candidates(data, tmp_path):
-    """Its slots are made anew from the data, and what was learned goes back into them."""
+    """Its candidates are made anew from the data, and what was learned goes back into them."""
     candidates = '[["north", "east"], ["east", "south"], ["west", "south"], ["south", "west"]]'
     table = ("--set", "graph.layout=table", "--set", f"graph.candidates={candidates}")
     whole, killed = tmp_path / "whole", tmp_path / "killed"

@@ -191,5 +191,5 @@ def test_what_is_refused_is_refused_in_both(stopped, together):
     (run / CALL).rename(run / "other.json")
     codes, (line,) = together("--resume", "run")
     assert codes == [2, 2]
-    assert "--resume needs a run that tacit fit began and did not finish, got run, which holds none" in line
+    assert "--resume must be a run that tacit fit began and did not finish, got run, which holds none" in line
     assert (run / CHECKPOINT).read_bytes() == good

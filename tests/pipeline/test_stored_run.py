@@ -44,7 +44,7 @@ def test_a_damaged_model(copy):
         model.write_bytes(KIND.pack(text, tensors))
         reseal(copy)
         message = refused(copy)
-        assert message.startswith(f"{copy} holds a damaged run (model.safetensors: needs ")
+        assert message.startswith(f"{copy} holds a damaged run (model.safetensors: must be ")
         assert message.endswith("; run tacit fit again")
         return message
 
@@ -58,9 +58,9 @@ def test_a_damaged_model(copy):
     assert "own of shape (4, 2, 1) and type float32, got shape (4, 2, 1) and type complex64" in changed(
         tensors | {"predictor.own": own.to(torch.complex64)}
     )
-    model.write_bytes(KIND.pack(text, tensors | {"graph.slots.used": tensors["graph.fixed"]}))
+    model.write_bytes(KIND.pack(text, tensors | {"graph.candidates.used": tensors["graph.fixed"]}))
     reseal(copy)
-    assert "holds a damaged run (model.safetensors: lacks 'graph.slots.row_node')" in refused(copy)
+    assert "holds a damaged run (model.safetensors: lacks 'graph.candidates.row_node')" in refused(copy)
 
 
 def test_a_model_of_another_run(copy, folder, tmp_path):
@@ -68,7 +68,7 @@ def test_a_model_of_another_run(copy, folder, tmp_path):
     shutil.copy(other.directory / "model.safetensors", copy / "model.safetensors")
     assert "model.safetensors is a whole model, but not that of this run: its checksum is not the one" in refused(copy)
     reseal(copy)
-    assert "model.safetensors: needs predictor." in refused(copy)
+    assert "model.safetensors: requires predictor." in refused(copy)
 
 
 @pytest.mark.parametrize(
@@ -76,8 +76,8 @@ def test_a_model_of_another_run(copy, folder, tmp_path):
     [
         (lambda record: record["preparation"].pop("scaling"), "(record.json: lacks 'scaling')"),
         (lambda record: record["preparation"].pop("kind"), "(record.json: lacks 'kind')"),
-        (lambda record: record["preparation"]["windows"].update(window=0), "window needs to be a whole number"),
-        (lambda record: record["preparation"]["scaling"].pop("mean"), "a stored scaling needs exactly"),
+        (lambda record: record["preparation"]["windows"].update(window=0), "window must be a whole number"),
+        (lambda record: record["preparation"]["scaling"].pop("mean"), "a stored scaling must have exactly"),
         (lambda record: record["preparation"]["scaling"].update(mean=[1.0]), "(record.json: "),
         (lambda record: record["preparation"].update(windows=3), "(record.json: "),
         (lambda record: record["config"].update(extra=1), "(record.json: extra: Extra inputs are not permitted)"),
@@ -95,7 +95,7 @@ def test_a_damaged_record(change, message, copy):
 
 
 def test_what_is_no_run(tmp_path, copy):
-    assert "needs to be a run directory, but record.json cannot be read" in refused(tmp_path)
+    assert "must be a run directory, but record.json cannot be read" in refused(tmp_path)
     (copy / "record.json").write_bytes(b"\xff\xfe")
     assert "holds a damaged run" in refused(copy)
     (copy / "record.json").write_text("[]")

@@ -13,7 +13,7 @@ from own_files import NODES, learn, plan_of, series
 from run_files import reseal
 from tacit.cli import main
 from tacit.errors import InputError
-from tacit.graph import EdgeRules, Slots, footprint
+from tacit.graph import CandidateEdges, EdgeRules, footprint
 from tacit.pipeline import Fitted
 from tacit.records import EDGE_COLUMNS
 
@@ -68,8 +68,8 @@ def test_with_every_pair_a_candidate_the_answer_is_that_of_the_matrix(kind, fold
 def test_a_belief_about_every_edge_holds_over_the_table(folder):
     graph = {"candidates": SOME, "density": 0.2, "priors": [["west", "south", 0.9]], "layout": "table"}
     model = plan_of(folder / "wide.csv", graph=graph).model
-    slots = model.graph.slots
-    own = slots.positions(torch.tensor([3]), torch.tensor([2]))
+    candidates = model.graph.candidates
+    own = candidates.positions(torch.tensor([3]), torch.tensor([2]))
     probs = model.prior.probs.flatten()
     assert probs[own].item() == pytest.approx(0.9)
     others = torch.arange(len(probs)) != own
@@ -94,9 +94,9 @@ def test_rules_hold_and_the_truth_is_found(tmp_path):
         pick(float(found[edge]["probability"]) for edge in edges) for pick, edges in ((min, true), (max, false))
     )
     assert lowest > 0.6 > 0.3 > highest
-    assert result.model.graph.slots is not None
+    assert result.model.graph.candidates is not None
     stored = Fitted.read(made.directory, CPU).model
-    assert stored.graph.slots is None
+    assert stored.graph.candidates is None
     assert stored.graph.fixed.sum() == 16 - 4
     assert made.run.record.config["graph"]["layout"] == "table"
 
@@ -121,7 +121,7 @@ def test_the_layout_is_chosen_by_nodes_and_candidates(tmp_path):
 @pytest.mark.parametrize(
     ("graph", "message"),
     [
-        ({}, "layout 'table' needs candidates, got none; name some"),
+        ({}, "layout 'table' requires candidates, got none; name some"),
         ({"candidates": SOME, "symmetric": True}, r"holds edges with a direction, and symmetric is set; leave one"),
     ],
 )
@@ -168,49 +168,52 @@ def test_a_fit_over_all_pairs_of_very_many_nodes_is_refused_by_the_command(tmp_p
     said = capsys.readouterr().err
     assert said.count("\n") == 1
     assert "a fit over all pairs of 20,000 nodes needs about" in said
-    assert "let each node read few others (nearest, correlated or candidates in [graph])" in said
+    assert "let each node read few others (k_nearest, k_correlated or candidates in [graph])" in said
     assert not (tmp_path / "run").exists()
 
 
 def screened(path, **sections):
-    return plan_of(path, **sections).rules.slots
+    return plan_of(path, **sections).rules.candidate_edges
 
 
 def test_correlated_candidates_come_from_the_training_part_alone(folder, tmp_path):
     """The strongest lagged correlations by numpy; rows of validation and test may say anything."""
     values = series(300)
     pd.DataFrame(values, columns=NODES).assign(time=range(300)).to_csv(tmp_path / "a.csv", index=False)
-    slots = screened(tmp_path / "a.csv", graph={"correlated": 2})
+    candidates = screened(tmp_path / "a.csv", graph={"k_correlated": 2})
     rows = values[: round(0.7 * 298) + 2]  # a window of 2 and a horizon of 1: targets from row 2 on
     strength = np.abs(np.corrcoef(rows[1:].T, rows[:-1].T)[:4, 4:])
     np.fill_diagonal(strength, -1)
-    assert slots.senders.tolist() == np.sort(np.argsort(-strength, 1)[:, :2], 1).tolist()
+    assert candidates.sources.tolist() == np.sort(np.argsort(-strength, 1)[:, :2], 1).tolist()
     for other in (values[::-1], np.random.default_rng(3).normal(size=values.shape)):
         changed = np.concatenate([rows, other[len(rows) :]])
         pd.DataFrame(changed, columns=NODES).assign(time=range(300)).to_csv(tmp_path / "b.csv", index=False)
-        assert torch.equal(screened(tmp_path / "b.csv", graph={"correlated": 2}).senders, slots.senders)
-    ahead = screened(tmp_path / "a.csv", graph={"correlated": 1}, data={"horizon": 5})
+        assert torch.equal(screened(tmp_path / "b.csv", graph={"k_correlated": 2}).sources, candidates.sources)
+    ahead = screened(tmp_path / "a.csv", graph={"k_correlated": 1}, data={"horizon": 5})
     rows = values[: round(0.7 * 294) + 6]
     strength = np.abs(np.corrcoef(rows[5:].T, rows[:-5].T)[:4, 4:])
     np.fill_diagonal(strength, -1)
-    assert ahead.senders[:, 0].tolist() == strength.argmax(1).tolist()
-    assert screened(folder / "holes.csv", graph={"correlated": 1}).num_edges == 4
+    assert ahead.sources[:, 0].tolist() == strength.argmax(1).tolist()
+    assert screened(folder / "holes.csv", graph={"k_correlated": 1}).num_edges == 4
 
 
 def test_correlated_candidates_of_pairs(folder):
     """y reads channel 0 of the next node, of which the second channel says nothing."""
-    slots = screened(folder / "pairs.npz", graph={"correlated": 1})
-    assert slots.senders[:, 0].tolist() == [1, 2, 3, 0]
-    assert screened(folder / "pairs_with_holes.npz", graph={"correlated": 1}).senders[:, 0].tolist() == [1, 2, 3, 0]
+    candidates = screened(folder / "pairs.npz", graph={"k_correlated": 1})
+    assert candidates.sources[:, 0].tolist() == [1, 2, 3, 0]
+    assert screened(folder / "pairs_with_holes.npz", graph={"k_correlated": 1}).sources[:, 0].tolist() == [1, 2, 3, 0]
 
 
 @pytest.mark.parametrize(
     ("graph", "message"),
     [
-        ({"correlated": 1, "nearest": 1}, r"nearest in .graph. and correlated in .graph. both say which edges can be"),
-        ({"correlated": 1, "candidates": SOME}, r"correlated in .graph. and candidates in .graph. both say which"),
+        (
+            {"k_correlated": 1, "k_nearest": 1},
+            r"nearest in .graph. and k_correlated in .graph. both say which edges can be",
+        ),
+        ({"k_correlated": 1, "candidates": SOME}, r"correlated in .graph. and candidates in .graph. both say which"),
         ({"candidates": SOME, "edges": "rules.csv"}, r"candidates in .graph. and candidates in .*rules.csv both say"),
-        ({"correlated": 4}, r"correlated in .graph. needs to be below the number of nodes, 4, got 4; lower it"),
+        ({"k_correlated": 4}, r"correlated in .graph. must be below the number of nodes, 4, got 4; lower it"),
     ],
 )
 def test_one_source_of_candidates(graph, message, folder, tmp_path):
@@ -243,10 +246,10 @@ def test_fifteen_hundred_nodes_from_the_command(tmp_path, capsys, monkeypatch):
     """End to end over a table: no tensor or array of all pairs of nodes is made, and every command works on the run."""
     names, data, run = many_nodes(tmp_path / "many.csv", 1500), tmp_path / "many.csv", tmp_path / "run"
     for place in ("to_mask", "from_mask"):
-        monkeypatch.setattr(Slots, place, lambda *_: pytest.fail("a mask of all pairs of nodes was made"))
+        monkeypatch.setattr(CandidateEdges, place, lambda *_: pytest.fail("a mask of all pairs of nodes was made"))
     monkeypatch.setattr(EdgeRules, "allowed", property(lambda _: pytest.fail("a mask of all pairs was made")))
     tiny = ("training.epochs=1", "training.replicas=1", "training.compile=false", "model.num_graphs=4", "data.window=1")
-    choices = [part for choice in ("graph.correlated=5", *tiny) for part in ("--set", choice)]
+    choices = [part for choice in ("graph.k_correlated=5", *tiny) for part in ("--set", choice)]
     assert call("fit", data, *choices, "--out", run, "--quiet") == 0
     record = json.loads((run / "record.json").read_text())
     assert record["candidates"] == {"count": 7500, "others": 0.0}
@@ -263,11 +266,11 @@ def test_fifteen_hundred_nodes_from_the_command(tmp_path, capsys, monkeypatch):
     assert len(edges) == 7500
     assert set(edges["source"]) <= set(names)
     tensors = load_file(run / "model.safetensors")
-    assert {f"graph.slots.{part}" for part in ("row_node", "senders", "used")} <= set(tensors)
+    assert {f"graph.candidates.{part}" for part in ("row_node", "sources", "used")} <= set(tensors)
     assert max(value.numel() for value in tensors.values()) <= 7500
     stored = Fitted.read(run, CPU)
     assert stored.run.edges.probability.tolist() == edges["probability"].tolist()
-    assert stored.model.graph.edge_probs[stored.model.graph.slots.used].tolist() == pytest.approx(
+    assert stored.model.graph.edge_probs[stored.model.graph.candidates.used].tolist() == pytest.approx(
         edges["probability"].tolist(), abs=1e-6
     )
     page = (run / "report.html").read_text()

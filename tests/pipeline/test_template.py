@@ -51,9 +51,9 @@ def test_a_file_that_exists_is_not_touched(tmp_path):
     path = tmp_path / "mine.toml"
     path.write_text("precious")
     with pytest.raises(
-        InputError, match=r"--init needs a new file, got .*mine.toml, which exists; choose another name"
+        InputError, match=r"--init must be a new file, got .*mine.toml, which exists; choose another name"
     ):
         write_template(path)
     assert path.read_text() == "precious"
-    with pytest.raises(InputError, match=r"--init needs a file that can be written, got .*x.toml \(No such file"):
+    with pytest.raises(InputError, match=r"--init must be a file that can be written, got .*x.toml \(No such file"):
         write_template(tmp_path / "none" / "x.toml")

@@ -50,7 +50,7 @@ def test_the_diagonal_does_not_matter_with_self_loops(rng):
 
 def test_bad_widths(unchecked):
     for widths in ([4], [4, 0, 1], [4, 2.5, 1]):
-        with pytest.raises(InputError, match="widths needs at least two positive whole numbers, got"):
+        with pytest.raises(InputError, match="widths must have at least two positive whole numbers, got"):
             ConvolutionStack(widths)
 
 
@@ -64,5 +64,5 @@ def test_a_linear_output_is_what_the_tanh_is_taken_of(rng):
 
 
 def test_an_unknown_output(unchecked):
-    with pytest.raises(InputError, match="output needs one of tanh, linear, got 'none'; use 'linear'"):
+    with pytest.raises(InputError, match="output must be one of tanh, linear, got 'none'; use 'linear'"):
         ConvolutionStack([3, 1], output="none")

@@ -106,20 +106,20 @@ def test_a_warm_start_is_where_replicas_start(rng):
 
 def test_errors(unchecked):
     calls = {
-        r"window needs to be a whole number of at least 1, got 0": lambda: GraphFilter(3, 0, 1),
-        r"residual=True needs the 2 target variables among the features, got num_features=1; use residual=False": (
+        r"window must be a whole number of at least 1, got 0": lambda: GraphFilter(3, 0, 1),
+        r"residual=True requires the 2 target variables among the features, got num_features=1; use residual=False": (
             lambda: GraphFilter(3, 2, 1, 2)
         ),
-        r"activation needs one of linear, tanh, got 'relu'; use 'linear'": (
+        r"activation must be one of linear, tanh, got 'relu'; use 'linear'": (
             lambda: GraphFilter(3, 2, 1, activation="relu")
         ),
-        r"sent_features needs to be at most num_features=1, got 2; lower it": (
+        r"sent_features must be at most num_features=1, got 2; lower it": (
             lambda: GraphFilter(3, 2, 1, sent_features=2)
         ),
-        r"inputs needs window \* num_features = 2 \* 1 = 2 numbers per node, got 3; build the predictor": (
+        r"inputs must have window \* num_features = 2 \* 1 = 2 numbers per node, got 3; build the predictor": (
             lambda: GraphFilter(3, 2, 1)(torch.zeros(1, 3, 3), torch.zeros(1, 1, 3, 3))
         ),
-        r"edge_weights needs shape \(3, 3, 2, 1\), got \(3, 3\); see GraphFilter for the axes": (
+        r"edge_weights must have shape \(3, 3, 2, 1\), got \(3, 3\); see GraphFilter for the axes": (
             lambda: GraphFilter(3, 2, 1).with_weights(torch.zeros(3, 2, 1), torch.zeros(3, 3))
         ),
     }

@@ -68,17 +68,17 @@ def test_fresh_coefficients_follow_the_generator():
 
 
 def test_errors(unchecked):
-    with pytest.raises(InputError, match="coefficients needs a tensor of floats"):
+    with pytest.raises(InputError, match="coefficients must be a tensor of floats"):
         PolynomialFilter([[1.0], [2.0]])
     with pytest.raises(
-        InputError, match=r"coefficients needs shape \(hops \+ 1, lags\) with at least one hop.*\(1, 2\)"
+        InputError, match=r"coefficients must have shape \(hops \+ 1, lags\) with at least one hop.*\(1, 2\)"
     ):
         PolynomialFilter(torch.ones(1, 2))
-    with pytest.raises(InputError, match="coefficients needs finite numbers"):
+    with pytest.raises(InputError, match="coefficients must have finite numbers"):
         PolynomialFilter(torch.full((2, 2), torch.nan))
-    with pytest.raises(InputError, match="activation needs one of tanh, linear, got 'relu'"):
+    with pytest.raises(InputError, match="activation must be one of tanh, linear, got 'relu'"):
         PolynomialFilter(torch.ones(2, 2), activation="relu")
-    with pytest.raises(InputError, match="out_channels needs to be at most num_features=1, got 2"):
+    with pytest.raises(InputError, match="out_channels must be at most num_features=1, got 2"):
         PolynomialFilter(torch.ones(2, 2), out_channels=2)
     with pytest.raises(InputError, match="a window of at least 3 lags, got 2 columns"):
         PolynomialFilter(torch.ones(2, 3))(torch.ones(1, 2, 2), torch.ones(1, 1, 2, 2))

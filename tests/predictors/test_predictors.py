@@ -43,9 +43,9 @@ def test_initial_parameters_follow_the_generator_and_leave_the_global_one_alone(
 
 
 def test_errors(unchecked):
-    with pytest.raises(InputError, match=r"hop_weights needs shape \(hops, in_channels, channels\), got \(2, 4\)"):
+    with pytest.raises(InputError, match=r"hop_weights must have shape \(hops, in_channels, channels\), got \(2, 4\)"):
         HopPredictor(torch.zeros(2, 4))
-    with pytest.raises(InputError, match="hop_weights needs finite numbers"):
+    with pytest.raises(InputError, match="hop_weights must have finite numbers"):
         HopPredictor(torch.full((2, 4, 1), torch.nan))
-    with pytest.raises(InputError, match="num_hops needs to be a whole number of at least 1, got 0"):
+    with pytest.raises(InputError, match="num_hops must be a whole number of at least 1, got 0"):
         HopPredictor.random(0, 4, generator=torch.Generator())

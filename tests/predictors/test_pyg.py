@@ -82,7 +82,7 @@ def test_errors(rng, unchecked):
     inputs, graphs = torch.zeros(2, 5, 4), torch.ones(1, 3, 5, 5)
     with pytest.raises(
         InputError,
-        match=r"GCNConv needs to return \(nodes, out_channels\) = \(30, 1\) for the 2 x 3 x 5 nodes of all pairs and "
+        match=r"GCNConv must return \(nodes, out_channels\) = \(30, 1\) for the 2 x 3 x 5 nodes of all pairs and "
         r"graphs, got \(30, 2\); check its out_channels",
     ):
         PyGPredictor(build("GCNConv"), window=2, num_features=2)(inputs, graphs)
@@ -91,11 +91,11 @@ def test_errors(rng, unchecked):
         def forward(self, x, edge_index):
             return x, edge_index
 
-    with pytest.raises(InputError, match=r"Two needs to return .* got tuple"):
+    with pytest.raises(InputError, match=r"Two must return .* got tuple"):
         PyGPredictor(Two(), window=2, num_features=2)(inputs, graphs)
     with torch.random.fork_rng():
         cached = nn.Sequential(GCNConv(4, 2, cached=True))
     with pytest.raises(InputError, match="every graph anew, but 0 has cached=True; build it with cached=False"):
         PyGPredictor(cached, window=2, num_features=2, out_channels=2)
-    with pytest.raises(InputError, match=r"module needs to be a module like GCNConv\(12, 1\), got 'gcn'"):
+    with pytest.raises(InputError, match=r"module must be a module like GCNConv\(12, 1\), got 'gcn'"):
         PyGPredictor("gcn", window=2, num_features=2)

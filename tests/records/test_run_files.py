@@ -135,7 +135,7 @@ def test_a_foreign_model_is_refused_and_no_code_runs(copy, written, tmp_path, re
         line = refused("predict", copy, written[1])
         assert line.startswith(f"{model} "), path.name
         assert line.endswith("put back the file that the run wrote, or run the command again")
-        with pytest.raises(InputError, match=r"it (needs to be|is) .*; fit and save it again$"):
+        with pytest.raises(InputError, match=r"it (must be|is) .*; fit and save it again$"):
             LatentGraphRegressor.load(shutil.copy(path, "it"))
     assert not (tmp_path / "foreign" / "sprung").exists()
     pickle.loads((tmp_path / "foreign" / "pickle").read_bytes())  # it would have
@@ -211,7 +211,7 @@ def test_numbers_that_are_none_are_refused(copy):
         reseal(copy)
         with pytest.raises(InputError) as caught:
             Fitted.read(copy, CPU)
-        assert one_line(caught) == f"{model} needs finite numbers, {message}; {end}"
+        assert one_line(caught) == f"{model} must have finite numbers, {message}; {end}"
     certain = logits.clone()
     certain[0, 1] = -torch.inf  # an edge that is never there has this logit
     model.write_bytes(KIND.pack(text, tensors | {"graph.edge_logits": certain}))
@@ -247,7 +247,7 @@ def test_the_checksum_of_a_record_can_be_made_with_common_tools(copy, tmp_path):
 
 
 def test_a_text_without_a_place_for_its_checksum():
-    with pytest.raises(ValueError, match="needs a place for its checksum"):
+    with pytest.raises(ValueError, match="requires a place for its checksum"):
         sealed("{}")
 
 

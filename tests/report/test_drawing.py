@@ -11,7 +11,7 @@ import pytest
 import torch
 
 from made_runs import edge_matrix, make_run, with_edges
-from tacit.evaluation import oracle_edge_prob_mae
+from tacit.assessment.evaluation import oracle_edge_prob_mae
 from tacit.records import Record, Run
 from tacit.report import content
 from tacit.report.content import run_content, shortened, start_threshold

@@ -8,12 +8,12 @@ import pytest
 import torch
 
 from tacit import LatentGraphForecaster, LatentGraphRegressor
+from tacit.assessment.uncertainty import acting
 from tacit.config import AssessmentOptions, DataOptions, GraphOptions, ModelConfig, TrainingOptions
 from tacit.errors import InputError
-from tacit.losses import Literature1
+from tacit.losses import ExpectedError
 from tacit.observation import GaussianNoise
 from tacit.pipeline import std_errors
-from tacit.uncertainty import acting
 from tiny_fits import random_pairs
 
 QUICK = {
@@ -49,7 +49,7 @@ def test_an_observation_model_is_named_not_passed(observation):
 
 @pytest.mark.parametrize("mask", [np.ones((2, 2), bool), np.ones((3, 2), bool)])
 def test_a_mask_of_another_shape_is_refused(mask):
-    with pytest.raises(InputError, match=r"candidates needs a mask of booleans of shape \(3, 3\), got"):
+    with pytest.raises(InputError, match=r"candidates must be a mask of booleans of shape \(3, 3\), got"):
         LatentGraphRegressor(candidates=mask, **QUICK).fit(*random_pairs(60))
 
 
@@ -64,7 +64,7 @@ def test_forbidden_and_required_edges_may_be_masks(of):
 
 def test_a_loss_that_needs_fewer_graphs_is_read_back():
     x, y = random_pairs(60)
-    options = {"loss": Literature1(baseline="none"), "observation": "none", "model": ModelConfig(num_graphs=1)}
+    options = {"loss": ExpectedError(baseline="none"), "observation": "none", "model": ModelConfig(num_graphs=1)}
     model = LatentGraphRegressor(**options, **QUICK).fit(x, y)
     np.testing.assert_array_equal(pickle.loads(pickle.dumps(model)).predict(x), model.predict(x))
 

@@ -75,7 +75,7 @@ def test_score_leaves_out_what_is_not_known(fitted, table):
     gaps = table.copy()
     gaps.iloc[100:, 0] = np.nan
     assert np.isfinite(fitted.score(gaps))
-    with pytest.warns(UserWarning, match=r"R\^2 needs a column with at least two targets"):
+    with pytest.warns(UserWarning, match=r"R\^2 requires a column with at least two targets"):
         assert np.isnan(fitted.score(table.iloc[:2]))  # the only window ends before any target
 
 
@@ -220,8 +220,8 @@ def test_what_is_wrong_is_one_line(table, fitted, tmp_path, unchecked):
         (lambda: forecaster().fit(series()), "frame must be a pandas DataFrame, got ndarray"),
         (lambda: forecaster().fit(None), "frame must be a pandas DataFrame, got NoneType"),
         (lambda: forecaster().fit([]), "the table must be a DataFrame or a list of them, got an empty list"),
-        (lambda: forecaster().fit(table[["north"]]), "a graph needs two nodes or more, got one, 'north'"),
-        (lambda: forecaster(window=200).fit(table), "the series needs at least 201 rows for a window of 200"),
+        (lambda: forecaster().fit(table[["north"]]), "a graph must have two nodes or more, got one, 'north'"),
+        (lambda: forecaster(window=200).fit(table), "the series must have at least 201 rows for a window of 200"),
         (lambda: forecaster(window=0).fit(table), "window in .data. is not usable: .*got 0"),
         (lambda: forecaster(horizon="far").fit(table), "horizon in .data. is not usable: .*got 'far'"),
         (lambda: forecaster(targets="z").fit(table), "targets names 'z', which is no variable"),
@@ -229,9 +229,12 @@ def test_what_is_wrong_is_one_line(table, fitted, tmp_path, unchecked):
         (lambda: forecaster(covariates=3).fit(table), "covariates in .data. is not usable: .*got 3"),
         (lambda: forecaster(data={"shuffle": False}).fit(table), "shuffle in .data. has no meaning for the table"),
         (lambda: forecaster(random_state="x").fit(table), "random_state must be a whole number of at least 0"),
-        (lambda: fitted.predict(table[["north", "east"]]), "nodes need to be those of the training data, got none"),
-        (lambda: fitted.predict(table.iloc[:1]), "the series needs at least 2 rows for a window of 2, got 1"),
-        (lambda: fitted.predict(table, point="mode"), "needs 'mean', 'median' or the level of a quantile .*got 'mode'"),
+        (lambda: fitted.predict(table[["north", "east"]]), "nodes must be those of the training data, got none"),
+        (lambda: fitted.predict(table.iloc[:1]), "the series must have at least 2 rows for a window of 2, got 1"),
+        (
+            lambda: fitted.predict(table, point="mode"),
+            "must be 'mean', 'median' or the level of a quantile .*got 'mode'",
+        ),
         (lambda: fitted.sample(table, num_samples=0), "num_samples .*whole number of at least 1, got 0"),
         (lambda: fitted.forecast(table, num_samples=-1), "num_samples .*whole number of at least 0, got -1"),
         (lambda: fitted.save(tmp_path / "no" / "place"), "path must be a file that can be written"),

@@ -129,7 +129,7 @@ def test_score_of_constant_columns_and_of_too_few_targets():
     constant = np.full((4, 1, 1), 2.0)
     assert r_squared(constant, constant) == r2_score(constant[:, 0], constant[:, 0]) == 1
     assert r_squared(constant, constant + 1) == r2_score(constant[:, 0], constant[:, 0] + 1) == 0
-    with pytest.warns(UserWarning, match="R\\^2 needs a column with at least two targets"):
+    with pytest.warns(UserWarning, match="R\\^2 requires a column with at least two targets"):
         assert np.isnan(r_squared(constant[:1], constant[:1]))
     alone = np.concatenate([constant, np.where([[[True]], [[False]], [[False]], [[False]]], constant, np.nan)], 1)
     assert r_squared(alone, np.stack([constant[:, 0], constant[:, 0] + 1], 1)) == 1  # one target says nothing
@@ -149,7 +149,7 @@ def test_missing_targets_are_not_looked_at(pairs):
     model = regressor().fit(x, gaps)
     assert np.isfinite(model.predict(x)).all()
     gaps[:, 1] = np.nan
-    with pytest.raises(InputError, match="node '1' needs 2 known targets or more in the training part, got 0"):
+    with pytest.raises(InputError, match="node '1' must have 2 known targets or more in the training part, got 0"):
         regressor().fit(x, gaps)
 
 
@@ -215,7 +215,7 @@ def test_every_choice_trains_and_predicts(pairs, options):
 
 
 def test_the_lower_bound_of_the_likelihood_has_its_own_prior(pairs):
-    with pytest.raises(InputError, match=r"loss 'elbo' in .model. needs a prior, got none"):
+    with pytest.raises(InputError, match=r"loss 'elbo' in .model. requires a prior, got none"):
         regressor(loss="elbo").fit(*pairs)
     low, high = (regressor(loss="elbo", model={"prior": prior}).fit(*pairs).edge_probs_.mean() for prior in (0.01, 0.9))
     assert low < high
@@ -332,7 +332,7 @@ def test_more_than_memory_holds(pairs):
         model.predict(x)
     with pytest.raises(InputError, match=r"lower .*num_graphs"):
         regressor(model={"num_graphs": 4_000_000}).fit(x, x)
-    with pytest.raises(InputError, match=r"array 'y' needs numbers of at most 1e\+15, got one of size 1e\+300"):
+    with pytest.raises(InputError, match=r"array 'y' must have numbers of at most 1e\+15, got one of size 1e\+300"):
         regressor().fit(x, x * 1e300 / np.abs(x).max())
 
 

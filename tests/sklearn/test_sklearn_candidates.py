@@ -7,7 +7,7 @@ import torch
 from tacit import LatentGraphRegressor
 from tacit.config import PredictorOptions
 from tacit.errors import InputError
-from tacit.graph import Slots, footprint
+from tacit.graph import CandidateEdges, footprint
 from tiny_fits import regressor
 
 QUICK = {"training": {"epochs": 2}, "observation": "auto", "point_graphs": 50}
@@ -40,18 +40,18 @@ def test_every_pair_a_candidate_gives_the_answer_of_the_matrix(predictor):
 
 def test_correlated_candidates_hold_the_truth_and_nothing_else():
     x, y = ring(6)
-    model = regressor(**QUICK, graph={"correlated": 1, "layout": "table"}).fit(x, y)
+    model = regressor(**QUICK, graph={"k_correlated": 1, "layout": "table"}).fit(x, y)
     assert (model.edge_probs_ > 0).tolist() == np.roll(np.eye(6), 1, 1).astype(bool).tolist()
 
 
 def test_many_nodes_have_a_table_of_edges_and_no_matrix(tmp_path):
     x, y = ring(500, pairs=30)
-    model = regressor(**QUICK, graph={"correlated": 2}, predictor="filter").fit(x, y)
+    model = regressor(**QUICK, graph={"k_correlated": 2}, predictor="filter").fit(x, y)
     edges = model.edges_
     assert list(edges.columns) == ["source", "target", "probability"]
     assert len(edges) == 1000
     assert edges["probability"].is_monotonic_decreasing
-    asked = "needs all pairs of nodes, which are kept for up to 400 nodes, got 500; use edges_"
+    asked = "requires all pairs of nodes, which are kept for up to 400 nodes, got 500; use edges_"
     for ask in (
         lambda: model.edge_probs_,
         lambda: model.estimate_std_errors(x, y),
@@ -61,8 +61,8 @@ def test_many_nodes_have_a_table_of_edges_and_no_matrix(tmp_path):
     ):
         with pytest.raises(InputError, match=asked):
             ask()
-    slots = model.graph_.slots
-    exists = torch.where(slots.used & (slots.senders == (slots.row_node[:, None] + 1) % 500), 0.99, 0.02)
+    candidates = model.graph_.candidates
+    exists = torch.where(candidates.used & (candidates.sources == (candidates.row_node[:, None] + 1) % 500), 0.99, 0.02)
     model._fitted.edges = model._fitted.edges.updated(exists=exists, effect=0.5 * exists)
     model._fitted.record = model.record_.model_copy(update={"evidence": {"keep": 0.1}})
     edges, listed = model.edges_, model.listed_edges()
@@ -79,31 +79,31 @@ def test_many_nodes_have_a_table_of_edges_and_no_matrix(tmp_path):
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        ({"graph": {"layout": "table"}}, "layout 'table' needs candidates, got none; name some"),
+        ({"graph": {"layout": "table"}}, "layout 'table' requires candidates, got none; name some"),
         (
-            {"graph": {"correlated": 1}, "candidates": [(0, 1)]},
+            {"graph": {"k_correlated": 1}, "candidates": [(0, 1)]},
             r"correlated in \[graph\] and candidates in \[graph\] both say which edges can be; keep one",
         ),
-        ({"graph": {"correlated": 4}}, r"correlated in \[graph\] needs to be below the number of nodes, 4, got 4"),
+        ({"graph": {"k_correlated": 4}}, r"correlated in \[graph\] must be below the number of nodes, 4, got 4"),
         (
-            {"graph": {"layout": "table", "correlated": 1, "symmetric": True}},
+            {"graph": {"layout": "table", "k_correlated": 1, "symmetric": True}},
             "holds edges with a direction, and symmetric is set",
         ),
         (
             {"candidates": np.ones((4, 4))},
-            "candidates needs a mask of booleans of shape .4, 4., got torch.float64 of .4, 4.",
+            "candidates must be a mask of booleans of shape .4, 4., got torch.float64 of .4, 4.",
         ),
         ({"candidates": 3}, "candidates must be edges as .source, target., got 3"),
         (
             {
-                "graph": {"correlated": 1},
-                "candidates": Slots.from_edges(torch.tensor([0]), torch.tensor([1]), num_nodes=4),
+                "graph": {"k_correlated": 1},
+                "candidates": CandidateEdges.from_edges(torch.tensor([0]), torch.tensor([1]), num_nodes=4),
             },
             r"correlated in \[graph\] and the table of candidates both say which edges can be",
         ),
         (
-            {"candidates": Slots.from_edges(torch.tensor([0]), torch.tensor([1]), num_nodes=3)},
-            "candidates needs a table of 4 nodes, got one of 3",
+            {"candidates": CandidateEdges.from_edges(torch.tensor([0]), torch.tensor([1]), num_nodes=3)},
+            "candidates must be a table of 4 nodes, got one of 3",
         ),
     ],
 )
@@ -122,7 +122,7 @@ def test_candidates_by_name_mask_and_table_are_the_same():
     x, y = ring(4)
     mask = np.roll(np.eye(4), 1, 1).astype(bool)  # true at [target, source]
     target, source = mask.nonzero()
-    table = Slots.from_edges(torch.tensor(source), torch.tensor(target), num_nodes=4)
+    table = CandidateEdges.from_edges(torch.tensor(source), torch.tensor(target), num_nodes=4)
     named = [(str(j), str(i)) for i, j in zip(target, source, strict=True)]
     found = [regressor(**QUICK, candidates=given).fit(x, y).edge_probs_ for given in (mask, table, named)]
     assert (found[0] > 0).tolist() == mask.tolist()

@@ -33,7 +33,7 @@ class OneTarget(LatentGraphRegressor):
         return tags
 
 
-ONE_COLUMN = "its y has one column, and a model of several nodes needs one for each of them"
+ONE_COLUMN = "its y has one column, and a model of several nodes requires one for each of them"
 EXPECTED_FAILURES = {
     LatentGraphRegressor: dict.fromkeys(
         [
@@ -81,4 +81,4 @@ def test_the_checks_of_scikit_learn(estimator, unchecked):
     assert sum(result["status"] == "passed" for result in results) > 20
     if estimator is LatentGraphRegressor:
         errors = [result["exception"] for result in results if result["status"] == "xfail"]
-        assert all("y needs a value for each of the" in str(error.__cause__ or error) for error in errors)
+        assert all("y must have a value for each of the" in str(error.__cause__ or error) for error in errors)

@@ -57,9 +57,7 @@ def test_save_and_load(fitted, pairs, tmp_path):
         (b"", data[:100], pickle.dumps(3), data.replace(b'"kind"', b'"king"'), data.replace(b'"3"', b'"1"'))
     ):
         (tmp_path / f"bad{number}").write_bytes(bad)
-        with pytest.raises(
-            InputError, match=f"bad{number} (needs to be a saved estimator of tacit, but is|has format 1)"
-        ):
+        with pytest.raises(InputError, match=f"bad{number} (must be a saved estimator of tacit, but is|has format 1)"):
             LatentGraphRegressor.load(tmp_path / f"bad{number}")
     path.write_bytes(Kind(KIND.name, 9, "").pack({}, {}))
     with pytest.raises(
@@ -76,7 +74,7 @@ def test_save_and_load(fitted, pairs, tmp_path):
         LatentGraphRegressor.load(path)
     text, tensors = KIND.unpack(data, "it")
     path.write_bytes(KIND.pack(text, {name: value for name, value in tensors.items() if name != "graph.edge_logits"}))
-    with pytest.raises(InputError, match=r"is a damaged saved estimator \(needs graph.edge_logits of shape"):
+    with pytest.raises(InputError, match=r"is a damaged saved estimator \(requires graph.edge_logits of shape"):
         LatentGraphRegressor.load(path)
     path.write_bytes(data)
     with pytest.raises(

@@ -35,7 +35,7 @@ def test_tables_bring_names(pairs):
     assert model.to_networkx().edges["a", "b"]["probability"] == pytest.approx(model.edge_probs_[1, 0])
     with pytest.raises(ValueError, match="Feature names must be in the same order"):
         model.predict(x[["b", "a", "c"]])
-    with pytest.raises(InputError, match="y needs the nodes of X in their order, got 'b' where X has 'a'"):
+    with pytest.raises(InputError, match="y must have the nodes of X in their order, got 'b' where X has 'a'"):
         clone(model).fit(x, y[["b", "a", "c"]])
     assert regressor().fit(pairs[0], y).nodes_ == ["a", "b", "c"]
 
@@ -96,11 +96,11 @@ def test_bad_data(fitted, pairs):
     gap[0, 0] = np.nan
     for bad_x, bad_y, message in (
         (gap, y, "Input X contains NaN"),
-        (x, y[:, 0], "y needs shape \\(pairs, nodes\\) or \\(pairs, nodes, channels\\), got \\(60,\\)"),
-        (x, y[:, :2], "y needs a value for each of the 3 nodes of X, got 2"),
+        (x, y[:, 0], "y must have shape \\(pairs, nodes\\) or \\(pairs, nodes, channels\\), got \\(60,\\)"),
+        (x, y[:, :2], "y must have a value for each of the 3 nodes of X, got 2"),
         (x, y[:50], "inconsistent numbers of samples"),
-        (x, y * np.nan, "y needs at least one value, got NaN everywhere"),
-        (x[..., None, None], y, "X needs shape \\(pairs, nodes\\) or"),
+        (x, y * np.nan, "y must have at least one value, got NaN everywhere"),
+        (x[..., None, None], y, "X must have shape \\(pairs, nodes\\) or"),
     ):
         with pytest.raises(ValueError, match=message):
             regressor().fit(bad_x, bad_y)

@@ -11,19 +11,19 @@ import torch
 from scipy import stats
 
 from tacit import LatentGraphRegressor
+from tacit.assessment.fit_tests import goodness_of_fit
+from tacit.assessment.identification import FLAGS
+from tacit.assessment.uncertainty import bootstrap
 from tacit.data import Pairs
 from tacit.data.resampling import usual_block
 from tacit.errors import InputError
-from tacit.goodness import goodness_of_fit
 from tacit.graph import BernoulliGraph
-from tacit.identification import FLAGS
 from tacit.losses import EnergyScore
 from tacit.pipeline import std_errors
 from tacit.randomness import generator_for
 from tacit.records import EdgeFindings
 from tacit.registry import PREDICTORS
 from tacit.training import CosineDecay, FitSettings, LatentGraphModel, fit
-from tacit.uncertainty import bootstrap
 from tiny_fits import LINEAR, TRUTH, parts_of, random_pairs, regressor
 
 FIVE = {"training": {"epochs": 5}}
@@ -105,7 +105,7 @@ def test_resamples_are_drawn_with_replacement_and_start_at_the_fitted_model_toge
         seen.append(options)
         return fit(model, train, validation, settings, **options)
 
-    monkeypatch.setattr(importlib.import_module("tacit.uncertainty.bootstrap"), "fit", watch)
+    monkeypatch.setattr(importlib.import_module("tacit.assessment.uncertainty.bootstrap"), "fit", watch)
     copy.deepcopy(fitted).estimate_std_errors(*pairs, num_resamples=8)
     (probs, weights, num_pairs, settings), options = seen  # one program
     assert options["start_at_model"]
@@ -136,7 +136,7 @@ def test_standard_errors_are_those_of_the_bootstrap(pairs):
     inputs, targets = ((part - part[:42].mean()) / part[:42].std() for part in (x, y))
     scaled = Pairs(*(torch.tensor(part, dtype=torch.float32)[..., None] for part in (inputs, targets)))
     latent = LatentGraphModel(before.graph_, before.predictor_, EnergyScore(scope="node"), num_graphs=4)
-    settings = FitSettings(epochs=5, batch_size=16, schedule=CosineDecay(0.05), predictor_rate=RATE / 0.05)
+    settings = FitSettings(epochs=5, batch_size=16, schedule=CosineDecay(0.05), predictor_learning_rate=RATE)
     found = bootstrap(latent, scaled[:42], scaled[42:48], settings, replicas=4, block=3, compile=False)
     np.testing.assert_allclose(model.edge_std_errors_, found.std_errors, rtol=1e-3, atol=1e-6)
     np.testing.assert_allclose(model.edge_probs_bagged_, found.edge_probs, rtol=1e-4)
@@ -184,7 +184,7 @@ def test_the_bootstrap_has_the_settings_units_and_epochs_of_the_fit(fitted, pair
     model = copy.deepcopy(fitted)
     model._fitted.history = model._fitted.history[:2]  # stopped by the user
     _, train, validation, settings, options = seen_by(monkeypatch, model, pairs)
-    assert (settings.epochs, settings.batch_size, settings.predictor_rate) == (2, 16, pytest.approx(RATE / 0.05))
+    assert (settings.epochs, settings.batch_size, settings.predictor_learning_rate) == (2, 16, pytest.approx(RATE))
     assert settings.schedule(0, 2) == 0.05
     assert not options["compile"]
     expected = fitted._fitted.preparation.input_units.scaled(x[..., None])[..., 0]
@@ -484,20 +484,23 @@ def test_bad_questions(known, pairs, unchecked):
     two = np.stack([y, y], -1)
     small = regressor().fit(x[:20], y[:20])
     for call, message in (
-        (lambda: known.estimate_std_errors(x, y, num_resamples=3), "^num_resamples needs to be a whole number of at"),
+        (lambda: known.estimate_std_errors(x, y, num_resamples=3), "^num_resamples must be a whole number of at"),
         (lambda: known.estimate_std_errors(x, y, num_resamples=8.5), "least 4, got 8.5$"),
-        (lambda: known.estimate_std_errors(x, y, block=0), "^block needs to be a whole number of at least 1, got 0$"),
+        (lambda: known.estimate_std_errors(x, y, block=0), "^block must be a whole number of at least 1, got 0$"),
         (lambda: known.estimate_std_errors(x, y, block=20), "5 blocks or more, got 42 training pairs for blocks of 20"),
-        (lambda: small.estimate_std_errors(x[:20], y[:20]), "needs 20 training pairs or more, got 14; pass more rows"),
+        (
+            lambda: small.estimate_std_errors(x[:20], y[:20]),
+            "must have 20 training pairs or more, got 14; pass more rows",
+        ),
         (lambda: known.identify(x, two), "^y must have 1 channels per node as in fit, got 2; pass the"),
         (lambda: known.score(x, two), "^y must have 1 channels per node as in fit, got 2; pass the same"),
-        (lambda: known.goodness_of_fit(x, y[["a", "b"]]), "^y needs a value for each of the 3 nodes of X, got 2"),
-        (lambda: known.goodness_of_fit(x, y, stride=0), "^stride needs to be a whole number of at least 1, got 0$"),
-        (lambda: known.goodness_of_fit(x, y, level=2), "^level needs to be in .* got 2; pass for example 0.05"),
-        (lambda: known.edge_intervals(95), "^level needs a number between 0 and 1, got 95; pass for example 0.95$"),
-        (lambda: known.listed_edges(0), "^fdr needs a number between 0 and 1, got 0; pass for example 0.1$"),
-        (lambda: known.significant_edges(above=-1), "^above needs a probability from 0 to 1, got -1; pass for"),
-        (lambda: known.significant_edges(dependence="no"), "^dependence needs 'positive' or 'any', got 'no'; choose"),
+        (lambda: known.goodness_of_fit(x, y[["a", "b"]]), "^y must have a value for each of the 3 nodes of X, got 2"),
+        (lambda: known.goodness_of_fit(x, y, stride=0), "^stride must be a whole number of at least 1, got 0$"),
+        (lambda: known.goodness_of_fit(x, y, level=2), "^level must be in .* got 2; pass for example 0.05"),
+        (lambda: known.edge_intervals(95), "^level must be a number between 0 and 1, got 95; pass for example 0.95$"),
+        (lambda: known.listed_edges(0), "^fdr must be a number between 0 and 1, got 0; pass for example 0.1$"),
+        (lambda: known.significant_edges(above=-1), "^above must be a probability from 0 to 1, got -1; pass for"),
+        (lambda: known.significant_edges(dependence="no"), "^dependence must be 'positive' or 'any', got 'no'; choose"),
     ):
         with pytest.raises(InputError, match=message):
             call()

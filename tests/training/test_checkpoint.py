@@ -10,14 +10,14 @@ import time
 import pytest
 import torch
 
+import tacit.atomic_files
 import tacit.training.checkpoint
-import tacit.whole_files
 from tacit.data import Pairs
 from tacit.data.resampling import bootstrap_rows
 from tacit.errors import InputError
 from tacit.estimators import Concrete
 from tacit.graph import BernoulliGraph, EdgePrior, SineSquared
-from tacit.losses import MMD, EnergyScore, Literature2
+from tacit.losses import MMD, EnergyScore, NodewiseExpectedError
 from tacit.observation import GaussianNoise, HeadGaussianNoise
 from tacit.predictors import HopPredictor
 from tacit.randomness import UniformStream, generator_for
@@ -100,9 +100,9 @@ CASES = {
     },
     "patience": {"settings": dataclasses.replace(SETTINGS, epochs=9, patience=2, schedule=StepDecay(4.0, 4.0))},
     "no average": {"settings": dataclasses.replace(SETTINGS, average_fraction=0.0)},
-    "average of all": {"settings": dataclasses.replace(SETTINGS, average_fraction=1.0, predictor_rate=0.3)},
-    "moving average": {"choices": {"loss": Literature2("mae")}},
-    "moving average, lifted": {"choices": {"loss": Literature2("mae")}, "lift": "vmap"},
+    "average of all": {"settings": dataclasses.replace(SETTINGS, average_fraction=1.0, predictor_learning_rate=0.03)},
+    "moving average": {"choices": {"loss": NodewiseExpectedError("mae")}},
+    "moving average, lifted": {"choices": {"loss": NodewiseExpectedError("mae")}, "lift": "vmap"},
     "schedule of the estimator": {"choices": {"estimator": Concrete(1.0, 0.2)}},
     "schedule of the estimator, lifted": {"choices": {"estimator": Concrete(1.0, 0.2)}, "lift": "vmap"},
     "resamples": {
@@ -232,7 +232,10 @@ def test_how_often(tmp_path, monkeypatch):
         ({"settings": dataclasses.replace(SETTINGS, epochs=5)}, "epochs is 5 here and 3 there"),
         ({"settings": dataclasses.replace(SETTINGS, halve_after=(1,))}, r"halve_after is \[1\] here and \[\] there"),
         ({"settings": dataclasses.replace(SETTINGS, schedule=CosineDecay(0.2))}, "another schedule;"),
-        ({"settings": dataclasses.replace(SETTINGS, sightings=0.5)}, "sightings is 0.5 here and 1.0 there"),
+        (
+            {"settings": dataclasses.replace(SETTINGS, min_draws_per_edge=0.5)},
+            "min_draws_per_edge is 0.5 here and 1.0 there",
+        ),
         ({"seeds": (3, 8)}, r"seeds is \[3, 8\] here and \[3, 7\] there"),
         ({"compile": True}, "compile is True here and False there"),
         ({"lift": "vmap"}, "lift is vmap here and loop there"),
@@ -365,7 +368,7 @@ def test_a_newer_format_and_another_kind(tmp_path):
         learn(Checkpoints(path))
     path.unlink()
     path.mkdir()
-    with pytest.raises(InputError, match=r"checkpoint needs a readable file, got .* \(Is a directory\)"):
+    with pytest.raises(InputError, match=r"checkpoint must be a readable file, got .* \(Is a directory\)"):
         learn(Checkpoints(path))
 
 
@@ -410,7 +413,7 @@ def test_a_write_that_fails_anywhere_leaves_the_last_checkpoint(call, error, tmp
     def fail(*args, **kwargs):
         raise error
 
-    owner = {"_write_to_disk": tacit.whole_files, "replace": type(path), "fsync": os}[call]
+    owner = {"_write_to_disk": tacit.atomic_files, "replace": type(path), "fsync": os}[call]
     with monkeypatch.context() as patched:
         patched.setattr(owner, call, fail)
         with pytest.raises(type(error)) as caught:
@@ -451,7 +454,7 @@ def test_a_stream_goes_on_within_what_was_drawn_ahead(ahead):
 
 def test_wrong_calls(unchecked, tmp_path):
     for every in (-1, float("inf"), "often"):
-        with pytest.raises(InputError, match=f"every needs seconds, 0 or more, got {every!r}"):
+        with pytest.raises(InputError, match=f"every must be seconds, 0 or more, got {every!r}"):
             Checkpoints(tmp_path / "a", every=every)
-    with pytest.raises(InputError, match="path needs a Path, got 'a'"):
+    with pytest.raises(InputError, match="path must be a Path, got 'a'"):
         Checkpoints("a")

@@ -5,7 +5,7 @@ import torch
 
 from tacit.training.cuda_graph import WARM_UP_CALLS, Recorded
 
-needs_gpu = pytest.mark.skipif(not torch.cuda.is_available(), reason="needs a CUDA device")
+needs_gpu = pytest.mark.skipif(not torch.cuda.is_available(), reason="requires a CUDA device")
 
 
 def test_without_a_gpu_every_call_is_a_plain_one():

@@ -33,7 +33,7 @@ def lowest_true_probs(**choices):
 
 
 def test_true_edges_die_without_the_floor_and_none_with_it():
-    assert (lowest_true_probs(sightings=0.0) < 0.075).all()
+    assert (lowest_true_probs(min_draws_per_edge=0.0) < 0.075).all()
     assert (lowest_true_probs() > 0.375).all()
 
 
@@ -48,9 +48,9 @@ def test_the_floor_of_a_training(schedule, choices, first):
     assert floors[8:] == [0.0] * 12
 
 
-def pushed(graph, floor, *, sightings=1.0, steps=100):
+def pushed(graph, floor, *, min_draws_per_edge=1.0, steps=100):
     """Return the probabilities after large steps, up in the first replica and down in the second."""
-    model, settings = model_of(graph), FitSettings(sightings=sightings)
+    model, settings = model_of(graph), FitSettings(min_draws_per_edge=min_draws_per_edge)
     stacks = initial_stacks(model, SEEDS, fresh=False)
     state = TrainingState.create(model, SEEDS, Plan.of(settings, model, 10), stacks)
     update, name = Update(state, settings), f"graph.{graph.link.parameter}"
@@ -67,7 +67,7 @@ def test_probabilities_stop_at_the_floor_on_both_sides():
     assert torch.allclose(probs[1:], torch.tensor(0.02), atol=1e-6)
 
 
-@pytest.mark.parametrize("choices", [{"floor": 0.0}, {"floor": 0.02, "sightings": 0.0}])
+@pytest.mark.parametrize("choices", [{"floor": 0.0}, {"floor": 0.02, "min_draws_per_edge": 0.0}])
 def test_a_floor_of_nothing_changes_nothing(choices):
     """100 steps of 0.1 in the logit: 10 in all."""
     probs, _ = pushed(BernoulliGraph(torch.full((6, 6), 0.5)), **choices)
@@ -107,9 +107,9 @@ def test_a_start_at_a_trained_model_is_not_lifted():
 def test_links_at_the_floor():
     raw, floor = torch.tensor([-9.0, 0.3, 9.0]), torch.tensor(0.02)
     assert torch.allclose(
-        Sigmoid().probs(Sigmoid().kept_off(raw, floor)), torch.tensor([0.02, 0.5744, 0.98]), atol=1e-4
+        Sigmoid().probs(Sigmoid().clamp_probs(raw, floor)), torch.tensor([0.02, 0.5744, 0.98]), atol=1e-4
     )
-    assert torch.equal(SineSquared().kept_off(raw, floor), raw)  # angles pass through 0
+    assert torch.equal(SineSquared().clamp_probs(raw, floor), raw)  # angles pass through 0
 
 
 def test_few_graphs_need_a_floor_and_many_do_not():
@@ -120,9 +120,9 @@ def test_few_graphs_need_a_floor_and_many_do_not():
 
 def test_the_setting(unchecked):
     with pytest.raises(
-        InputError, match=r"sightings needs to be at least 0, got -1\.0; pass for example 1, or 0 for no"
+        InputError, match=r"min_draws_per_edge must be at least 0, got -1\.0; pass for example 1, or 0 for no"
     ):
-        FitSettings(sightings=-1.0)
-    config = DemoConfig.model_validate({"training": {"sightings": 0.25}})
-    assert config.training.build().sightings == 0.25
-    assert DemoConfig().training.build().sightings == FitSettings().sightings
+        FitSettings(min_draws_per_edge=-1.0)
+    config = DemoConfig.model_validate({"training": {"min_draws_per_edge": 0.25}})
+    assert config.training.build().min_draws_per_edge == 0.25
+    assert DemoConfig().training.build().min_draws_per_edge == FitSettings().min_draws_per_edge

@@ -7,7 +7,7 @@ from tacit.data import Pairs
 from tacit.errors import InputError, TrainingError
 from tacit.estimators import Concrete, DisARM, StraightThrough
 from tacit.graph import BernoulliGraph, EdgePrior, SineSquared
-from tacit.losses import ELBO, MMD, EnergyScore, Literature1, Literature2, PointMSE, RationalQuadratic
+from tacit.losses import ELBO, MMD, EnergyScore, ExpectedError, NodewiseExpectedError, PointMSE, RationalQuadratic
 from tacit.predictors import HopPredictor
 from tacit.randomness import generator_for
 from tacit.systems import CommunitySystem
@@ -53,7 +53,7 @@ def run(system, pairs, seeds, lift, settings, **choices):
         {"known": True},
         {},
         {"loss": MMD(RationalQuadratic(), scope="joint", baseline="paper"), "share_graphs": True},
-        {"loss": Literature2("mae")},
+        {"loss": NodewiseExpectedError("mae")},
         {"estimator": Concrete(1.0, 0.2)},
         {"estimator": DisARM()},
     ],
@@ -170,7 +170,9 @@ def test_fixed_entries_and_known_psi_stay(system, pairs):
 def test_start_at_model(system, pairs):
     model = make(system)
     start = model.graph.edge_probs.detach().clone().double()
-    settings = FitSettings(epochs=1, batch_size=64, schedule=StepDecay(1e-9, 1e-9), average_fraction=0, sightings=0)
+    settings = FitSettings(
+        epochs=1, batch_size=64, schedule=StepDecay(1e-9, 1e-9), average_fraction=0, min_draws_per_edge=0
+    )
     result = fit(model, pairs.train, pairs.validation, settings, seeds=(5,), compile=False, start_at_model=True)
     assert torch.allclose(result.model.graph.edge_probs.detach(), start, atol=1e-6)
 
@@ -218,7 +220,7 @@ def test_weights_that_become_nan_stop_the_run_too(system, pairs):
 def test_adam_and_the_predictor_s_own_rate(system, pairs):
     """One step of Adam moves every entry by its rate, whatever the gradient: lr for theta, a tenth for psi."""
     settings = FitSettings(
-        epochs=1, batch_size=320, schedule=StepDecay(0.01, 0.01), average_fraction=0, predictor_rate=0.1
+        epochs=1, batch_size=320, schedule=StepDecay(0.01, 0.01), average_fraction=0, predictor_learning_rate=0.001
     )
     model = make(system)
     start = {name: value.detach().double().clone() for name, value in model.named_parameters()}
@@ -264,43 +266,43 @@ def test_schedules():
 def test_errors(system, pairs, unchecked):
     other = Pairs(pairs.train.inputs[:, :3], pairs.train.targets[:, :3])
     with pytest.raises(
-        InputError, match="inputs needs 4 nodes like the graph, got 3; build the graph with num_nodes=3"
+        InputError, match="inputs must have 4 nodes like the graph, got 3; build the graph with num_nodes=3"
     ):
         fit(make(system), other, other, compile=False)
-    with pytest.raises(InputError, match=r"validation inputs need to be like those of train, .* got \(\(3, 4\)"):
+    with pytest.raises(InputError, match=r"validation inputs must be like those of train, .* got \(\(3, 4\)"):
         fit(make(system), pairs.train, other, compile=False)
-    with pytest.raises(InputError, match="seeds needs at least one seed"):
+    with pytest.raises(InputError, match="seeds must have at least one seed"):
         fit(make(system), pairs.train, pairs.validation, seeds=())
     with pytest.raises(
-        InputError, match=r"EnergyScore with baseline 'leave_one_out' needs num_graphs >= 3, got 2; raise num_graphs"
+        InputError, match=r"EnergyScore with baseline 'leave_one_out' requires num_graphs >= 3, got 2; raise num_graphs"
     ):
         make(system, num_graphs=2)
-    with pytest.raises(InputError, match=r"halve_after needs epochs up to epochs=2, got \(3,\)"):
+    with pytest.raises(InputError, match=r"halve_after must be epochs up to epochs=2, got \(3,\)"):
         fit(make(system), pairs.train, pairs.validation, FitSettings(epochs=2, halve_after=(3,)))
     for bad, match in (
-        ({"epochs": 0}, "epochs needs to be a whole number of at least 1, got 0"),
-        ({"batch_size": 0}, "batch_size needs to be a whole number of at least 1, got 0"),
-        ({"average_fraction": 1.5}, r"average_fraction needs to be in \[0, 1\], got 1.5"),
-        ({"predictor_rate": 0.0}, "predictor_rate needs to be positive, got 0.0"),
-        ({"adam_betas": (0.9, 1.0)}, "adam_betas needs two numbers"),
-        ({"halve_after": (0,)}, "halve_after needs epochs counted from 1"),
+        ({"epochs": 0}, "epochs must be a whole number of at least 1, got 0"),
+        ({"batch_size": 0}, "batch_size must be a whole number of at least 1, got 0"),
+        ({"average_fraction": 1.5}, r"average_fraction must be in \[0, 1\], got 1.5"),
+        ({"predictor_learning_rate": 0.0}, "predictor_learning_rate must be positive, got 0.0"),
+        ({"adam_betas": (0.9, 1.0)}, "adam_betas must have two numbers"),
+        ({"halve_after": (0,)}, "halve_after must be epochs counted from 1"),
     ):
         with pytest.raises(InputError, match=match):
             FitSettings(**bad)
-    with pytest.raises(InputError, match="first needs to be a positive learning rate, got -1"):
+    with pytest.raises(InputError, match="first must be a positive learning rate, got -1"):
         StepDecay(first=-1)
-    with pytest.raises(InputError, match=r"last needs to be between 0 and first=0\.1, got 0.2"):
+    with pytest.raises(InputError, match=r"last must be between 0 and first=0\.1, got 0.2"):
         CosineDecay(0.1, 0.2)
     model = make(system)
     model.predictor = torch.nn.Flatten()
     model.predictor.forward = lambda inputs, _: inputs
-    with pytest.raises(InputError, match=r"Flatten needs to return \(batch, graph, node, channel\) = \(2, 4, 4, 1\)"):
+    with pytest.raises(InputError, match=r"Flatten must return \(batch, graph, node, channel\) = \(2, 4, 4, 1\)"):
         fit(model, pairs.train, pairs.validation, compile=False)
 
 
 def test_moving_average_is_handed_from_step_to_step(system, pairs):
     """Two steps by hand: the second starts from the average that the first left, per replica and node."""
-    model = make(system, loss=Literature2("mse")).double()
+    model = make(system, loss=NodewiseExpectedError("mse")).double()
     parameters, constants = initial_stacks(model, SEEDS)
     gradient = LiftedGradient(model, compile=False)
     generator = torch.Generator().manual_seed(1)
@@ -326,7 +328,7 @@ def masked(pairs, filler, generator):
     return Pairs(pairs.inputs, torch.where(observed > 0, pairs.targets, filler), observed)
 
 
-@pytest.mark.parametrize("loss", [EnergyScore(), EnergyScore(scope="joint"), Literature2("mse")])
+@pytest.mark.parametrize("loss", [EnergyScore(), EnergyScore(scope="joint"), NodewiseExpectedError("mse")])
 def test_what_is_missing_does_not_matter(system, pairs, loss):
     settings, results = FitSettings(epochs=2, batch_size=32), []
     for filler in (0.0, 50.0):
@@ -372,7 +374,7 @@ def test_learns_the_probabilities_of_a_small_system(system, name):
 
 def test_losses_with_the_expectation_outside_decide_for_one_graph(system):
     pairs = system.generate(4000, 1).split()
-    for loss in (Literature1("mse"), Literature2("mse")):
+    for loss in (ExpectedError("mse"), NodewiseExpectedError("mse")):
         model = make(system, known=True, loss=loss, num_graphs=8)
         result = fit(model, pairs.train, pairs.validation, FitSettings(epochs=8, batch_size=64), compile=False)
         probs = result.model.graph.edge_probs
@@ -421,7 +423,14 @@ def test_what_a_step_hands_on_reaches_the_next(system, pairs, monkeypatch):
     monkeypatch.setattr(LiftedGradient, "__call__", spy)
     settings = FitSettings(epochs=1, batch_size=64)
     steps = len(pairs.train) // 64
-    fit(make(system, loss=Literature2("mae")), pairs.train, pairs.validation, settings, seeds=SEEDS, compile=False)
+    fit(
+        make(system, loss=NodewiseExpectedError("mae")),
+        pairs.train,
+        pairs.validation,
+        settings,
+        seeds=SEEDS,
+        compile=False,
+    )
     for (_, left, _), (found, _, _) in itertools.pairwise(seen[:steps]):
         assert torch.equal(left, found)
         assert (left > 0).all()
@@ -449,7 +458,7 @@ def test_validation_loss_is_that_of_what_was_observed(system, pairs):
 
 def test_nothing_observed_is_refused(system, pairs):
     blank = Pairs(pairs.validation.inputs, pairs.validation.targets, torch.zeros_like(pairs.validation.targets))
-    with pytest.raises(InputError, match="validation needs at least one target, got none; check the mask"):
+    with pytest.raises(InputError, match="validation must have at least one target, got none; check the mask"):
         fit(make(system), pairs.train, blank, compile=False)
 
 
@@ -467,15 +476,17 @@ def test_replicas_with_constants_of_their_own(system, pairs):
         name = "graph.edge_logits"
         assert torch.allclose(together.parameters[name][replica], alone.parameters[name][0], atol=1e-9)
     with pytest.raises(
-        InputError, match=r"constants 'predictor.hop_weights' needs shape \(2, 2, 4, 1\), a value for each"
+        InputError, match=r"constants 'predictor.hop_weights' must have shape \(2, 2, 4, 1\), a value for each"
     ):
         fit(make(system, known=True), *parts, seeds=(1, 2), constants={"predictor.hop_weights": stack[:1]})
-    with pytest.raises(InputError, match=r"constants needs names of known parameters, got 'hop_weights'; did you mean"):
+    with pytest.raises(
+        InputError, match=r"constants must have names of known parameters, got 'hop_weights'; did you mean"
+    ):
         fit(make(system, known=True), *parts, constants={"hop_weights": stack})
 
 
 def test_trace_looks_every_so_many_steps(system, pairs):
-    with pytest.raises(InputError, match="every needs to be a whole number of at least 1, got 0"):
+    with pytest.raises(InputError, match="every must be a whole number of at least 1, got 0"):
         Trace(0, lambda *_: {})
     trace = Trace(3, lambda edge_probs, _: {"mean": edge_probs.mean((1, 2)).tolist()})
     settings = FitSettings(epochs=2, batch_size=32)
@@ -566,7 +577,7 @@ def test_resampled_replicas_can_be_dropped(system, pairs):
 def test_wrong_resamples_are_refused(system, pairs, unchecked):
     good = torch.arange(320).expand(3, -1)
     assert len(pairs.train) == 320
-    shape = r"resamples needs whole numbers of shape \(3, 320\), a place for each replica and training pair, got "
+    shape = r"resamples must have whole numbers of shape \(3, 320\), a place for each replica and training pair, got "
     for bad, match in (
         (good[:2], shape + r"torch.int64 \(2, 320\); use bootstrap_rows"),
         (good[:, :319], shape + r"torch.int64 \(3, 319\)"),
@@ -575,8 +586,8 @@ def test_wrong_resamples_are_refused(system, pairs, unchecked):
         (good.double(), shape + r"torch.float64 \(3, 320\)"),
         (good > 5, shape + r"torch.bool \(3, 320\)"),
         (good.tolist(), shape + r"list \(\)"),
-        (good + 1, "resamples needs places from 0 to 319, got 1 to 320; use bootstrap_rows"),
-        (good - 1, "resamples needs places from 0 to 319, got -1 to 318; use bootstrap_rows"),
+        (good + 1, "resamples must have places from 0 to 319, got 1 to 320; use bootstrap_rows"),
+        (good - 1, "resamples must have places from 0 to 319, got -1 to 318; use bootstrap_rows"),
     ):
         with pytest.raises(InputError, match=match):
             resampled(system, pairs, bad)
@@ -600,9 +611,9 @@ def test_every_replica_can_have_a_start_of_its_own(system, pairs):
     [
         (
             {"graph.edge_logit": torch.zeros(2, 4, 4)},
-            "starts needs names of trained parameters, got 'graph.edge_logit'",
+            "starts must have names of trained parameters, got 'graph.edge_logit'",
         ),
-        ({"graph.edge_logits": torch.zeros(4, 4)}, "starts 'graph.edge_logits' needs shape"),
+        ({"graph.edge_logits": torch.zeros(4, 4)}, "starts 'graph.edge_logits' must have shape"),
     ],
 )
 def test_starts_that_do_not_fit_are_refused(starts, text, system, pairs):

@@ -12,7 +12,7 @@ from tacit.data import Pairs
 from tacit.errors import InputError
 from tacit.estimators import Concrete, DisARM, ScoreFunction, StraightThrough
 from tacit.graph import BernoulliGraph
-from tacit.losses import ELBO, MMD, EnergyScore, Gaussian, Literature1, NoisyEnergyScore, PointMSE
+from tacit.losses import ELBO, MMD, EnergyScore, ExpectedError, Gaussian, NoisyEnergyScore, PointMSE
 from tacit.observation import GaussianNoise, HeadGaussianNoise, InputGaussianNoise, NoNoise
 from tacit.observation.gaussian import expected_distance
 from tacit.predictors import GraphFilter, GraphNetwork, HopPredictor
@@ -267,15 +267,15 @@ def test_impossible_combinations_are_refused(rng, unchecked):
         numbers_per_target = "two"
 
     for predictor, observation, loss, message in (
-        (bare, None, NoisyEnergyScore(noise), "NoisyEnergyScore needs an observation model with noise, got NoNoise"),
-        (bare, two, NoisyEnergyScore(noise), "NoisyEnergyScore needs one channel per node, got 2 of GaussianNoise"),
+        (bare, None, NoisyEnergyScore(noise), "NoisyEnergyScore requires an observation model with noise, got NoNoise"),
+        (bare, two, NoisyEnergyScore(noise), "NoisyEnergyScore requires one channel per node, got 2 of GaussianNoise"),
         (
             bare,
             noise,
             PointMSE(),
             "PointMSE cannot learn how large noise is, and GaussianNoise has noise; use",
         ),
-        (bare, noise, Literature1(), "Literature1 cannot learn how large noise is"),
+        (bare, noise, ExpectedError(), "ExpectedError cannot learn how large noise is"),
         (bare, noise, ELBO(), "ELBO cannot learn how large noise is"),
         (Silent(), noise, EnergyScore(), "numbers_per_target of Silent must be a positive integer, got 'two'"),
         (bare, HeadGaussianNoise(), EnergyScore(), "must read numbers_per_target=1 of GraphFilter, got HeadGauss"),
@@ -285,7 +285,12 @@ def test_impossible_combinations_are_refused(rng, unchecked):
             EnergyScore(),
             r"observation must read numbers_per_target=2 of GraphNetwork, got GaussianNoise, which reads 1; use",
         ),
-        (bare, "gaussian", EnergyScore(), r"observation needs an object like GaussianNoise\(num_nodes=12\), got 'gau"),
+        (
+            bare,
+            "gaussian",
+            EnergyScore(),
+            r"observation must be an object like GaussianNoise\(num_nodes=12\), got 'gau",
+        ),
     ):
         with pytest.raises(InputError, match=message):
             LatentGraphModel(graph, predictor, loss, observation=observation)
@@ -293,7 +298,7 @@ def test_impossible_combinations_are_refused(rng, unchecked):
         graph, GraphNetwork.recurrent(2, 2, 2, numbers_per_target=2), EnergyScore(), observation=HEAD_OF_2
     )
     with pytest.raises(
-        InputError, match=r"GraphNetwork needs to return \(batch, graph, node, 2 \* channel\) = \(2, 16, 3, 2\), got"
+        InputError, match=r"GraphNetwork must return \(batch, graph, node, 2 \* channel\) = \(2, 16, 3, 2\), got"
     ):
         model.check(torch.zeros(4, 3, 4), torch.zeros(4, 3, 1))
     model = LatentGraphModel(graph, bare, EnergyScore(), observation=two)

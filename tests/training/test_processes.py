@@ -15,7 +15,7 @@ from tacit.data import Pairs
 from tacit.errors import InputError, ProcessesError
 from tacit.estimators import Concrete, DisARM
 from tacit.graph import BernoulliGraph, EdgePrior
-from tacit.losses import EnergyScore, Literature2
+from tacit.losses import EnergyScore, NodewiseExpectedError
 from tacit.observation import GaussianNoise
 from tacit.predictors import HopPredictor
 from tacit.systems import CommunitySystem
@@ -39,7 +39,7 @@ CASES = {  # model, settings, seeds, the part of the pairs that has no targets, 
     "shares and batches without any target": ({"prior": EdgePrior(0.2, weight=0.1)}, UNEVEN, (3,), 0.5, {}),
     "replicas in turn, halved": ({}, HALVED, (1, 2, 3), 0, {"lift": "loop"}),
     "replicas at once, halved": ({}, HALVED, (1, 2, 3), 0, {"lift": "vmap"}),
-    "moving average": ({"loss": Literature2("mae")}, STEPS_40, (3,), 0, {}),
+    "moving average": ({"loss": NodewiseExpectedError("mae")}, STEPS_40, (3,), 0, {}),
     "antithetic, with noise": ({"estimator": DisARM(), "noise": True}, STEPS_40, (3,), 0, {}),
     "temperature": ({"estimator": Concrete(1.0, 0.2)}, STEPS_40, (3,), 0, {}),
 }
@@ -47,17 +47,17 @@ ON_GPU = ("graphs shared, psi trained", "missing targets", "replicas at once, ha
 REFUSED = {
     "paper": "baseline 'paper' mixes the pairs of a batch, which 2 processes share out; use baseline 'leave_one_out'",
     "moving average": "baseline 'moving_average' weighs pairs by their missing targets, which 2 processes share out",
-    "small batch": "batch_size needs a pair for each of 2 processes, got 1; start fewer processes",
-    "other data": "training inputs needs to be the same in every process, got #",
-    "fewer data": "training pairs needs to be the same in every process, got 320 in process 0 and 319 in process 1;",
-    "other seeds": "seeds needs to be the same in every process, got [0] in process 0 and [1] in process 1; give all",
-    "other settings": "epochs needs to be the same in every process, got 1 in process 0 and 2 in process 1; give all",
-    "other start": "start needs to be the same in every process",
-    "checkpoint in one": "checkpoint needs to be the same in every process, got one in process 0 and none in process 1",
-    "other times": "training times needs to be the same in every process, got #",
-    "times in one": "validation times needs to be the same in every process, got None in process 0 and #",
-    "other noise": "observation needs to be the same in every process, got #",
-    "other loss": "loss needs to be the same in every process, got #",
+    "small batch": "batch_size must have a pair for each of 2 processes, got 1; start fewer processes",
+    "other data": "training inputs must be the same in every process, got #",
+    "fewer data": "training pairs must be the same in every process, got 320 in process 0 and 319 in process 1;",
+    "other seeds": "seeds must be the same in every process, got [0] in process 0 and [1] in process 1; give all",
+    "other settings": "epochs must be the same in every process, got 1 in process 0 and 2 in process 1; give all",
+    "other start": "start must be the same in every process",
+    "checkpoint in one": "checkpoint must be the same in every process, got one in process 0 and none in process 1",
+    "other times": "training times must be the same in every process, got #",
+    "times in one": "validation times must be the same in every process, got None in process 0 and #",
+    "other noise": "observation must be the same in every process, got #",
+    "other loss": "loss must be the same in every process, got #",
     "checkpoint of another": "is of another training: epochs is 1 here and 2 there, another schedule; fit as",
 }
 
@@ -106,7 +106,7 @@ def refusal(name, rank, folder):
     if name == "paper":
         model = {"loss": EnergyScore(baseline="paper")}
     elif name == "moving average":
-        model, data = {"loss": Literature2("mae")}, pairs(0.1)
+        model, data = {"loss": NodewiseExpectedError("mae")}, pairs(0.1)
     elif name == "small batch":
         settings = FitSettings(epochs=1, batch_size=1)
     elif name == "other seeds":
@@ -194,7 +194,7 @@ def test_two_processes_equal_one(together, name):
 
 
 @pytest.mark.gpu
-@pytest.mark.skipif(not torch.cuda.is_available(), reason="needs a CUDA device")
+@pytest.mark.skipif(not torch.cuda.is_available(), reason="requires a CUDA device")
 def test_two_processes_equal_one_on_a_gpu(tmp_path):
     """One process replays its recorded step; two take theirs one by one, as their sum is not recorded."""
     together = in_two_processes(work_on_gpu, tmp_path)

@@ -14,7 +14,7 @@ from tacit.training.settings import Plan, StepNumbers
 from tacit.training.state import TrainingState
 from tacit.training.step import Update, adam_
 
-SETTINGS = FitSettings(sightings=0.5, predictor_rate=0.5)
+SETTINGS = FitSettings(min_draws_per_edge=0.5, predictor_learning_rate=0.05)
 REPLICAS = (0, 1)
 
 

@@ -88,11 +88,11 @@ def test_an_edge_that_cannot_be_starts_at_0_and_replicas_differ_by_the_jitter(rn
 
 def test_errors(rng, unchecked):
     pairs = linear_pairs(rng)
-    with pytest.raises(InputError, match=r"top needs to be a share between 0 and 1, got 1\.5"):
+    with pytest.raises(InputError, match=r"top must be a share between 0 and 1, got 1\.5"):
         ridge_start(pairs, top=1.5)
     with pytest.raises(InputError, match=r"low and high need 0 < low <= high < 1, got 0\.0 and 0\.5"):
         ridge_start(pairs, low=0.0)
-    with pytest.raises(InputError, match="pairs needs three or more for a regression, got 2"):
+    with pytest.raises(InputError, match="pairs requires three or more for a regression, got 2"):
         ridge_start(pairs[:2])
-    with pytest.raises(InputError, match="predictor needs activation 'linear', got 'tanh'"):
+    with pytest.raises(InputError, match="predictor must have activation 'linear', got 'tanh'"):
         filter_start(pairs, GraphFilter(4, 2, 1, activation="tanh"), torch.ones(4, 4))

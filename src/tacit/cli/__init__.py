@@ -69,7 +69,7 @@ def report(
         from tacit.report import draw_demo, draw_run, is_demo
 
         if not run.is_dir():
-            raise InputError(f"RUN needs to be a directory, got {run}, which is not; pass what a tacit command wrote")
+            raise InputError(f"RUN must be a directory, got {run}, which is not; pass what a tacit command wrote")
         if not is_demo(run):
             read_record(run)  # so that nothing is written into a directory that is no run
         display.stage("drawing")
@@ -144,7 +144,7 @@ def _require_text(arguments: list[str]) -> None:
     for argument in arguments:
         require(
             not any("\ud800" <= letter <= "\udfff" for letter in argument),
-            f"arguments need to be text in UTF-8, got {argument!r}; rename the file, or set a UTF-8 locale",
+            f"arguments must be text in UTF-8, got {argument!r}; rename the file, or set a UTF-8 locale",
         )
 
 

@@ -95,23 +95,23 @@ def reproduce(
     """Run one study of the paper, or all; write records, a table beside the paper's and figures."""
     with Display(quiet=quiet or as_json or list_) as display:
         display.stage("starting")
+        from tacit.atomic_files import write_whole
         from tacit.experiments.registry import STUDIES
         from tacit.experiments.runner import PAGE, results_page, run_studies
         from tacit.experiments.study import Listener, Options
-        from tacit.whole_files import write_whole
 
         if list_:
             for study in STUDIES.values():
                 print(f"{study.name:18}{study.title}")
             return
         if name is None:
-            raise InputError("NAME needs a study; --list names them")
+            raise InputError("NAME must be a study; --list names them")
         if name == "all" and data is not None:
             raise InputError("data goes with one study, got 'all'; name the study that --data is for")
         names = list(STUDIES) if name == "all" else [name]
         for one in names:
             if one not in STUDIES:
-                raise InputError(f"NAME needs a study, got '{one}'{did_you_mean(one, [*STUDIES, 'all'])}")
+                raise InputError(f"NAME must be a study, got '{one}'{did_you_mean(one, [*STUDIES, 'all'])}")
         options = Options(seeds, quick, _device_of_tasks(device, scheduler), None if data is None else str(data))
         listener = Listener(display.stage, display.step)
         pages = run_studies(

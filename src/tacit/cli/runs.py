@@ -129,7 +129,7 @@ def fit(
             _require_alone({**settled, "--seed": seed or None, "--device": device != "auto"})
             job = resume_fit(resume, find_device=find_begun, listener=listener)
         elif data is None:
-            raise InputError("DATA needs a file (.csv, .parquet, .npz) or beijing-air; see 'tacit fit --help'")
+            raise InputError("DATA must be a file (.csv, .parquet, .npz) or beijing-air; see 'tacit fit --help'")
         else:
             choices = FitConfig() if config is None else load_config(config, FitConfig())
             options = {
@@ -264,7 +264,7 @@ def _settings(texts: list[str]) -> dict[tuple[str, str], Any]:
         name, equals, value = text.partition("=")
         section, dot, key = name.strip().partition(".")
         if not (equals and dot and key):
-            raise InputError(f"--set needs SECTION.KEY=VALUE, got '{text}'; write for example training.epochs=20")
+            raise InputError(f"--set must be SECTION.KEY=VALUE, got '{text}'; write for example training.epochs=20")
         try:
             parsed: Any = tomllib.loads(f"value = {value}")["value"]
         except (ValueError, RecursionError):  # words without quotes, and what no TOML reader takes

@@ -66,17 +66,17 @@ def load_config(path: Path, base: C) -> C:
     try:
         require(
             path.is_file() or not path.exists(),
-            f"config needs a readable file, got {path}, which is none; check the path",
+            f"config must be a readable file, got {path}, which is none; check the path",
         )
         values = tomllib.loads(path.read_text(encoding="utf-8-sig"))
     except OSError as error:
-        raise InputError(f"config needs a readable file, got {path} ({error.strerror}); check the path") from None
+        raise InputError(f"config must be a readable file, got {path} ({error.strerror}); check the path") from None
     except RecursionError:
-        raise InputError(f"config needs TOML, but {path} is nested too deeply; correct the file") from None
+        raise InputError(f"config must be TOML, but {path} is nested too deeply; correct the file") from None
     except InputError:
         raise
     except ValueError as error:  # also a number with thousands of digits, or a day that is none
-        raise InputError(f"config needs TOML, but {path} is not: {error}; correct the file") from None
+        raise InputError(f"config must be TOML, but {path} is not: {error}; correct the file") from None
     return override(base, values)
 
 
@@ -93,7 +93,7 @@ def override(base: C, values: Mapping[str, Any]) -> C:
     for section, entries in values.items():
         _require_known(section, merged, "the config")
         if not isinstance(entries, Mapping):
-            raise InputError(f"[{section}] needs to be a table, got {entries!r}; write [{section}] above its keys")
+            raise InputError(f"[{section}] must be a table, got {entries!r}; write [{section}] above its keys")
         for key, value in entries.items():
             _require_known(key, merged[section], f"[{section}]")
             merged[section][key] = value

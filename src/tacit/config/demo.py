@@ -28,7 +28,7 @@ class SystemConfig(Closed):
         except ValueError:
             lengths = sorted({len(row) for row in self.hop_weights})
             raise InputError(
-                f"hop_weights needs rows of one length, got lengths {lengths}; pass one number per channel"
+                f"hop_weights must have rows of one length, got lengths {lengths}; pass one number per channel"
             ) from None
         return CommunitySystem(
             community_edge_probs(self.num_communities, self.edge_prob), hop_weights, self.input_scale
@@ -50,7 +50,7 @@ METHODS: Mapping[str, DemoConfig] = {
     "paper": DemoConfig(
         model=ModelConfig(loss="mmd", scope="joint", baseline="paper", num_graphs=64, share_graphs=True),
         training=TrainingConfig(
-            schedule="step", learning_rate=0.05, final_learning_rate=0.01, average_fraction=0.0, sightings=0.0
+            schedule="step", learning_rate=0.05, final_learning_rate=0.01, average_fraction=0.0, min_draws_per_edge=0.0
         ),
     ),
 }

@@ -7,13 +7,13 @@ from typing import Annotated, Any, Literal
 
 from pydantic import AfterValidator, BeforeValidator, Field, model_validator
 
+from tacit.assessment.uncertainty.bootstrap import FEWEST_REPLICAS
 from tacit.config.closed import Closed
 from tacit.config.model import ModelConfig
 from tacit.config.registered import RegisteredName
 from tacit.errors import InputError, require
 from tacit.predictors import PredictorKind
 from tacit.registry import OBSERVATIONS, PREDICTORS
-from tacit.uncertainty.bootstrap import FEWEST_REPLICAS
 
 OWN = "own"  # the kind of a predictor or loss that was passed as an object
 
@@ -88,11 +88,11 @@ class GraphOptions(Closed):
     symmetric: bool = Field(False, description="edges have no direction")
     self_loops: bool = Field(False, description="a node's own path is always on; this adds a random one")
     coordinates: str | None = Field(None, description="CSV: node and its two coordinates, for nearest and for maps")
-    nearest: int | None = Field(None, ge=1, description="a node reads at most so many nearest others")
+    k_nearest: int | None = Field(None, ge=1, description="a node reads at most so many nearest others")
     metric: Literal["great_circle", "euclidean"] = Field(
         "great_circle", description="great_circle: latitude, longitude"
     )
-    correlated: int | None = Field(
+    k_correlated: int | None = Field(
         None, ge=1, description="a node reads at most so many others: those its values follow"
     )
     layout: Literal["auto", "matrix", "table"] = Field(

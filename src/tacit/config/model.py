@@ -124,7 +124,9 @@ class ModelConfig(Closed):
                 raise InputError("kernel_scale in [model] is taken from targets, got none; pass targets, or a number")
             return kind(scale=median_distance(targets, self.scope))
         if isinstance(scale, tuple):
-            require(len(scale) > 0, "kernel_scale in [model] needs a number, several, or 'median', got none; pass some")
+            require(
+                len(scale) > 0, "kernel_scale in [model] must be a number, several, or 'median', got none; pass some"
+            )
             return KernelMean(tuple(kind(scale=one) for one in scale))
         return kind(scale=scale)
 
@@ -136,7 +138,9 @@ class ModelConfig(Closed):
         except ValueError as error:
             if isinstance(error, InputError):
                 raise
-            raise InputError("prior in [model] needs rows of one length; pass one number per node in each") from None
+            raise InputError(
+                "prior in [model] must have rows of one length; pass one number per node in each"
+            ) from None
 
     def _refuse_unused(self) -> None:
         """An option that the chosen loss or estimator would ignore is a mistake, not a wish."""
@@ -153,5 +157,5 @@ class ModelConfig(Closed):
                     )
         require(
             self.prior is not None or self.prior_weight == 1.0,
-            "prior_weight in [model] needs a prior, got none; set prior, or remove prior_weight",
+            "prior_weight in [model] requires a prior, got none; set prior, or remove prior_weight",
         )

@@ -18,9 +18,9 @@ class TrainingConfig(Closed):
     learning_rate: float = Field(0.1, gt=0, le=100)
     final_learning_rate: float = Field(0.0, ge=0)
     change_epoch: int = Field(5, ge=1)
-    predictor_rate: float = Field(1.0, gt=0, le=100)
+    predictor_learning_rate: float | None = Field(None, gt=0, le=100)
     average_fraction: float = Field(0.25, ge=0, le=1)
-    sightings: float = Field(1.0, ge=0)
+    min_draws_per_edge: float = Field(1.0, ge=0)
     replicas: int = Field(8, ge=1)
     halve_after: tuple[int, ...] = (1, 2, 3)
     compile: bool = True
@@ -31,7 +31,7 @@ class TrainingConfig(Closed):
         lowest = "above 0" if self.schedule == "step" else "at least 0"
         if final > first or (self.schedule == "step" and final == 0):
             raise InputError(
-                f"final_learning_rate in [training] needs to be {lowest} and at most learning_rate={first} "
+                f"final_learning_rate in [training] must be {lowest} and at most learning_rate={first} "
                 f"with schedule '{self.schedule}', got {final}; pass for example {first / 5:g}"
             )
         return FitSettings(
@@ -40,8 +40,8 @@ class TrainingConfig(Closed):
             schedule=CosineDecay(self.learning_rate, self.final_learning_rate)
             if self.schedule == "cosine"
             else StepDecay(self.learning_rate, self.final_learning_rate, self.change_epoch),
-            predictor_rate=self.predictor_rate,
+            predictor_learning_rate=self.predictor_learning_rate,
             average_fraction=self.average_fraction,
-            sightings=self.sightings,
+            min_draws_per_edge=self.min_draws_per_edge,
             halve_after=tuple(epoch for epoch in self.halve_after if epoch < self.epochs),
         )

@@ -38,7 +38,8 @@ def read_named_pairs(path: str | Path, *, out_channels: int | None = None) -> Na
     required = ("x", "y") if out_channels is None else ("x",)
     for name in required:
         require(
-            name in arrays, f"{path}: needs an array '{name}', got {', '.join(arrays) or 'none'}; save it as {name}="
+            name in arrays,
+            f"{path}: must have an array '{name}', got {', '.join(arrays) or 'none'}; save it as {name}=",
         )
     try:
         return pairs_from_arrays(arrays["x"], arrays.get("y"), nodes=arrays.get("nodes"), out_channels=out_channels)
@@ -117,17 +118,17 @@ def _numbers(name: str, values: np.ndarray) -> np.ndarray:
     )
     require(
         values.dtype.kind in "fiu",
-        f"array '{name}' needs numbers, got type {values.dtype}; use np.asarray({name}, dtype=float)",
+        f"array '{name}' must have numbers, got type {values.dtype}; use np.asarray({name}, dtype=float)",
     )
     require(
         values.ndim in (2, 3),
-        f"array '{name}' needs shape (pair, node, channel) or (pair, node), got {values.shape}; reshape it",
+        f"array '{name}' must have shape (pair, node, channel) or (pair, node), got {values.shape}; reshape it",
     )
     finite = values[np.isfinite(values)]
     large = max(abs(float(end)) for end in (finite.max(initial=0), finite.min(initial=0)))
     require(
         large <= LARGEST,
-        f"array '{name}' needs numbers of at most {LARGEST:g}, got one of size {large:.3g}; {RESCALE}",
+        f"array '{name}' must have numbers of at most {LARGEST:g}, got one of size {large:.3g}; {RESCALE}",
     )
     return (values if values.ndim == 3 else values[:, :, None]).astype(np.float64)
 
@@ -137,7 +138,7 @@ def _require_present(x: np.ndarray) -> None:
     if len(missing):
         pair, node, channel = missing[0]
         raise InputError(
-            f"array 'x' needs a number everywhere, got NaN at pair {pair}, node {node}, channel {channel} "
+            f"array 'x' must be a number everywhere, got NaN at pair {pair}, node {node}, channel {channel} "
             f"({len(missing)} such values); fill them (only 'y' may have missing values)"
         )
 
@@ -146,7 +147,9 @@ def _names(names: Sequence[str] | np.ndarray | None, num_nodes: int) -> tuple[st
     if names is None:
         return tuple(str(node) for node in range(num_nodes))
     shape = np.shape(names)
-    require(shape == (num_nodes,), f"array 'nodes' needs one name for each of the {num_nodes} nodes, got shape {shape}")
+    require(
+        shape == (num_nodes,), f"array 'nodes' must have one name for each of the {num_nodes} nodes, got shape {shape}"
+    )
     words = tuple(str(name) for name in names)
     require_unique("array 'nodes'", words)
     return words

@@ -133,7 +133,7 @@ class Table:
             cell = cells.iloc[rows[0]]
             got = "an empty cell" if pd.isna(cell) else repr(cell if isinstance(cell, str) else str(cell))
             more = f" ({len(rows)} such cells)" if len(rows) > 1 else ""
-            raise self.refuse(f"column '{column}' needs {need}, got {got} in row {rows[0] + 1}{more}; {remedy}")
+            raise self.refuse(f"column '{column}' must have {need}, got {got} in row {rows[0] + 1}{more}; {remedy}")
 
     def _near(self, column: str) -> str:
         return did_you_mean(column, self.columns)
@@ -153,7 +153,7 @@ def open_table(path: str | Path) -> Table:
     parquet = path.name.endswith(".parquet")
     require(
         parquet or path.name.endswith(TEXT_ENDINGS),
-        f"{path}: a table needs to end in .parquet or {', '.join(TEXT_ENDINGS)}; convert it, or rename it",
+        f"{path}: a table must end in .parquet or {', '.join(TEXT_ENDINGS)}; convert it, or rename it",
     )
     require(path.stat().st_size > 0, f"{path}: the file is empty; pass a table with a header and rows")
     return checked(Table(path, *(_read_parquet(path) if parquet else _read_text(path))))
@@ -200,7 +200,7 @@ def _read_text(path: Path) -> tuple[tuple[str, ...], Any]:
     except pd.errors.EmptyDataError:
         frame = pd.DataFrame(columns=range(len(header)))
     except UnicodeDecodeError as error:
-        raise InputError(f"{path}: needs to be text in UTF-8, got byte {error.start} that is not; convert it") from None
+        raise InputError(f"{path}: must be text in UTF-8, got byte {error.start} that is not; convert it") from None
     except (pd.errors.ParserError, csv.Error, EOFError, gzip.BadGzipFile, zlib.error) as error:
         detail = str(error).removeprefix("Error tokenizing data. C error: ").strip()
         raise InputError(f"{path}: cannot be read as a table: {detail}; correct that line") from None

@@ -23,14 +23,14 @@ def read_coordinates(path: str | Path, nodes: tuple[str, ...]) -> Float[np.ndarr
     """
     table = open_table(path)
     if len(table.columns) < 3:
-        raise table.refuse(f"needs a column of node names and two of numbers, got {', '.join(table.columns)}")
+        raise table.refuse(f"must have a column of node names and two of numbers, got {', '.join(table.columns)}")
     names = table.names(table.columns[0])
     places = np.stack([table.numbers(column) for column in table.columns[-2:]], axis=-1)
     for row, name in enumerate(names):
         if name in names[:row]:
             raise table.refuse(f"node '{name}' comes twice, the second time in row {row + 1}; keep one of them")
         if name in nodes and np.isnan(places[row]).any():
-            raise table.refuse(f"node '{name}' in row {row + 1} needs two numbers, got an empty cell; fill it in")
+            raise table.refuse(f"node '{name}' in row {row + 1} must have two numbers, got an empty cell; fill it in")
     missing = [node for node in nodes if node not in names]
     if missing:
         raise table.refuse(f"node '{missing[0]}' has no row ({len(missing)} such nodes); add it")

@@ -61,7 +61,7 @@ class Pairs:
             )
             require(
                 values.ndim == 3,
-                f"{name} needs shape (pairs, nodes, channels), got {tuple(values.shape)}; add the missing axis",
+                f"{name} must have shape (pairs, nodes, channels), got {tuple(values.shape)}; add the missing axis",
             )
         _require_finite("inputs", self.inputs, "remove or fill them")
         require(
@@ -73,7 +73,7 @@ class Pairs:
             self.inputs.dtype == self.targets.dtype,
             f"inputs and targets need one type, got {self.inputs.dtype} and {self.targets.dtype}; convert one of them",
         )
-        require(len(self) > 0, "inputs needs at least one pair, got none; pass more rows")
+        require(len(self) > 0, "inputs must have at least one pair, got none; pass more rows")
         if self.observed is None:
             _require_finite("targets", self.targets, "remove them, or use Pairs.with_missing(inputs, targets)")
         else:
@@ -155,7 +155,7 @@ class Pairs:
         train, validation = round(len(self) * fractions[0]), round(len(self) * fractions[1])
         if min(train, validation, len(self) - train - validation) < 1:
             raise InputError(
-                f"fractions needs at least one pair in each part, got {fractions} of {len(self)} pairs; "
+                f"fractions must have at least one pair in each part, got {fractions} of {len(self)} pairs; "
                 "use more pairs or other fractions"
             )
         rows = torch.arange(len(self)) if generator is None else torch.randperm(len(self), generator=generator)
@@ -165,17 +165,17 @@ class Pairs:
     def _require_observed(self, observed: Tensor) -> None:
         require(
             isinstance(observed, Tensor) and observed.dtype == self.targets.dtype,
-            f"observed needs a tensor of {self.targets.dtype} like targets, got "
+            f"observed must be a tensor of {self.targets.dtype} like targets, got "
             f"{getattr(observed, 'dtype', type(observed).__name__)}; use mask.to(targets.dtype)",
         )
         require(
             observed.shape == self.targets.shape,
-            f"observed needs the shape of targets, {tuple(self.targets.shape)}, got {tuple(observed.shape)}; "
+            f"observed must have the shape of targets, {tuple(self.targets.shape)}, got {tuple(observed.shape)}; "
             "pass one value per target",
         )
         require(
             bool(((observed == 0) | (observed == 1)).all()),
-            "observed needs 1 where a target is there and 0 where it is missing, got other numbers; pass a mask",
+            "observed must have 1 where a target is there and 0 where it is missing, got other numbers; pass a mask",
         )
         _require_finite("targets", self.targets, "put any number where observed is 0: it is not looked at")
 
@@ -206,6 +206,6 @@ def _require_finite(name: str, values: Tensor, remedy: str) -> None:
     if bad.any():
         pair, node, channel = (int(i) for i in bad.nonzero()[0])
         raise InputError(
-            f"{name} needs finite numbers, got {values[pair, node, channel].item()} at pair {pair}, node {node}, "
+            f"{name} must have finite numbers, got {values[pair, node, channel].item()} at pair {pair}, node {node}, "
             f"channel {channel} ({int(bad.sum())} such values); {remedy}"
         )

@@ -159,17 +159,17 @@ def _require_usable(train: Pairs, validation: Pairs, penalties: Sequence[float])
     require(
         train.inputs.shape[1:] == validation.inputs.shape[1:]
         and train.targets.shape[1:] == validation.targets.shape[1:],
-        f"validation needs nodes and channels like train, {tuple(train.inputs.shape[1:])}, "
+        f"validation must have nodes and channels like train, {tuple(train.inputs.shape[1:])}, "
         f"got {tuple(validation.inputs.shape[1:])}; cut both from one series",
     )
     require(
         len(penalties) > 0 and all(0 < penalty < float("inf") for penalty in penalties),
-        f"penalties needs at least one positive number, got {list(penalties)}; pass for example [0.01, 0.1, 1.0]",
+        f"penalties must have at least one positive number, got {list(penalties)}; pass for example [0.01, 0.1, 1.0]",
     )
     if train.observed is not None:
         counts = train.observed.sum(0)
         require(
             bool((counts >= 2).all()),
-            f"train needs two observed targets or more of every node, got {int(counts.min())} of node "
+            f"train must have two observed targets or more of every node, got {int(counts.min())} of node "
             f"{int(counts.amin(1).argmin())}; leave that node out",
         )

@@ -23,7 +23,7 @@ import torch
 from jaxtyping import Int
 from torch import Generator, Tensor
 
-from tacit.errors import require, require_whole
+from tacit.errors import require, require_int
 
 SeriesOfPair = Int[Tensor, " pair"]
 
@@ -110,7 +110,7 @@ def usual_block(num_pairs: int, reach: int) -> int:
     >>> usual_block(1000, reach=3), usual_block(1000, reach=24)
     (10, 24)
     """
-    require_whole("reach", reach)
+    require_int("reach", reach)
     return max(reach, math.ceil(round(math.cbrt(num_pairs), 6)))
 
 
@@ -121,7 +121,7 @@ def resamplable(num_pairs: int, block: int = 1, series: SeriesOfPair | None = No
 
 def require_resamplable(num_pairs: int, block: int = 1, series: SeriesOfPair | None = None) -> None:
     """Raise :class:`InputError` if there is too little to draw resamples from."""
-    require_whole("block", block)
+    require_int("block", block)
     if series is not None:
         require(
             len(series) == num_pairs,
@@ -129,12 +129,13 @@ def require_resamplable(num_pairs: int, block: int = 1, series: SeriesOfPair | N
         )
     require(
         num_pairs >= FEWEST_PAIRS,
-        f"a bootstrap needs {FEWEST_PAIRS} training pairs or more, got {num_pairs}; pass more rows, or ask for no "
+        f"a bootstrap requires {FEWEST_PAIRS} training pairs or more, got {num_pairs}; pass more rows, or ask for no "
         "standard errors",
     )
     require(
         resamplable(num_pairs, block, series),
-        f"a block bootstrap needs {FEWEST_BLOCKS} blocks or more, got {num_pairs} training pairs for blocks of {block};"
+        f"a block bootstrap requires {FEWEST_BLOCKS} blocks or more, got {num_pairs} training pairs for "
+        f"blocks of {block};"
         " pass a longer series, shorten the block (or the window), or ask for no standard errors",
     )
 

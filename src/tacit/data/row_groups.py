@@ -63,7 +63,7 @@ class RowGroups:
             what, remedy = f"in row {row + 1} comes before that of row {before + 1}{whose}", "sort the table by time"
         if not self.names:
             remedy += ", or name the column that tells several series apart by series"
-        raise table.refuse(f"column '{time}' needs ascending times, but {times[row]} {what}; {remedy}")
+        raise table.refuse(f"column '{time}' must have ascending times, but {times[row]} {what}; {remedy}")
 
 
 def require_other(table: Table, series: str | None, taken: dict[str, list[str | None]]) -> None:

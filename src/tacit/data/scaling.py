@@ -86,7 +86,8 @@ class Scaling:
         values: Values = (series.values[:, nodes][:, :, variables] - self.mean) / self.deviation
         for row, node, variable in np.argwhere(np.abs(values) > LARGEST)[:1]:
             raise InputError(
-                f"node '{self.nodes[node]}' (variable '{self.variables[variable]}') needs numbers like those of the "
+                f"node '{self.nodes[node]}' (variable '{self.variables[variable]}') must have numbers "
+                f"like those of the "
                 f"training part, {self.mean[node, variable]:.3g} with a deviation of "
                 f"{self.deviation[node, variable]:.3g}, got one {abs(values[row, node, variable]):.1g} deviations away "
                 f"at {series.row_times[row]}; correct it"
@@ -104,7 +105,8 @@ class Scaling:
             known = (series.covariates[:, covariates] - self.covariate_mean) / self.covariate_deviation
             for row, column in np.argwhere(np.abs(known) > LARGEST)[:1]:
                 raise InputError(
-                    f"covariate '{self.covariate_names[column]}' needs numbers like those of the training part, got "
+                    f"covariate '{self.covariate_names[column]}' must have numbers like those of the "
+                    f"training part, got "
                     f"one {abs(known[row, column]):.1g} deviations away at {series.row_times[row]}; correct it"
                 )
             parts.append(np.broadcast_to(known[:, None], (*values.shape[:2], known.shape[1])))
@@ -127,7 +129,8 @@ class Scaling:
         names = {entry.name for entry in fields(cls)}
         require(
             set(stored) == names,
-            f"a stored scaling needs exactly {', '.join(sorted(names))}, got {', '.join(sorted(stored)) or 'nothing'}",
+            f"a stored scaling must have exactly {', '.join(sorted(names))}, got "
+            f"{', '.join(sorted(stored)) or 'nothing'}",
         )
         words = {name: tuple(stored[name]) for name in ("nodes", "variables", "covariate_names")}
         tables = {name: np.array(stored[name], dtype=np.float64) for name in ("covariate_mean", "covariate_deviation")}
@@ -138,7 +141,7 @@ class Scaling:
     def _like(self, table: np.ndarray, values: Tensor) -> Tensor:
         require(
             values.shape[-2:] == (len(self.nodes), self.out_channels),
-            f"values needs to end in {len(self.nodes)} nodes and {self.out_channels} channels, "
+            f"values must end in {len(self.nodes)} nodes and {self.out_channels} channels, "
             f"got shape {tuple(values.shape)}",
         )
         return torch.as_tensor(table[:, : self.out_channels], dtype=values.dtype, device=values.device)
@@ -184,5 +187,5 @@ def _places(what: str, have: tuple[str, ...], need: tuple[str, ...]) -> list[int
     place, wanted = {word: number for number, word in enumerate(have)}, set(need)
     for word in (*(word for word in need if word not in place), *(word for word in have if word not in wanted)):
         got = f"none called '{word}'; add it" if word in wanted else f"'{word}', which is none of them; leave it out"
-        raise InputError(f"{what} need to be those of the training data, got {got}")
+        raise InputError(f"{what} must be those of the training data, got {got}")
     return [place[word] for word in need]

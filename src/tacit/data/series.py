@@ -149,16 +149,16 @@ class Series:
     def _require_shapes(self) -> None:
         _require_floats("values", self.values, 3, "(time, node, channel)", "add the missing axis")
         time, node, channel = self.values.shape
-        require(time > 0, "values needs at least one row, got none")
+        require(time > 0, "values must have at least one row, got none")
         for name, words, need in (("nodes", self.nodes, node), ("channels", self.channels, channel)):
             require(
                 len(words) == need,
-                f"{name} needs one name for each of the {need} in values, got {len(words)}; name them all",
+                f"{name} must have one name for each of the {need} in values, got {len(words)}; name them all",
             )
         if self.times is not None:
             require(
                 self.times.shape == (time,),
-                f"times needs one time for each of the {time} rows of values, got shape {self.times.shape}",
+                f"times must have one time for each of the {time} rows of values, got shape {self.times.shape}",
             )
             require(
                 self.times.dtype.kind in "iufMm",
@@ -170,14 +170,14 @@ class Series:
         got = None if self.covariates is None else self.covariates.shape
         require(
             got == shape,
-            f"covariates needs {time} rows and one column for each of covariate_names {self.covariate_names}, "
+            f"covariates must have {time} rows and one column for each of covariate_names {self.covariate_names}, "
             f"got shape {got}; pass both or neither",
         )
         if self.coordinates is not None:
             _require_floats("coordinates", self.coordinates, 2, "(node, 2)", "pass two numbers per node")
             require(
                 self.coordinates.shape == (node, 2),
-                f"coordinates needs shape {(node, 2)}, two numbers per node, got {self.coordinates.shape}",
+                f"coordinates must have shape {(node, 2)}, two numbers per node, got {self.coordinates.shape}",
             )
 
     def _require_series(self) -> None:
@@ -201,7 +201,8 @@ class Series:
             if len(places):
                 row, node, channel = (int(i) for i in places[0])
                 raise InputError(
-                    f"values needs {need}, got {self.values[row, node, channel]} for {self._name(node, channel)} in "
+                    f"values must have {need}, got {self.values[row, node, channel]} for "
+                    f"{self._name(node, channel)} in "
                     f"row {row} ({len(places)} such values); {remedy}"
                 )
         if self.covariates is not None:
@@ -213,11 +214,14 @@ class Series:
                     else ("finite numbers", "fill it in")
                 )
                 raise InputError(
-                    f"covariates needs {need}, got {number} for '{self.covariate_names[column]}' in row {row}; {remedy}"
+                    f"covariates must have {need}, got {number} for '{self.covariate_names[column]}' in "
+                    f"row {row}; {remedy}"
                 )
         if self.coordinates is not None:
             for node in np.flatnonzero(~np.isfinite(self.coordinates).all(axis=1))[:1]:
-                raise InputError(f"coordinates needs two finite numbers for node '{self.nodes[node]}'; fill them in")
+                raise InputError(
+                    f"coordinates must have two finite numbers for node '{self.nodes[node]}'; fill them in"
+                )
 
     def _require_movement(self) -> None:
         """Refuse what is never observed or always the same."""
@@ -250,16 +254,16 @@ def require_unique(name: str, words: tuple[str, ...]) -> None:
     >>> require_unique("nodes", ("a", "b", "a"))
     Traceback (most recent call last):
     ...
-    tacit.errors.InputError: nodes needs different names, got 'a' twice; rename one
+    tacit.errors.InputError: nodes must have different names, got 'a' twice; rename one
     """
     seen: set[str] = set()
     for word in words:
-        require(word not in seen, f"{name} needs different names, got '{word}' twice; rename one")
+        require(word not in seen, f"{name} must have different names, got '{word}' twice; rename one")
         seen.add(word)
 
 
 def _require_floats(name: str, values: object, num_axes: int, shape: str, remedy: str) -> None:
     if not isinstance(values, np.ndarray) or values.dtype != np.float64:
         got = getattr(values, "dtype", type(values).__name__)
-        raise InputError(f"{name} needs a numpy array of float64, got {got}; use np.asarray(values, dtype=float)")
-    require(values.ndim == num_axes, f"{name} needs shape {shape}, got {values.shape}; {remedy}")
+        raise InputError(f"{name} must be a numpy array of float64, got {got}; use np.asarray(values, dtype=float)")
+    require(values.ndim == num_axes, f"{name} must have shape {shape}, got {values.shape}; {remedy}")

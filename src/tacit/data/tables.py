@@ -76,11 +76,11 @@ class Columns:
     def __post_init__(self) -> None:
         require(
             self.layout in get_args(Layout),
-            f"layout needs to be one of {', '.join(get_args(Layout))}, got {self.layout!r}; pick one",
+            f"layout must be one of {', '.join(get_args(Layout))}, got {self.layout!r}; pick one",
         )
         require(
             not isinstance(self.covariates, str),
-            f"covariates needs a list of column names, got {self.covariates!r}; put it in [ ]",
+            f"covariates must be a list of column names, got {self.covariates!r}; put it in [ ]",
         )
 
     def series_of(self, table: Table, *, piece: bool) -> Series:
@@ -143,7 +143,7 @@ def _node_column(table: Table, others: list[str], named: list[str]) -> str:
     words = named or [column for column in others if not table.is_numeric(column)]
     if len(words) != 1:
         found = f"got {', '.join(words)}" if words else "got none"
-        raise table.refuse(f"a long table needs one column of node names, {found}; name it by node")
+        raise table.refuse(f"a long table must have one column of node names, {found}; name it by node")
     return words[0]
 
 
@@ -151,7 +151,7 @@ def _wide(
     table: Table, time: str, columns: list[str], covariates: Sequence[str], sep: str | None, series: str | None
 ) -> Series:
     if not columns:
-        raise table.refuse(f"a wide table needs a column per node besides '{time}', got none")
+        raise table.refuse(f"a wide table must have a column per node besides '{time}', got none")
     times, notes = table.times(time)
     groups = RowGroups.recognised(table, time, times) if series is None else RowGroups.named(table, series)
     groups.require_ascending(table, time, times)
@@ -172,7 +172,9 @@ def _nodes_and_variables(table: Table, columns: list[str], sep: str | None) -> t
         return tuple(columns), ("value",)
     for column in columns:
         if column.count(sep) != 1 or not all(column.split(sep)):
-            raise table.refuse(f"column '{column}' needs the form node{sep}variable; rename it, or give no separator")
+            raise table.refuse(
+                f"column '{column}' must have the form node{sep}variable; rename it, or give no separator"
+            )
     parts = [column.split(sep) for column in columns]
     nodes, channels = (tuple(dict.fromkeys(part)) for part in zip(*parts, strict=True))
     there = {(node, channel) for node, channel in parts}
@@ -180,7 +182,7 @@ def _nodes_and_variables(table: Table, columns: list[str], sep: str | None) -> t
         for channel in channels:
             if (node, channel) not in there:
                 raise table.refuse(
-                    f"node '{node}' has no column '{node}{sep}{channel}'; every node needs every variable: "
+                    f"node '{node}' has no column '{node}{sep}{channel}'; every node must have every variable: "
                     "add it (empty cells are missing values)"
                 )
     return nodes, channels
@@ -193,7 +195,7 @@ def _long(
 
     values = [column for column in values if column != node]
     if not values:
-        raise table.refuse(f"a long table needs a column of values besides '{time}' and '{node}'; name it by value")
+        raise table.refuse(f"a long table must have a column of values besides '{time}' and '{node}'; name it by value")
     times, notes = table.times(time)
     groups = RowGroups.named(table, series)
     place_of_row, nodes = pd.factorize(np.array(table.names(node), dtype=object))  # nodes in the order of the file
@@ -216,7 +218,7 @@ def _known(table: Table, name: str) -> Column:
     empty = np.flatnonzero(np.isnan(values))
     if len(empty):
         raise table.refuse(
-            f"covariate '{name}' needs a number in every row, got none in row {empty[0] + 1}; fill it in"
+            f"covariate '{name}' must have a number in every row, got none in row {empty[0] + 1}; fill it in"
         )
     return values
 
@@ -230,7 +232,7 @@ def _known_per_step(table: Table, name: str, steps: Times, step_of_row: Int[np.n
     if len(differing):
         row = differing[0]
         raise table.refuse(
-            f"covariate '{name}' needs one number per time, got several at {steps[step_of_row[row]]} "
+            f"covariate '{name}' must have one number per time, got several at {steps[step_of_row[row]]} "
             f"(one in row {row + 1}); name it by value, as a variable of each node"
         )
     return per_step

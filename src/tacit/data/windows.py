@@ -13,7 +13,7 @@ from tacit.data.pairs import Pairs, Split
 from tacit.data.scaling import Scaling
 from tacit.data.series import Series, Times, Values
 from tacit.data.series_split import PerPair, assign_parts
-from tacit.errors import InputError, did_you_mean, require, require_whole
+from tacit.errors import InputError, did_you_mean, require, require_int
 
 
 @dataclass(frozen=True, eq=False)
@@ -102,11 +102,12 @@ class Windows:
     fractions: tuple[float, float] = (0.7, 0.1)
 
     def __post_init__(self) -> None:
-        require_whole("window", self.window)
-        require_whole("horizon", self.horizon)
+        require_int("window", self.window)
+        require_int("horizon", self.horizon)
         require(
             len(self.fractions) == 2 and min(self.fractions) > 0 and sum(self.fractions) < 1,
-            "fractions needs two positive numbers (training, validation) with a sum below 1, so that something is left "
+            "fractions must have two positive numbers (training, validation) with a sum below 1, so "
+            "that something is left "
             f"for the test, got {self.fractions}; pass for example (0.7, 0.1)",
         )
 
@@ -192,7 +193,8 @@ class Windows:
         if not series.lengths:
             require(
                 len(series) >= need,
-                f"the series needs at least {need} rows for {wish}, got {len(series)}; pass more rows, or a shorter "
+                f"the series must have at least {need} rows for {wish}, got {len(series)}; pass more "
+                f"rows, or a shorter "
                 "window",
             )
             return series, ()
@@ -266,7 +268,7 @@ def _chosen(channels: tuple[str, ...], targets: Sequence[str] | None) -> tuple[s
     if targets is None:
         return channels
     chosen = (targets,) if isinstance(targets, str) else tuple(targets)
-    require(len(chosen) > 0, "targets needs at least one variable, got none; leave it out to predict them all")
+    require(len(chosen) > 0, "targets must have at least one variable, got none; leave it out to predict them all")
     for position, name in enumerate(chosen):
         if name not in channels:
             raise InputError(

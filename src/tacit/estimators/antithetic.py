@@ -41,12 +41,12 @@ class DisARM(Estimator):
 
     def surrogate(self, terms: LossTerms, graphs: Graphs, graph: GraphDistribution) -> Scalar:
         """Return a number whose gradient for theta is the estimate."""
-        credit = self.credit(terms.cost.detach(), graphs, symmetric=graph.symmetric, slots=graph.slots)
+        credit = self.credit(terms.cost.detach(), graphs, symmetric=graph.symmetric, candidates=graph.candidates)
         half_difference = (credit[:, 0::2] - credit[:, 1::2]) / 2
         flips = graphs[:, 0::2] - graphs[:, 1::2]  # (draw, pair, row, slot)
         rarer = torch.minimum(graph.edge_probs, 1 - graph.edge_probs).detach()
         per_edge = (half_difference * flips).mean((0, 1)) / torch.where(rarer > 0, rarer, 1.0)
-        return graph.counted_once(per_edge * graph.edge_probs).sum()
+        return graph.upper_triangle(per_edge * graph.edge_probs).sum()
 
 
 register("estimator", "disarm", DisARM)

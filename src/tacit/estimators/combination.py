@@ -26,34 +26,36 @@ def require_combination(
     """Raise :class:`InputError` if a loss, an estimator and a graph distribution cannot serve each other."""
     require(
         credit in get_args(CreditName),
-        f"credit needs one of {', '.join(get_args(CreditName))}, got '{credit}'; use 'auto'",
+        f"credit must be one of {', '.join(get_args(CreditName))}, got '{credit}'; use 'auto'",
     )
     require(
         graph.coins or not estimator.needs_coins,
-        f"{type(estimator).__name__} needs a graph with one coin per edge, got {type(graph).__name__}; use "
+        f"{type(estimator).__name__} requires a graph with one coin per edge, got {type(graph).__name__}; use "
         "ScoreFunction(), which takes any",
     )
     names = f"{type(loss).__name__} with {type(estimator).__name__}"
     if not estimator.takes_credit:
         require(
             credit == "auto",
-            f"credit='{credit}' needs an estimator that weighs graphs by their cost, got {type(estimator).__name__}; "
+            f"credit='{credit}' requires an estimator that weighs graphs by their cost, got "
+            f"{type(estimator).__name__}; "
             f"use {WEIGHING}, or credit='auto'",
         )
         require(
             loss.credit is None,
             f"{names} cannot be combined: the loss is made by whom it credits, and the estimator gives no credit; "
-            f"use {WEIGHING}, or the loss Literature1",
+            f"use {WEIGHING}, or the loss ExpectedError",
         )
     own = loss.credit
     require(
         own is None or credit in ("auto", own),
-        f"{type(loss).__name__} is made by credit='{own}', got '{credit}'; use credit='auto', or the loss Literature1",
+        f"{type(loss).__name__} is made by credit='{own}', got '{credit}'; use credit='auto', or the "
+        f"loss ExpectedError",
     )
     require(
         credit != "own_row" or own is not None or num_hops_of(predictor) == 1,
         f"credit='own_row' is exact for one hop alone, and {type(predictor).__name__} does not declare num_hops=1; use "
-        "credit='auto', or the loss Literature2, which is made by it",
+        "credit='auto', or the loss NodewiseExpectedError, which is made by it",
     )
     size = estimator.group_size
     needed = loss.min_graphs if size == 1 else size * (1 + loss.pairwise)
@@ -62,12 +64,12 @@ def require_combination(
     )
     require(
         num_graphs >= needed,
-        f"{type(loss).__name__} with {reason} needs num_graphs >= {needed}, got {num_graphs}; raise num_graphs"
+        f"{type(loss).__name__} with {reason} requires num_graphs >= {needed}, got {num_graphs}; raise num_graphs"
         + _less_demanding(loss, num_graphs),
     )
     require(
         num_graphs % size == 0,
-        f"{type(estimator).__name__} draws {size} graphs at a time and needs num_graphs to be a multiple of {size}, "
+        f"{type(estimator).__name__} draws {size} graphs at a time and requires num_graphs to be a multiple of {size}, "
         f"got {num_graphs}; use {num_graphs + 1} or ScoreFunction()",
     )
 
@@ -76,7 +78,7 @@ def _less_demanding(loss: Loss, num_graphs: int) -> str:
     """Name what would do with the graphs at hand."""
     if num_graphs >= 1 + loss.pairwise:
         return ", or use baseline='none' with ScoreFunction()"
-    return ", or use loss Literature1" if num_graphs >= 1 else ""
+    return ", or use loss ExpectedError" if num_graphs >= 1 else ""
 
 
 def choose_credit(credit: CreditName, loss: Loss, predictor: nn.Module, graph: GraphDistribution) -> Credit:
@@ -89,22 +91,23 @@ def choose_credit(credit: CreditName, loss: Loss, predictor: nn.Module, graph: G
         return GlobalCredit()
     if loss.scope != "node":
         raise InputError(
-            f"credit='{chosen}' needs a loss of node scope, got joint scope; use scope='node' or credit='global'"
+            f"credit='{chosen}' requires a loss of node scope, got joint scope; use scope='node' or credit='global'"
         )
     require(
         graph.independent_edges,
-        f"credit='{chosen}' needs a graph whose edges are independent, got {type(graph).__name__}; use credit='global'",
+        f"credit='{chosen}' requires a graph whose edges are independent, got {type(graph).__name__}; "
+        f"use credit='global'",
     )
     if chosen == "own_row":
         return OwnRowCredit()
     if num_hops is None:
         raise InputError(
-            f"credit='receptive_field' needs a predictor that declares num_hops, got {type(predictor).__name__}; "
+            f"credit='receptive_field' requires a predictor that declares num_hops, got {type(predictor).__name__}; "
             "add num_hops if its output is local, or use credit='global'"
         )
     require(
-        num_hops <= 2 or graph.slots is None,
-        f"credit by receptive field over a table of candidates needs num_hops <= 2, got {num_hops} of "
+        num_hops <= 2 or graph.candidates is None,
+        f"credit by receptive field over a table of candidates requires num_hops <= 2, got {num_hops} of "
         f"{type(predictor).__name__}; use fewer hops, credit='global', or a graph over all pairs of nodes",
     )
     return ReceptiveFieldCredit(num_hops)

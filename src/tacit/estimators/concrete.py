@@ -46,7 +46,7 @@ class Concrete(Estimator):
         """Return the estimator with the temperatures of a config."""
         require(
             options.final_temperature <= options.temperature,
-            f"final_temperature in [model] needs to be at most temperature={options.temperature:g}, got "
+            f"final_temperature in [model] must be at most temperature={options.temperature:g}, got "
             f"{options.final_temperature:g}; lower it",
         )
         return cls(options.temperature, options.final_temperature)
@@ -61,7 +61,7 @@ class Concrete(Estimator):
 
     def draw(self, graph: GraphDistribution, uniforms: GroupUniforms, progress: Scalar) -> Graphs:
         """Return an independent relaxed graph for each set of uniforms; fixed entries are 0 or 1."""
-        uniforms, (log_present, log_absent) = graph.mirrored(uniforms), graph.log_probs()
+        uniforms, (log_present, log_absent) = graph.symmetrize(uniforms), graph.log_probs()
         soft = torch.sigmoid((log_present - log_absent - torch.logit(uniforms)) / self.temperature(progress))
         return torch.where(graph.fixed, graph.sample_from(uniforms), soft)
 

@@ -19,7 +19,7 @@ from dataclasses import dataclass
 from typing import ClassVar, Protocol, runtime_checkable
 
 from tacit.errors import require
-from tacit.graph import Slots, reachability, walks_within
+from tacit.graph import CandidateEdges, reachability, walks_within
 from tacit.shapes import Cost, DrawCost, EdgeWeights, Graphs
 
 
@@ -36,12 +36,12 @@ class Credit(Protocol):
         ...
 
     def __call__(
-        self, advantage: Cost, graphs: Graphs, *, symmetric: bool = False, slots: Slots | None = None
+        self, advantage: Cost, graphs: Graphs, *, symmetric: bool = False, candidates: CandidateEdges | None = None
     ) -> EdgeWeights:
-        """Return what multiplies the log-probability of each edge (an axis of 1: the same for all rows or senders).
+        """Return what multiplies the log-probability of each edge (an axis of 1: the same for all rows or sources).
 
         ``symmetric``  the two entries of a pair are one coin
-        ``slots``      the table of candidates that the graphs are over, if not all pairs of nodes
+        ``candidates``      the table of candidates that the graphs are over, if not all pairs of nodes
         """
         ...
 
@@ -53,10 +53,10 @@ class GlobalCredit:
     num_hops: ClassVar[int | None] = None
 
     def __call__(
-        self, advantage: Cost, graphs: Graphs, *, symmetric: bool = False, slots: Slots | None = None
+        self, advantage: Cost, graphs: Graphs, *, symmetric: bool = False, candidates: CandidateEdges | None = None
     ) -> EdgeWeights:
         """Return the mean advantage over units, the same for every edge."""
-        del symmetric, slots
+        del symmetric, candidates
         return _per_draw(advantage, graphs).mean(-1, keepdim=True)[..., None]
 
 
@@ -67,15 +67,15 @@ class ReceptiveFieldCredit:
     num_hops: int
 
     def __post_init__(self) -> None:
-        require(self.num_hops >= 1, f"num_hops needs to be at least 1, got {self.num_hops}; raise num_hops")
+        require(self.num_hops >= 1, f"num_hops must be at least 1, got {self.num_hops}; raise num_hops")
 
     def __call__(
-        self, advantage: Cost, graphs: Graphs, *, symmetric: bool = False, slots: Slots | None = None
+        self, advantage: Cost, graphs: Graphs, *, symmetric: bool = False, candidates: CandidateEdges | None = None
     ) -> EdgeWeights:
         r"""Return $\tfrac1N \sum_i w_i\, 1[j \text{ within } L-1 \text{ edges of } i]$ for all edges of row $j$."""
         weight = _per_draw(advantage, graphs)  # (draw, graph, node)
-        if slots is not None:
-            return _along_candidates(weight, graphs, slots, self.num_hops)
+        if candidates is not None:
+            return _along_candidates(weight, graphs, candidates, self.num_hops)
         if symmetric:
             return _of_either_end(weight, graphs, self.num_hops)
         if self.num_hops == 1:
@@ -94,12 +94,12 @@ class OwnRowCredit:
     num_hops: ClassVar[int | None] = None
 
     def __call__(
-        self, advantage: Cost, graphs: Graphs, *, symmetric: bool = False, slots: Slots | None = None
+        self, advantage: Cost, graphs: Graphs, *, symmetric: bool = False, candidates: CandidateEdges | None = None
     ) -> EdgeWeights:
         r"""Return $w_j / N$ for the edges of each row $j$; $(w_j + w_k) / N$ for a coin that two rows share."""
         weight = _per_draw(advantage, graphs)
-        if slots is not None:
-            return _along_candidates(weight, graphs, slots, 1)
+        if candidates is not None:
+            return _along_candidates(weight, graphs, candidates, 1)
         return _of_either_end(weight, graphs, 1) if symmetric else weight[..., None] / weight.shape[-1]
 
 
@@ -112,13 +112,13 @@ def _of_either_end(weight: DrawCost, graphs: Graphs, num_hops: int) -> EdgeWeigh
     return (one_end[..., :, None] + one_end[..., None, :] - both_ends) / weight.shape[-1]
 
 
-def _along_candidates(weight: DrawCost, graphs: Graphs, slots: Slots, num_hops: int) -> EdgeWeights:
+def _along_candidates(weight: DrawCost, graphs: Graphs, candidates: CandidateEdges, num_hops: int) -> EdgeWeights:
     """Return for each row what its node weighs and, for two hops, what the nodes weigh that read it."""
     if num_hops == 2:
-        others = slots.senders != slots.row_node[:, None]  # an empty slot holds its own node
-        read = graphs * others * weight[..., slots.row_node, None]
-        weight = weight.index_add(-1, slots.senders.flatten(), read.flatten(-2))
-    return weight[..., slots.row_node, None] / slots.num_nodes
+        others = candidates.sources != candidates.row_node[:, None]  # an empty slot holds its own node
+        read = graphs * others * weight[..., candidates.row_node, None]
+        weight = weight.index_add(-1, candidates.sources.flatten(), read.flatten(-2))
+    return weight[..., candidates.row_node, None] / candidates.num_nodes
 
 
 def _per_draw(advantage: Cost, graphs: Graphs) -> DrawCost:

@@ -62,15 +62,15 @@ def flip_edges(predictor: nn.Module, graph: GraphDistribution, in_channels: int,
     def draw(kind: Callable[..., Tensor], *shape: int) -> Tensor:
         return kind(shape, generator=generator, device=generator.device).to(device)
 
-    shape, slots = torch.Size(graph.edge_shape), graph.slots
-    used = torch.ones(shape, dtype=torch.bool, device=device) if slots is None else slots.used
-    require(bool(used.any()), "candidates needs at least one edge, got none; name some")
+    shape, candidates = torch.Size(graph.edge_shape), graph.candidates
+    used = torch.ones(shape, dtype=torch.bool, device=device) if candidates is None else candidates.used
+    require(bool(used.any()), "candidates must have at least one edge, got none; name some")
     each = max(1, min(FLIPS, MOST_ENTRIES // shape.numel()) // len(DEGREES))
     degrees = torch.tensor(DEGREES, device=device).repeat_interleave(each)
     density = (degrees * graph.num_nodes / used.sum()).clamp(max=0.9)[:, None, None]
     graphs = ((draw(torch.rand, len(degrees), *shape) < density) & used).to(dtype)  # (flip, row, slot)
     row, column = ((draw(torch.rand, len(degrees)) * most).long().clamp(max=most - 1) for most in shape)
-    if slots is not None:  # the edges of the table, not its empty places
+    if candidates is not None:  # the edges of the table, not its empty places
         row, column = (part[(row * shape[1] + column) % int(used.sum())] for part in used.nonzero(as_tuple=True))
     inputs = draw(torch.randn, PAIRS, graph.num_nodes, in_channels).to(dtype)
     trials = torch.arange(len(degrees), device=device)
@@ -79,7 +79,7 @@ def flip_edges(predictor: nn.Module, graph: GraphDistribution, in_channels: int,
 
     fresh = copy.deepcopy(predictor)
     fresh.load_state_dict(initial_parameters(predictor, generator), strict=False)
-    before, after = (fresh(inputs, graph.for_reading(some[None])) for some in (graphs, flipped))
+    before, after = (fresh(inputs, graph.as_operator(some[None])) for some in (graphs, flipped))
     change = (after - before).abs().amax((0, -1))
-    node = row if slots is None else slots.row_node[row]
+    node = row if candidates is None else candidates.row_node[row]
     return Flips(fresh, inputs, graphs, row, column, node, before, change, before.abs().max().clamp_min(1e-3))

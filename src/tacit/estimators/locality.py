@@ -21,7 +21,7 @@ def check_locality(
     name = type(predictor).__name__
     if not bool(torch.isfinite(flips.change).all() and flips.change.max() > 0):
         raise InputError(
-            "credit by receptive field needs a predictor that depends on the graph, but no edge changed the output "
+            "credit by receptive field requires a predictor that depends on the graph, but no edge changed the output "
             f'of {name} for random inputs; check it, or use credit="global"'
         )
     broken = flips.changed & ~_reaching(flips, graph, num_hops - 1)
@@ -29,7 +29,8 @@ def check_locality(
         trial, node = (int(i) for i in broken.nonzero()[0])
         edge = f"[{int(flips.node[trial])}, {_sender(flips, graph, trial)}]"
         raise InputError(
-            f"credit by receptive field needs a local predictor, but {name} declares num_hops={num_hops} and its output"
+            f"credit by receptive field requires a local predictor, but {name} declares "
+            f"num_hops={num_hops} and its output"
             f" at node {node} changed with edge {edge}, which is out of reach; "
             'use credit="global", or correct num_hops'
         )
@@ -37,17 +38,17 @@ def check_locality(
 
 def _reaching(flips: Flips, graph: GraphDistribution, num_steps: int) -> Bool[Tensor, "flip node"]:
     """Return which nodes reach the flipped row over at most ``num_steps`` edges; over a table, one at most."""
-    if graph.slots is None:
+    if graph.candidates is None:
         return reachability(flips.graphs[None], num_steps)[0, flips.trials, :, flips.row] > 0
     reaching = torch.zeros(len(flips.row), graph.num_nodes, dtype=torch.bool, device=flips.row.device)
     reaching[flips.trials, flips.node] = True
     if num_steps:
         trial, row, slot = (flips.graphs > 0).nonzero(as_tuple=True)
-        reads = graph.slots.senders[row, slot] == flips.node[trial]
-        reaching[trial[reads], graph.slots.row_node[row[reads]]] = True
+        reads = graph.candidates.sources[row, slot] == flips.node[trial]
+        reaching[trial[reads], graph.candidates.row_node[row[reads]]] = True
     return reaching
 
 
 def _sender(flips: Flips, graph: GraphDistribution, trial: int) -> int:
     column = int(flips.column[trial])
-    return column if graph.slots is None else int(graph.slots.senders[int(flips.row[trial]), column])
+    return column if graph.candidates is None else int(graph.candidates.sources[int(flips.row[trial]), column])

@@ -26,10 +26,10 @@ def check_relaxation(predictor: nn.Module, graph: GraphDistribution, in_channels
     flips = flip_edges(predictor, graph, in_channels, generator=generator)
     name = type(predictor).__name__
     relaxed = relaxed_call(flips.predictor)
-    gap = float((relaxed(flips.inputs, graph.for_reading(flips.graphs[None])) - flips.before).detach().abs().max())
+    gap = float((relaxed(flips.inputs, graph.as_operator(flips.graphs[None])) - flips.before).detach().abs().max())
     if not gap <= TOLERANCE * float(flips.scale):
         raise InputError(
-            f"{name}.relaxed needs to equal {name} for graphs of 0 and 1, got a difference of {gap:.2g}; "
+            f"{name}.relaxed must equal {name} for graphs of 0 and 1, got a difference of {gap:.2g}; "
             f"correct it, {REMEDY}"
         )
     some = flips.changed.any(-1)
@@ -42,7 +42,7 @@ def check_relaxation(predictor: nn.Module, graph: GraphDistribution, in_channels
     chances = torch.rand(flips.changed.shape, generator=generator, device=generator.device).to(flips.row.device)
     node = ((chances + others) * flips.changed).argmax(-1)  # (flip): one of the nodes that changed
     graphs = (INSIDE + (1 - 2 * INSIDE) * flips.graphs).requires_grad_()
-    chosen = relaxed(flips.inputs, graph.for_reading(graphs[None]))[:, flips.trials, node].sum()
+    chosen = relaxed(flips.inputs, graph.as_operator(graphs[None]))[:, flips.trials, node].sum()
     (slope,) = torch.autograd.grad(chosen, graphs, allow_unused=True) if chosen.requires_grad else (None,)
     at_flip = (torch.zeros_like(graphs) if slope is None else slope)[flips.trials, flips.row, flips.column]
     hidden = float(((at_flip == 0) & some).sum() / some.sum().clamp_min(1))

@@ -11,12 +11,12 @@ import torch
 from matplotlib.figure import Figure
 from torch import Tensor
 
+from tacit.assessment.evaluation import forecast_scores, gaussian_scores, persistence, residual_sigmas
 from tacit.data import Pairs, Series, SeriesPairs, Split, Windows, load_beijing_air, read_aqi36
 from tacit.data.ridge import ridge_regression
-from tacit.evaluation import forecast_scores, gaussian_scores, persistence, residual_sigmas
 from tacit.experiments.replication import mean_and_deviation, put, quick_note, rounded
 from tacit.experiments.study import Listener, Options, Records, Study, Table, Task, Values, Work
-from tacit.graph import BernoulliGraph, nearest_slots
+from tacit.graph import BernoulliGraph, nearest_candidates
 from tacit.losses import EnergyScore
 from tacit.observation import HeadGaussianNoise
 from tacit.predictors import GraphNetwork
@@ -28,7 +28,7 @@ HORIZONS = (1, 6)  # hours ahead
 MOST_SEEDS = 3
 NEAREST, RANDOM_PROB, START = 5, 0.07, (0.05, 0.15)
 NUM_GRAPHS = 16
-SETTINGS = FitSettings(epochs=30, batch_size=64, schedule=CosineDecay(0.05), predictor_rate=0.06, patience=6)
+SETTINGS = FitSettings(epochs=30, batch_size=64, schedule=CosineDecay(0.05), predictor_learning_rate=0.003, patience=6)
 FIRST_YEAR = 24 * 365  # rows of the stations that ship with the package: as many as those of the paper's set have
 GRAPHS = {
     "none": "GRU, no graph",
@@ -184,7 +184,7 @@ def _graph(kind: str, series: Series) -> BernoulliGraph:
     if kind == "nearest":
         if series.coordinates is None:
             raise ValueError("nearest stations need coordinates")
-        near = nearest_slots(torch.from_numpy(series.coordinates), NEAREST, metric="great_circle").to_mask()
+        near = nearest_candidates(torch.from_numpy(series.coordinates), NEAREST, metric="great_circle").to_mask()
         return BernoulliGraph(near.float(), held)
     return BernoulliGraph(away * {"none": 0.0, "full": 1.0, "random": RANDOM_PROB}[kind], held)
 

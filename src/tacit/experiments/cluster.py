@@ -32,7 +32,7 @@ def dask_outcomes(address: str, options: Options) -> Iterator[tuple[int, RunTask
             client.wait_for_workers(1, timeout=WORKERS_SECONDS)
         except TimeoutError:
             raise InputError(
-                f"scheduler needs at least one worker, got {address} with none; "
+                f"scheduler must have at least one worker, got {address} with none; "
                 f"start some with 'dask worker {address} --nthreads 1'"
             ) from None
         _require_able(client, options)
@@ -68,7 +68,8 @@ def _connected(address: str) -> Client:
         return found[0]
     why = f" ({found[0]})" if found and not isinstance(found[0], OSError) else ""  # OSError: nobody there in time
     raise InputError(
-        f"scheduler needs a Dask scheduler that answers, got {address}, where none did within {CONNECT_SECONDS} s{why};"
+        f"scheduler must be a Dask scheduler that answers, got {address}, where none did within "
+        f"{CONNECT_SECONDS} s{why};"
         " start one there with 'dask scheduler', or correct the address"
     )
 
@@ -80,7 +81,9 @@ def _require_address(address: str) -> None:
     except ValueError:  # a port that is no number, or too high
         whole = False
     if not whole:
-        raise InputError(f"scheduler needs an address like tcp://host:8786, got '{address}'; 'dask scheduler' shows it")
+        raise InputError(
+            f"scheduler must be an address like tcp://host:8786, got '{address}'; 'dask scheduler' shows it"
+        )
 
 
 def _require_able(client: Client, options: Options) -> None:
@@ -90,7 +93,7 @@ def _require_able(client: Client, options: Options) -> None:
         if isinstance(found, BaseException):
             found = f"tacit {needed['tacit']}, which cannot be used there ({type(found).__name__}: {found})"
         if found is not None:
-            raise InputError(f"scheduler needs workers with {found} at {worker}; set that worker up, or stop it")
+            raise InputError(f"scheduler requires workers with {found} at {worker}; set that worker up, or stop it")
 
 
 def _what_fails_here(needed: dict[str, str], options: Options) -> str | None:

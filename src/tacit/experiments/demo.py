@@ -5,14 +5,14 @@ from pathlib import Path
 
 import torch
 
+from tacit.assessment.evaluation import edge_prob_errors, oracle_edge_prob_mae, predictive_metrics
+from tacit.assessment.fit_tests import goodness_of_fit
+from tacit.assessment.identification import Identifiability, identify
 from tacit.config import DemoConfig, SystemConfig
 from tacit.data import Split
-from tacit.evaluation import edge_prob_errors, oracle_edge_prob_mae, predictive_metrics
 from tacit.experiments.published import LOSS_METRICS, LOSS_TABLE
 from tacit.experiments.study import Listener
-from tacit.goodness import goodness_of_fit
 from tacit.graph import BernoulliGraph
-from tacit.identification import Identifiability, identify
 from tacit.interrupts import deferred_interrupts
 from tacit.locks import Lock
 from tacit.pipeline.assessment import MOST_TESTED

@@ -5,9 +5,9 @@ from collections.abc import Sequence
 
 from torch import Tensor, nn
 
+from tacit.assessment.evaluation import edge_prob_errors, predictive_metrics
 from tacit.config import ModelConfig
 from tacit.data import Split
-from tacit.evaluation import edge_prob_errors, predictive_metrics
 from tacit.experiments.study import Listener, Options, Values
 from tacit.graph import BernoulliGraph
 from tacit.losses import Loss
@@ -19,7 +19,7 @@ from tacit.training import CosineDecay, FitResult, FitSettings, LatentGraphModel
 NUM_PAIRS, QUICK_PAIRS = 35_000, 7_000
 # The paper's appendix on the experimental set-up: 0.05, from the sixth epoch 0.01. Ten epochs, as its figures show; the
 # last step counts, with no averaging.
-PAPER_SETTINGS = FitSettings(epochs=10, schedule=StepDecay(0.05, 0.01, 5), average_fraction=0.0, sightings=0.0)
+PAPER_SETTINGS = FitSettings(epochs=10, schedule=StepDecay(0.05, 0.01, 5), average_fraction=0.0, min_draws_per_edge=0.0)
 QUICK_EPOCHS = 4
 # The paper leaves the number of graphs open; with 32 shared by the batch an edge died in one of five runs.
 PAPER_MODEL = ModelConfig(loss="mmd", scope="joint", baseline="paper", num_graphs=64, share_graphs=True)

@@ -9,6 +9,7 @@ from pathlib import Path
 
 import matplotlib as mpl
 
+from tacit.atomic_files import made, remove_leftovers, write_together, write_whole
 from tacit.errors import InputError
 from tacit.experiments.study import Listener, Options, Records, Study, Values
 from tacit.experiments.task_record import do_task
@@ -16,7 +17,6 @@ from tacit.experiments.workers import Workers, workers
 from tacit.locks import locked
 from tacit.report.figures import STYLE
 from tacit.report.saving import figure_files
-from tacit.whole_files import made, remove_leftovers, write_together, write_whole
 
 PAGE, TABLE = "RESULTS.md", "table.md"
 WORDS = "Tables and figures of the paper that have been run here; `tacit reproduce all` makes this page."
@@ -104,9 +104,9 @@ def _usable(directory: Path) -> Iterator[None]:
         try:
             stack.enter_context(made(directory))
         except OSError as error:
-            raise InputError(f"out needs a directory that can be made, got {directory} ({error.strerror})") from None
+            raise InputError(f"out must be a directory that can be made, got {directory} ({error.strerror})") from None
         if not os.access(directory, os.W_OK):
-            raise InputError(f"out needs a directory that can be written to, got {directory}; choose another --out")
+            raise InputError(f"out must be a directory that can be written to, got {directory}; choose another --out")
         yield
 
 
@@ -181,10 +181,10 @@ def read_records(directory: Path) -> dict[str, Values]:
             values = json.loads(path.read_text(encoding="utf-8"))
         except (OSError, ValueError) as error:
             raise InputError(
-                f"{path} needs to be a record, but cannot be read ({error}); remove it to run it again"
+                f"{path} must be a record, but cannot be read ({error}); remove it to run it again"
             ) from None
         if not isinstance(values, dict) or not {"options", "seconds", "device"} <= values.keys():
-            raise InputError(f"{path} needs to be a record, but is not one; remove it to run it again")
+            raise InputError(f"{path} must be a record, but is not one; remove it to run it again")
         found[path.stem] = values
     return found
 
@@ -207,7 +207,7 @@ def _require_same_options(study: Study, directory: Path, options: Options) -> No
         there = values.get("options", {})
         if name in tasks and (there.get("seeds"), there.get("quick")) != (options.seeds, options.quick):
             raise InputError(
-                f"out needs records made with {_said(options.seeds, options.quick)}, but {directory} has some "
+                f"out must be records made with {_said(options.seeds, options.quick)}, but {directory} has some "
                 f"made with {_said(there.get('seeds'), there.get('quick'))}; choose another --out"
             )
 
@@ -215,11 +215,11 @@ def _require_same_options(study: Study, directory: Path, options: Options) -> No
 def _require_data(study: Study, options: Options) -> None:
     """Raise :class:`InputError` if a study needs data of the user's and has none, or a path that is not there."""
     if study.needs_data and options.data is None:
-        raise InputError(f"{study.name} needs {study.needs_data}, got no data; pass --data PATH")
+        raise InputError(f"{study.name} requires {study.needs_data}, got no data; pass --data PATH")
     if options.data is not None and not (study.needs_data or study.takes_data):
         raise InputError(f"{study.name} takes no data, got {options.data}; leave --data out")
     if options.data is not None and not Path(options.data).exists():
-        raise InputError(f"data needs a file or folder that is there, got {options.data}; correct --data")
+        raise InputError(f"data must be a file or folder that is there, got {options.data}; correct --data")
 
 
 def _said(seeds: int | None, quick: bool | None) -> str:

@@ -5,7 +5,7 @@ import statistics
 
 from matplotlib.figure import Figure
 
-from tacit.evaluation import predictive_metrics
+from tacit.assessment.evaluation import predictive_metrics
 from tacit.experiments.published import OPTIMAL_NOTE
 from tacit.experiments.replication import NUM_PAIRS, PAPER_MODEL, QUICK_PAIRS, quick_note
 from tacit.experiments.study import Listener, Options, Records, Study, Table, Task, Values

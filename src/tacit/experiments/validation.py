@@ -6,8 +6,8 @@ import torch
 from matplotlib.figure import Figure
 from torch import Tensor
 
+from tacit.assessment.evaluation import oracle_edge_prob_mae, point_prediction, predictive_metrics
 from tacit.data import Split
-from tacit.evaluation import oracle_edge_prob_mae, point_prediction, predictive_metrics
 from tacit.experiments.published import OPTIMAL_NOTE
 from tacit.experiments.replication import (
     OUR_MODEL,

@@ -90,5 +90,5 @@ def _require_dask() -> None:
         import distributed  # noqa: F401
     except ImportError:
         raise InputError(
-            "scheduler needs the package distributed, which is not installed; run: pip install 'tacit[dask]'"
+            "scheduler requires the package distributed, which is not installed; run: pip install 'tacit[dask]'"
         ) from None

@@ -1,6 +1,8 @@
 """Distributions over graphs, and what can be said of a graph by itself."""
 
+from tacit.graph.aggregation import AnyGraphs, CandidateGraphs, aggregate
 from tacit.graph.bernoulli import BernoulliGraph
+from tacit.graph.candidate_edges import CandidateEdges
 from tacit.graph.correlated import correlated_pairs
 from tacit.graph.density import density_prior
 from tacit.graph.distribution import Context, GraphDistribution
@@ -8,18 +10,17 @@ from tacit.graph.edges import EdgeRules
 from tacit.graph.export import edge_table, listed_table, to_networkx, to_pyg
 from tacit.graph.footprint import free_bytes, require_memory, step_bytes
 from tacit.graph.links import Link, Sigmoid, SineSquared, Unlinked
-from tacit.graph.nearest import nearest_slots
+from tacit.graph.nearest import nearest_candidates
 from tacit.graph.per_pair import CoinsPerPair
 from tacit.graph.priors import EdgePrior
 from tacit.graph.reachability import boolean_powers, reachability, soft_powers, walks_within
-from tacit.graph.reading import AnyGraphs, CandidateGraphs, read
 from tacit.graph.rules_file import read_edge_rules
-from tacit.graph.slots import Slots
 from tacit.graph.walks import candidate_powers
 
 __all__ = [
     "AnyGraphs",
     "BernoulliGraph",
+    "CandidateEdges",
     "CandidateGraphs",
     "CoinsPerPair",
     "Context",
@@ -29,8 +30,8 @@ __all__ = [
     "Link",
     "Sigmoid",
     "SineSquared",
-    "Slots",
     "Unlinked",
+    "aggregate",
     "boolean_powers",
     "candidate_powers",
     "correlated_pairs",
@@ -38,9 +39,8 @@ __all__ = [
     "edge_table",
     "free_bytes",
     "listed_table",
-    "nearest_slots",
+    "nearest_candidates",
     "reachability",
-    "read",
     "read_edge_rules",
     "require_memory",
     "soft_powers",

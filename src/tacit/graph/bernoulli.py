@@ -7,7 +7,8 @@ self-loops included; in a symmetric graph $A_{ij}$ and $A_{ji}$ are one coin, an
 is ``edge_probs`` $= \theta$; stored is an unconstrained number per edge, under a name that says what it is:
 ``edge_logits``, or ``edge_angles`` with the link ``SineSquared``.
 
-With a table of candidates (:class:`~tacit.graph.slots.Slots`) only those edges can be, and every tensor here has an
+With a table of candidates (:class:`~tacit.graph.candidate_edges.CandidateEdges`) only those edges can be, and every
+tensor here has an
 entry per slot of the table, (row, slot), instead of one per ordered pair of nodes: the same coins, fewer of them.
 """
 
@@ -18,10 +19,10 @@ import torch
 from jaxtyping import Float
 from torch import Generator, Tensor, nn
 
-from tacit.errors import InputError, require, require_whole
+from tacit.errors import InputError, require, require_int
+from tacit.graph.candidate_edges import CandidateEdges
 from tacit.graph.distribution import GraphDistribution
 from tacit.graph.links import Link, Sigmoid
-from tacit.graph.slots import Slots
 from tacit.registry import register
 from tacit.shapes import EdgeLogProbs, EdgeMask, EdgeProbs, EdgeWeights, Graphs, LogProb, RowLogProb, Scalar, Uniforms
 
@@ -57,39 +58,40 @@ class BernoulliGraph(GraphDistribution):
         initial_range: tuple[float, float] | None = None,
         link: Link | None = None,
         symmetric: bool = False,
-        slots: Slots | None = None,
+        candidates: CandidateEdges | None = None,
     ) -> None:
         """Start at ``edge_probs``; entries where ``fixed`` is true stay there.
 
         With ``initial_range`` each replica of a fit starts at its own probabilities, uniform in that range. With
         ``symmetric`` edges have no direction: what is stored above the diagonal counts for both entries of a pair, and
-        what is stored below is not used. With ``slots`` there is an entry per slot, and empty slots stay at 0.
+        what is stored below is not used. With ``candidates`` there is an entry per slot, and empty candidates stay at
+        0.
         """
         super().__init__()
         link = Sigmoid() if link is None else link
         require(
             isinstance(link, Link) and not isinstance(link, type),
-            f"link needs an object like Sigmoid() or SineSquared(), got {link!r}; build one",
+            f"link must be an object like Sigmoid() or SineSquared(), got {link!r}; build one",
         )
-        _require_probabilities(edge_probs, slots)
+        _require_probabilities(edge_probs, candidates)
         if fixed is None:
             fixed = torch.zeros_like(edge_probs, dtype=torch.bool)
         require(
             isinstance(fixed, Tensor) and fixed.dtype == torch.bool and fixed.shape == edge_probs.shape,
-            f"fixed needs a tensor of booleans with the shape of edge_probs, {tuple(edge_probs.shape)}; "
+            f"fixed must be a tensor of booleans with the shape of edge_probs, {tuple(edge_probs.shape)}; "
             "pass one true or false per ordered pair of nodes",
         )
         require(
-            slots is None or not symmetric,
-            "symmetric needs a graph over all pairs of nodes, got a table of candidates; leave one of them out",
+            candidates is None or not symmetric,
+            "symmetric requires a graph over all pairs of nodes, got a table of candidates; leave one of them out",
         )
         if symmetric:
             require_symmetric("edge_probs", edge_probs, "pass for example (edge_probs + edge_probs.mT) / 2")
             require_symmetric("fixed", fixed, "hold both entries of a pair or none")
-        if slots is not None:
-            slots = slots.to(edge_probs.device)
-            edge_probs, fixed = torch.where(slots.used, edge_probs, 0.0), fixed | ~slots.used
-        self.symmetric, self.slots = symmetric, slots
+        if candidates is not None:
+            candidates = candidates.to(edge_probs.device)
+            edge_probs, fixed = torch.where(candidates.used, edge_probs, 0.0), fixed | ~candidates.used
+        self.symmetric, self.candidates = symmetric, candidates
         self.initial_range = initial_range
         self.initial_spread = 0.0
         self.link = link
@@ -107,18 +109,18 @@ class BernoulliGraph(GraphDistribution):
         high: float = INITIAL_PROBS[1],
         link: Link | None = None,
         symmetric: bool = False,
-        slots: Slots | None = None,
+        candidates: CandidateEdges | None = None,
     ) -> "BernoulliGraph":
         """Return a graph whose probabilities are drawn uniformly from (``low``, ``high``)."""
-        require_whole("num_nodes", num_nodes)
+        require_int("num_nodes", num_nodes)
         require_range(low, high)
         require(
-            slots is None or slots.num_nodes == num_nodes,
-            f"num_nodes needs to be that of slots, {getattr(slots, 'num_nodes', 0)}, got {num_nodes}; pass that",
+            candidates is None or candidates.num_nodes == num_nodes,
+            f"num_nodes must be that of candidates, {getattr(candidates, 'num_nodes', 0)}, got {num_nodes}; pass that",
         )
-        shape = (num_nodes, num_nodes) if slots is None else tuple(slots.senders.shape)
+        shape = (num_nodes, num_nodes) if candidates is None else tuple(candidates.sources.shape)
         start = torch.full(shape, high, device=generator.device)
-        graph = cls(start, initial_range=(low, high), link=link, symmetric=symmetric, slots=slots)
+        graph = cls(start, initial_range=(low, high), link=link, symmetric=symmetric, candidates=candidates)
         graph.load_state_dict(graph.initial_parameters(generator), strict=False)
         return graph
 
@@ -132,12 +134,13 @@ class BernoulliGraph(GraphDistribution):
 
         Entries that are held stay where they are. A symmetric graph takes the higher of the two entries of a pair.
         """
-        _require_probabilities(edge_probs, self.slots)
+        _require_probabilities(edge_probs, self.candidates)
         require(
             edge_probs.shape == self.fixed.shape,
-            f"edge_probs needs the nodes of the graph, {self.num_nodes}, got {tuple(edge_probs.shape)}; pass a square",
+            f"edge_probs must have the nodes of the graph, {self.num_nodes}, got "
+            f"{tuple(edge_probs.shape)}; pass a square",
         )
-        require(0 <= spread < float("inf"), f"spread needs to be at least 0, got {spread}; pass for example 0.5")
+        require(0 <= spread < float("inf"), f"spread must be at least 0, got {spread}; pass for example 0.5")
         probs = torch.maximum(edge_probs, edge_probs.mT) if self.symmetric else edge_probs
         self.raw.data = self.link.raw(probs.detach().clone().to(self.raw))
         self.initial_range, self.initial_spread = None, spread
@@ -150,18 +153,18 @@ class BernoulliGraph(GraphDistribution):
         if self.initial_range is None:
             normals = torch.randn(raw.shape, generator=generator, device=generator.device, dtype=raw.dtype)
             logits = torch.logit(self.link.probs(raw)) + self.initial_spread * normals.to(raw.device)
-            return {self.link.parameter: self.link.raw(self.mirrored(torch.sigmoid(logits)))}
+            return {self.link.parameter: self.link.raw(self.symmetrize(torch.sigmoid(logits)))}
         low, high = self.initial_range
         uniforms = torch.rand(raw.shape, generator=generator, device=generator.device, dtype=raw.dtype)
         smallest = torch.finfo(raw.dtype).eps  # an open interval: an edge that starts at 0 would stay there
-        probs = self.mirrored(low + (high - low) * uniforms.clamp_min(smallest))
+        probs = self.symmetrize(low + (high - low) * uniforms.clamp_min(smallest))
         return {self.link.parameter: self.link.raw(probs).to(raw.device)}
 
     def _apply(self, fn: Callable[[Tensor], Tensor], *args: Any, **kwargs: Any) -> "BernoulliGraph":
         """Move to another device or type; the table of candidates, the same for every replica, comes along."""
         super()._apply(fn, *args, **kwargs)  # type: ignore[no-untyped-call]
-        if self.slots is not None:
-            self.slots = self.slots.to(self.raw.device)
+        if self.candidates is not None:
+            self.candidates = self.candidates.to(self.raw.device)
         return self
 
     @property
@@ -172,9 +175,9 @@ class BernoulliGraph(GraphDistribution):
 
     @property
     def edge_shape(self) -> tuple[int, int]:
-        """Rows and slots."""
-        rows, slots = self.fixed.shape
-        return rows, slots
+        """Rows and candidates."""
+        rows, candidates = self.fixed.shape
+        return rows, candidates
 
     @property
     def learned(self) -> EdgeMask:
@@ -188,22 +191,22 @@ class BernoulliGraph(GraphDistribution):
 
     def probs_from(self, raw: Float[Tensor, "*replica row slot"]) -> Float[Tensor, "*replica row slot"]:
         """Return the probabilities that other stored numbers would give, for one replica or for many."""
-        return torch.where(self.fixed, self.fixed_probs, self.link.probs(self.mirrored(raw)))
+        return torch.where(self.fixed, self.fixed_probs, self.link.probs(self.symmetrize(raw)))
 
     def probs_of(self, parameters: Mapping[str, Tensor]) -> Float[Tensor, "replica row slot"]:
         """Return the edge probabilities of many replicas."""
         return self.probs_from(parameters[self.link.parameter])
 
-    def kept_off(
+    def clamp_probs(
         self, raw: Float[Tensor, "*replica row slot"], floor: float | Tensor
     ) -> Float[Tensor, "*replica row slot"]:
         """Return stored numbers whose probabilities are no nearer to 0 and 1 than ``floor``; held entries stay."""
         lowest = torch.as_tensor(floor, dtype=raw.dtype, device=raw.device)
-        return torch.where(self.fixed, raw, self.link.kept_off(raw, lowest))
+        return torch.where(self.fixed, raw, self.link.clamp_probs(raw, lowest))
 
     def log_probs(self) -> tuple[EdgeLogProbs, EdgeLogProbs]:
         r"""Return $\log \theta$ and $\log(1 - \theta)$."""
-        log_present, log_absent = self.link.log_probs(self.mirrored(self.raw))
+        log_present, log_absent = self.link.log_probs(self.symmetrize(self.raw))
         return (
             torch.where(self.fixed, self.fixed_probs.log(), log_present),
             torch.where(self.fixed, (-self.fixed_probs).log1p(), log_absent),
@@ -211,7 +214,7 @@ class BernoulliGraph(GraphDistribution):
 
     def sample_from(self, uniforms: Uniforms) -> Graphs:
         r"""Return the graphs that given uniforms make: $A_{ij} = 1[u_{ij} < \theta_{ij}]$. No gradient passes."""
-        return (self.mirrored(uniforms) < self.edge_probs.detach()).to(uniforms.dtype)
+        return (self.symmetrize(uniforms) < self.edge_probs.detach()).to(uniforms.dtype)
 
     def row_log_prob(self, graphs: Graphs) -> RowLogProb:
         r"""Return $\log P(A_{i,:})$ for each row; rows are independent, so they add up to $\log P(A)$.
@@ -222,7 +225,7 @@ class BernoulliGraph(GraphDistribution):
         logs = torch.where(graphs > 0, log_present, log_absent)
         if self.symmetric:
             logs = torch.where(graphs == graphs.mT, logs, -torch.inf)
-        return self.counted_once(logs).sum(-1)
+        return self.upper_triangle(logs).sum(-1)
 
     def weighted_log_prob(self, weights: EdgeWeights, graphs: Graphs) -> Scalar:
         r"""Return $\mathrm{mean}_s \sum_{ij} w_{sij} \log P(A_{s,ij})$ over all graphs, by counting edges first.
@@ -233,7 +236,7 @@ class BernoulliGraph(GraphDistribution):
         log_present, log_absent = self.log_probs()
         present = (weights * graphs).mean((0, 1))  # (row, slot)
         absent = (weights * (1 - graphs)).mean((0, 1))
-        return self.counted_once(_times(present, log_present) + _times(absent, log_absent)).sum()
+        return self.upper_triangle(_times(present, log_present) + _times(absent, log_absent)).sum()
 
     def log_prob(self, graphs: Graphs) -> LogProb:
         r"""Return $\log P_\theta(A)$."""
@@ -244,7 +247,7 @@ class BernoulliGraph(GraphDistribution):
 
         It is zero where an entry is held fixed, and below the diagonal of a symmetric graph.
         """
-        return self.counted_once(torch.where(self.fixed, 0.0, graphs - self.edge_probs))
+        return self.upper_triangle(torch.where(self.fixed, 0.0, graphs - self.edge_probs))
 
 
 def _times(weight: Tensor, log: Tensor) -> Tensor:
@@ -266,30 +269,30 @@ def require_symmetric(name: str, matrix: Tensor, remedy: str) -> None:
     if differs.any():
         i, j = (int(k) for k in differs.nonzero()[0])
         raise InputError(
-            f"{name} needs to equal its transpose in a symmetric graph, got {matrix[i, j].item()} at [{i}, {j}] and "
+            f"{name} must equal its transpose in a symmetric graph, got {matrix[i, j].item()} at [{i}, {j}] and "
             f"{matrix[j, i].item()} at [{j}, {i}]; {remedy}"
         )
 
 
-def _require_probabilities(edge_probs: EdgeProbs, slots: Slots | None) -> None:
+def _require_probabilities(edge_probs: EdgeProbs, candidates: CandidateEdges | None) -> None:
     if not isinstance(edge_probs, Tensor) or not edge_probs.is_floating_point():
         kind = getattr(edge_probs, "dtype", type(edge_probs).__name__)
-        raise InputError(f"edge_probs needs a tensor of floats, got {kind}; use torch.as_tensor(values).float()")
-    if slots is not None and edge_probs.shape != slots.senders.shape:
+        raise InputError(f"edge_probs must be a tensor of floats, got {kind}; use torch.as_tensor(values).float()")
+    if candidates is not None and edge_probs.shape != candidates.sources.shape:
         raise InputError(
-            f"edge_probs needs the shape of the table of candidates, {tuple(slots.senders.shape)}, got "
+            f"edge_probs must have the shape of the table of candidates, {tuple(candidates.sources.shape)}, got "
             f"{tuple(edge_probs.shape)}; pass one probability per slot"
         )
-    if slots is None and (edge_probs.ndim != 2 or edge_probs.shape[0] != edge_probs.shape[1]):
+    if candidates is None and (edge_probs.ndim != 2 or edge_probs.shape[0] != edge_probs.shape[1]):
         raise InputError(
-            f"edge_probs needs a square matrix, got shape {tuple(edge_probs.shape)}; "
+            f"edge_probs must be a square matrix, got shape {tuple(edge_probs.shape)}; "
             "pass one probability per ordered pair of nodes"
         )
     outside = ~((edge_probs >= 0) & (edge_probs <= 1))
     if outside.any():
         i, j = (int(k) for k in outside.nonzero()[0])
         raise InputError(
-            f"edge_probs needs values in [0, 1], got {edge_probs[i, j].item()} at [{i}, {j}]; "
+            f"edge_probs must have values in [0, 1], got {edge_probs[i, j].item()} at [{i}, {j}]; "
             "pass probabilities, not weights or logits"
         )
 

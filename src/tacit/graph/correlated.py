@@ -15,8 +15,8 @@ from jaxtyping import Bool, Float, Int
 from torch import Tensor
 
 from tacit.errors import require
+from tacit.graph.candidate_edges import CandidateEdges
 from tacit.graph.nearest import require_neighbours
-from tacit.graph.slots import Slots
 
 BLOCK_BYTES = 256 * 2**20
 # Matrices of (block, node), 8 bytes an entry, that are alive at once: sums, means, variances, ranks and temporaries. As
@@ -34,14 +34,14 @@ def correlated_pairs(
     k: int,
     *,
     block_bytes: int = BLOCK_BYTES,
-) -> Slots:
+) -> CandidateEdges:
     r"""Return as candidate sources of each node the ``k`` others with the largest $|r_{ij}|$; NaN where one is missing.
 
     Correlations that agree to 1e-9 are equal, and of equals the first in order is taken. The work is done on the device
     of the data, in float64: times nodes squared products, six times that when values are missing.
 
     >>> inputs = torch.randn(50, 3, 2, generator=torch.Generator().manual_seed(0))
-    >>> correlated_pairs(inputs[:, [1, 2, 0], 1:], inputs, 1).senders.flatten().tolist()
+    >>> correlated_pairs(inputs[:, [1, 2, 0], 1:], inputs, 1).sources.flatten().tolist()
     [1, 2, 0]
     """
     require(
@@ -54,7 +54,7 @@ def correlated_pairs(
     sent = [_prepared(channel) for channel in inputs.unbind(-1)]
     received = [_prepared(channel) for channel in targets.unbind(-1)]
     size = max(1, block_bytes // (BLOCK_MATRICES * 8 * num_nodes))
-    senders = []
+    sources = []
     for first in range(0, num_nodes, size):
         block = torch.arange(first, min(first + size, num_nodes), device=targets.device)
         strength = torch.zeros(len(block), num_nodes, dtype=torch.float64, device=targets.device)
@@ -66,9 +66,9 @@ def correlated_pairs(
                     here, there = (torch.ones_like(now) if seen is None else seen for seen in (seen_now, seen_then))
                     found = _correlation(now[:, block], then, here[:, block], there)
                 strength = torch.maximum(strength, found.abs())
-        senders.append(_strongest(strength, block, k))
+        sources.append(_strongest(strength, block, k))
     target = torch.arange(num_nodes, device=targets.device).repeat_interleave(k)
-    return Slots.from_edges(torch.cat(senders).flatten(), target, num_nodes)
+    return CandidateEdges.from_edges(torch.cat(sources).flatten(), target, num_nodes)
 
 
 def _prepared(series: Values) -> tuple[Values, Values | None]:

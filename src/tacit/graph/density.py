@@ -16,7 +16,7 @@ $$\text{penalty} = w\, \mathrm{KL}(P_\theta, P_q), \qquad w = \frac{\sigma}{\sqr
 
 import math
 
-from tacit.errors import require, require_whole
+from tacit.errors import require, require_int
 from tacit.graph.priors import EdgePrior
 
 
@@ -35,14 +35,14 @@ def density_prior(density: float, sigma: float, num_pairs: int, num_nodes: int, 
     """
     require(
         isinstance(density, int | float) and 0 < density < 1,
-        f"density needs a share strictly between 0 and 1, got {density!r}; pass for example 0.1",
+        f"density must be a share strictly between 0 and 1, got {density!r}; pass for example 0.1",
     )
     require(
         isinstance(sigma, int | float) and 0 < sigma < math.inf,
-        f"sigma needs a positive number, got {sigma!r}; pass the deviation of a regression's residuals",
+        f"sigma must be a positive number, got {sigma!r}; pass the deviation of a regression's residuals",
     )
-    require_whole("num_pairs", num_pairs)
-    require_whole("num_nodes", num_nodes)
-    require_whole("num_weights", num_weights, 0)
+    require_int("num_pairs", num_pairs)
+    require_int("num_nodes", num_nodes)
+    require_int("num_weights", num_weights, 0)
     logit = math.log(density / (1 - density)) - num_weights / 2 * math.log(num_pairs)
     return EdgePrior(1 / (1 + math.exp(-logit)), sigma / (math.sqrt(math.pi) * num_pairs * num_nodes))

@@ -9,7 +9,7 @@ $$\nabla_\theta E[L] = E\Big[ \tfrac1S \sum_s w_s\, \nabla_\theta \log P_\theta(
 
 with a weight $w_s$ per graph, or, where edges are independent, a weight per edge.
 
-A distribution of a user's own needs ``edge_shape``, ``edge_probs``, ``sample_from``, ``log_prob`` and
+A distribution of a user's own requires ``edge_shape``, ``edge_probs``, ``sample_from``, ``log_prob`` and
 ``initial_parameters``; docs/extending.md has one in ten lines.
 """
 
@@ -25,10 +25,10 @@ from torch import Generator, Tensor, nn
 from torch.func import functional_call, vmap
 
 from tacit.data import Pairs
-from tacit.errors import InputError, require, require_whole
+from tacit.errors import InputError, require, require_int
+from tacit.graph.aggregation import AnyGraphs, CandidateGraphs
+from tacit.graph.candidate_edges import CandidateEdges
 from tacit.graph.links import Link, Unlinked
-from tacit.graph.reading import AnyGraphs, CandidateGraphs
-from tacit.graph.slots import Slots
 from tacit.shapes import EdgeLogProbs, EdgeMask, EdgeProbs, EdgeWeights, Graphs, Inputs, LogProb, Scalar, Uniforms
 
 
@@ -64,7 +64,7 @@ class GraphDistribution(nn.Module, ABC):
                            ``fixed``, ``fixed_probs``, ``raw`` and the methods ``log_probs``, ``probs_from`` are there,
                            as priors, relaxations, the sandwich and the search for unidentifiable edges need them
     ``context_fields``     the fields of :class:`Context` that :meth:`condition` needs
-    ``slots``              the table of candidates that graphs are over; None: all pairs of nodes
+    ``candidates``              the table of candidates that graphs are over; None: all pairs of nodes
     ``symmetric``          the two entries of a pair are one edge
     ``link``               how the stored tensor ``link.parameter`` becomes probabilities, where there is one
     """
@@ -72,7 +72,7 @@ class GraphDistribution(nn.Module, ABC):
     independent_edges: ClassVar[bool] = False
     coins: ClassVar[bool] = False
     context_fields: ClassVar[tuple[str, ...]] = ()
-    slots: Slots | None = None
+    candidates: CandidateEdges | None = None
     symmetric: bool = False
     link: Link = Unlinked()
     fixed: EdgeMask  # of coins: which are held at a value
@@ -92,7 +92,7 @@ class GraphDistribution(nn.Module, ABC):
     @property
     @abstractmethod
     def edge_shape(self) -> tuple[int, int]:
-        """Rows and slots of a graph: nodes and nodes, or those of the table of candidates."""
+        """Rows and candidates of a graph: nodes and nodes, or those of the table of candidates."""
 
     @property
     @abstractmethod
@@ -141,19 +141,19 @@ class GraphDistribution(nn.Module, ABC):
 
     def sample(self, num_graphs: int, *, num_pairs: int = 1, generator: Generator) -> Graphs:
         """Draw ``num_graphs`` graphs for each of ``num_pairs`` pairs."""
-        require_whole("num_graphs", num_graphs)
-        require_whole("num_pairs", num_pairs)
+        require_int("num_graphs", num_graphs)
+        require_int("num_pairs", num_pairs)
         shape, like = (num_pairs, num_graphs, *self.uniforms_shape), self.raw
         return self.sample_from(torch.rand(shape, generator=generator, device=like.device, dtype=like.dtype))
 
     @property
     def num_nodes(self) -> int:
         """Number of nodes."""
-        return self.edge_shape[1] if self.slots is None else self.slots.num_nodes
+        return self.edge_shape[1] if self.candidates is None else self.candidates.num_nodes
 
-    def for_reading(self, graphs: Graphs) -> AnyGraphs:
+    def as_operator(self, graphs: Graphs) -> AnyGraphs:
         """Return graphs as a predictor reads them: ``graphs @ messages`` adds up what each node reads."""
-        return graphs if self.slots is None else CandidateGraphs(graphs, self.slots)
+        return graphs if self.candidates is None else CandidateGraphs(graphs, self.candidates)
 
     def forward(self) -> EdgeProbs:
         """Return :attr:`edge_probs`, so that they can be asked for other parameters by ``functional_call``."""
@@ -182,7 +182,7 @@ class GraphDistribution(nn.Module, ABC):
         r"""Return $\log \theta$ and $\log(1 - \theta)$, where there is a coin per edge."""
         raise self._without_coins("log_probs")
 
-    def kept_off(
+    def clamp_probs(
         self, raw: Float[Tensor, "*replica row slot"], floor: float | Tensor
     ) -> Float[Tensor, "*replica row slot"]:
         """Return stored numbers whose probabilities are not nearer to 0 and 1 than ``floor``; all as they are here."""
@@ -194,11 +194,11 @@ class GraphDistribution(nn.Module, ABC):
         """Which edges are learned: all of them, unless a distribution holds some at a value."""
         return torch.ones(self.edge_shape, dtype=torch.bool, device=self.raw.device)
 
-    def mirrored(self, values: Float[Tensor, "*any row slot"]) -> Float[Tensor, "*any row slot"]:
+    def symmetrize(self, values: Float[Tensor, "*any row slot"]) -> Float[Tensor, "*any row slot"]:
         """Return the values of i <= j in both places of a pair if the graph is symmetric, else all as they are."""
         return values.triu() + values.triu(1).mT if self.symmetric else values
 
-    def counted_once(self, values: Float[Tensor, "*any row slot"]) -> Float[Tensor, "*any row slot"]:
+    def upper_triangle(self, values: Float[Tensor, "*any row slot"]) -> Float[Tensor, "*any row slot"]:
         """Return the values with 0 where an entry repeats another: those of i > j if the graph is symmetric."""
         return values.triu() if self.symmetric else values
 
@@ -211,10 +211,12 @@ class GraphDistribution(nn.Module, ABC):
         """Raise :class:`InputError` unless this is a coin per edge over all pairs of nodes."""
         self.require_coins(what)
         require(
-            self.slots is None,
-            f"{what} needs a graph over all pairs of nodes, got a table of candidates; use "
+            self.candidates is None,
+            f"{what} requires a graph over all pairs of nodes, got a table of candidates; use "
             "tacit.training.densify(model) where there are few nodes",
         )
 
     def _without_coins(self, what: str) -> InputError:
-        return InputError(f"{what} needs a graph with one coin per edge, got {type(self).__name__}; use BernoulliGraph")
+        return InputError(
+            f"{what} requires a graph with one coin per edge, got {type(self).__name__}; use BernoulliGraph"
+        )

@@ -25,10 +25,10 @@ from torch import Generator, Tensor
 
 from tacit.errors import InputError, require
 from tacit.graph.bernoulli import INITIAL_PROBS, BernoulliGraph, require_range
+from tacit.graph.candidate_edges import CandidateEdges
 from tacit.graph.links import Link
 from tacit.graph.nodes import Edge, NamedNodes, Places
 from tacit.graph.priors import EdgePrior
-from tacit.graph.slots import Slots
 from tacit.shapes import EdgeMask
 
 NAMED = 5  # so many isolated nodes are named in a message
@@ -52,7 +52,7 @@ class EdgeRules:
     required: Collection[Edge] = frozenset()
     symmetric: bool = False
     self_loops: bool = False
-    candidates: Collection[Edge] | EdgeMask | Slots | None = None
+    candidates: Collection[Edge] | EdgeMask | CandidateEdges | None = None
     priors: Mapping[Edge, float] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
@@ -84,11 +84,11 @@ class EdgeRules:
         return allowed.view(size, size)
 
     @cached_property
-    def slots(self) -> Slots:
+    def candidate_edges(self) -> CandidateEdges:
         """The table of the edges that can be, learned or required; those that cannot have no slot."""
         if self._candidates is None:
             raise InputError(
-                "a table of candidates needs candidates, got none; name some, or use a graph over all pairs"
+                "a table of candidates requires candidates, got none; name some, or use a graph over all pairs"
             )
         require(not self.symmetric, "a table of candidates has edges with a direction; leave symmetric out")
         return self._possible(self._candidates)
@@ -98,14 +98,14 @@ class EdgeRules:
         """Which nodes have no edge to or from another that can be, in words; nothing where there are none."""
         return "" if self._candidates is None else _isolated(self._possible(self._candidates), self.nodes)
 
-    def _possible(self, candidates: Places) -> Slots:
+    def _possible(self, candidates: Places) -> CandidateEdges:
         """Return the edges that can be."""
         size = len(self.nodes)
         between = candidates[~self._are_loops(candidates)]
         loops = torch.arange(size if self.self_loops else 0) * (size + 1)
         possible = torch.cat([between, loops])
         possible = possible[~torch.isin(possible, self._forbidden)]
-        return Slots.from_edges(possible % size, possible // size, size)
+        return CandidateEdges.from_edges(possible % size, possible // size, size)
 
     def open_edges(
         self,
@@ -137,14 +137,14 @@ class EdgeRules:
         ``kept`` only these of its entries are learned.
         """
         require_range(low, high)
-        slots = self.slots if over_table else None
-        required = self._marked(self._required, slots)
-        allowed = self.allowed if slots is None else slots.used & ~required
+        candidates = self.candidate_edges if over_table else None
+        required = self._marked(self._required, candidates)
+        allowed = self.allowed if candidates is None else candidates.used & ~required
         allowed = allowed if kept is None else allowed & kept
         allowed, required = allowed.to(generator.device), required.to(generator.device)
         start = torch.where(allowed, high, required.to(torch.get_default_dtype()))
         graph = BernoulliGraph(
-            start, ~allowed, initial_range=(low, high), link=link, symmetric=self.symmetric, slots=slots
+            start, ~allowed, initial_range=(low, high), link=link, symmetric=self.symmetric, candidates=candidates
         )
         graph.load_state_dict(graph.initial_parameters(generator), strict=False)
         return graph
@@ -156,27 +156,27 @@ class EdgeRules:
         """
         require(
             default is None or (isinstance(default, int | float) and 0 < default < 1),
-            f"default needs a probability strictly between 0 and 1, got {default!r}; pass for example 0.1",
+            f"default must be a probability strictly between 0 and 1, got {default!r}; pass for example 0.1",
         )
         if default is None and not self.priors:
             return None
-        slots, (places, values) = self.slots if over_table else None, self._beliefs
-        believed = self._marked(places, slots)
+        candidates, (places, values) = self.candidate_edges if over_table else None, self._beliefs
+        believed = self._marked(places, candidates)
         probs = torch.full(believed.shape, 0.5 if default is None else default)
-        probs.view(-1)[self._entries(places, slots)] = values
+        probs.view(-1)[self._entries(places, candidates)] = values
         return EdgePrior(probs, weight, edges=believed if default is None else None)
 
-    def _marked(self, places: Places, slots: Slots | None) -> EdgeMask:
+    def _marked(self, places: Places, candidates: CandidateEdges | None) -> EdgeMask:
         """Return true at the entries of some edges, in a matrix or in a table."""
-        size = (len(self.nodes), len(self.nodes)) if slots is None else tuple(slots.senders.shape)
+        size = (len(self.nodes), len(self.nodes)) if candidates is None else tuple(candidates.sources.shape)
         marked = torch.zeros(size, dtype=torch.bool)
-        marked.view(-1)[self._entries(places, slots)] = True
+        marked.view(-1)[self._entries(places, candidates)] = True
         return marked
 
-    def _entries(self, places: Places, slots: Slots | None) -> Places:
+    def _entries(self, places: Places, candidates: CandidateEdges | None) -> Places:
         """Return where edges stand in a matrix or in a table laid flat."""
         size = len(self.nodes)
-        return places if slots is None else slots.positions(places % size, places // size)
+        return places if candidates is None else candidates.positions(places % size, places // size)
 
     def _are_loops(self, places: Places) -> Bool[Tensor, " edge"]:
         return places % (len(self.nodes) + 1) == 0  # i N + j = i (N + 1) + (j - i)
@@ -202,7 +202,7 @@ class EdgeRules:
         """The edges that have a prior, and the priors."""
         require(
             isinstance(self.priors, Mapping),
-            f"priors needs a probability for each edge, got {self.priors!r}; pass for example {{(0, 1): 0.9}}",
+            f"priors must have a probability for each edge, got {self.priors!r}; pass for example {{(0, 1): 0.9}}",
         )
         found: dict[int, float] = {}
         size = len(self.nodes)
@@ -211,7 +211,7 @@ class EdgeRules:
             name = self._named.edge(source, target)
             require(
                 isinstance(probability, int | float) and 0 < probability < 1,
-                f"priors needs probabilities strictly between 0 and 1, got {probability!r} for edge {name}; "
+                f"priors must have probabilities strictly between 0 and 1, got {probability!r} for edge {name}; "
                 "use forbidden or required for what is certain",
             )
             ways = ((target, source), (source, target))
@@ -235,13 +235,13 @@ def _both(one: Places, other: Int[Tensor, " other"]) -> Int[Tensor, " both"]:
     return one[torch.isin(one, other)]
 
 
-def _isolated(slots: Slots, nodes: tuple[str, ...]) -> str:
+def _isolated(candidates: CandidateEdges, nodes: tuple[str, ...]) -> str:
     """Return in words which nodes have no candidate edge to or from another node; "" if there are none."""
-    source, target = slots.edges()
-    linked = torch.zeros(slots.num_nodes, dtype=torch.bool, device=source.device)
+    source, target = candidates.edges()
+    linked = torch.zeros(candidates.num_nodes, dtype=torch.bool, device=source.device)
     for ends in (source, target):
         linked[ends[source != target]] = True
     alone = (~linked).nonzero()[:, 0]
     names = [repr(nodes[node]) for node in alone[:NAMED].tolist()]
     more = ", ..." if len(alone) > NAMED else ""
-    return f"{len(alone):,} of {slots.num_nodes:,} nodes ({', '.join(names)}{more})" if names else ""
+    return f"{len(alone):,} of {candidates.num_nodes:,} nodes ({', '.join(names)}{more})" if names else ""

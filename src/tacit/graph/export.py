@@ -9,8 +9,8 @@ from torch import Tensor
 
 from tacit.errors import InputError, require
 from tacit.graph.bernoulli import require_symmetric
+from tacit.graph.candidate_edges import CandidateEdges
 from tacit.graph.nodes import require_names
-from tacit.graph.slots import Slots
 from tacit.shapes import EdgeMask, EdgeProbs
 
 if TYPE_CHECKING:
@@ -46,22 +46,26 @@ def edge_table(
 
 
 def listed_table(
-    edge_probs: EdgeProbs, slots: Slots, nodes: Sequence[str], *, attributes: TableAttributes | None = None
+    edge_probs: EdgeProbs,
+    candidates: CandidateEdges,
+    nodes: Sequence[str],
+    *,
+    attributes: TableAttributes | None = None,
 ) -> "pandas.DataFrame":
     """Return the candidates of a table as rows (source, target, probability), the likeliest first; others are 0.
 
     Each of ``attributes``, in the shape of the table, is one more column; ``exists`` comes before the probability.
 
-    >>> table = Slots.from_edges(torch.tensor([1, 0]), torch.tensor([0, 1]), num_nodes=2)
+    >>> table = CandidateEdges.from_edges(torch.tensor([1, 0]), torch.tensor([0, 1]), num_nodes=2)
     >>> listed_table(torch.tensor([[0.25], [0.75]]), table, ["a", "b"]).values.tolist()
     [['a', 'b', 0.75], ['b', 'a', 0.25]]
     """
     require_names(nodes)
-    slots = slots.to("cpu")
-    source, target = slots.edges()
-    found = {name: values.detach().cpu()[slots.used] for name, values in (attributes or {}).items()}
+    candidates = candidates.to("cpu")
+    source, target = candidates.edges()
+    found = {name: values.detach().cpu()[candidates.used] for name, values in (attributes or {}).items()}
     first = {name: found.pop(name) for name in ("exists",) if name in found}
-    probability = edge_probs.detach().cpu()[slots.used]
+    probability = edge_probs.detach().cpu()[candidates.used]
     return _table(nodes, source, target, {**first, "probability": probability, **found})
 
 
@@ -161,7 +165,7 @@ def _pyg_data() -> Any:
     try:
         from torch_geometric.data import Data
     except ImportError:
-        raise InputError("to_pyg needs torch_geometric, which is not installed; pip install 'tacit[pyg]'") from None
+        raise InputError("to_pyg requires torch_geometric, which is not installed; pip install 'tacit[pyg]'") from None
     return Data
 
 
@@ -169,7 +173,7 @@ def _chosen(values: EdgeProbs, threshold: float, chosen: EdgeMask | None) -> Edg
     """Return which edges are above the threshold, or those that were chosen."""
     require(
         isinstance(threshold, int | float) and 0 <= threshold <= 1,
-        f"threshold needs a probability from 0 to 1, got {threshold!r}; pass for example 0.5",
+        f"threshold must be a probability from 0 to 1, got {threshold!r}; pass for example 0.5",
     )
     return values > threshold if chosen is None else chosen.cpu()
 
@@ -178,7 +182,7 @@ def _checked(name: str, values: EdgeProbs, nodes: Sequence[str]) -> EdgeProbs:
     require_names(nodes)
     require(
         isinstance(values, Tensor) and tuple(values.shape) == (len(nodes), len(nodes)),
-        f"{name} needs a tensor of shape {(len(nodes), len(nodes))}, one row and column per node, got "
+        f"{name} must be a tensor of shape {(len(nodes), len(nodes))}, one row and column per node, got "
         f"{tuple(getattr(values, 'shape', ())) or type(values).__name__}; pass graph.edge_probs",
     )
     return values.detach().cpu()
@@ -190,11 +194,11 @@ def _checked_attributes(attributes: Attributes | None, nodes: Sequence[str]) -> 
     for name, values in (attributes or {}).items():
         require(
             name not in ("source", "target", "exists", "probability"),
-            f"attributes needs names other than source, target, exists and probability, got {name!r}; rename it",
+            f"attributes must have names other than source, target, exists and probability, got {name!r}; rename it",
         )
         require(
             isinstance(values, Tensor) and tuple(values.shape) == (len(nodes), len(nodes)),
-            f"attributes[{name!r}] needs a tensor of shape {(len(nodes), len(nodes))}, one row and column per node, "
+            f"attributes[{name!r}] must be a tensor of shape {(len(nodes), len(nodes))}, one row and column per node, "
             f"got {tuple(getattr(values, 'shape', ())) or type(values).__name__}; use torch.as_tensor(values)",
         )
         values = values.detach().cpu()

@@ -1,6 +1,7 @@
 r"""How much memory a job will take, said before any of it is taken.
 
-A step of training over a table of $R$ rows and $K$ slots, with $S$ graphs for each of $D$ draws ($D$ is the batch, or 1
+A step of training over a table of $R$ rows and $K$ columns, with $S$ graphs for each of $D$ draws ($D$ is the batch,
+or 1
 when the batch shares its graphs), a batch of $B$ pairs, $N$ nodes, $C$ channels and $b$ bytes per number needs about
 
 $$17 R K + 8 b R K + (4 b + 1) D S R K + 2 b B R K C + 8 b B S N C$$
@@ -10,7 +11,7 @@ $17 R K$             the table: a sender (8 bytes) and a flag per slot, and a se
 $8 b R K$            per edge: stored number, its gradient, Adam's two moments, two logarithms and their gradients
 $(4 b + 1) D S R K$  per edge and graph: uniform, whether it is below the probability, graph, and the two products
                      with the weights of the score that are alive at once
-$2 b B R K C$        what the senders hold, gathered for each slot, and its gradient
+$2 b B R K C$        what the sources hold, gathered for each slot, and its gradient
 $8 b B S N C$        per node and graph: outputs, samples, differences to the target, costs, and their gradients
 ===================  =================================================================================================
 
@@ -33,7 +34,7 @@ EDGE_BYTES = 105
 def step_bytes(
     *,
     rows: int,
-    slots: int,
+    columns: int,
     num_graphs: int,
     draws: int,
     batch: int,
@@ -43,10 +44,10 @@ def step_bytes(
 ) -> int:
     """Return the bytes that a step of training needs, by the sum above.
 
-    >>> step_bytes(rows=10_000, slots=50, num_graphs=16, draws=1, batch=32, nodes=10_000, channels=1) / 1e9
+    >>> step_bytes(rows=10_000, columns=50, num_graphs=16, draws=1, batch=32, nodes=10_000, channels=1) / 1e9
     0.45234
     """
-    table = rows * slots
+    table = rows * columns
     edges = (17 + 8 * number_bytes) * table
     graphs = (4 * number_bytes + 1) * draws * num_graphs * table
     gathered = 2 * number_bytes * batch * table * channels

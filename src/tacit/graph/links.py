@@ -38,7 +38,7 @@ class Link(Protocol):
         r"""Return $\log \theta$ and $\log(1 - \theta)$; no derivative is NaN, not even at 0 and 1."""
         ...
 
-    def kept_off(self, raw: Tensor, floor: Tensor) -> Tensor:
+    def clamp_probs(self, raw: Tensor, floor: Tensor) -> Tensor:
         r"""Return what is stored, so moved that $\theta$ is in [floor, 1 - floor] if it could get stuck outside."""
         ...
 
@@ -65,7 +65,7 @@ class Sigmoid:
         r"""Return $\log \theta$ and $\log(1 - \theta)$."""
         return logsigmoid(raw), logsigmoid(-raw)
 
-    def kept_off(self, raw: Tensor, floor: Tensor) -> Tensor:
+    def clamp_probs(self, raw: Tensor, floor: Tensor) -> Tensor:
         """Return the logit, clamped; what is exactly at 0 or 1 stays there."""
         lowest = torch.logit(floor)
         return torch.where(raw.isinf(), raw, raw.clamp(lowest, -lowest))
@@ -94,7 +94,7 @@ class SineSquared:
         probs = self.probs(raw.detach())
         return _log_square(torch.sin(raw), probs == 0), _log_square(torch.cos(raw), probs == 1)
 
-    def kept_off(self, raw: Tensor, floor: Tensor) -> Tensor:  # noqa: ARG002 - the other link needs it
+    def clamp_probs(self, raw: Tensor, floor: Tensor) -> Tensor:  # noqa: ARG002 - the other link needs it
         """Return the angle as it is: a step through 0 comes out on the other side."""
         return raw
 
@@ -117,7 +117,7 @@ class Unlinked:
         r"""Return $\log \theta$ and $\log(1 - \theta)$ of probabilities."""
         return raw.log(), (-raw).log1p()
 
-    def kept_off(self, raw: Tensor, floor: Tensor) -> Tensor:  # noqa: ARG002 - the other links need it
+    def clamp_probs(self, raw: Tensor, floor: Tensor) -> Tensor:  # noqa: ARG002 - the other links need it
         """Return what is stored."""
         return raw
 

@@ -19,9 +19,9 @@ import torch
 from jaxtyping import Bool, Float, Int
 from torch import Tensor
 
-from tacit.errors import InputError, require, require_whole
+from tacit.errors import InputError, require, require_int
+from tacit.graph.candidate_edges import CandidateEdges
 from tacit.graph.footprint import EDGE_BYTES, require_memory
-from tacit.graph.slots import Slots
 
 Metric = Literal["great_circle", "euclidean"]
 Places = Float[np.ndarray, "node dimension"]
@@ -33,31 +33,31 @@ LARGEST = 1e150  # its square is still a number
 BLOCK_BYTES, NEIGHBOUR_BYTES = 64 * 2**20, 48
 
 
-def nearest_slots(coordinates: Float[Tensor, "node dimension"], k: int, *, metric: Metric) -> Slots:
+def nearest_candidates(coordinates: Float[Tensor, "node dimension"], k: int, *, metric: Metric) -> CandidateEdges:
     """Let each node read the ``k`` nearest others.
 
     ``metric`` is "great_circle" for latitude and longitude in degrees, or "euclidean" for any coordinates. Of places
     equally far the first in order are taken. Every node has k edges in, and any number out.
 
     >>> places = torch.tensor([[0.0, 0.0], [0.0, 179.0], [0.0, -179.0]])  # two of them meet at the date line
-    >>> nearest_slots(places, 1, metric="great_circle").senders.tolist()
+    >>> nearest_candidates(places, 1, metric="great_circle").sources.tolist()
     [[1], [2], [1]]
-    >>> nearest_slots(places, 1, metric="euclidean").senders.tolist()
+    >>> nearest_candidates(places, 1, metric="euclidean").sources.tolist()
     [[1], [0], [0]]
     """
     _require_places(coordinates, metric)
     num_nodes = len(coordinates)
     require_neighbours(k, num_nodes, torch.device("cpu"))
     places = coordinates.detach().cpu().double().numpy()
-    senders = torch.from_numpy(_nearest(_on_sphere(places) if metric == "great_circle" else places + 0.0, k))
+    sources = torch.from_numpy(_nearest(_on_sphere(places) if metric == "great_circle" else places + 0.0, k))
     target = torch.arange(num_nodes).repeat_interleave(k)
-    return Slots.from_edges(senders.flatten(), target, num_nodes).to(coordinates.device)
+    return CandidateEdges.from_edges(sources.flatten(), target, num_nodes).to(coordinates.device)
 
 
 def require_neighbours(k: int, num_nodes: int, device: torch.device) -> None:
     """Raise :class:`InputError` unless each of so many nodes can have k neighbours, and memory holds them."""
-    require_whole("k", k)
-    require(k < num_nodes, f"k needs to be below the number of nodes, {num_nodes}, got {k}; lower k")
+    require_int("k", k)
+    require(k < num_nodes, f"k must be below the number of nodes, {num_nodes}, got {k}; lower k")
     edges = num_nodes * k
     require_memory(EDGE_BYTES * edges, device, f"a table of {edges:,} candidate edges", "lower k")
 
@@ -129,19 +129,19 @@ def _on_sphere(degrees: Float[np.ndarray, "node 2"]) -> Float[np.ndarray, "node 
 def _require_places(coordinates: Float[Tensor, "node dimension"], metric: Metric) -> None:
     require(
         isinstance(coordinates, Tensor) and coordinates.ndim == 2 and coordinates.is_floating_point(),
-        "coordinates needs a tensor of floats of shape (node, dimension), one row per node; use torch.as_tensor",
+        "coordinates must be a tensor of floats of shape (node, dimension), one row per node; use torch.as_tensor",
     )
     bad = ~torch.isfinite(coordinates).all(1)
     if bad.any():
-        raise InputError(f"coordinates needs finite numbers, got NaN or infinity for node {int(bad.nonzero()[0])}")
+        raise InputError(f"coordinates must have finite numbers, got NaN or infinity for node {int(bad.nonzero()[0])}")
     if metric not in get_args(Metric):
-        raise InputError(f"metric needs one of {', '.join(get_args(Metric))}, got '{metric}'; use 'great_circle'")
+        raise InputError(f"metric must be one of {', '.join(get_args(Metric))}, got '{metric}'; use 'great_circle'")
     if metric == "euclidean":
         _require_within(coordinates, "numbers", LARGEST, "pass larger units")
         return
     require(
         coordinates.shape[1] == 2,
-        "coordinates needs two columns, latitude and longitude, for metric='great_circle', got "
+        "coordinates must have two columns, latitude and longitude, for metric='great_circle', got "
         f"{coordinates.shape[1]}; use metric='euclidean' for others",
     )
     for column, name, most in ((0, "latitude", 90), (1, "longitude", 360)):
@@ -153,6 +153,6 @@ def _require_within(coordinates: Float[Tensor, "node dimension"], name: str, mos
     if len(outside):
         node, column = outside[0].tolist()
         raise InputError(
-            f"coordinates needs {name} from -{most} to {most}, got {coordinates[node, column].item():g} for node "
+            f"coordinates must have {name} from -{most} to {most}, got {coordinates[node, column].item():g} for node "
             f"{node}; {remedy}"
         )

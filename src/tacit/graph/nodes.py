@@ -9,7 +9,7 @@ from jaxtyping import Int
 from torch import Tensor
 
 from tacit.errors import InputError, did_you_mean, require
-from tacit.graph.slots import Slots
+from tacit.graph.candidate_edges import CandidateEdges
 from tacit.shapes import EdgeMask
 
 Node = int | str
@@ -44,7 +44,7 @@ class NamedNodes:
             return self._numbers[node]
         require(
             isinstance(node, int) and not isinstance(node, bool) and 0 <= node < len(self.names),
-            f"{argument} needs nodes by name or by number from 0 to {len(self.names) - 1}, got {node!r}; correct it",
+            f"{argument} must be nodes by name or by number from 0 to {len(self.names) - 1}, got {node!r}; correct it",
         )
         return node
 
@@ -52,35 +52,35 @@ class NamedNodes:
         """Return row and column of an edge in a graph: (target, source)."""
         require(
             isinstance(edge, tuple) and len(edge) == 2,
-            f"{argument} needs edges as (source, target), got {edge!r}; pass for example (0, 1)",
+            f"{argument} must be edges as (source, target), got {edge!r}; pass for example (0, 1)",
         )
         source, target = (self.number(argument, node) for node in edge)
         return target, source
 
-    def places(self, argument: str, edges: Collection[Edge] | EdgeMask | Slots) -> Places:
+    def places(self, argument: str, edges: Collection[Edge] | EdgeMask | CandidateEdges) -> Places:
         """Return the place of each edge, ascending and each once; without directions those of both ways.
 
         >>> NamedNodes(("a", "b", "c")).places("required", {("c", "a"), ("a", "b")}).tolist()
         [2, 3]
         """
         count = len(self.names)
-        if isinstance(edges, Slots):
+        if isinstance(edges, CandidateEdges):
             require(
                 edges.num_nodes == count,
-                f"{argument} needs a table of {count} nodes, got one of {edges.num_nodes}; make it for these nodes",
+                f"{argument} must be a table of {count} nodes, got one of {edges.num_nodes}; make it for these nodes",
             )
             source, target = (ends.cpu() for ends in edges.edges())
         elif isinstance(edges, Tensor):
             require(
                 edges.dtype == torch.bool and tuple(edges.shape) == (count, count),
-                f"{argument} needs a mask of booleans of shape {(count, count)}, got {edges.dtype} of "
+                f"{argument} must be a mask of booleans of shape {(count, count)}, got {edges.dtype} of "
                 f"{tuple(edges.shape)}; pass one true or false per ordered pair of nodes",
             )
             target, source = edges.cpu().nonzero().unbind(1)
         else:
             require(
                 isinstance(edges, Collection) and not isinstance(edges, str),
-                f"{argument} needs a set of edges (source, target), got {edges!r}; pass for example {{(0, 1)}}",
+                f"{argument} must be a set of edges (source, target), got {edges!r}; pass for example {{(0, 1)}}",
             )
             ends = [self.place(argument, edge) for edge in edges]
             target, source = torch.tensor(ends, dtype=torch.long).view(-1, 2).unbind(1)
@@ -97,9 +97,9 @@ def require_names(names: Sequence[str]) -> None:
     """Raise :class:`InputError` unless the names of nodes are words of which no two are equal."""
     require(
         isinstance(names, tuple | list) and len(names) > 0 and all(isinstance(name, str) and name for name in names),
-        f"nodes needs a tuple of names, got {names!r}; pass for example ('a', 'b')",
+        f"nodes must be a tuple of names, got {names!r}; pass for example ('a', 'b')",
     )
     seen: set[str] = set()
     for name in names:
-        require(name not in seen, f"nodes needs names that differ, got '{name}' twice; rename one")
+        require(name not in seen, f"nodes must have names that differ, got '{name}' twice; rename one")
         seen.add(name)

@@ -11,8 +11,8 @@ from jaxtyping import Float
 from torch import Generator, Tensor
 from torch.nn.functional import logsigmoid
 
+from tacit.graph.candidate_edges import CandidateEdges
 from tacit.graph.distribution import GraphDistribution
-from tacit.graph.slots import Slots
 from tacit.shapes import EdgeProbs, EdgeWeights, Graphs, LogProb, Scalar, Uniforms
 
 
@@ -26,15 +26,15 @@ class CoinsPerPair(GraphDistribution):
 
     independent_edges: ClassVar[bool] = True
 
-    def __init__(self, logits: Float[Tensor, "batch row slot"], slots: Slots | None = None) -> None:
+    def __init__(self, logits: Float[Tensor, "batch row slot"], candidates: CandidateEdges | None = None) -> None:
         super().__init__()
-        self.logits, self.slots = logits, slots
+        self.logits, self.candidates = logits, candidates
 
     @property
     def edge_shape(self) -> tuple[int, int]:
-        """Rows and slots."""
-        rows, slots = self.logits.shape[-2:]
-        return rows, slots
+        """Rows and candidates."""
+        rows, candidates = self.logits.shape[-2:]
+        return rows, candidates
 
     @property
     def raw(self) -> Tensor:

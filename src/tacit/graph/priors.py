@@ -38,18 +38,18 @@ class EdgePrior(nn.Module):
         super().__init__()
         require(
             isinstance(weight, int | float) and not isinstance(weight, bool) and 0 < weight < math.inf,
-            f"weight of a prior needs to be positive, got {weight!r}; leave the prior out to switch it off",
+            f"weight of a prior must be positive, got {weight!r}; leave the prior out to switch it off",
         )
         if not isinstance(probs, Tensor):
             try:
                 probs = torch.as_tensor(probs, dtype=torch.get_default_dtype())
             except (TypeError, ValueError, RuntimeError):
                 raise InputError(
-                    f"prior needs one probability or a matrix of floats, got {probs!r}; pass for example 0.1"
+                    f"prior must be one probability or a matrix of floats, got {probs!r}; pass for example 0.1"
                 ) from None
         require(
             probs.is_floating_point() and probs.ndim in (0, 2),
-            f"prior needs one probability or a matrix of floats, got {probs.dtype} of shape "
+            f"prior must be one probability or a matrix of floats, got {probs.dtype} of shape "
             f"{tuple(probs.shape)}; pass a number, or one probability per ordered pair of nodes",
         )
         outside = ~((probs > 0) & (probs < 1))
@@ -57,12 +57,12 @@ class EdgePrior(nn.Module):
             place = tuple(int(i) for i in outside.nonzero()[0])
             where = f" at [{place[0]}, {place[1]}]" if place else ""
             raise InputError(
-                f"prior needs probabilities strictly between 0 and 1, got {probs[place].item():g}{where}; "
+                f"prior must have probabilities strictly between 0 and 1, got {probs[place].item():g}{where}; "
                 "to rule an edge in or out, hold it fixed in BernoulliGraph"
             )
         require(
             edges is None or (edges.dtype == torch.bool and edges.ndim == 2),
-            "edges of a prior needs a matrix of booleans; pass one true or false per ordered pair of nodes",
+            "edges of a prior must be a matrix of booleans; pass one true or false per ordered pair of nodes",
         )
         self.weight = float(weight)
         self.register_buffer("edges", None if edges is None else edges.clone())
@@ -79,12 +79,13 @@ class EdgePrior(nn.Module):
         expected = graph.edge_shape
         require(
             self.probs.ndim == 0 or tuple(self.probs.shape) == expected,
-            f"prior needs shape {expected} like the graph, got {tuple(self.probs.shape)}; "
+            f"prior must have shape {expected} like the graph, got {tuple(self.probs.shape)}; "
             "pass one probability per ordered pair of nodes, or one for all",
         )
         require(
             self.edges is None or tuple(self.edges.shape) == expected,
-            f"edges of a prior needs shape {expected} like the graph; pass one true or false per ordered pair of nodes",
+            f"edges of a prior must have shape {expected} like the graph; pass one true or false per "
+            f"ordered pair of nodes",
         )
         if graph.symmetric and self.probs.ndim == 2:
             require_symmetric("prior", self.probs, "give both entries of a pair the same probability")
@@ -98,4 +99,4 @@ class EdgePrior(nn.Module):
         log_present, log_absent = (torch.where(log.isinf(), 0.0, log) for log in (log_present, log_absent))
         divergence = probs * (log_present - self.probs.log()) + (1 - probs) * (log_absent - (-self.probs).log1p())
         left_out = graph.fixed if self.edges is None else graph.fixed | ~self.edges
-        return self.weight * graph.counted_once(torch.where(left_out, 0.0, divergence)).sum()
+        return self.weight * graph.upper_triangle(torch.where(left_out, 0.0, divergence)).sum()

@@ -89,14 +89,14 @@ def _require_columns(path: Path, header: list[str]) -> None:
     for column in COLUMNS[:3]:
         require(
             column in header,
-            f"{path} needs the columns source, target and kind, got {', '.join(header) or 'none'}; add {column}",
+            f"{path} must have the columns source, target and kind, got {', '.join(header) or 'none'}; add {column}",
         )
 
 
 def _row(where: str, header: list[str], cells: list[str], named: NamedNodes) -> _Row:
     require(
         len(cells) <= len(header) and len(cells) >= 3,
-        f"{where} needs {len(header)} cells like the header, got {len(cells)}; correct it",
+        f"{where} must have {len(header)} cells like the header, got {len(cells)}; correct it",
     )
     row = dict(zip(header, cells, strict=False))
     kind, text = row.get("kind", ""), row.get("probability", "")
@@ -106,14 +106,14 @@ def _row(where: str, header: list[str], cells: list[str], named: NamedNodes) -> 
     if kind != "prior":
         require(not text, f"{where}: {kind} takes no probability, got '{text}'; leave it empty, or use kind prior")
         return _Row(where, edge, kind, None)
-    require(bool(text), f"{where}: prior needs a probability; write one in the column probability")
+    require(bool(text), f"{where}: prior must be a probability; write one in the column probability")
     try:
         probability = float(text)
     except ValueError:
-        raise InputError(f"{where}: probability needs a number, got '{text}'; write for example 0.9") from None
+        raise InputError(f"{where}: probability must be a number, got '{text}'; write for example 0.9") from None
     require(
         0 < probability < 1,
-        f"{where}: probability needs to be strictly between 0 and 1, got {text}; use kind forbidden or required for "
+        f"{where}: probability must be strictly between 0 and 1, got {text}; use kind forbidden or required for "
         "what is certain",
     )
     return _Row(where, edge, kind, probability)

@@ -18,8 +18,8 @@ from jaxtyping import Int
 from torch import Tensor
 
 from tacit.errors import require
-from tacit.graph.reading import CandidateGraphs
-from tacit.graph.slots import Slots
+from tacit.graph.aggregation import CandidateGraphs
+from tacit.graph.candidate_edges import CandidateEdges
 
 MOST_WALKS = 20_000_000  # each takes three indices of eight bytes, and a number per graph
 Walk = Int[Tensor, " walk"]
@@ -37,15 +37,15 @@ class Walks:
     first: Walk
     second: Walk
     place: Walk
-    table: Slots
+    table: CandidateEdges
 
     @classmethod
-    def over(cls, before: Slots, edges: Slots) -> "Walks":
+    def over(cls, before: CandidateEdges, edges: CandidateEdges) -> "Walks":
         """List the walks; refuses what would not fit."""
         own = before.used.flatten().nonzero()[:, 0]  # entries (i, k)
-        node, via = before.row_node[own // before.senders.shape[1]], before.senders.flatten()[own]
+        node, via = before.row_node[own // before.sources.shape[1]], before.sources.flatten()[own]
         after = edges.used.flatten().nonzero()[:, 0]  # edges (k, j), by k: rows are sorted by node
-        degree = torch.bincount(edges.row_node[after // edges.senders.shape[1]], minlength=edges.num_nodes)
+        degree = torch.bincount(edges.row_node[after // edges.sources.shape[1]], minlength=edges.num_nodes)
         count = int(degree[via].sum())
         require(
             count <= MOST_WALKS,
@@ -55,21 +55,21 @@ class Walks:
         many, start = degree[via], degree.cumsum(0) - degree
         within = torch.arange(count, device=own.device) - (many.cumsum(0) - many).repeat_interleave(many)
         second = after[start[via].repeat_interleave(many) + within]
-        target, source = node.repeat_interleave(many), edges.senders.flatten()[second]
+        target, source = node.repeat_interleave(many), edges.sources.flatten()[second]
         pairs = torch.unique(target * edges.num_nodes + source)
-        table = Slots.from_edges(pairs % edges.num_nodes, pairs // edges.num_nodes, edges.num_nodes)
+        table = CandidateEdges.from_edges(pairs % edges.num_nodes, pairs // edges.num_nodes, edges.num_nodes)
         return cls(own.repeat_interleave(many), second, table.positions(source, target), table)
 
     def follow(self, before: CandidateGraphs, edges: CandidateGraphs) -> CandidateGraphs:
         """Return where the walks lead that are there."""
         there = before.values.flatten(-2)[..., self.first] * edges.values.flatten(-2)[..., self.second]
-        shape = self.table.senders.shape
+        shape = self.table.sources.shape
         sums = there.new_zeros(*there.shape[:-1], shape.numel()).index_add(-1, self.place, there)
         return CandidateGraphs((sums > 0).to(there.dtype).view(*sums.shape[:-1], *shape), self.table)
 
 
 @lru_cache(maxsize=4)
-def walks_over(before: Slots, edges: Slots) -> Walks:
+def walks_over(before: CandidateEdges, edges: CandidateEdges) -> Walks:
     """Return the walks from one table on by another, listed once for every two tables."""
     return Walks.over(before, edges)
 
@@ -77,8 +77,8 @@ def walks_over(before: Slots, edges: Slots) -> Walks:
 def candidate_powers(graphs: CandidateGraphs, num_hops: int) -> Iterator[CandidateGraphs]:
     r"""Yield $1[A^l \neq 0]$ for $l = 1, \dots,$ ``num_hops``, each over a table of its own.
 
-    >>> table = Slots.from_edges(torch.tensor([1, 2]), torch.tensor([0, 1]), num_nodes=3)  # 0 reads 1, 1 reads 2
-    >>> path = CandidateGraphs(torch.ones(1, 1, *table.senders.shape) * table.used, table)
+    >>> table = CandidateEdges.from_edges(torch.tensor([1, 2]), torch.tensor([0, 1]), 3)  # 1 -> 0, 2 -> 1
+    >>> path = CandidateGraphs(torch.ones(1, 1, *table.sources.shape) * table.used, table)
     >>> messages = torch.tensor([1.0, 10.0, 100.0]).view(1, 1, 3, 1)
     >>> [(power @ messages).flatten().tolist() for power in candidate_powers(path, 2)]
     [[10.0, 100.0, 0.0], [100.0, 0.0, 0.0]]
@@ -86,5 +86,5 @@ def candidate_powers(graphs: CandidateGraphs, num_hops: int) -> Iterator[Candida
     power = graphs
     yield power
     for _ in range(num_hops - 1):
-        power = walks_over(power.slots, graphs.slots).follow(power, graphs)
+        power = walks_over(power.candidates, graphs.candidates).follow(power, graphs)
         yield power

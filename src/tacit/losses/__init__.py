@@ -1,6 +1,7 @@
 """Losses between what the model would produce and what was seen."""
 
 from tacit.losses.distribution import MMD, EnergyScore, KernelScore
+from tacit.losses.expected_error import ELBO, ExpectedError, NodewiseExpectedError
 from tacit.losses.kernels import (
     Gaussian,
     Kernel,
@@ -10,7 +11,6 @@ from tacit.losses.kernels import (
     RationalQuadratic,
     median_distance,
 )
-from tacit.losses.literature import ELBO, Literature1, Literature2
 from tacit.losses.noisy import NoisyEnergyScore
 from tacit.losses.options import LossOptions, LossPreset
 from tacit.losses.point import PointMSE
@@ -22,18 +22,18 @@ __all__ = [
     "ELBO",
     "MMD",
     "EnergyScore",
+    "ExpectedError",
     "Gaussian",
     "Kernel",
     "KernelMean",
     "KernelScore",
     "Laplacian",
-    "Literature1",
-    "Literature2",
     "Loss",
     "LossOptions",
     "LossPreset",
     "LossTerms",
     "NegativeDistance",
+    "NodewiseExpectedError",
     "NoisyEnergyScore",
     "Part",
     "PointMSE",

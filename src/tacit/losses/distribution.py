@@ -40,7 +40,7 @@ class KernelScore(SampledLoss):
         super().__post_init__()
         require(
             isinstance(self.kernel, Kernel) and not isinstance(self.kernel, type | str | SampledLoss),
-            f"kernel needs an object like RationalQuadratic(0.04), got {self.kernel!r}; build one",
+            f"kernel must be an object like RationalQuadratic(0.04), got {self.kernel!r}; build one",
         )
         require_positive("weight", self.weight, 1.0)
 

@@ -106,7 +106,8 @@ class KernelMean:
             isinstance(self.kernels, tuple)
             and len(self.kernels) > 0
             and all(isinstance(kernel, Kernel) and not isinstance(kernel, type) for kernel in self.kernels),
-            f"kernels needs a tuple of kernels, got {self.kernels!r}; pass for example (Gaussian(0.1), Gaussian(1.0))",
+            f"kernels must be a tuple of kernels, got {self.kernels!r}; pass for example "
+            f"(Gaussian(0.1), Gaussian(1.0))",
         )
 
     def __call__(self, squared_distance: Tensor) -> Tensor:
@@ -130,17 +131,19 @@ def median_distance(
     """
     require_one_of("scope", scope, get_args(Scope))
     few = targets[:max_pairs]
-    require(len(few) >= 2, f"median_distance needs at least two targets, got {len(few)}; pass more, or choose a scale")
+    require(
+        len(few) >= 2, f"median_distance must have at least two targets, got {len(few)}; pass more, or choose a scale"
+    )
     seen = torch.ones_like(few) if observed is None else observed[:max_pairs]
     few = torch.where(seen > 0, few, 0.0)
     require(
-        bool(torch.isfinite(few).all()), "median_distance needs finite targets, got NaN; pass observed, or fill them"
+        bool(torch.isfinite(few).all()), "median_distance requires finite targets, got NaN; pass observed, or fill them"
     )
     first, second = torch.triu_indices(len(few), len(few), 1, device=few.device)
     both = seen[first] * seen[second]
     distances = unit_mean((few[first] - few[second]).square(), scope, both).sqrt()
     ordered = distances[unit_counts(both, scope) > 0].sort().values
-    require(len(ordered) > 0, "median_distance needs two targets that observe the same, got none; choose a scale")
+    require(len(ordered) > 0, "median_distance must have two targets that observe the same, got none; choose a scale")
     median = (ordered[(len(ordered) - 1) // 2] + ordered[len(ordered) // 2]).item() / 2
-    require(median > 0, "median_distance needs targets that differ, got a median of 0; choose a scale")
+    require(median > 0, "median_distance requires targets that differ, got a median of 0; choose a scale")
     return median

@@ -47,17 +47,17 @@ class NoisyEnergyScore(SampledLoss):
         super().__post_init__()
         require(
             self.scope == "node",
-            f"NoisyEnergyScore needs scope='node', got '{self.scope}'; over several nodes the noise has no closed "
+            f"NoisyEnergyScore requires scope='node', got '{self.scope}'; over several nodes the noise has no closed "
             "form: use EnergyScore, for which it is sampled",
         )
         require(
             self.observation.channels == 1,
-            f"NoisyEnergyScore needs one channel per node, got {self.observation.channels} of "
+            f"NoisyEnergyScore requires one channel per node, got {self.observation.channels} of "
             f"{type(self.observation).__name__}; use EnergyScore, for which noise is sampled",
         )
         require(
             self.observation.closed_forms,
-            f"NoisyEnergyScore needs an observation model with closed forms, got {type(self.observation).__name__}; "
+            f"NoisyEnergyScore requires an observation model with closed forms, got {type(self.observation).__name__}; "
             "use EnergyScore, for which the noise is sampled",
         )
 
@@ -74,7 +74,8 @@ class NoisyEnergyScore(SampledLoss):
         r"""Return $E|Y_s - Y_t|$ of the other graphs, times $-\tfrac12$, and $E|Y_s - y|$."""
         if targets.shape[-1] != 1:
             raise InputError(
-                f"NoisyEnergyScore needs one channel per node, got {targets.shape[-1]}; over several the noise has no "
+                f"NoisyEnergyScore requires one channel per node, got {targets.shape[-1]}; over several "
+                f"the noise has no "
                 "closed form: use EnergyScore, for which it is sampled"
             )
         data = self.observation.expected_distance(samples, targets)  # (batch, graph, node, 1)

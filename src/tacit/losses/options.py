@@ -35,8 +35,8 @@ class LossOptions:
 class LossPreset:
     """A loss with some of its arguments given, to register it under a name of its own.
 
-    >>> from tacit.losses import Literature1
-    >>> LossPreset(Literature1, {"error": "mse"}).from_options(LossOptions()).error
+    >>> from tacit.losses import ExpectedError
+    >>> LossPreset(ExpectedError, {"error": "mse"}).from_options(LossOptions()).error
     'mse'
     """
 

@@ -139,7 +139,7 @@ class SampledLoss(Loss):
         needed = self.min_graphs if group_size == 1 else group_size * (1 + self.pairwise)
         if samples.shape[1] < needed:
             raise InputError(
-                f"{type(self).__name__} with baseline '{self.baseline}' needs num_graphs >= {needed}, "
+                f"{type(self).__name__} with baseline '{self.baseline}' requires num_graphs >= {needed}, "
                 f"got {samples.shape[1]}; raise num_graphs"
             )
         numbers = self.numbers_per_target
@@ -150,10 +150,10 @@ class SampledLoss(Loss):
                 f"(batch, node, channel) need the same batch, nodes and channels{times}; check the predictor's output"
             )
         if observed is not None and not observed.is_floating_point():
-            raise InputError(f"observed needs floats of 0 and 1, got {observed.dtype}; use mask.to(targets.dtype)")
+            raise InputError(f"observed must be floats of 0 and 1, got {observed.dtype}; use mask.to(targets.dtype)")
         if observed is not None and observed.shape != targets.shape:
             raise InputError(
-                f"observed needs the shape of targets, {tuple(targets.shape)}, got {tuple(observed.shape)}; "
+                f"observed must have the shape of targets, {tuple(targets.shape)}, got {tuple(observed.shape)}; "
                 "pass one value per target"
             )
 

@@ -17,7 +17,7 @@ def require_one_of(name: str, value: str, known: tuple[str, ...]) -> None:
     if value not in known:
         near = did_you_mean(str(value), known)
         hint = near if "did you mean" in near else f"; use '{known[0]}'"
-        raise InputError(f"{name} needs one of {', '.join(known)}, got '{value}'{hint}")
+        raise InputError(f"{name} must be one of {', '.join(known)}, got '{value}'{hint}")
 
 
 def unit_mean(values: Float[Tensor, "..."], scope: Scope, observed: Observed | None) -> Float[Tensor, "..."]:

@@ -22,7 +22,7 @@ from jaxtyping import Float
 from torch import Generator, Tensor, nn
 from torch.nn.functional import softplus
 
-from tacit.errors import require, require_positive, require_whole
+from tacit.errors import require, require_int, require_positive
 from tacit.observation.model import ObservationModel
 from tacit.registry import register
 from tacit.shapes import Draws, Inputs, NoiseUniforms, Outputs, Samples, TargetParams, Targets
@@ -130,7 +130,7 @@ class GaussianNoise(Gaussian):
 
     def __init__(self, num_nodes: int, channels: int = 1, *, initial_sigma: float = INITIAL_SIGMA) -> None:
         super().__init__(channels, initial_sigma)
-        require_whole("num_nodes", num_nodes)
+        require_int("num_nodes", num_nodes)
         self.log_sigma = nn.Parameter(torch.full((num_nodes, channels), self._start))
 
     @classmethod
@@ -175,8 +175,8 @@ class InputGaussianNoise(Gaussian):
         self, num_nodes: int, in_channels: int, channels: int = 1, *, initial_sigma: float = INITIAL_SIGMA
     ) -> None:
         super().__init__(channels, initial_sigma)
-        require_whole("num_nodes", num_nodes)
-        require_whole("in_channels", in_channels)
+        require_int("num_nodes", num_nodes)
+        require_int("in_channels", in_channels)
         self.sigma_weights = nn.Parameter(torch.zeros(2 * in_channels, channels))
         self.sigma_bias = nn.Parameter(torch.full((num_nodes, channels), raw_sigma(initial_sigma)))
 

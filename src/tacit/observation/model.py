@@ -15,7 +15,7 @@ import torch
 from jaxtyping import Float
 from torch import Generator, Tensor, nn
 
-from tacit.errors import InputError, require, require_whole
+from tacit.errors import InputError, require, require_int
 from tacit.shapes import Draws, Inputs, NoiseUniforms, Outputs, Samples, TargetParams, Targets
 
 
@@ -39,7 +39,7 @@ class ObservationModel(nn.Module, ABC):
     def __init__(self, channels: int | None = None) -> None:
         super().__init__()
         if channels is not None:
-            require_whole("channels", channels)
+            require_int("channels", channels)
         require(
             channels is not None or not self.random,
             f"channels must be the number of target channels for {type(self).__name__}, got None; pass for example 1",

@@ -11,11 +11,11 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from tacit.evaluation.paired import CLEAR
+from tacit.assessment.evaluation.paired import CLEAR
+from tacit.assessment.identification import FLAGS
+from tacit.assessment.uncertainty import FDR, false_discoveries, listed_edges
 from tacit.graph import GraphDistribution
-from tacit.identification import FLAGS
 from tacit.records import EdgeFindings
-from tacit.uncertainty import FDR, false_discoveries, listed_edges
 
 References = Mapping[str, Mapping[str, float]]
 NO_GRAPH, FULL_GRAPH, RIDGE = "no graph", "full graph", "ridge regression"
@@ -50,18 +50,18 @@ class ListedGraph:
         cls, nodes: Sequence[str], graph: GraphDistribution, edges: EdgeFindings, evidence: Mapping[str, Any]
     ) -> "ListedGraph":
         """Return the edges of a graph, listed at the false discovery rate of the evidence."""
-        probs, learned, slots = graph.edge_probs.detach().cpu().float(), graph.learned.cpu(), graph.slots
-        once, fdr = graph.symmetric and slots is None, float(evidence.get("fdr", FDR))
+        probs, learned, candidates = graph.edge_probs.detach().cpu().float(), graph.learned.cpu(), graph.candidates
+        once, fdr = graph.symmetric and candidates is None, float(evidence.get("fdr", FDR))
         values = probs if edges.exists is None else edges.exists.float()
         if edges.exists is None and edges.identifiable is not None:
             learned = learned & (edges.identifiable == FLAGS.index("yes"))
         listed, required = listed_edges(values, fdr, learned, symmetric=once), ~graph.learned.cpu() & (probs > 0)
-        if slots is None:
+        if candidates is None:
             places = torch.arange(len(nodes))
             sources, targets = places.expand_as(probs), places[:, None].expand_as(probs)
             required &= sources != targets
         else:
-            sources, targets = slots.senders.cpu(), slots.row_node.cpu()[:, None].expand_as(probs)
+            sources, targets = candidates.sources.cpu(), candidates.row_node.cpu()[:, None].expand_as(probs)
         return cls(
             nodes,
             values.nan_to_num(0.0),

@@ -9,12 +9,9 @@ from typing import Any
 
 import torch
 
-from tacit.config import FitConfig
-from tacit.data import Pairs, Split
-from tacit.errors import TrainingError
-from tacit.evaluation import ForecastScores
-from tacit.goodness import Goodness, goodness_of_fit, graph_controls
-from tacit.identification import (
+from tacit.assessment.evaluation import ForecastScores
+from tacit.assessment.fit_tests import Goodness, goodness_of_fit, graph_controls
+from tacit.assessment.identification import (
     CERTAIN,
     LOOPS_OFF,
     LOOPS_ON,
@@ -24,6 +21,10 @@ from tacit.identification import (
     find_representations,
     identify,
 )
+from tacit.assessment.uncertainty import Kept, expected_wrong_edges, tells_acting
+from tacit.config import FitConfig
+from tacit.data import Pairs, Split
+from tacit.errors import TrainingError
 from tacit.pipeline.comparisons import compare_forecasts
 from tacit.pipeline.layout import MOST_EXPANDED
 from tacit.pipeline.preparation import Preparation
@@ -34,7 +35,6 @@ from tacit.randomness import generator_for, replica_seeds
 from tacit.records import EdgeFindings
 from tacit.shapes import EdgeMask
 from tacit.training import FitResult, FitSettings, LatentGraphModel, Listener
-from tacit.uncertainty import Kept, expected_wrong_edges, tells_acting
 
 MOST_TESTED = 2000  # pairs that the fit test looks at: it finds what matters in these
 CERTAIN_MEANS = (
@@ -50,7 +50,7 @@ TOO_MANY = (
     f"it needs all pairs of nodes, and there are more than {MOST_EXPANDED} nodes; fit some of the nodes by themselves, "
     "those around the edges that matter"
 )
-NO_COINS = "it needs a probability for each edge by itself, and this distribution of graphs has none"
+NO_COINS = "it must have a probability for each edge by itself, and this distribution of graphs has none"
 SHOWN = 0.5  # edges more probable than this count as shown
 
 
@@ -133,7 +133,7 @@ def assess(answer: Assessment, fit: AssessmentInputs) -> None:
     """
     wanted = fit.config.assessment
     graph = fit.result.model.graph
-    lacking = TOO_MANY if graph.slots is not None else "" if graph.coins else NO_COINS
+    lacking = TOO_MANY if graph.candidates is not None else "" if graph.coins else NO_COINS
     stages: list[tuple[str, str, Callable[[Assessment, AssessmentInputs], None], bool]] = [
         ("standard errors", _errors_from(fit), _errors, wanted.replicas > 0 or fit.tells_acting),
         ("identification", "which edges can be told from the data", _flags, True),

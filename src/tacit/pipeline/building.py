@@ -7,7 +7,7 @@ from tacit.config import FitConfig, ModelConfig
 from tacit.data import Pairs
 from tacit.data.ridge import ridge_regression
 from tacit.errors import InputError, require
-from tacit.graph import BernoulliGraph, EdgePrior, EdgeRules, Slots, density_prior
+from tacit.graph import BernoulliGraph, CandidateEdges, EdgePrior, EdgeRules, density_prior
 from tacit.losses import EnergyScore
 from tacit.observation import ObservationModel
 from tacit.pipeline.dataset import Dataset
@@ -48,7 +48,7 @@ def build_model(
         over_table=config.graph.layout == "table",
         kept=kept,
     )
-    predictor = _build_predictor(config, dataset.preparation.sizes, start.slots, own)
+    predictor = _build_predictor(config, dataset.preparation.sizes, start.candidates, own)
     train = dataset.split.train
     if config.predictor.warm_start:
         predictor = _warm_start(predictor, train, start, found=kept is not None)
@@ -56,25 +56,25 @@ def build_model(
     return _assemble(config, dataset.preparation, start, predictor, own, train, prior)
 
 
-def empty_graph(config: FitConfig, preparation: Preparation, slots: Slots | None) -> BernoulliGraph:
+def empty_graph(config: FitConfig, preparation: Preparation, candidates: CandidateEdges | None) -> BernoulliGraph:
     """Return a graph of the right shape, to be filled with what was stored."""
     nodes = len(preparation.nodes)
-    shape = (nodes, nodes) if slots is None else slots.senders.shape
+    shape = (nodes, nodes) if candidates is None else candidates.sources.shape
     link, symmetric = config.model.build_link(), config.graph.symmetric
-    return BernoulliGraph(torch.zeros(shape), link=link, symmetric=symmetric, slots=slots)
+    return BernoulliGraph(torch.zeros(shape), link=link, symmetric=symmetric, candidates=candidates)
 
 
 def empty_model(
     config: FitConfig,
     preparation: Preparation,
-    slots: Slots | None,
+    candidates: CandidateEdges | None,
     own: OwnParts,
     train: Pairs | None = None,
     prior: EdgePrior | None = None,
 ) -> LatentGraphModel:
     """Return a model of the right shapes, to be filled with what was stored; with pairs, one to train further."""
-    predictor = _build_predictor(config, preparation.sizes, slots, own)
-    return _assemble(config, preparation, empty_graph(config, preparation, slots), predictor, own, train, prior)
+    predictor = _build_predictor(config, preparation.sizes, candidates, own)
+    return _assemble(config, preparation, empty_graph(config, preparation, candidates), predictor, own, train, prior)
 
 
 def _assemble(
@@ -98,10 +98,10 @@ def _assemble(
     return model.build(start, predictor, targets, loss=loss, observation=observation, prior=prior)
 
 
-def _build_predictor(config: FitConfig, sizes: Sizes, slots: Slots | None, own: OwnParts) -> nn.Module:
+def _build_predictor(config: FitConfig, sizes: Sizes, candidates: CandidateEdges | None, own: OwnParts) -> nn.Module:
     kind = own.kind(config.predictor)
     config.predictor.require_used(kind)
-    return kind.build(sizes, config.predictor, slots, config.observation.kind)
+    return kind.build(sizes, config.predictor, candidates, config.observation.kind)
 
 
 def _warm_start(predictor: nn.Module, train: Pairs, graph: BernoulliGraph, *, found: bool) -> GraphFilter:
@@ -111,15 +111,15 @@ def _warm_start(predictor: nn.Module, train: Pairs, graph: BernoulliGraph, *, fo
     if found and regression_table(predictor, graph, train) is not None:  # :func:`start_at_regression` sets the weights
         predictor.jitter = START_JITTER
         return predictor
-    if graph.slots is None:
+    if graph.candidates is None:
         if not found:
             graph.start_around(ridge_start(train).float(), START_SPREAD)
         probs = graph.edge_probs.detach()
         return filter_start(train, predictor, probs, in_expectation=False, jitter=START_JITTER)
-    slots = graph.slots.among(graph.edge_probs.detach() > 0) if found else graph.slots
-    ridge = table_ridge(train, predictor, slots)
+    candidates = graph.candidates.among(graph.edge_probs.detach() > 0) if found else graph.candidates
+    ridge = table_ridge(train, predictor, candidates)
     if not found:
-        graph.start_around(table_edge_start(ridge, slots).float(), START_SPREAD)
+        graph.start_around(table_edge_start(ridge, candidates).float(), START_SPREAD)
     return table_filter_start(ridge, predictor, jitter=START_JITTER)
 
 
@@ -127,10 +127,12 @@ def build_prior(config: FitConfig, dataset: Dataset, rules: EdgeRules, own: OwnP
     """Return the soft priors, as strong as the data is noisy and scarce unless the config says how strong."""
     graph, train, sizes = config.graph, dataset.split.train, dataset.preparation.sizes
     if graph.density is None and not rules.priors:
-        require(graph.prior_weight is None, "prior_weight in [graph] needs priors; set density, or name an edge file")
+        require(
+            graph.prior_weight is None, "prior_weight in [graph] requires priors; set density, or name an edge file"
+        )
         return None
     table = graph.layout == "table"
-    sigma = _table_sigma(dataset, rules.slots) if table else _matrix_sigma(dataset)
+    sigma = _table_sigma(dataset, rules.candidate_edges) if table else _matrix_sigma(dataset)
     weights = own.kind(config.predictor).edge_weights(sizes)  # that come with an edge
     density = 0.5 if graph.density is None else graph.density  # then only the weight is used
     prior = density_prior(density, sigma, len(train), sizes.num_nodes, weights)
@@ -144,10 +146,10 @@ def _matrix_sigma(dataset: Dataset) -> float:
     return float(ridge_regression(dataset.split.train, dataset.split.validation).sigmas.mean())
 
 
-def _table_sigma(dataset: Dataset, slots: Slots) -> float:
+def _table_sigma(dataset: Dataset, candidates: CandidateEdges) -> float:
     """Return the deviation of what regressions on the candidates leave; on the node itself where that takes long."""
     train = dataset.split.train
-    if not is_affordable(slots, train.inputs.shape[2], train):
+    if not is_affordable(candidates, train.inputs.shape[2], train):
         nowhere = torch.zeros(0, dtype=torch.long)
-        slots = Slots.from_edges(nowhere, nowhere, slots.num_nodes)
-    return float(local_ridge(train, dataset.split.validation, slots).sigmas.mean())
+        candidates = CandidateEdges.from_edges(nowhere, nowhere, candidates.num_nodes)
+    return float(local_ridge(train, dataset.split.validation, candidates).sigmas.mean())

@@ -6,6 +6,7 @@ The figures behind the choices: docs/results (air-quality, dream4, gpvar).
 import math
 from typing import Any
 
+from tacit.assessment.uncertainty.bootstrap import STARTS
 from tacit.config import FitConfig
 from tacit.data.resampling import resamplable
 from tacit.errors import require
@@ -18,7 +19,6 @@ from tacit.pipeline.resampling import block_length
 from tacit.predictors import PredictorKind
 from tacit.registry import LOSSES, OBSERVATIONS
 from tacit.training import is_affordable
-from tacit.uncertainty.bootstrap import STARTS
 
 STEPS = 1500
 NEAR_STEPS = 400  # where regressions are the start
@@ -127,7 +127,7 @@ def _choose_parts(
     reason = "a regression points to the edges, and has no bad basins" if linear else "for linear filters only"
     if linear and layout == "table":
         channels = kind.edge_channels(dataset.preparation.sizes, chosen.config.predictor)
-        linear = is_affordable(rules.slots, channels, dataset.split.train)
+        linear = is_affordable(rules.candidate_edges, channels, dataset.split.train)
         reason = f"{reason}; of each node on its candidates" if linear else "regressions on the candidates take long"
     chosen.choose("predictor", "warm_start", linear, reason if kind.warm_start else None)
 

@@ -1,8 +1,8 @@
 """The fit of a linear filter with Gaussian noise without any training: regressions of mean and variance give it.
 
 Weights come from regressions on the edges that may exist, probabilities and noise from the variance of what they leave
-(:mod:`tacit.uncertainty.moments`). Where the model then forecasts worse than with edges that always act, relations are
-not as the model has them, and it is trained by gradients instead.
+(:mod:`tacit.assessment.uncertainty.moments`). Where the model then forecasts worse than with edges that always act,
+relations are not as the model has them, and it is trained by gradients instead.
 """
 
 import copy
@@ -10,13 +10,13 @@ import time
 
 import torch
 
+from tacit.assessment.uncertainty import acting, adopt, mean_loss, tells_acting
 from tacit.config import FitConfig
 from tacit.config.fit import TrainingOptions
 from tacit.data import Split
 from tacit.observation import GaussianNoise
 from tacit.pipeline.std_errors import MUCH_LOSS, MUCH_WORSE
 from tacit.training import FitResult, LatentGraphModel, Replica, start_at_regression, steps_read
-from tacit.uncertainty import acting, adopt, mean_loss, tells_acting
 
 ALWAYS = 1 - 1e-6
 CHOICE = (

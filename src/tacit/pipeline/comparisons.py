@@ -4,8 +4,8 @@ import math
 from collections.abc import Mapping
 from dataclasses import dataclass
 
+from tacit.assessment.evaluation import ForecastScores, forecast_scores, paired_gain, target_spreads
 from tacit.data import Split
-from tacit.evaluation import ForecastScores, forecast_scores, paired_gain, target_spreads
 from tacit.pipeline.answer import NO_GRAPH, RIDGE
 from tacit.pipeline.preparation import Preparation
 from tacit.pipeline.references import Reference, references

@@ -130,8 +130,8 @@ def _units(train: Pairs, *, scale: bool) -> tuple[ChannelUnits, ChannelUnits]:
 
 def _require_learnable(split: Split, nodes: tuple[str, ...]) -> None:
     """Refuse what could only fail later: a single node, a node without targets, a part with nothing to score."""
-    require(len(nodes) > 0, "a graph needs two nodes or more, got none; pass some")
-    require(len(nodes) > 1, f"a graph needs two nodes or more, got one, '{nodes[0]}'; add others")
+    require(len(nodes) > 0, "a graph must have two nodes or more, got none; pass some")
+    require(len(nodes) > 1, f"a graph must have two nodes or more, got one, '{nodes[0]}'; add others")
     for name in ("train", "validation", "test"):
         part: Pairs = getattr(split, name)
         require(
@@ -144,6 +144,6 @@ def _require_learnable(split: Split, nodes: tuple[str, ...]) -> None:
     fewest = int(counts.argmin())
     require(
         bool(counts[fewest] >= FEWEST_OBSERVED),
-        f"node '{nodes[fewest]}' needs {FEWEST_OBSERVED} known targets or more in the training part, "
+        f"node '{nodes[fewest]}' requires {FEWEST_OBSERVED} known targets or more in the training part, "
         f"got {int(counts[fewest])}; leave it out, or train on a larger fraction",
     )

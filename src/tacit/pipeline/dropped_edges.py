@@ -10,9 +10,9 @@ from dataclasses import replace
 
 import torch
 
+from tacit.assessment.evaluation import SharedDraws
+from tacit.assessment.evidence import joining_log_odds
 from tacit.data import Pairs
-from tacit.evaluation import SharedDraws
-from tacit.evidence import joining_log_odds
 from tacit.pipeline.building import build_model
 from tacit.pipeline.evidence import RegressionEvidence, layout_of, placed
 from tacit.pipeline.plan import Plan

@@ -9,12 +9,12 @@ from typing import TYPE_CHECKING, Any
 import torch
 from torch import Tensor
 
+from tacit.assessment.identification import FLAGS
+from tacit.assessment.uncertainty import FDR, EdgeIntervals, intervals_around, listed_edges, significant_edges
 from tacit.errors import require
 from tacit.graph import GraphDistribution, edge_table, listed_table, to_networkx, to_pyg
-from tacit.identification import FLAGS
 from tacit.pipeline.fitted import Fitted
 from tacit.pipeline.layout import MOST_EXPANDED
-from tacit.uncertainty import FDR, EdgeIntervals, intervals_around, listed_edges, significant_edges
 
 if TYPE_CHECKING:
     import networkx
@@ -38,8 +38,8 @@ class Edges:
     def probs(self, name: str = "edge_probs_") -> Tensor:
         """Return the probability of every ordered pair; refused over a table of candidates."""
         require(
-            self.graph.slots is None,
-            f"{name} needs all pairs of nodes, which are kept for up to {MOST_EXPANDED} nodes, got "
+            self.graph.candidates is None,
+            f"{name} must have all pairs of nodes, which are kept for up to {MOST_EXPANDED} nodes, got "
             f"{len(self.fitted.nodes):,}; use edges_, which lists the candidates",
         )
         return self.graph.edge_probs.detach().cpu()
@@ -97,17 +97,20 @@ class Edges:
 
     def table(self, attributes: dict[str, Tensor] | None = None, chosen: Tensor | None = None) -> "pandas.DataFrame":
         """Return all edges with their attributes, or those that are chosen; over a table, the candidates."""
-        attributes, slots, exists = (
+        attributes, candidates, exists = (
             self.attributes() if attributes is None else attributes,
-            self.graph.slots,
+            self.graph.candidates,
             self.exists,
         )
         probs = self.graph.edge_probs.detach().cpu().masked_fill(~self.kept, torch.nan)
         if chosen is not None:
-            attributes = {**attributes, "chosen": chosen.triu() if self.graph.symmetric and slots is None else chosen}
-        if slots is not None:
+            attributes = {
+                **attributes,
+                "chosen": chosen.triu() if self.graph.symmetric and candidates is None else chosen,
+            }
+        if candidates is not None:
             known = {} if exists is None else {"exists": exists}
-            table = listed_table(probs, slots, self.fitted.nodes, attributes={**known, **attributes})
+            table = listed_table(probs, candidates, self.fitted.nodes, attributes={**known, **attributes})
         else:
             table = edge_table(probs, self.fitted.nodes, exists=exists, attributes=attributes)
         if "identifiable" in attributes:
@@ -142,7 +145,7 @@ class Edges:
             values = self.graph.edge_probs.detach().cpu()
             allowed = allowed if self.identifiable is None else allowed & self.identifiable
         rate = self.fitted.record.evidence.get("fdr", FDR) if fdr is None else fdr
-        return listed_edges(values, rate, allowed, symmetric=self.graph.symmetric and self.graph.slots is None)
+        return listed_edges(values, rate, allowed, symmetric=self.graph.symmetric and self.graph.candidates is None)
 
     def significant(self, **options: Any) -> "pandas.DataFrame":
         """Return the edges whose probability is above a level, with the ``p_value`` of each."""

@@ -8,12 +8,12 @@ import torch
 from jaxtyping import Bool, Float, Int, Shaped
 from torch import Tensor
 
+from tacit.assessment.evidence import Candidates, ColumnForm, Evidence, ParentEvidence, likely_parents, parent_evidence
+from tacit.assessment.evidence.forms import simplest_form
+from tacit.assessment.evidence.regression import RESAMPLES
+from tacit.assessment.evidence.result import KEEP, may_exist
 from tacit.config import FitConfig
 from tacit.data import Pairs, Split, usual_block
-from tacit.evidence import Candidates, ColumnForm, Evidence, ParentEvidence, likely_parents, parent_evidence
-from tacit.evidence.forms import simplest_form
-from tacit.evidence.regression import RESAMPLES
-from tacit.evidence.result import KEEP, may_exist
 from tacit.graph import EdgeRules
 from tacit.pipeline.dataset import Dataset
 from tacit.pipeline.parts import OwnParts
@@ -69,10 +69,10 @@ class RegressionEvidence:
         """Return numbers of edges as a matrix where the graph of the model is one, though the evidence has a table."""
         if self.over_table == over_table:
             return values
-        slots = self.rules.slots
-        source, target = slots.edges()
-        matrix = values.new_zeros(slots.num_nodes, slots.num_nodes)
-        matrix[target, source] = values[slots.used]
+        candidates = self.rules.candidate_edges
+        source, target = candidates.edges()
+        matrix = values.new_zeros(candidates.num_nodes, candidates.num_nodes)
+        matrix[target, source] = values[candidates.used]
         return matrix
 
     @property
@@ -111,7 +111,7 @@ class RegressionEvidence:
         if not self.over_table:
             return mask[target, screened.sources] & screened.used
         chosen = torch.zeros_like(screened.used)
-        places = self.rules.slots.positions(screened.sources[screened.used], target[screened.used])
+        places = self.rules.candidate_edges.positions(screened.sources[screened.used], target[screened.used])
         chosen[screened.used] = mask.view(-1)[places]
         return chosen
 
@@ -205,8 +205,8 @@ def placed(
         matrix = values.new_zeros(len(rules.nodes), len(rules.nodes))
         matrix[target, source] = numbers
         return matrix
-    table = values.new_zeros(rules.slots.senders.shape)
-    table.view(-1)[rules.slots.positions(source, target)] = numbers
+    table = values.new_zeros(rules.candidate_edges.sources.shape)
+    table.view(-1)[rules.candidate_edges.positions(source, target)] = numbers
     return table
 
 
@@ -223,7 +223,7 @@ def _filled(
     """Put one number at some of the edges that can be."""
     source, target, _, _ = rules.open_edges()
     if over_table:
-        values.view(-1)[rules.slots.positions(source[chosen], target[chosen])] = value
+        values.view(-1)[rules.candidate_edges.positions(source[chosen], target[chosen])] = value
     else:
         values[target[chosen], source[chosen]] = value
     return values

@@ -2,8 +2,8 @@
 
 import torch
 
+from tacit.assessment.uncertainty import listed_edges
 from tacit.pipeline.evidence import RegressionEvidence
-from tacit.uncertainty import listed_edges
 
 SHOWN = 5
 FIRST_LOOK = "first look (newest values only, before resampling)"
@@ -16,8 +16,8 @@ def first_edges(evidence: RegressionEvidence, fdr: float, heading: str = FROM_EV
     source, target, _, required = rules.open_edges()
     places = (target, source)
     if evidence.over_table:
-        slots = rules.slots.positions(source, target)
-        places = (slots // exists.shape[1], slots % exists.shape[1])
+        candidates = rules.candidate_edges.positions(source, target)
+        places = (candidates // exists.shape[1], candidates % exists.shape[1])
     learned = torch.zeros_like(exists, dtype=torch.bool)
     learned[places] = ~required & evidence.kept[places]
     listed = listed_edges(exists, fdr, learned, symmetric=rules.symmetric and not evidence.over_table)[places]

@@ -13,15 +13,15 @@ from tacit.config import FitConfig
 from tacit.config.fit import OWN
 from tacit.data import Pairs
 from tacit.errors import InputError, require
-from tacit.graph import EdgePrior, GraphDistribution, Slots
+from tacit.graph import CandidateEdges, EdgePrior, GraphDistribution
 from tacit.pipeline.building import empty_graph, empty_model
 from tacit.pipeline.parts import OwnParts, Predictor
 from tacit.pipeline.preparation import Preparation, stored_preparation
 from tacit.records import (
+    CANDIDATE_PARTS,
+    CANDIDATES,
     MODEL,
     RECORD,
-    SLOT_PARTS,
-    SLOTS,
     EdgeFindings,
     Record,
     Run,
@@ -168,7 +168,7 @@ def restored_model(
             continue
         found = _kind(tensors[name]) if name in tensors else "none"
         if found != _kind(value):
-            raise ValueError(f"needs {name} of {_kind(value)}, got {found}")
+            raise ValueError(f"requires {name} of {_kind(value)}, got {found}")
         state[name] = tensors[name]
     model.load_state_dict(state)
     return model
@@ -181,11 +181,11 @@ def _restored_graph(config: FitConfig, preparation: Preparation, tensors: Mappin
     return graph
 
 
-def _restored_slots(preparation: Preparation, tensors: Mapping[str, Tensor]) -> Slots | None:
+def _restored_slots(preparation: Preparation, tensors: Mapping[str, Tensor]) -> CandidateEdges | None:
     """Return the table of candidates that a model is over, if it is over one."""
-    if not any(name.startswith(SLOTS) for name in tensors):
+    if not any(name.startswith(CANDIDATES) for name in tensors):
         return None
-    return Slots(len(preparation.nodes), *(tensors[f"{SLOTS}.{name}"] for name in SLOT_PARTS))
+    return CandidateEdges(len(preparation.nodes), *(tensors[f"{CANDIDATES}.{name}"] for name in CANDIDATE_PARTS))
 
 
 def _settled(record: Record) -> tuple[FitConfig, Preparation]:

@@ -8,11 +8,12 @@ from dataclasses import asdict, dataclass, replace
 import torch
 from torch import Tensor
 
+from tacit.assessment.evaluation import forecast_scores, predictive_metrics
+from tacit.assessment.evaluation.metrics import PAIRWISE_GRAPHS
+from tacit.assessment.evidence import KEEP, Evidence
+from tacit.assessment.uncertainty import Kept
 from tacit.config import FitConfig
 from tacit.data import Split
-from tacit.evaluation import forecast_scores, predictive_metrics
-from tacit.evaluation.metrics import PAIRWISE_GRAPHS
-from tacit.evidence import KEEP, Evidence
 from tacit.interrupts import deferred_interrupts
 from tacit.pipeline.answer import ListedGraph, answer_sentences
 from tacit.pipeline.assessment import Assessment, AssessmentInputs, as_done, assess
@@ -40,7 +41,6 @@ from tacit.training import (
     fit,
     start_at_regression,
 )
-from tacit.uncertainty import Kept
 
 CAVEAT = (
     "A probability between 0 and 1 says that a relation is used at some times and not at others, or that the model "
@@ -96,7 +96,7 @@ def _learn(plan: Plan, checkpoint: Checkpoints | None) -> Learned:
     plan, result, untrained, stopped = _with_needed_edges(plan, split, settings, result, untrained)
     if len(plan.dataset.nodes) <= MOST_EXPANDED:
         result, untrained = densify_result(result), densify(untrained)
-    over_table = result.model.graph.slots is not None
+    over_table = result.model.graph.candidates is not None
     assessment, complete = _from_evidence(plan.evidence, config, over_table=over_table), not stopped
     try:
         if complete and config.assessment.enabled:
@@ -226,7 +226,7 @@ def fit_settings(config: FitConfig) -> FitSettings:
         epochs=epochs,
         batch_size=training.batch_size or 1,
         schedule=CosineDecay(training.learning_rate),
-        predictor_rate=rate / training.learning_rate,
+        predictor_learning_rate=rate,
         halve_after=tuple(sorted(epoch for epoch in halvings if epoch < epochs)),
         patience=training.patience,
     )
@@ -247,8 +247,8 @@ def _record(learned: Learned) -> Record:
         point_graphs=PAIRWISE_GRAPHS,
     )
     metrics = {**scores.numbers(), **{name: scaled[name] for name in ("energy_score", "distribution_loss")}}
-    slots = model.graph.slots
-    simple = assessment.simple or references(preparation, split, ridge=slots is None and learned.complete)
+    candidates = model.graph.candidates
+    simple = assessment.simple or references(preparation, split, ridge=candidates is None and learned.complete)
     compared = {**{name: one.numbers for name, one in simple.items()}, **assessment.references}
     compared = {name: _finite(numbers) for name, numbers in compared.items()}
     evidence = {**assessment.evidence, "fdr": plan.config.assessment.fdr}
@@ -289,7 +289,7 @@ def _record(learned: Learned) -> Record:
         evidence=assessment.evidence
         and {**assessment.evidence, "listed_from": listed.listed_from, "required": listed.required_ends()},
         node_gains=assessment.node_gains,
-        candidates=None if slots is None else CandidateCount(count=slots.num_edges),
+        candidates=None if candidates is None else CandidateCount(count=candidates.num_edges),
     )
 
 

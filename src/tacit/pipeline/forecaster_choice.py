@@ -9,10 +9,10 @@ from dataclasses import dataclass
 
 import torch
 
+from tacit.assessment.evaluation import forecast_scores, target_spreads
 from tacit.config import FitConfig
 from tacit.data import Pairs
 from tacit.errors import InputError
-from tacit.evaluation import forecast_scores, target_spreads
 from tacit.pipeline.building import build_model
 from tacit.pipeline.choices import resolve_defaults
 from tacit.pipeline.dataset import Dataset
@@ -115,7 +115,7 @@ def _train(
         epochs=max(1, STEPS * batch // len(part)),
         batch_size=batch,
         schedule=CosineDecay(training.learning_rate),
-        predictor_rate=rate / training.learning_rate,
+        predictor_learning_rate=rate,
     )
     fit(
         model,

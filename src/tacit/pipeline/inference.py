@@ -14,10 +14,10 @@ import torch
 from jaxtyping import Float
 from torch import Tensor
 
+from tacit.assessment.evaluation import SharedDraws, forecast_scores, point_prediction
+from tacit.assessment.evaluation.point import PointName
 from tacit.data import NewPairs, Pairs, Series
-from tacit.errors import require, require_whole
-from tacit.evaluation import SharedDraws, forecast_scores, point_prediction
-from tacit.evaluation.point import PointName
+from tacit.errors import require, require_int
 from tacit.graph import require_memory
 from tacit.pipeline.assessment import TOO_FEW, fit_test
 from tacit.pipeline.fitted import Fitted
@@ -57,7 +57,7 @@ def samples(
     fitted: Fitted, source: Source, *, num_samples: int, seed: int = 0
 ) -> Float[np.ndarray, "pair sample node channel"]:
     """Return samples of every target: one graph for all pairs at each place, and noise of each pair's own."""
-    require_whole("num_samples", num_samples)
+    require_int("num_samples", num_samples)
     new, draws = new_pairs(fitted, source), _draws(fitted, num_samples, seed)
     drawn = [draws.own_values(pairs) for pairs in _chunks(new.pairs, draws)]
     return np.concatenate([_in_units(fitted, values).numpy() for values in drawn])
@@ -72,7 +72,7 @@ def forecast_table(fitted: Fitted, source: Source, *, seed: int = 0, num_samples
     import pandas as pd
 
     preparation = fitted.preparation
-    require_whole("num_samples", num_samples, 0)
+    require_int("num_samples", num_samples, 0)
     new = new_pairs(fitted, source)
     cells = new.pairs.targets.numel() * (num_samples + len(LEVELS) + 1)
     what = f"a table with {num_samples:,} samples in each of {new.pairs.targets.numel():,} rows"
@@ -157,7 +157,7 @@ def _in_units(fitted: Fitted, values: Tensor) -> Float[Tensor, "..."]:
 
 def _draws(fitted: Fitted, num_graphs: int, seed: int) -> SharedDraws:
     graph = fitted.model.graph
-    require_whole("num_graphs", num_graphs)
+    require_int("num_graphs", num_graphs)
     what, remedy = f"a prediction under {num_graphs:,} graphs", "lower the number of graphs or samples"
     require_memory(9 * num_graphs * math.prod(graph.edge_shape), graph.raw.device, what, remedy)
     return SharedDraws(fitted.model, num_graphs, generator_for(seed, "predict", graph.raw.device))

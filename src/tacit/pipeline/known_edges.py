@@ -9,11 +9,11 @@ from torch import Tensor
 from tacit.config import GraphOptions
 from tacit.data import read_coordinates
 from tacit.errors import InputError
-from tacit.graph import EdgeRules, Slots, correlated_pairs, nearest_slots, read_edge_rules
+from tacit.graph import CandidateEdges, EdgeRules, correlated_pairs, nearest_candidates, read_edge_rules
 from tacit.pipeline.dataset import Dataset, SeenRows
 
 
-def read_rules(dataset: Dataset, config: GraphOptions, candidates: Slots | Tensor | None = None) -> EdgeRules:
+def read_rules(dataset: Dataset, config: GraphOptions, candidates: CandidateEdges | Tensor | None = None) -> EdgeRules:
     """Return what is known of the edges, from the config and the files it names, or from a table of candidates."""
     nodes = dataset.nodes
     rules = EdgeRules(nodes, symmetric=config.symmetric, self_loops=config.self_loops)
@@ -37,11 +37,11 @@ def left_out(rules: EdgeRules) -> tuple[str, ...]:
     return (f"no candidate leads to or from {alone}: predicted from their own inputs alone",) if alone else ()
 
 
-def _require_one_source(config: GraphOptions, rules: EdgeRules, candidates: Slots | Tensor | None) -> None:
+def _require_one_source(config: GraphOptions, rules: EdgeRules, candidates: CandidateEdges | Tensor | None) -> None:
     """Raise :class:`InputError` if two choices say which edges can be."""
     sources = {
-        "nearest in [graph]": config.nearest is not None,
-        "correlated in [graph]": config.correlated is not None,
+        "k_nearest in [graph]": config.k_nearest is not None,
+        "k_correlated in [graph]": config.k_correlated is not None,
         "candidates in [graph]": config.candidates is not None,
         f"candidates in {config.edges}": rules.candidates is not None,
         "the table of candidates": candidates is not None,
@@ -51,22 +51,24 @@ def _require_one_source(config: GraphOptions, rules: EdgeRules, candidates: Slot
         raise InputError(f"{first} and {others[0]} both say which edges can be; keep one of them")
 
 
-def _found(config: GraphOptions, coordinates: np.ndarray | None, seen: SeenRows) -> Slots | None:
+def _found(config: GraphOptions, coordinates: np.ndarray | None, seen: SeenRows) -> CandidateEdges | None:
     """Return the candidates by place or by correlation, if either is asked for."""
-    if config.correlated is not None:
-        _require_fewer("correlated", config.correlated, seen.targets.shape[1])
-        return correlated_pairs(seen.targets, seen.inputs, config.correlated)
-    if config.nearest is None:
+    if config.k_correlated is not None:
+        _require_fewer("k_correlated", config.k_correlated, seen.targets.shape[1])
+        return correlated_pairs(seen.targets, seen.inputs, config.k_correlated)
+    if config.k_nearest is None:
         return None
     if coordinates is None:
-        raise InputError("nearest in [graph] needs coordinates, and the data has none; name a file with coordinates")
-    _require_fewer("nearest", config.nearest, len(coordinates))
-    return nearest_slots(torch.from_numpy(coordinates), config.nearest, metric=config.metric)
+        raise InputError(
+            "k_nearest in [graph] requires coordinates, and the data has none; name a file with coordinates"
+        )
+    _require_fewer("k_nearest", config.k_nearest, len(coordinates))
+    return nearest_candidates(torch.from_numpy(coordinates), config.k_nearest, metric=config.metric)
 
 
 def _require_fewer(name: str, k: int, num_nodes: int) -> None:
     if k >= num_nodes:
-        raise InputError(f"{name} in [graph] needs to be below the number of nodes, {num_nodes}, got {k}; lower it")
+        raise InputError(f"{name} in [graph] must be below the number of nodes, {num_nodes}, got {k}; lower it")
 
 
 def _with_named(rules: EdgeRules, config: GraphOptions) -> EdgeRules:

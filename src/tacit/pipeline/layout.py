@@ -29,13 +29,13 @@ def usual_layout(wish: str, rules: EdgeRules) -> tuple[Layout, str]:
     if rules.candidates is None:
         require(
             not asked,
-            "layout 'table' needs candidates, got none; name some, or the nearest or most correlated",
+            "layout 'table' requires candidates, got none; name some, or the nearest or most correlated",
         )
         return "matrix", "every pair of nodes can be an edge"
-    nodes, count = len(rules.nodes), rules.slots.num_edges
+    nodes, count = len(rules.nodes), rules.candidate_edges.num_edges
     require(
         count > 0 or not asked,
-        "layout 'table' needs an edge that can be, and all candidates are forbidden; leave some of them",
+        "layout 'table' requires an edge that can be, and all candidates are forbidden; leave some of them",
     )
     share = count / nodes**2
     if count and nodes > MANY_NODES and share <= FEW_CANDIDATES:

@@ -13,8 +13,8 @@ An entry is a pair of nodes, or a slot of the table of candidates. The largest o
 
 import torch
 
+from tacit.assessment.evaluation.forecasts import NUM_GRAPHS
 from tacit.config import FitConfig
-from tacit.evaluation.forecasts import NUM_GRAPHS
 from tacit.graph import EdgeRules, require_memory, step_bytes
 from tacit.pipeline.dataset import Dataset
 from tacit.pipeline.layout import MOST_EXPANDED
@@ -30,40 +30,40 @@ def require_memory_for(
 ) -> None:
     """Raise :class:`InputError` if training, scoring or writing would need more memory than is free."""
     nodes, table = len(dataset.nodes), config.graph.layout == "table"
-    rows, slots = rules.slots.senders.shape if table else (nodes, nodes)
-    training = training_bytes(config, dataset, own, rows, slots, config.training.replicas or 1)
+    rows, columns = rules.candidate_edges.sources.shape if table else (nodes, nodes)
+    training = training_bytes(config, dataset, own, rows, columns, config.training.replicas or 1)
     if config.assessment.replicas and nodes <= MOST_EXPANDED:  # standard errors: over all pairs, all replicas at once
         at_once = max(config.assessment.replicas, config.assessment.starts or 0)
         training = max(training, training_bytes(config, dataset, own, nodes, nodes, at_once))
-    needed = max(training, 9 * NUM_GRAPHS * rows * slots, 0 if table else PAIR_BYTES * nodes**2)
+    needed = max(training, 9 * NUM_GRAPHS * rows * columns, 0 if table else PAIR_BYTES * nodes**2)
     _require(needed, rules, device, table=table)
 
 
 def require_memory_for_evidence(rules: EdgeRules, device: torch.device, *, table: bool) -> None:
     """Raise :class:`InputError` if there are too many edges to be judged one by one."""
-    edges = rules.slots.num_edges if table else len(rules.nodes) ** 2
+    edges = rules.candidate_edges.num_edges if table else len(rules.nodes) ** 2
     _require(EVIDENCE_BYTES * edges if table else PAIR_BYTES * edges, rules, device, table=table)
 
 
 def _require(needed: int, rules: EdgeRules, device: torch.device, *, table: bool) -> None:
     nodes = len(rules.nodes)
     if table:
-        what = f"a fit over {rules.slots.num_edges:,} candidates of {nodes:,} nodes"
+        what = f"a fit over {rules.candidate_edges.num_edges:,} candidates of {nodes:,} nodes"
         remedy = f"name fewer candidates, or {FEWER}"
     else:
         what = f"a fit over all pairs of {nodes:,} nodes"
-        remedy = f"let each node read few others (nearest, correlated or candidates in [graph]), or {FEWER}"
+        remedy = f"let each node read few others (k_nearest, k_correlated or candidates in [graph]), or {FEWER}"
     require_memory(needed, device, what, remedy)
 
 
-def training_bytes(config: FitConfig, dataset: Dataset, own: OwnParts, rows: int, slots: int, replicas: int) -> int:
+def training_bytes(config: FitConfig, dataset: Dataset, own: OwnParts, rows: int, columns: int, replicas: int) -> int:
     """Return what training so many replicas at once needs, over a matrix or table of this size."""
     batch = min(config.training.batch_size or 1, len(dataset.split.train))
     kind, graphs, sizes = own.kind(config.predictor), config.model.num_graphs, dataset.preparation.sizes
     channels = kind.edge_channels(sizes, config.predictor)
     step = step_bytes(
         rows=rows,
-        slots=slots,
+        columns=columns,
         num_graphs=graphs,
         draws=1 if config.model.share_graphs else batch,
         batch=batch,
@@ -76,7 +76,7 @@ def training_bytes(config: FitConfig, dataset: Dataset, own: OwnParts, rows: int
         step += NUMBER_BYTES * batch * graphs**2 * sizes.num_nodes  # every two graphs are compared
     weights = kind.edge_weights(sizes)
     if weights:
-        step += 4 * NUMBER_BYTES * rows * slots * weights
+        step += 4 * NUMBER_BYTES * rows * columns * weights
     elif config.graph.layout == "table" and kind.num_layers(config.predictor) > 1:
-        step += 2 * NUMBER_BYTES * rows * slots * channels * batch * graphs
+        step += 2 * NUMBER_BYTES * rows * columns * channels * batch * graphs
     return replicas * step

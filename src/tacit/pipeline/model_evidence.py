@@ -5,10 +5,10 @@ from dataclasses import dataclass, replace
 
 import torch
 
+from tacit.assessment.evidence import Evidence, keep_edges, model_evidence
+from tacit.assessment.evidence.retraining import without_edges, without_prior
 from tacit.config import FitConfig
 from tacit.data import Split
-from tacit.evidence import Evidence, keep_edges, model_evidence
-from tacit.evidence.retraining import without_edges, without_prior
 from tacit.graph import EdgeRules, GraphDistribution
 from tacit.pipeline.evidence import MODEL, NONE, evidence_method
 from tacit.pipeline.layout import MOST_EXPANDED
@@ -40,7 +40,7 @@ class JudgedFit:
 def judges_edges(plan: Plan, result: FitResult) -> bool:
     """Does this model have to say which edges exist, and can it?"""
     graph = result.model.graph
-    return evidence_method(plan.config, plan.own) == MODEL and graph.coins and graph.slots is None
+    return evidence_method(plan.config, plan.own) == MODEL and graph.coins and graph.candidates is None
 
 
 def why_unknown(config: FitConfig, graph: GraphDistribution) -> str:
@@ -49,7 +49,7 @@ def why_unknown(config: FitConfig, graph: GraphDistribution) -> str:
         return 'evidence in [graph] is "none"'
     if not config.assessment.enabled:
         return "with this predictor the trained model is asked, which is part of the assessment, and that is off"
-    if graph.slots is not None:
+    if graph.candidates is not None:
         return f"with this predictor the trained model is asked, which needs all pairs of at most {MOST_EXPANDED} nodes"
     return "the graph distribution has no edges by themselves" if not graph.coins else "the run was stopped before"
 

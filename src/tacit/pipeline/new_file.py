@@ -4,8 +4,8 @@ from contextlib import nullcontext
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from tacit.atomic_files import NO_SPACE, made, write_new
 from tacit.errors import InputError, require
-from tacit.whole_files import NO_SPACE, made, write_new
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -22,17 +22,17 @@ def write_asked_for(path: Path, data: bytes, *, option: str, other: str, folder:
         with made(path.parent) if folder else nullcontext():
             write_new(path, data)
     except FileExistsError:
-        raise InputError(f"{option} needs a new file, got {path}, which exists; choose another {other}") from None
+        raise InputError(f"{option} must be a new file, got {path}, which exists; choose another {other}") from None
     except OSError as error:
         if error.errno in NO_SPACE:
             raise
-        raise InputError(f"{option} needs a file that can be written, got {path} ({error.strerror})") from None
+        raise InputError(f"{option} must be a file that can be written, got {path} ({error.strerror})") from None
 
 
 def require_new_table(path: Path) -> None:
     """Refuse a place for a table before the work begins."""
-    require(path.suffix in TABLES, f"out needs a .csv or .parquet file, got {path}; choose another --out")
-    require(not path.exists(), f"out needs a new file, got {path}, which exists; choose another --out")
+    require(path.suffix in TABLES, f"out must be a .csv or .parquet file, got {path}; choose another --out")
+    require(not path.exists(), f"out must be a new file, got {path}, which exists; choose another --out")
 
 
 def write_table(frame: "pd.DataFrame", path: Path) -> None:

@@ -10,7 +10,7 @@ from torch import Tensor, nn
 from tacit.config import PredictorOptions
 from tacit.config.fit import OWN
 from tacit.errors import InputError, require
-from tacit.graph import Slots
+from tacit.graph import CandidateEdges
 from tacit.losses import Loss
 from tacit.predictors import PredictorKind, Sizes
 from tacit.registry import PREDICTORS
@@ -24,7 +24,7 @@ class OwnParts:
 
     predictor: Predictor | None = None
     loss: Loss | None = None
-    candidates: Slots | Tensor | None = None
+    candidates: CandidateEdges | Tensor | None = None
 
     def kind(self, options: PredictorOptions) -> PredictorKind:
         """Return the kind of predictor that options name, or that of the own one."""
@@ -45,7 +45,7 @@ def own_kind(predictor: Predictor) -> PredictorKind:
     A function is called with the keywords ``num_nodes``, ``in_channels`` and ``channels``.
     """
 
-    def build(sizes: Sizes, _options: Any, _slots: Slots | None, _observation: str) -> nn.Module:
+    def build(sizes: Sizes, _options: Any, _candidates: CandidateEdges | None, _observation: str) -> nn.Module:
         if isinstance(predictor, nn.Module):
             return copy.deepcopy(predictor)
         require(callable(predictor), f"predictor must be a module or a function that makes one, got {predictor!r}")

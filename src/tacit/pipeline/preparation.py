@@ -143,13 +143,13 @@ class PairsPreparation:
         pairs, nodes, sizes = source.content.pairs, source.content.nodes, self.sizes
         require(
             nodes == self.nodes,
-            f"{source.name}: needs the nodes that the run was trained on, {_few(self.nodes)}, got {_few(nodes)}; "
+            f"{source.name}: must have the nodes that the run was trained on, {_few(self.nodes)}, got {_few(nodes)}; "
             "pass data of the same kind",
         )
         for name, values, need in (("x", pairs.inputs, sizes.in_channels), ("y", pairs.targets, sizes.out_channels)):
             require(
                 values.shape[2] == need,
-                f"{source.name}: array '{name}' needs {need} channels as in training, got {values.shape[2]}; "
+                f"{source.name}: array '{name}' must have {need} channels as in training, got {values.shape[2]}; "
                 "pass data of the same kind",
             )
         with about(source.name):

@@ -3,11 +3,12 @@
 from dataclasses import replace
 from typing import Any
 
+from tacit.assessment.fit_tests import Goodness, goodness_of_fit
+from tacit.assessment.identification import Identifiability
+from tacit.assessment.uncertainty import Kept, tells_acting
 from tacit.config import AssessmentOptions
 from tacit.data import Pairs
 from tacit.errors import require
-from tacit.goodness import Goodness, goodness_of_fit
-from tacit.identification import Identifiability
 from tacit.pipeline.answer import ListedGraph, answer_sentences
 from tacit.pipeline.assessment import WIDENED, as_done, identify_edges
 from tacit.pipeline.building import build_prior
@@ -23,7 +24,6 @@ from tacit.pipeline.sources import Source
 from tacit.pipeline.std_errors import NOT_ADOPTED, STANDARD_ERRORS, estimate_std_errors
 from tacit.randomness import generator_for
 from tacit.training import Listener
-from tacit.uncertainty import Kept, tells_acting
 
 
 def same_dataset(fitted: Fitted, source: Source) -> Dataset:
@@ -106,7 +106,7 @@ def _chosen_again(fitted: Fitted, dataset: Dataset, own: OwnParts) -> Kept | Non
 def _make_trainable(fitted: Fitted, dataset: Dataset, own: OwnParts) -> None:
     """Give a fit that was read from a file the loss and the priors of its training."""
     own = replace(own, predictor=fitted.own)
-    layout = "matrix" if fitted.graph.slots is None else "table"
+    layout = "matrix" if fitted.graph.candidates is None else "table"
     config = fitted.config.model_copy(update={"graph": fitted.config.graph.model_copy(update={"layout": layout})})
     rules = read_rules(dataset, config.graph, own.candidates)
     evident = fitted.edges.exists is not None  # then beliefs went into the evidence, not into the training

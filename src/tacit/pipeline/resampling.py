@@ -28,5 +28,5 @@ def require_resampling(options: AssessmentOptions, preparation: Preparation, tra
         require_resamplable(len(train), block_length(options, preparation, len(train)), train.series)
     elif options.block is not None and options.enabled:
         raise InputError(
-            "block in [assessment] needs bootstrap_replicas, and there are none; set bootstrap_replicas = 16"
+            "block in [assessment] requires bootstrap_replicas, and there are none; set bootstrap_replicas = 16"
         )

@@ -28,7 +28,7 @@ def read_source(source: str, options: DataOptions, *, piece: bool = False, out_c
     ``piece``         a few new rows may lack movement that training data must have
     ``out_channels``  an .npz file may lack ``y``, of so many channels
     """
-    require(bool(source), "DATA needs a file (.csv, .parquet, .npz), got ''; check the path")
+    require(bool(source), "DATA must be a file (.csv, .parquet, .npz), got ''; check the path")
     path = Path(source)
     if source in SHIPPED and not path.exists():
         options.require_unset(TABLE_KEYS, source, "which is no table")
@@ -37,7 +37,7 @@ def read_source(source: str, options: DataOptions, *, piece: bool = False, out_c
         return Source(source, read_named_pairs(source, out_channels=out_channels))
     if path.suffix == "" and not path.exists():
         raise InputError(
-            f"DATA needs a file (.csv, .parquet, .npz) or {', '.join(SHIPPED)}, got '{source}'; check the path"
+            f"DATA must be a file (.csv, .parquet, .npz) or {', '.join(SHIPPED)}, got '{source}'; check the path"
         )
     return Source(source, read_series(source, **_table_options(options), piece=piece))
 
@@ -61,10 +61,10 @@ def about(source: str) -> Iterator[None]:
     """Begin the messages of errors with the file that they are about.
 
     >>> with about("levels.csv"):
-    ...     raise InputError("needs more rows")
+    ...     raise InputError("requires more rows")
     Traceback (most recent call last):
     ...
-    tacit.errors.InputError: levels.csv: needs more rows
+    tacit.errors.InputError: levels.csv: requires more rows
     """
     try:
         yield

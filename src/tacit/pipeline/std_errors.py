@@ -5,11 +5,11 @@ from dataclasses import dataclass, replace
 import torch
 from torch import Tensor
 
+from tacit.assessment.uncertainty import EdgeIntervals, EdgeUncertainty, Kept, acting, adopt, adopt_bagged, bootstrap
+from tacit.assessment.uncertainty.bootstrap import QUICK_SANDWICH, STARTS
+from tacit.assessment.uncertainty.sandwich import MOST_PARAMETERS
 from tacit.data import Split, resampling_words
 from tacit.training import FitSettings, LatentGraphModel, Listener
-from tacit.uncertainty import EdgeIntervals, EdgeUncertainty, Kept, acting, adopt, adopt_bagged, bootstrap
-from tacit.uncertainty.bootstrap import QUICK_SANDWICH, STARTS
-from tacit.uncertainty.sandwich import MOST_PARAMETERS
 
 LEVEL = 0.95
 WIDTH = 4.0  # standard errors in an interval of that level
@@ -149,11 +149,11 @@ def _from_bootstrap(
     )
     drawn = resampling_words(len(split.train), block, split.train.series)
     first = f"{STANDARD_ERRORS} {len(found.resampled)} resamples of the data ({drawn}); {said}."
-    mirrored = model.graph.mirrored
+    symmetrize = model.graph.symmetrize
     around = found.intervals(LEVEL)
     columns = _columns(found.std_errors, around, found.edge_probs)
     return EdgeErrors(
-        {name: mirrored(values) for name, values in columns.items()},
+        {name: symmetrize(values) for name, values in columns.items()},
         uncertainty,
         [first, *_few_series(split, drawn), *_sentences(found.warnings)],
     )

@@ -27,7 +27,7 @@ CHOSEN = (
 
 def write_template(path: Path) -> None:
     """Write the file; one that exists is not touched."""
-    require(not path.exists(), f"--init needs a new file, got {path}, which exists; choose another name")
+    require(not path.exists(), f"--init must be a new file, got {path}, which exists; choose another name")
     write_asked_for(path, template().encode(), option="--init", other="name")
 
 

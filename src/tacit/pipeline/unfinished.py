@@ -9,12 +9,12 @@ from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
 
+from tacit.atomic_files import remove_leftovers, write_whole
 from tacit.errors import InputError, TrainingError
 from tacit.locks import Lock, locked
 from tacit.pipeline.request import Request
 from tacit.records import CALL, RECORD, new_directory, resuming
 from tacit.training import Processes, from_the_first
-from tacit.whole_files import remove_leftovers, write_whole
 
 CHECKPOINT = "checkpoint.safetensors"
 NOTHING = (f".{CALL}.",)  # how the names begin of what is there before there is a run
@@ -87,7 +87,7 @@ def _resume_run(directory: Path) -> Iterator[tuple[Request, Lock]]:
         raise InputError(
             f"{directory} is finished: nothing is left to do; see {directory / 'report.html'}"
             if finished
-            else f"--resume needs a run that tacit fit began and did not finish, got {directory}, which holds none"
+            else f"--resume must be a run that tacit fit began and did not finish, got {directory}, which holds none"
         )
     with locked(directory) as lock:
         remove_leftovers(directory)

@@ -16,7 +16,7 @@ import torch
 from torch import Generator, Tensor, nn
 
 from tacit.errors import require
-from tacit.graph import AnyGraphs, CandidateGraphs, Slots
+from tacit.graph import AnyGraphs, CandidateEdges, CandidateGraphs
 from tacit.predictors.kinds import Options, PredictorKind, Sizes
 from tacit.randomness import generator_for
 from tacit.registry import PREDICTORS
@@ -45,15 +45,16 @@ class ConvolutionStack(nn.Module):
         super().__init__()
         require(
             len(widths) >= 2 and all(isinstance(width, int) and width >= 1 for width in widths),
-            f"widths needs at least two positive whole numbers, got {widths}; pass for example [4, 8, 1]",
+            f"widths must have at least two positive whole numbers, got {widths}; pass for example [4, 8, 1]",
         )
         require(
             activation in get_args(Activation),
-            f"activation needs one of {', '.join(get_args(Activation))}, got '{activation}'; use 'relu'",
+            f"activation must be one of {', '.join(get_args(Activation))}, got '{activation}'; use 'relu'",
         )
         require(
             output in get_args(Output),
-            f"output needs one of {', '.join(get_args(Output))}, got '{output}'; use 'linear' for targets of any size",
+            f"output must be one of {', '.join(get_args(Output))}, got '{output}'; use 'linear' for "
+            f"targets of any size",
         )
         self.widths, self.self_loops, self.activation, self.output = tuple(widths), self_loops, activation, output
         self.own = nn.ParameterList(torch.zeros(a, b) for a, b in itertools.pairwise(widths))
@@ -107,7 +108,7 @@ class ConvolutionStack(nn.Module):
         return torch.tanh(hidden) if self.output == "tanh" else hidden
 
 
-def _build(sizes: Sizes, options: Options, _slots: Slots | None, _observation: str) -> ConvolutionStack:
+def _build(sizes: Sizes, options: Options, _candidates: CandidateEdges | None, _observation: str) -> ConvolutionStack:
     hidden = options.hidden if isinstance(options.hidden, tuple) else (options.hidden,) * options.layers
     widths = [sizes.in_channels, *hidden, sizes.out_channels]
     return ConvolutionStack.random(widths, output="linear", generator=generator_for(0, "predictor"))

@@ -19,8 +19,8 @@ import torch
 from jaxtyping import Float
 from torch import Generator, Tensor, nn
 
-from tacit.errors import require, require_whole
-from tacit.graph import AnyGraphs, CandidateGraphs, Slots
+from tacit.errors import require, require_int
+from tacit.graph import AnyGraphs, CandidateEdges, CandidateGraphs
 from tacit.predictors.initial import uniform_within
 from tacit.predictors.kinds import Options, PredictorKind, Sizes
 from tacit.predictors.series import SeriesLayout
@@ -72,30 +72,30 @@ class GraphFilter(nn.Module):
         activation: FilterActivation = "linear",
         residual: bool = True,
         sent_features: int | None = None,
-        slots: Slots | None = None,
+        candidates: CandidateEdges | None = None,
     ) -> None:
         """Build the filter with all weights at 0; a fit starts it at random, or see :meth:`with_weights`.
 
-        With ``slots`` there is a weight for each slot of that table of candidates instead of each pair of nodes.
+        With ``candidates`` there is a weight for each slot of that table of candidates instead of each pair of nodes.
         """
         super().__init__()
-        require_whole("num_nodes", num_nodes)
+        require_int("num_nodes", num_nodes)
         self.layout = SeriesLayout(window, num_features, out_channels)
         self.layout.require_residual(residual)
         self.sent_features = min(out_channels, num_features) if sent_features is None else sent_features
-        require_whole("sent_features", self.sent_features)
+        require_int("sent_features", self.sent_features)
         require(
             self.sent_features <= num_features,
-            f"sent_features needs to be at most num_features={num_features}, got {sent_features}; lower it",
+            f"sent_features must be at most num_features={num_features}, got {sent_features}; lower it",
         )
         require(
             activation in get_args(FilterActivation),
-            f"activation needs one of {', '.join(get_args(FilterActivation))}, got '{activation}'; use 'linear'",
+            f"activation must be one of {', '.join(get_args(FilterActivation))}, got '{activation}'; use 'linear'",
         )
         self.activation, self.residual = activation, residual
         self.jitter: float | None = None
         self.own = nn.Parameter(torch.zeros(num_nodes, self.layout.in_channels, out_channels))
-        edges = (num_nodes, num_nodes) if slots is None else tuple(slots.senders.shape)
+        edges = (num_nodes, num_nodes) if candidates is None else tuple(candidates.sources.shape)
         self.edge_weights = nn.Parameter(torch.zeros(*edges, window * self.sent_features, out_channels))
         self.bias = nn.Parameter(torch.zeros(num_nodes, out_channels))
 
@@ -113,7 +113,8 @@ class GraphFilter(nn.Module):
             parameter = warm.get_parameter(name)
             require(
                 value.shape == parameter.shape,
-                f"{name} needs shape {tuple(parameter.shape)}, got {tuple(value.shape)}; see GraphFilter for the axes",
+                f"{name} must have shape {tuple(parameter.shape)}, got {tuple(value.shape)}; see "
+                f"GraphFilter for the axes",
             )
             parameter.data = value.detach().clone().to(parameter)
         warm.jitter = jitter
@@ -123,10 +124,10 @@ class GraphFilter(nn.Module):
         """Return fresh weights, uniform within one over the root of what a node reads, or those of a warm start."""
         if self.jitter is not None:
             return {name: _moved(value.detach(), self.jitter, generator) for name, value in self.named_parameters()}
-        _, senders, sent, _ = self.edge_weights.shape
+        _, sources, sent, _ = self.edge_weights.shape
         return {
             "own": uniform_within(self.own, 1 / math.sqrt(self.layout.in_channels), generator),
-            "edge_weights": uniform_within(self.edge_weights, 1 / math.sqrt(senders * sent), generator),
+            "edge_weights": uniform_within(self.edge_weights, 1 / math.sqrt(sources * sent), generator),
             "bias": torch.zeros_like(self.bias, device=generator.device),
         }
 
@@ -134,8 +135,8 @@ class GraphFilter(nn.Module):
         """Return the output of every pair under each of its graphs."""
         require(
             tuple(graphs.shape[-2:]) == tuple(self.edge_weights.shape[-4:-2]),
-            f"edge_weights needs a weight for each of {tuple(graphs.shape[-2:])} edges of the graph, got "
-            f"{tuple(self.edge_weights.shape[-4:-2])}; build GraphFilter with slots=graph.slots",
+            f"edge_weights must have a weight for each of {tuple(graphs.shape[-2:])} edges of the graph, got "
+            f"{tuple(self.edge_weights.shape[-4:-2])}; build GraphFilter with candidates=graph.candidates",
         )
         sent = self.layout.lags(inputs)[..., : self.sent_features].flatten(2)  # (batch, node, sent)
         own = torch.einsum("bik,ikc->bic", inputs, self.own) + self.bias
@@ -170,7 +171,7 @@ def _sent(sizes: Sizes) -> int:
     return sizes.window * (sizes.num_features if sizes.window == 1 else min(sizes.out_channels, sizes.num_features))
 
 
-def _build(sizes: Sizes, options: Options, slots: Slots | None, _observation: str) -> GraphFilter:
+def _build(sizes: Sizes, options: Options, candidates: CandidateEdges | None, _observation: str) -> GraphFilter:
     return GraphFilter(
         sizes.num_nodes,
         sizes.window,
@@ -179,7 +180,7 @@ def _build(sizes: Sizes, options: Options, slots: Slots | None, _observation: st
         activation=options.activation,
         residual=bool(options.residual),
         sent_features=sizes.num_features if sizes.window == 1 else None,
-        slots=slots,
+        candidates=candidates,
     )
 
 

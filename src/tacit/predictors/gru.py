@@ -13,7 +13,7 @@ import torch
 from jaxtyping import Float
 from torch import Generator, Tensor, nn
 
-from tacit.errors import require_whole
+from tacit.errors import require_int
 from tacit.predictors.initial import uniform_within
 
 
@@ -27,8 +27,8 @@ class GRU(nn.Module):
     def __init__(self, num_features: int, hidden: int) -> None:
         """Build the unit with all weights at 0."""
         super().__init__()
-        require_whole("num_features", num_features)
-        require_whole("hidden", hidden)
+        require_int("num_features", num_features)
+        require_int("hidden", hidden)
         self.hidden = hidden
         self.weight_ih = nn.Parameter(torch.zeros(3 * hidden, num_features))
         self.weight_hh = nn.Parameter(torch.zeros(3 * hidden, hidden))

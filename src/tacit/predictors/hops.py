@@ -9,8 +9,16 @@ import torch
 from jaxtyping import Float
 from torch import Generator, Tensor, nn
 
-from tacit.errors import require, require_whole
-from tacit.graph import AnyGraphs, CandidateGraphs, Slots, boolean_powers, candidate_powers, read, soft_powers
+from tacit.errors import require, require_int
+from tacit.graph import (
+    AnyGraphs,
+    CandidateEdges,
+    CandidateGraphs,
+    aggregate,
+    boolean_powers,
+    candidate_powers,
+    soft_powers,
+)
 from tacit.predictors.kinds import Options, PredictorKind, Sizes
 from tacit.randomness import generator_for
 from tacit.registry import PREDICTORS
@@ -36,16 +44,16 @@ class HopPredictor(nn.Module):
         super().__init__()
         require(
             isinstance(hop_weights, Tensor) and hop_weights.is_floating_point(),
-            "hop_weights needs a tensor of floats; use torch.as_tensor(values).float()",
+            "hop_weights must be a tensor of floats; use torch.as_tensor(values).float()",
         )
         require(
             hop_weights.ndim == 3 and hop_weights.numel() > 0,
-            f"hop_weights needs shape (hops, in_channels, channels), got {tuple(hop_weights.shape)}; "
+            f"hop_weights must have shape (hops, in_channels, channels), got {tuple(hop_weights.shape)}; "
             "pass one matrix per hop",
         )
         require(
             bool(torch.isfinite(hop_weights).all()),
-            "hop_weights needs finite numbers, got NaN or infinity; check them",
+            "hop_weights must have finite numbers, got NaN or infinity; check them",
         )
         self.hop_weights = nn.Parameter(hop_weights.detach().clone())
 
@@ -53,7 +61,7 @@ class HopPredictor(nn.Module):
     def random(cls, num_hops: int, in_channels: int, channels: int = 1, *, generator: Generator) -> "HopPredictor":
         """Return a predictor with random weights."""
         for name, value in (("num_hops", num_hops), ("in_channels", in_channels), ("channels", channels)):
-            require_whole(name, value)
+            require_int(name, value)
         predictor = cls(torch.zeros(num_hops, in_channels, channels, device=generator.device))
         predictor.load_state_dict(predictor.initial_parameters(generator))
         return predictor
@@ -90,7 +98,7 @@ class HopPredictor(nn.Module):
         messages = self._messages(inputs)
         total: Tensor | float = 0.0
         for hop, power in enumerate(powers):
-            total = total + read(power, messages[hop])
+            total = total + aggregate(power, messages[hop])
         return torch.tanh(torch.as_tensor(total))
 
     def _messages(self, inputs: Inputs) -> Float[Tensor, "hop batch node channel"]:
@@ -99,7 +107,7 @@ class HopPredictor(nn.Module):
         return torch.einsum("bjc,lco->lbjo", inputs, self.hop_weights)
 
 
-def _build(sizes: Sizes, options: Options, _slots: Slots | None, _observation: str) -> HopPredictor:
+def _build(sizes: Sizes, options: Options, _candidates: CandidateEdges | None, _observation: str) -> HopPredictor:
     generator = generator_for(0, "predictor")
     return HopPredictor.random(options.num_hops, sizes.in_channels, sizes.out_channels, generator=generator)
 

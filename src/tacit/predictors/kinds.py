@@ -3,7 +3,7 @@
 A kind is registered in the file of its module, by one line. From outside the package:
 
 >>> from tacit.registry import PREDICTORS
->>> kind = PredictorKind(lambda sizes, options, slots, observation: nn.Identity(), uses=("hidden",))
+>>> kind = PredictorKind(lambda sizes, options, candidates, observation: nn.Identity(), uses=("hidden",))
 >>> PREDICTORS.add("identity", kind)
 >>> PREDICTORS["identity"].replicas
 1
@@ -17,7 +17,7 @@ from typing import Any, Protocol, runtime_checkable
 from torch import nn
 
 from tacit.errors import InputError
-from tacit.graph import Slots
+from tacit.graph import CandidateEdges
 
 
 @dataclass(frozen=True)
@@ -94,7 +94,7 @@ class PredictorKind:
     ``num_layers``     how many times messages are passed
     """
 
-    build: Callable[[Sizes, Any, Slots | None, str], nn.Module]
+    build: Callable[[Sizes, Any, CandidateEdges | None, str], nn.Module]
     uses: tuple[str, ...] = ()
     scaled: bool = True
     predicts_change: bool = False

@@ -19,8 +19,8 @@ from typing import Any
 import torch
 from torch import Generator, Tensor, nn
 
-from tacit.errors import require_whole
-from tacit.graph import AnyGraphs, Slots
+from tacit.errors import require_int
+from tacit.graph import AnyGraphs, CandidateEdges
 from tacit.predictors.gru import GRU
 from tacit.predictors.initial import uniform_within
 from tacit.predictors.kinds import Options, PredictorKind, Sizes, one_width
@@ -61,8 +61,8 @@ class GraphNetwork(nn.Module):
         """Build it with all weights at 0; a fit starts them at random."""
         super().__init__()
         layout.require_residual(residual)
-        require_whole("num_layers", num_layers)
-        require_whole("numbers_per_target", numbers_per_target)
+        require_int("num_layers", num_layers)
+        require_int("numbers_per_target", numbers_per_target)
         self.layout, self.encoder, self.num_layers, self.residual = layout, encoder, num_layers, residual
         self.numbers_per_target, self.head_reads_graph = numbers_per_target, head_reads_graph
         self.out_channels, self.hidden = layout.out_channels, encoder.hidden
@@ -123,7 +123,7 @@ class GraphNetwork(nn.Module):
 
 
 def _register(name: str, make: Callable[..., GraphNetwork]) -> None:
-    def build(sizes: Sizes, options: Options, _slots: Slots | None, observation: str) -> GraphNetwork:
+    def build(sizes: Sizes, options: Options, _candidates: CandidateEdges | None, observation: str) -> GraphNetwork:
         return make(
             sizes.window,
             sizes.num_features,

@@ -14,7 +14,7 @@ import torch
 from jaxtyping import Float
 from torch import Generator, Tensor, nn
 
-from tacit.errors import require, require_whole
+from tacit.errors import require, require_int
 from tacit.graph import AnyGraphs
 from tacit.shapes import Inputs, Samples
 
@@ -49,26 +49,26 @@ class PolynomialFilter(nn.Module):
         super().__init__()
         require(
             isinstance(coefficients, Tensor) and coefficients.is_floating_point(),
-            "coefficients needs a tensor of floats; use torch.as_tensor(values).float()",
+            "coefficients must be a tensor of floats; use torch.as_tensor(values).float()",
         )
         require(
             coefficients.ndim == 2 and coefficients.shape[0] >= 2 and coefficients.shape[1] >= 1,
-            f"coefficients needs shape (hops + 1, lags) with at least one hop and one lag, got "
+            f"coefficients must have shape (hops + 1, lags) with at least one hop and one lag, got "
             f"{tuple(coefficients.shape)}; pass a row for each power of the graph, from 0",
         )
         require(
             bool(torch.isfinite(coefficients).all()),
-            "coefficients needs finite numbers, got NaN or infinity; check them",
+            "coefficients must have finite numbers, got NaN or infinity; check them",
         )
         require(
             activation in get_args(FilterActivation),
-            f"activation needs one of {', '.join(get_args(FilterActivation))}, got '{activation}'; use 'tanh'",
+            f"activation must be one of {', '.join(get_args(FilterActivation))}, got '{activation}'; use 'tanh'",
         )
-        require_whole("num_features", num_features)
-        require_whole("out_channels", out_channels)
+        require_int("num_features", num_features)
+        require_int("out_channels", out_channels)
         require(
             out_channels <= num_features,
-            f"out_channels needs to be at most num_features={num_features}, got {out_channels}; lower it",
+            f"out_channels must be at most num_features={num_features}, got {out_channels}; lower it",
         )
         self.activation, self.num_features, self.out_channels = activation, num_features, out_channels
         self.coefficients = nn.Parameter(coefficients.detach().clone())
@@ -103,7 +103,7 @@ class PolynomialFilter(nn.Module):
         window = columns // self.num_features
         require(
             columns == window * self.num_features and window >= self.num_lags,
-            f"inputs needs window * num_features columns with num_features={self.num_features} and a window of at "
+            f"inputs must have window * num_features columns with num_features={self.num_features} and a window of at "
             f"least {self.num_lags} lags, got {columns} columns; cut longer windows",
         )
         by_lag = inputs.reshape(*inputs.shape[:-1], window, self.num_features)

@@ -32,7 +32,8 @@ Estimators that differentiate through the graph (straight-through, concrete) cal
 predictor has it, else the predictor itself. It must give the same output for graphs of 0 and 1 and have derivatives for
 the graphs; a predictor that multiplies by the graph, as above, has them already, one that thresholds needs ``relaxed``.
 
-Over a table of candidates (:class:`~tacit.graph.Slots`) a predictor is given :class:`~tacit.graph.CandidateGraphs`,
+Over a table of candidates (:class:`~tacit.graph.CandidateEdges`) a predictor is given
+:class:`~tacit.graph.CandidateGraphs`,
 which know ``graphs @ messages``, ``graphs.sum(-1, keepdim=True)`` and the diagonal: the one above works as it is.
 """
 

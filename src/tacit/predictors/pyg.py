@@ -18,7 +18,7 @@ from jaxtyping import Int
 from torch import Generator, Tensor, nn
 
 from tacit.errors import InputError, require
-from tacit.graph import AnyGraphs, CandidateGraphs, Slots
+from tacit.graph import AnyGraphs, CandidateEdges, CandidateGraphs
 from tacit.predictors.initial import uniform_within
 from tacit.predictors.kinds import Options, PredictorKind, Sizes, one_width
 from tacit.predictors.protocol import initial_parameters
@@ -56,12 +56,13 @@ class PyGPredictor(nn.Module):
         super().__init__()
         require(
             isinstance(module, nn.Module),
-            f"module needs to be a module like GCNConv(12, 1), got {module!r}; build one",
+            f"module must be a module like GCNConv(12, 1), got {module!r}; build one",
         )
         cached = next((name for name, part in module.named_modules() if getattr(part, "cached", False) is True), None)
         require(
             cached is None,
-            f"module needs layers that read every graph anew, but {cached or type(module).__name__} has cached=True; "
+            f"module must have layers that read every graph anew, but {cached or type(module).__name__} "
+            f"has cached=True; "
             "build it with cached=False",
         )
         self.layout = SeriesLayout(window, num_features, out_channels)
@@ -95,7 +96,7 @@ class PyGPredictor(nn.Module):
         got = tuple(outputs.shape) if isinstance(outputs, Tensor) else type(outputs).__name__
         if got != expected:
             raise InputError(
-                f"{type(self.module).__name__} needs to return (nodes, out_channels) = {expected} for the "
+                f"{type(self.module).__name__} must return (nodes, out_channels) = {expected} for the "
                 f"{copies[0]} x {copies[1]} x {copies[2]} nodes of all pairs and graphs, got {got}; "
                 "check its out_channels, and that it keeps one row per node"
             )
@@ -109,26 +110,26 @@ def disjoint_edges(graphs: AnyGraphs, num_pairs: int = 1) -> Int[Tensor, "2 edge
     >>> disjoint_edges(torch.tensor([[[[0.0, 1.0], [0.0, 0.0]], [[0.0, 0.0], [1.0, 0.0]]]])).tolist()
     [[1, 2], [0, 3]]
     """
-    slots = graphs.slots if isinstance(graphs, CandidateGraphs) else None
+    candidates = graphs.candidates if isinstance(graphs, CandidateGraphs) else None
     values = graphs.values if isinstance(graphs, CandidateGraphs) else graphs
     flat = values.expand(max(len(values), num_pairs), -1, -1, -1).flatten(0, 1)  # (copy, row, slot)
     # A program traced for one number of edges would be wrong for the next. Reading it stops the tracer, as it should.
     bool(flat.any())
     copy, row, slot = flat.nonzero(as_tuple=True)
-    if slots is None:
+    if candidates is None:
         return torch.stack([slot, row]) + copy * flat.shape[-1]
-    return torch.stack([slots.senders[row, slot], slots.row_node[row]]) + copy * slots.num_nodes
+    return torch.stack([candidates.sources[row, slot], candidates.row_node[row]]) + copy * candidates.num_nodes
 
 
 def _kind(name: str) -> PredictorKind:
     """Return the kind of a model of PyG by the name of its class."""
 
-    def build(sizes: Sizes, options: Options, _slots: Slots | None, _observation: str) -> PyGPredictor:
+    def build(sizes: Sizes, options: Options, _candidates: CandidateEdges | None, _observation: str) -> PyGPredictor:
         try:
             from torch_geometric.nn import models
         except ImportError:
             raise InputError(
-                f"predictor '{options.kind}' needs torch-geometric, which is not installed; pip install 'tacit[pyg]'"
+                f"predictor '{options.kind}' requires torch-geometric, which is not installed; pip install 'tacit[pyg]'"
             ) from None
         with torch.random.fork_rng(devices=[]):  # it draws its first weights at once; a fit replaces them
             module: nn.Module = getattr(models, name)(

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from jaxtyping import Float
 from torch import Tensor
 
-from tacit.errors import require, require_whole
+from tacit.errors import require, require_int
 from tacit.shapes import Inputs, Targets
 
 
@@ -30,7 +30,7 @@ class SeriesLayout:
 
     def __post_init__(self) -> None:
         for name in ("window", "num_features", "out_channels"):
-            require_whole(name, getattr(self, name))
+            require_int(name, getattr(self, name))
 
     @property
     def in_channels(self) -> int:
@@ -41,7 +41,7 @@ class SeriesLayout:
         """Raise :class:`InputError` if the newest targets are to be added but cannot be among the features."""
         require(
             not residual or self.out_channels <= self.num_features,
-            f"residual=True needs the {self.out_channels} target variables among the features, got "
+            f"residual=True requires the {self.out_channels} target variables among the features, got "
             f"num_features={self.num_features}; use residual=False",
         )
 
@@ -49,7 +49,8 @@ class SeriesLayout:
         """Return the window with one axis for lags and one for features; other widths are refused."""
         require(
             inputs.shape[-1] == self.in_channels,
-            f"inputs needs window * num_features = {self.window} * {self.num_features} = {self.in_channels} numbers "
+            f"inputs must have window * num_features = {self.window} * {self.num_features} = "
+            f"{self.in_channels} numbers "
             f"per node, got {inputs.shape[-1]}; build the predictor with the sizes of the data",
         )
         return inputs.reshape(*inputs.shape[:2], self.window, self.num_features)

@@ -10,7 +10,7 @@ import torch
 from jaxtyping import Float
 from torch import Tensor, nn
 
-from tacit.errors import require_whole
+from tacit.errors import require_int
 
 
 class WindowLayers(nn.Module):
@@ -24,7 +24,7 @@ class WindowLayers(nn.Module):
         """Build the layers with all weights at 0."""
         super().__init__()
         for name, size in (("window", window), ("num_features", num_features), ("hidden", hidden)):
-            require_whole(name, size)
+            require_int(name, size)
         self.hidden = hidden
         self.first = nn.Parameter(torch.zeros(window * num_features, 2 * hidden))
         self.first_bias = nn.Parameter(torch.zeros(2 * hidden))

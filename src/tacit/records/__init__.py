@@ -9,7 +9,7 @@ from tacit.records.edges import (
     edges_text,
     read_edges,
 )
-from tacit.records.model_file import MODEL, SLOT_PARTS, SLOTS, model_tensors, read_model
+from tacit.records.model_file import CANDIDATE_PARTS, CANDIDATES, MODEL, model_tensors, read_model
 from tacit.records.reading import read_record, read_run
 from tacit.records.record import FORMAT, RECORD, CandidateCount, Record, describe_device, versions
 from tacit.records.run import Run
@@ -17,12 +17,12 @@ from tacit.records.writing import history_line, run_of, write_run
 
 __all__ = [
     "CALL",
+    "CANDIDATES",
+    "CANDIDATE_PARTS",
     "EDGE_COLUMNS",
     "FORMAT",
     "MODEL",
     "RECORD",
-    "SLOTS",
-    "SLOT_PARTS",
     "CandidateCount",
     "EdgeFindings",
     "EdgeTable",

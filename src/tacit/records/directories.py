@@ -24,11 +24,11 @@ def make_directory(directory: Path, *, besides: tuple[str, ...] = ()) -> bool:
         ):
             remedy = f"go on with {resuming(directory)}, or choose" if (directory / CALL).is_file() else "choose"
             raise InputError(
-                f"out needs a new or empty directory, got {directory}, which exists; {remedy} another --out"
+                f"out must be a new or empty directory, got {directory}, which exists; {remedy} another --out"
             )
         directory.mkdir(parents=True, exist_ok=True)
     except OSError as error:
-        raise InputError(f"out needs a directory that can be made, got {directory} ({error.strerror})") from None
+        raise InputError(f"out must be a directory that can be made, got {directory} ({error.strerror})") from None
     return made
 
 

@@ -11,8 +11,8 @@ import torch
 from jaxtyping import Float, Shaped
 from pydantic import BaseModel, BeforeValidator, ConfigDict, PlainSerializer
 
-from tacit.graph import Slots
-from tacit.identification import FLAGS
+from tacit.assessment.identification import FLAGS
+from tacit.graph import CandidateEdges
 
 EdgeTable = Any  # a pandas.DataFrame; pandas takes long to import, and only read_edges needs it
 EDGES = "edges.csv"
@@ -105,16 +105,16 @@ def edges_text(
 
 def candidates_text(
     edge_probs: Float[torch.Tensor, "row slot"],
-    slots: Slots,
+    candidates: CandidateEdges,
     node_names: Sequence[str],
     edges: EdgeFindings | None = None,
     keep: float = 0.0,
 ) -> str:
     """Return ``edges.csv`` of a table: a row per candidate, by target and then source; other columns are empty."""
-    source, target = slots.edges()
+    source, target = candidates.edges()
     known = (edges or EdgeFindings()).known
     found = {"probability": edge_probs} | {name: known[name] for name in ("exists", "effect") if name in known}
-    columns = {name: values[slots.used].numpy() for name, values in found.items()}
+    columns = {name: values[candidates.used].numpy() for name, values in found.items()}
     return _text(source.numpy(), target.numpy(), columns, node_names, keep)
 
 

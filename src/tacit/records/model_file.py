@@ -4,18 +4,18 @@ from pathlib import Path
 
 from torch import Tensor
 
+from tacit.atomic_files import read_whole
 from tacit.errors import InputError, require
 from tacit.graph import Sigmoid
 from tacit.records.checksums import checksum
 from tacit.records.record import Record
 from tacit.tensor_files import Kind
 from tacit.training import LatentGraphModel
-from tacit.whole_files import read_whole
 
 MODEL = "model.safetensors"
 KIND = Kind("model", 3, "put back the file that the run wrote, or run the command again")
-SLOTS = "graph.slots"  # in front of the names of these, where there is a table
-SLOT_PARTS = ("row_node", "senders", "used")
+CANDIDATES = "graph.candidates"  # in front of the names of these, where there is a table
+CANDIDATE_PARTS = ("row_node", "sources", "used")
 INFINITE = (f"graph.{Sigmoid.parameter}",)  # the logit of an edge that is always or never there
 
 
@@ -26,9 +26,9 @@ def pack_model(model: LatentGraphModel, record: Record) -> bytes:
 
 def model_tensors(model: LatentGraphModel) -> dict[str, Tensor]:
     """Return what was learned, and the table of candidates where the graph is over one."""
-    tensors, slots = dict(model.state_dict()), model.graph.slots
-    if slots is not None:
-        tensors |= {f"{SLOTS}.{name}": getattr(slots, name) for name in SLOT_PARTS}
+    tensors, candidates = dict(model.state_dict()), model.graph.candidates
+    if candidates is not None:
+        tensors |= {f"{CANDIDATES}.{name}": getattr(candidates, name) for name in CANDIDATE_PARTS}
     return tensors
 
 

@@ -11,13 +11,13 @@ from typing import Any
 
 from pydantic import ValidationError
 
+from tacit.atomic_files import read_whole
 from tacit.errors import InputError
 from tacit.records.checksums import ChangedError, checksum, read_object, read_sealed
 from tacit.records.directories import CALL, resuming
 from tacit.records.edges import EDGES
 from tacit.records.record import FORMAT, RECORD, Record
 from tacit.records.run import HISTORY, Run
-from tacit.whole_files import read_whole
 
 RUN_AGAIN = "run the command again"
 PUT_BACK = f"put it back as it was and change a copy, or {RUN_AGAIN}"
@@ -75,7 +75,7 @@ def _said_in_one_line(directory: Path) -> Iterator[None]:
 def _words(directory: Path, error: Exception) -> str:
     if isinstance(error, OSError):
         return (
-            f"{directory} needs to be a run directory, but {Path(str(error.filename)).name} cannot be read "
+            f"{directory} must be a run directory, but {Path(str(error.filename)).name} cannot be read "
             f"({error.strerror}); pass the directory that a tacit command wrote"
         )
     if isinstance(error, ChangedError):

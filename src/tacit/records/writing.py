@@ -6,13 +6,13 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
+from tacit.atomic_files import made, write_together
 from tacit.records.checksums import checksum, sealed
 from tacit.records.edges import EDGES, EdgeFindings, candidates_text, edges_text
 from tacit.records.model_file import MODEL, pack_model
 from tacit.records.record import RECORD, Record
 from tacit.records.run import HISTORY, Run
 from tacit.training import Epoch, LatentGraphModel
-from tacit.whole_files import made, write_together
 
 
 def write_run(
@@ -40,10 +40,10 @@ def run_of(
 
 
 def _edges_of(model: LatentGraphModel, record: Record, edges: EdgeFindings | None) -> str:
-    slots, probs = model.graph.slots, model.graph.edge_probs.detach().cpu()
-    if slots is None:
+    candidates, probs = model.graph.candidates, model.graph.edge_probs.detach().cpu()
+    if candidates is None:
         return edges_text(probs, record.node_names, edges, record.keep)
-    return candidates_text(probs, slots.to("cpu"), record.node_names, edges, record.keep)
+    return candidates_text(probs, candidates.to("cpu"), record.node_names, edges, record.keep)
 
 
 def history_line(epoch: Epoch) -> dict[str, Any]:

@@ -5,6 +5,7 @@ from typing import Any
 
 import numpy as np
 
+from tacit.assessment.uncertainty.decisions import LISTED_FROM
 from tacit.records import Run
 from tacit.report.edge_columns import EdgeColumns, edge_columns, is_symmetric
 from tacit.report.embedding import FLOATS, packed, packed_edges
@@ -15,7 +16,6 @@ from tacit.report.shared import LABELLED_UP_TO, ROWS, panel_titles
 from tacit.report.strongest import strongest_edges
 from tacit.report.trust import coverage_points, rank_shares, reliability_points
 from tacit.report.words import answer, edge_error, verdict
-from tacit.uncertainty.decisions import LISTED_FROM
 
 MOST_EMBEDDED = 200_000  # edges in the page; of more the most probable, and all are in edges.csv
 LONGEST_LIST = 50

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from jaxtyping import Bool, Float, Int
 
-from tacit.identification import FLAGS
+from tacit.assessment.identification import FLAGS
 from tacit.records import Run
 
 FIXED, IDENTIFIABLE, UNIDENTIFIABLE = (FLAGS.index(flag) for flag in ("", "yes", "no"))

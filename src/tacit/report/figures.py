@@ -7,6 +7,7 @@ import matplotlib as mpl
 import numpy as np
 from matplotlib.figure import Figure
 
+from tacit.atomic_files import made, write_together
 from tacit.records import Run
 from tacit.report.edge_columns import edge_columns
 from tacit.report.listed import draw_histogram
@@ -15,7 +16,6 @@ from tacit.report.places import Places
 from tacit.report.saving import figure_files
 from tacit.report.shared import BLUE, ERROR_COLOURS, LABELS, PROBABILITY_COLOURS, VERMILION, panel_titles
 from tacit.report.trust import draw_ranks, draw_reliability
-from tacit.whole_files import made, write_together
 
 HEIGHT = 3.0  # inches
 STYLE: Any = {"font.size": 9, "axes.spines.top": False, "axes.spines.right": False}

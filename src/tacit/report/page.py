@@ -7,6 +7,7 @@ from jinja2 import Environment, PackageLoader
 from markupsafe import Markup
 from plotly.offline import get_plotlyjs
 
+from tacit.atomic_files import write_whole
 from tacit.records import Run
 from tacit.report.bundle import bundled_script
 from tacit.report.content import run_content
@@ -14,7 +15,6 @@ from tacit.report.embedding import as_json, script_hash
 from tacit.report.places import Places
 from tacit.report.shared import FLAG_LABELS, css_variables, page_constants
 from tacit.report.strongest import strongest_edges as strongest_edges  # also what the command prints
-from tacit.whole_files import write_whole
 
 STYLES = ("style", "print")
 

@@ -8,7 +8,7 @@ from typing import Any
 import matplotlib as mpl
 from matplotlib.colors import to_hex
 
-from tacit.identification import FLAGS
+from tacit.assessment.identification import FLAGS
 from tacit.records import EDGE_COLUMNS
 
 BLUE, VERMILION = "#0072b2", "#d55e00"

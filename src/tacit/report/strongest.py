@@ -5,7 +5,7 @@ from typing import Any
 import numpy as np
 from jaxtyping import Bool
 
-from tacit.identification import FLAGS
+from tacit.assessment.identification import FLAGS
 from tacit.records import Run
 from tacit.report.edge_columns import EdgeColumns, edge_columns
 

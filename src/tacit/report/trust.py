@@ -4,10 +4,10 @@ import numpy as np
 import torch
 from matplotlib.figure import Figure
 
+from tacit.assessment.uncertainty import reliability
 from tacit.records import Run
 from tacit.report.edge_columns import IDENTIFIABLE, edge_columns
 from tacit.report.shared import BLUE, LABELS, VERMILION
-from tacit.uncertainty import reliability
 
 BINS = 10
 MOST_NODES = 60  # lines of more could not be distinguished

@@ -1,6 +1,7 @@
-"""The method with the manners of scikit-learn: an estimator for pairs and one for series."""
+"""Estimators with the interface of scikit-learn: one for pairs and one for series."""
 
 from tacit.sklearn.forecaster import LatentGraphForecaster
+from tacit.sklearn.loading import load
 from tacit.sklearn.regressor import LatentGraphRegressor
 
-__all__ = ["LatentGraphForecaster", "LatentGraphRegressor"]
+__all__ = ["LatentGraphForecaster", "LatentGraphRegressor", "load"]

@@ -12,11 +12,12 @@ from sklearn.base import BaseEstimator
 from sklearn.exceptions import ConvergenceWarning, NotFittedError
 from torch import nn
 
+from tacit.assessment.fit_tests import Goodness
+from tacit.assessment.identification import Identifiability
+from tacit.assessment.uncertainty.bootstrap import FEWEST_REPLICAS
 from tacit.config import FitConfig
 from tacit.devices import find_device
-from tacit.errors import require_whole
-from tacit.goodness import Goodness
-from tacit.identification import Identifiability
+from tacit.errors import require_int
 from tacit.pipeline import (
     Fitted,
     OwnParts,
@@ -35,7 +36,6 @@ from tacit.sklearn.options import read_parameters, seed_of, to_python
 from tacit.sklearn.progress import PRINTED
 from tacit.sklearn.saved import NotStored, Stored, damage_said, decode, encode, is_stored, write_said
 from tacit.training import Listener
-from tacit.uncertainty.bootstrap import FEWEST_REPLICAS
 
 E = TypeVar("E", bound="LatentGraphEstimator")
 
@@ -111,9 +111,9 @@ class LatentGraphEstimator(LearnedGraph, BaseEstimator):  # type: ignore[misc]  
         the errors, the resamples scale them, and intervals are around ``edge_probs_``. Else the model is trained again
         on each resample, and errors and intervals are those of the mean over the replicas, ``bagged``.
         """
-        require_whole("num_resamples", to_python(num_resamples), FEWEST_REPLICAS)
+        require_int("num_resamples", to_python(num_resamples), FEWEST_REPLICAS)
         if block is not None:
-            require_whole("block", to_python(block))
+            require_int("block", to_python(block))
         fitted = self._with_predictor()
         self._edges().probs("estimate_std_errors")
         own = self._config()[1]  # refused here where a parameter was not stored
@@ -144,7 +144,7 @@ class LatentGraphEstimator(LearnedGraph, BaseEstimator):  # type: ignore[misc]  
         """Compare the model with data that it was not fitted on: does it fit, where not, and what to try?
 
         ``stride`` keeps every so many pairs: forecasts ``h`` steps ahead overlap, so pass ``h``. See
-        :func:`tacit.goodness.goodness_of_fit`.
+        :func:`tacit.assessment.fit_tests.goodness_of_fit`.
         """
         fitted = self._with_predictor()
         pairs = fitted.preparation.apply(self._source(X, y, reset=False)).pairs

@@ -148,7 +148,8 @@ class LearnedGraph:
     ) -> "pandas.DataFrame":
         """Return the rows of ``edges_`` whose probability is above a level, with the ``p_value`` of each.
 
-        At most a share ``rate`` of them is there by the luck of the data (:func:`tacit.uncertainty.significant_edges`,
+        At most a share ``rate`` of them is there by the luck of the data
+        (:func:`tacit.assessment.uncertainty.significant_edges`,
         also for ``dependence``). Tested is the centre of :meth:`edge_intervals`. Fixed edges are not chosen,
         nor those that cannot be identified.
         """

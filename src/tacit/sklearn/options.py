@@ -21,7 +21,7 @@ from tacit.config import (
 )
 from tacit.config.fit import OWN
 from tacit.errors import InputError, require
-from tacit.graph import Slots
+from tacit.graph import CandidateEdges
 from tacit.losses import Loss
 from tacit.pipeline import OwnParts
 from tacit.sklearn.saved import NotStored
@@ -56,7 +56,7 @@ def read_parameters(parameters: Mapping[str, Any], data: Mapping[str, Any]) -> t
     if isinstance(predictor, nn.Module) or (callable(predictor) and not isinstance(predictor, Closed)):
         changes["predictor"]["kind"], own_predictor = OWN, predictor
     table = torch.as_tensor(candidates) if isinstance(candidates, np.ndarray) else candidates
-    if not isinstance(table, Slots | Tensor):
+    if not isinstance(table, CandidateEdges | Tensor):
         table = None
     if candidates is not None and table is None:
         changes["graph"]["candidates"] = _edges(candidates)

@@ -38,7 +38,7 @@ class LatentGraphRegressor(RegressorMixin, LatentGraphEstimator):  # type: ignor
                       ``model``, which has the energy score
     ``density``       share of edges believed to be there: a soft prior, as strong as the data is noisy and scarce
     ``candidates``    the only edges that can be: pairs (source, target), a mask true at [target, source], or a table
-                      from ``tacit.graph.nearest_slots`` or others; None: all
+                      from ``tacit.graph.nearest_candidates`` or others; None: all
     ``data``, ``graph``, ``model``, ``training``, ``assessment``  rarer choices, as in the sections of a config file:
                       ``DataOptions``, ``GraphOptions``, ``ModelConfig``, ``TrainingOptions``, ``AssessmentOptions`` of
                       ``tacit.config``

@@ -15,13 +15,13 @@ import torch
 from torch import Tensor
 
 import tacit.config
+from tacit.atomic_files import read_whole, write_whole
 from tacit.config import Closed
 from tacit.errors import InputError, require
-from tacit.graph import Slots
-from tacit.records import SLOT_PARTS
+from tacit.graph import CandidateEdges
+from tacit.records import CANDIDATE_PARTS
 from tacit.records.model_file import INFINITE
 from tacit.tensor_files import Kind
-from tacit.whole_files import read_whole, write_whole
 
 KIND = Kind("saved estimator", 3, "fit and save it again")
 
@@ -113,8 +113,8 @@ def encode(value: Any) -> Any:
         return {kind: value.tolist(), "dtype": str(value.dtype).removeprefix("torch.")}
     if isinstance(value, Closed) and type(value).__name__ in tacit.config.__all__:
         return {"options": type(value).__name__, "values": value.model_dump(mode="json")}
-    if isinstance(value, Slots):
-        return {"table": value.num_nodes, **{name: encode(getattr(value, name)) for name in SLOT_PARTS}}
+    if isinstance(value, CandidateEdges):
+        return {"table": value.num_nodes, **{name: encode(getattr(value, name)) for name in CANDIDATE_PARTS}}
     return {"not stored": value.what if isinstance(value, NotStored) else type(value).__name__}
 
 
@@ -134,7 +134,7 @@ def decode(value: Any) -> Any:
     if kind == "options" and entries in tacit.config.__all__:
         return getattr(tacit.config, entries).model_validate(value["values"])
     if kind == "table":
-        return Slots(entries, *(decode(value[name]) for name in SLOT_PARTS))
+        return CandidateEdges(entries, *(decode(value[name]) for name in CANDIDATE_PARTS))
     sequence = {"tuple": tuple, "list": list, "set": set, "frozenset": frozenset}[kind]
     return sequence(decode(entry) for entry in entries)
 

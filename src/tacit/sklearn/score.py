@@ -25,7 +25,9 @@ def r_squared(targets: Values, predictions: Values) -> float:
     there = ~np.isnan(targets)
     counts = there.sum(0)  # (node, channel)
     if not (counts > 1).any():
-        warnings.warn("R^2 needs a column with at least two targets; it is nan", UndefinedMetricWarning, stacklevel=2)
+        warnings.warn(
+            "R^2 requires a column with at least two targets; it is nan", UndefinedMetricWarning, stacklevel=2
+        )
         return float("nan")
     known = np.where(there, targets, 0.0)
     centred = np.where(there, known - known.sum(0) / np.maximum(counts, 1), 0.0)

@@ -55,13 +55,14 @@ def read_targets(estimator: BaseEstimator, y: Any, inputs: Table) -> Table:
     expected, got = inputs.values.shape[1], targets.values.shape[1]
     require(
         expected == got,
-        f"y needs a value for each of the {expected} nodes of X, got {got}; pass a column for every node, NaN where "
+        f"y must have a value for each of the {expected} nodes of X, got {got}; pass a column for every "
+        f"node, NaN where "
         "a target is missing",
     )
     if inputs.nodes is not None and targets.nodes is not None:
         for ours, theirs in zip(inputs.nodes, targets.nodes, strict=True):
-            require(ours == theirs, f"y needs the nodes of X in their order, got {theirs!r} where X has {ours!r}")
-    require(not np.isnan(targets.values).all(), "y needs at least one value, got NaN everywhere; check the table")
+            require(ours == theirs, f"y must have the nodes of X in their order, got {theirs!r} where X has {ours!r}")
+    require(not np.isnan(targets.values).all(), "y must have at least one value, got NaN everywhere; check the table")
     return targets
 
 
@@ -85,7 +86,7 @@ def _by_node_and_channel(name: str, frame: Any) -> tuple[Any, list[str], list[st
     columns = frame.columns
     require(
         columns.nlevels == 2 and columns.is_unique,
-        f"{name} needs columns (node, channel), each of them once, got {columns.nlevels} levels; "
+        f"{name} must have columns (node, channel), each of them once, got {columns.nlevels} levels; "
         "use two levels and drop repeated columns",
     )
     nodes, channels = (list(columns.get_level_values(level).unique()) for level in (0, 1))
@@ -93,7 +94,7 @@ def _by_node_and_channel(name: str, frame: Any) -> tuple[Any, list[str], list[st
     if absent:
         node, channel = absent[0]
         raise InputError(
-            f"{name} needs the same channels for all nodes, but {node!r} has no column {channel!r}; "
+            f"{name} must have the same channels for all nodes, but {node!r} has no column {channel!r}; "
             "add it, or drop that channel"
         )
     ordered = frame[list(itertools.product(nodes, channels))].to_numpy()
@@ -104,7 +105,7 @@ def _by_node_and_channel(name: str, frame: Any) -> tuple[Any, list[str], list[st
 def _table(name: str, array: Any, nodes: list[str] | None, channels: list[str] | None) -> Table:
     require(
         array.ndim in (2, 3) and array.size > 0,
-        f"{name} needs shape (pairs, nodes) or (pairs, nodes, channels), got {array.shape}; "
+        f"{name} must have shape (pairs, nodes) or (pairs, nodes, channels), got {array.shape}; "
         "pass one column for every node",
     )
     flat = array.ndim == 2

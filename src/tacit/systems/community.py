@@ -9,7 +9,7 @@ import torch
 from torch import Tensor
 
 from tacit.data import Pairs
-from tacit.errors import require, require_whole
+from tacit.errors import require, require_int
 from tacit.graph import BernoulliGraph, GraphDistribution
 from tacit.predictors import HopPredictor
 from tacit.randomness import generator_for
@@ -32,8 +32,8 @@ def community_edge_probs(num_communities: int = 2, edge_prob: float = 0.75) -> E
     >>> [int((community_edge_probs(c) > 0).sum()) for c in (2, 20)]
     [50, 518]
     """
-    require_whole("num_communities", num_communities)
-    require(0 <= edge_prob <= 1, f"edge_prob needs to be in [0, 1], got {edge_prob}; pass a probability")
+    require_int("num_communities", num_communities)
+    require(0 <= edge_prob <= 1, f"edge_prob must be in [0, 1], got {edge_prob}; pass a probability")
     starts = range(0, NODES_PER_COMMUNITY * num_communities, NODES_PER_COMMUNITY)
     edges = [(start + i, start + j) for start in starts for i, j in COMMUNITY_EDGES]
     edges += [(start - 1, start) for start in starts if start]
@@ -63,7 +63,7 @@ class CommunitySystem:
     def __post_init__(self) -> None:
         require(
             self.input_scale > 0,
-            f"input_scale needs to be positive, got {self.input_scale}; raise input_scale",
+            f"input_scale must be positive, got {self.input_scale}; raise input_scale",
         )
         self.true_graph(), self.true_predictor()  # their own checks
 
@@ -84,7 +84,7 @@ class CommunitySystem:
 
     def generate(self, num_pairs: int, seed: int = 0) -> Pairs:
         """Draw pairs, each with a hidden graph of its own that is then forgotten."""
-        require_whole("num_pairs", num_pairs)
+        require_int("num_pairs", num_pairs)
         generator = generator_for(seed, "system")
         graph, predictor = self.true_graph(), self.true_predictor()
         in_channels = self.hop_weights.shape[1]

@@ -17,6 +17,7 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
+from tacit.atomic_files import read_whole, write_whole
 from tacit.data import Pairs
 from tacit.errors import InputError, require
 from tacit.tensor_files import Kind, digest
@@ -25,7 +26,6 @@ from tacit.training.processes import Processes, from_the_first
 from tacit.training.settings import FitSettings
 from tacit.training.state import TrainingState
 from tacit.training.step import TrainingStep
-from tacit.whole_files import read_whole, write_whole
 
 KIND = Kind("checkpoint", 1, "delete it to start again")
 MOST_OF_THE_TIME = 0.01  # that is spent on writing
@@ -50,10 +50,10 @@ class Checkpoints:
     before: Callable[[], None] | None = None
 
     def __post_init__(self) -> None:
-        require(isinstance(self.path, Path), f"path needs a Path, got {self.path!r}; pass Path('fit.checkpoint')")
+        require(isinstance(self.path, Path), f"path must be a Path, got {self.path!r}; pass Path('fit.checkpoint')")
         require(
             isinstance(self.every, int | float) and 0 <= self.every < float("inf"),
-            f"every needs seconds, 0 or more, got {self.every!r}; pass for example 5",
+            f"every must be seconds, 0 or more, got {self.every!r}; pass for example 5",
         )
 
 
@@ -84,7 +84,7 @@ class CheckpointFile:
         except FileNotFoundError:
             return None
         except OSError as error:
-            raise InputError(f"checkpoint needs a readable file, got {self.path} ({error.strerror})") from None
+            raise InputError(f"checkpoint must be a readable file, got {self.path} ({error.strerror})") from None
         text, tensors = KIND.unpack(data, str(self.path))
         try:
             others = differences(self._fingerprint, text["fingerprint"])

@@ -99,7 +99,7 @@ class DeviceBuffers:
                 part.copy_(value)
             self.counter[OF_BITS] = place
         if self._order is None:
-            raise RuntimeError("begin_epoch needs to come before the first step")
+            raise RuntimeError("begin_epoch must come before the first step")
         return self.counter, self.plan, self._order, *self._bits
 
 

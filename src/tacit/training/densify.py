@@ -6,21 +6,23 @@ from dataclasses import replace
 import torch
 from torch import Tensor, nn
 
-from tacit.graph import BernoulliGraph, EdgePrior, GraphDistribution, Slots
+from tacit.graph import BernoulliGraph, CandidateEdges, EdgePrior, GraphDistribution
 from tacit.predictors import edge_parameters_of
 from tacit.training.model import LatentGraphModel
 from tacit.training.result import FitResult
 
 
-def in_matrix(values: Tensor, slots: Slots, fill: float = 0.0, axis: int = 0) -> Tensor:
+def in_matrix(values: Tensor, candidates: CandidateEdges, fill: float = 0.0, axis: int = 0) -> Tensor:
     """Return values that have an entry per slot, axes ``axis`` and the next, with an entry per pair of nodes instead.
 
-    >>> table = Slots.from_edges(torch.tensor([1, 2]), torch.tensor([0, 0]), num_nodes=3)
+    >>> table = CandidateEdges.from_edges(torch.tensor([1, 2]), torch.tensor([0, 0]), num_nodes=3)
     >>> in_matrix(torch.tensor([[0.2, 0.3], [0.0, 0.0], [0.0, 0.0]]), table, fill=-1).tolist()[0]
     [-1.0, 0.20000000298023224, 0.30000001192092896]
     """
-    size, (source, target) = slots.num_nodes, slots.to(values.device).edges()
-    listed = values.flatten(axis, axis + 1).index_select(axis, slots.used.flatten().nonzero()[:, 0].to(values.device))
+    size, (source, target) = candidates.num_nodes, candidates.to(values.device).edges()
+    listed = values.flatten(axis, axis + 1).index_select(
+        axis, candidates.used.flatten().nonzero()[:, 0].to(values.device)
+    )
     before, after = listed.shape[:axis], listed.shape[axis + 1 :]
     full = listed.new_full((*before, size * size, *after), fill)
     return full.index_copy(axis, target * size + source, listed).view(*before, size, size, *after)
@@ -28,25 +30,25 @@ def in_matrix(values: Tensor, slots: Slots, fill: float = 0.0, axis: int = 0) ->
 
 def densify(model: LatentGraphModel) -> LatentGraphModel:
     """Return a copy of a model over all pairs of nodes; one that is not over a table comes back as it is."""
-    slots = model.graph.slots
-    if slots is None:
+    candidates = model.graph.candidates
+    if candidates is None:
         return model
     full = copy.deepcopy(model)
-    full.graph = _dense_graph(model.graph, slots)
+    full.graph = _dense_graph(model.graph, candidates)
     for module in full.predictor.modules():
         for name in edge_parameters_of(module):
             values = module.get_parameter(name)
-            setattr(module, name, nn.Parameter(in_matrix(values.detach(), slots), values.requires_grad))
+            setattr(module, name, nn.Parameter(in_matrix(values.detach(), candidates), values.requires_grad))
     if model.prior is not None and model.prior.probs.ndim:
-        edges = None if model.prior.edges is None else in_matrix(model.prior.edges, slots, fill=False)
-        full.prior = EdgePrior(in_matrix(model.prior.probs, slots, fill=0.5), model.prior.weight, edges)
+        edges = None if model.prior.edges is None else in_matrix(model.prior.edges, candidates, fill=False)
+        full.prior = EdgePrior(in_matrix(model.prior.probs, candidates, fill=0.5), model.prior.weight, edges)
     return full
 
 
 def densify_result(result: FitResult) -> FitResult:
     """Return what a fit over a table found as if it had been over all pairs of nodes."""
     graph = result.model.graph
-    if graph.slots is None:
+    if graph.candidates is None:
         return result
     absent = float(graph.link.raw(torch.zeros(())))
     fills = {f"graph.{graph.link.parameter}": absent}
@@ -56,18 +58,18 @@ def densify_result(result: FitResult) -> FitResult:
         for name in edge_parameters_of(module)
     }
     parameters = {
-        name: in_matrix(stack, graph.slots, fills[name], axis=1) if name in fills else stack
+        name: in_matrix(stack, graph.candidates, fills[name], axis=1) if name in fills else stack
         for name, stack in result.parameters.items()
     }
     return replace(result, model=densify(result.model), parameters=parameters)
 
 
-def _dense_graph(graph: GraphDistribution, slots: Slots) -> BernoulliGraph:
+def _dense_graph(graph: GraphDistribution, candidates: CandidateEdges) -> BernoulliGraph:
     graph.require_coins("densify")
-    fixed, fixed_probs = in_matrix(graph.fixed, slots, fill=True), in_matrix(graph.fixed_probs, slots)
+    fixed, fixed_probs = in_matrix(graph.fixed, candidates, fill=True), in_matrix(graph.fixed_probs, candidates)
     start = torch.where(fixed, fixed_probs, 0.5)
     full = BernoulliGraph(start, fixed, link=graph.link)
     absent = float(graph.link.raw(torch.zeros(())))
-    full.raw.data = in_matrix(graph.raw.detach(), slots, fill=absent)
+    full.raw.data = in_matrix(graph.raw.detach(), candidates, fill=absent)
     full.initial_range, full.initial_spread = graph.initial_range, graph.initial_spread
     return full

@@ -13,7 +13,7 @@ from jaxtyping import Int
 from torch import Tensor
 
 from tacit.data import Pairs
-from tacit.errors import InputError, ProcessesError, did_you_mean, require, require_whole
+from tacit.errors import InputError, ProcessesError, did_you_mean, require, require_int
 from tacit.graph import Context
 from tacit.interrupts import deferred_interrupts
 from tacit.threads import threads_for
@@ -21,7 +21,7 @@ from tacit.training.checkpoint import CheckpointFile, Checkpoints, fingerprint, 
 from tacit.training.gradient import LiftedGradient, LiftName, Stack
 from tacit.training.loop import Loop, Monitor, Trace
 from tacit.training.model import LatentGraphModel
-from tacit.training.processes import Processes, require_agreement, require_shareable
+from tacit.training.processes import Processes, require_same_in_all_processes, require_shareable
 from tacit.training.result import FitResult, Progress
 from tacit.training.settings import FitSettings, Plan
 from tacit.training.state import TrainingState, initial_stacks
@@ -50,7 +50,7 @@ def fit(
 
     The model is trained in place: it moves to the data's device and type and ends with the best replica's parameters.
     ``start_at_model`` starts every replica at the model's present parameters instead of fresh random ones, and has no
-    floor under edge probabilities (``sightings``), which would lift those that had come near to 0.
+    floor under edge probabilities (``min_draws_per_edge``), which would lift those that had come near to 0.
     ``starts`` gives trained parameters a start of their own in each replica, and ``constants`` known ones a value:
     stacks by name, as in ``{"predictor.hop_weights": stack}``, the first axis the replica.
     ``resamples`` gives each replica training pairs of its own: places in ``train``, as many as it has, some of them
@@ -73,32 +73,32 @@ def fit(
         ("validation", validation, Pairs),
         ("settings", settings, FitSettings),
     ):
-        require(isinstance(value, kind), f"{name} needs a {kind.__name__}, got {type(value).__name__}; build one")
+        require(isinstance(value, kind), f"{name} must be a {kind.__name__}, got {type(value).__name__}; build one")
     apart = any(given is not None for given in (starts, constants, resamples))  # replicas of one seed differ then
     require(
         isinstance(seeds, Sequence) and len(seeds) >= 1 and (len(set(seeds)) == len(seeds) or apart),
-        f"seeds needs at least one seed and no seed twice, got {seeds!r}; pass for example range(8)",
+        f"seeds must have at least one seed and no seed twice, got {seeds!r}; pass for example range(8)",
     )
     for seed in seeds:
-        require_whole("each of seeds", seed, 0)
-    require(lift in get_args(LiftName), f"lift needs one of {', '.join(get_args(LiftName))}, got '{lift}'; use 'auto'")
+        require_int("each of seeds", seed, 0)
+    require(
+        lift in get_args(LiftName), f"lift must be one of {', '.join(get_args(LiftName))}, got '{lift}'; use 'auto'"
+    )
     if any(epoch > settings.epochs for epoch in settings.halve_after):
         raise InputError(
-            f"halve_after needs epochs up to epochs={settings.epochs}, got {settings.halve_after}; lower them"
+            f"halve_after must be epochs up to epochs={settings.epochs}, got {settings.halve_after}; lower them"
         )
     for name in ("inputs", "targets"):
         expected, got = _kind(getattr(train, name)), _kind(getattr(validation, name))
-        require(
-            expected == got, f"validation {name} need to be like those of train, {expected}, got {got}; convert them"
-        )
+        require(expected == got, f"validation {name} must be like those of train, {expected}, got {got}; convert them")
     if train.observed is not None or validation.observed is not None:  # one program serves both
         train, validation = train.with_mask(), validation.with_mask()
         for name, mask in (("train", train.observed), ("validation", validation.observed)):
             require(
-                bool(mask is not None and mask.any()), f"{name} needs at least one target, got none; check the mask"
+                bool(mask is not None and mask.any()), f"{name} must have at least one target, got none; check the mask"
             )
     if start_at_model:
-        settings = replace(settings, sightings=0.0)
+        settings = replace(settings, min_draws_per_edge=0.0)
     model = model.to(train.inputs.device, train.inputs.dtype)
     model.check(train.inputs, train.targets, Context.of(train))
     parameters, known = initial_stacks(model, seeds, fresh=not start_at_model)
@@ -121,7 +121,7 @@ def fit(
     if checkpoint is not None or processes.several:
         found = fingerprint(step, validation, settings, resamples, None if trace is None else trace.every)
         kept = {"checkpoint": "none" if checkpoint is None else "one"}
-        require_agreement(processes, in_words(found) | kept)
+        require_same_in_all_processes(processes, in_words(found) | kept)
         if checkpoint is not None:
             file = CheckpointFile(checkpoint, state, found, processes)
             file.resume()
@@ -151,23 +151,25 @@ def fit(
 
 def _require_stack(argument: str, kind: str, name: str, value: Tensor, stacks: Stack) -> None:
     if name not in stacks:
-        raise InputError(f"{argument} needs names of {kind} parameters, got '{name}'{did_you_mean(name, stacks)}")
+        raise InputError(f"{argument} must have names of {kind} parameters, got '{name}'{did_you_mean(name, stacks)}")
     shape = tuple(stacks[name].shape)
     require(
         tuple(value.shape) == shape,
-        f"{argument} '{name}' needs shape {shape}, a value for each replica, got {tuple(value.shape)}; stack them",
+        f"{argument} '{name}' must have shape {shape}, a value for each replica, got {tuple(value.shape)}; stack them",
     )
 
 
 def _require_resamples(rows: Tensor, replicas: int, pairs: int) -> None:
     require(
         isinstance(rows, Tensor) and rows.dtype == torch.int64 and tuple(rows.shape) == (replicas, pairs),
-        f"resamples needs whole numbers of shape {(replicas, pairs)}, a place for each replica and training pair, got "
+        f"resamples must have whole numbers of shape {(replicas, pairs)}, a place for each replica and "
+        f"training pair, got "
         f"{getattr(rows, 'dtype', type(rows).__name__)} {tuple(getattr(rows, 'shape', ()))}; use bootstrap_rows",
     )
     require(
         int(rows.min()) >= 0 and int(rows.max()) < pairs,
-        f"resamples needs places from 0 to {pairs - 1}, got {int(rows.min())} to {int(rows.max())}; use bootstrap_rows",
+        f"resamples must have places from 0 to {pairs - 1}, got {int(rows.min())} to {int(rows.max())}; "
+        f"use bootstrap_rows",
     )
 
 

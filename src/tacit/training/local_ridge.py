@@ -19,7 +19,7 @@ from torch import Tensor
 from tacit.data.pairs import Pairs
 from tacit.data.regression import Deviations, Rows
 from tacit.data.ridge import RIDGE_PENALTIES, apply_to_all, ridge_regression, solve_ridge
-from tacit.graph import Slots
+from tacit.graph import CandidateEdges
 
 BLOCK_NUMBERS = 2**23  # of 8 bytes each, for the designs of the nodes that are solved together
 MOST_WORK = 3 * 10**11  # matrices times the cube of their rows: half a minute on one core
@@ -33,7 +33,7 @@ FEWEST_CHOOSE = 4  # such nodes, however large their matrices
 class LocalRidge:
     """What the regressions found, in the units of the data.
 
-    ``own``, ``edges``  weights of a node's own inputs and of those of each slot; 0 for empty slots and self-loops
+    ``own``, ``edges``  weights of a node's own inputs and of those of each slot; 0 for empty candidates and self-loops
     ``edge_scores``     how much a node takes from each slot: the sum of the weights' sizes, in deviations of both
     ``sigmas``          root mean square of what is left on the pairs that chose the ``penalty``
     """
@@ -46,39 +46,39 @@ class LocalRidge:
     penalty: float
 
 
-def is_affordable(slots: Slots, in_channels: int, pairs: Pairs | None = None) -> bool:
+def is_affordable(candidates: CandidateEdges, in_channels: int, pairs: Pairs | None = None) -> bool:
     """Say whether the regressions take about half a minute or less, of any pairs or of these, which may be few."""
-    widest = int(torch.bincount(slots.edges()[1], minlength=slots.num_nodes).max())
-    columns, matrices = (1 + widest) * in_channels, slots.num_nodes
+    widest = int(torch.bincount(candidates.edges()[1], minlength=candidates.num_nodes).max())
+    columns, matrices = (1 + widest) * in_channels, candidates.num_nodes
     side = other = columns
     if pairs is not None:
         side, other = sorted((columns, len(pairs)))
-        matrices = 1 if pairs.observed is None and _is_complete(slots) else matrices
+        matrices = 1 if pairs.observed is None and _is_complete(candidates) else matrices
     return side <= MOST_SIDE and matrices * side**3 <= MOST_WORK and matrices * side**2 * other <= MOST_PRODUCTS
 
 
-def _is_complete(slots: Slots) -> bool:
+def _is_complete(candidates: CandidateEdges) -> bool:
     """May every node read every other?"""
-    source, target = slots.edges()
-    return int((source != target).sum()) == slots.num_nodes * (slots.num_nodes - 1)
+    source, target = candidates.edges()
+    return int((source != target).sum()) == candidates.num_nodes * (candidates.num_nodes - 1)
 
 
 def local_ridge(
-    train: Pairs, validation: Pairs, slots: Slots, *, penalties: Sequence[float] = RIDGE_PENALTIES
+    train: Pairs, validation: Pairs, candidates: CandidateEdges, *, penalties: Sequence[float] = RIDGE_PENALTIES
 ) -> LocalRidge:
     """Fit every node on ``train`` for each penalty, and keep the penalty with the least error on ``validation``.
 
     >>> inputs = torch.randn(60, 3, 1, generator=torch.Generator().manual_seed(0))
-    >>> table = Slots.from_edges(torch.tensor([2, 0]), torch.tensor([0, 1]), num_nodes=3)  # 0 may read 2, 1 may read 0
+    >>> table = CandidateEdges.from_edges(torch.tensor([2, 0]), torch.tensor([0, 1]), 3)  # 2 -> 0, 0 -> 1
     >>> pairs = Pairs(inputs, inputs[:, [2, 1, 0]])                                       # 0 reads 2, 1 itself
     >>> found = local_ridge(pairs[:40], pairs[40:], table)
     >>> round(found.edges[0].item(), 3), round(found.own[1].item(), 3)
     (1.0, 1.0)
     """
-    if _is_complete(slots):
-        return _of_all_nodes(train, validation, slots, penalties)
-    penalty = penalties[0] if len(penalties) == 1 else choose_penalty(train, validation, slots, penalties).penalty
-    readers, scales = _Readers.of(slots.to(train.inputs.device)), Deviations.of(train)
+    if _is_complete(candidates):
+        return _of_all_nodes(train, validation, candidates, penalties)
+    penalty = penalties[0] if len(penalties) == 1 else choose_penalty(train, validation, candidates, penalties).penalty
+    readers, scales = _Readers.of(candidates.to(train.inputs.device)), Deviations.of(train)
     rows, later = scales.rows(train), scales.rows(validation)
     weights, shifts, squares = [], [], []
     for block in readers.blocks(train):
@@ -87,7 +87,9 @@ def local_ridge(
         weights.append(found[0][0])
         shifts.append(found[1][0])
     left = (torch.cat(squares) / later.there.sum(0).clamp_min(1)).sqrt() * scales.target_scale
-    return _in_units(torch.cat(weights), torch.cat(shifts), scales, readers, slots, left, penalty, train.inputs.dtype)
+    return _in_units(
+        torch.cat(weights), torch.cat(shifts), scales, readers, candidates, left, penalty, train.inputs.dtype
+    )
 
 
 @dataclass(frozen=True)
@@ -100,17 +102,19 @@ class PenaltyChoice:
 
 
 def choose_penalty(
-    train: Pairs, validation: Pairs, slots: Slots, penalties: Sequence[float] = RIDGE_PENALTIES
+    train: Pairs, validation: Pairs, candidates: CandidateEdges, penalties: Sequence[float] = RIDGE_PENALTIES
 ) -> PenaltyChoice:
     """Choose one penalty for all nodes; where many large matrices would be solved for each, some nodes choose."""
-    if _is_complete(slots):
+    if _is_complete(candidates):
         found = ridge_regression(train, validation, penalties=penalties)
-        return PenaltyChoice(found.penalty, torch.arange(slots.num_nodes, device=found.sigmas.device), found.sigmas)
-    readers, scales = _Readers.of(slots.to(train.inputs.device)), Deviations.of(train)
+        return PenaltyChoice(
+            found.penalty, torch.arange(candidates.num_nodes, device=found.sigmas.device), found.sigmas
+        )
+    readers, scales = _Readers.of(candidates.to(train.inputs.device)), Deviations.of(train)
     rows, later = scales.rows(train), scales.rows(validation)
     side, other = sorted((len(train), readers.members.shape[1] * train.inputs.shape[2]))
-    step = -(-slots.num_nodes // max(FEWEST_CHOOSE, CHOICE_WORK // (side**2 * other)))
-    nodes = torch.arange(0, slots.num_nodes, step, device=train.inputs.device)
+    step = -(-candidates.num_nodes // max(FEWEST_CHOOSE, CHOICE_WORK // (side**2 * other)))
+    nodes = torch.arange(0, candidates.num_nodes, step, device=train.inputs.device)
     squares = torch.cat(
         [_left(later, readers, b, *_solve(rows, readers, b, penalties)) for b in readers.blocks(train, nodes)], 1
     )  # (penalty, chosen, channel)
@@ -119,16 +123,18 @@ def choose_penalty(
     return PenaltyChoice(penalties[best], nodes, left.to(train.inputs.dtype))
 
 
-def _of_all_nodes(train: Pairs, validation: Pairs, slots: Slots, penalties: Sequence[float]) -> LocalRidge:
-    """Return the regressions of all nodes on all nodes, placed in the slots."""
+def _of_all_nodes(
+    train: Pairs, validation: Pairs, candidates: CandidateEdges, penalties: Sequence[float]
+) -> LocalRidge:
+    """Return the regressions of all nodes on all nodes, placed in the candidates."""
     found = ridge_regression(train, validation, penalties=penalties)
-    slots = slots.to(found.coefficients.device)
-    (source, target), nodes = slots.edges(), torch.arange(slots.num_nodes, device=found.coefficients.device)
+    candidates = candidates.to(found.coefficients.device)
+    (source, target), nodes = candidates.edges(), torch.arange(candidates.num_nodes, device=found.coefficients.device)
     others = (source != target).to(found.coefficients)
-    edges = found.coefficients.new_zeros(*slots.senders.shape, *found.coefficients.shape[2:])
-    edges[slots.used] = found.coefficients[target, source] * others[:, None, None]
-    scores = found.edge_scores.new_zeros(slots.senders.shape)
-    scores[slots.used] = found.edge_scores[target, source] * others
+    edges = found.coefficients.new_zeros(*candidates.sources.shape, *found.coefficients.shape[2:])
+    edges[candidates.used] = found.coefficients[target, source] * others[:, None, None]
+    scores = found.edge_scores.new_zeros(candidates.sources.shape)
+    scores[candidates.used] = found.edge_scores[target, source] * others
     own = found.coefficients[nodes, nodes]
     return LocalRidge(own, edges, scores, found.intercepts, found.sigmas, found.penalty)
 
@@ -147,16 +153,16 @@ class _Readers:
     place: Int[Tensor, " edge"]
 
     @classmethod
-    def of(cls, slots: Slots) -> "_Readers":
-        source, node = slots.edges()
-        others, nodes = source != node, torch.arange(slots.num_nodes, device=source.device)
+    def of(cls, candidates: CandidateEdges) -> "_Readers":
+        source, node = candidates.edges()
+        others, nodes = source != node, torch.arange(candidates.num_nodes, device=source.device)
         source, node = source[others], node[others]
-        degree = torch.bincount(node, minlength=slots.num_nodes)
+        degree = torch.bincount(node, minlength=candidates.num_nodes)
         order = 1 + torch.arange(len(node), device=node.device) - (degree.cumsum(0) - degree)[node]
         members = nodes[:, None].repeat(1, 1 + int(degree.max()))
         real = torch.zeros_like(members, dtype=torch.bool)
         members[node, order], real[node, order], real[:, 0] = source, True, True
-        return cls(members, real, node, order, slots.used.flatten().nonzero()[others, 0])
+        return cls(members, real, node, order, candidates.used.flatten().nonzero()[others, 0])
 
     def blocks(self, pairs: Pairs, nodes: Int[Tensor, " chosen"] | None = None) -> Iterator[Int[Tensor, " block"]]:
         """Yield the nodes that are solved together: of all, or of some."""
@@ -212,21 +218,21 @@ def _in_units(
     shifts: Float[Tensor, "node channel"],
     scales: Deviations,
     readers: _Readers,
-    slots: Slots,
+    candidates: CandidateEdges,
     sigmas: Float[Tensor, "node channel"],
     penalty: float,
     dtype: torch.dtype,
 ) -> LocalRidge:
-    """Return the regressions in the units of the data, those of edges in their slots."""
+    """Return the regressions in the units of the data, those of edges in their candidates."""
     by_member = weights.view(*readers.members.shape, -1, weights.shape[-1])  # (node, width, in_channel, channel)
     in_units = by_member * scales.target_scale[:, None, None] / scales.input_scale[readers.members][..., None]
     taken = (scales.input_mean[readers.members][..., None] * in_units).sum((1, 2))
     intercepts = scales.target_mean + shifts * scales.target_scale - taken
-    edges = in_units.new_zeros(slots.used.numel(), *in_units.shape[2:])
+    edges = in_units.new_zeros(candidates.used.numel(), *in_units.shape[2:])
     edges[readers.place] = in_units[readers.node, readers.order]
-    scores = in_units.new_zeros(slots.used.numel())
+    scores = in_units.new_zeros(candidates.used.numel())
     scores[readers.place] = by_member.abs().sum((2, 3))[readers.node, readers.order]
-    size = tuple(slots.senders.shape)
+    size = tuple(candidates.sources.shape)
     return LocalRidge(
         in_units[:, 0].to(dtype),
         edges.view(*size, *edges.shape[1:]).to(dtype),

@@ -11,7 +11,7 @@ from torch import Generator, Tensor
 
 from tacit.data import Pairs
 from tacit.data.pairs import covering_batches, epoch_batches
-from tacit.errors import TrainingError, require_whole
+from tacit.errors import TrainingError, require_int
 from tacit.randomness import UniformStream, generator_for
 from tacit.training.cuda_graph import Bits, Recorded
 from tacit.training.gradient import Batch, Stack, StackedBatch
@@ -32,7 +32,7 @@ class Trace:
     monitor: Monitor
 
     def __post_init__(self) -> None:
-        require_whole("every", self.every)
+        require_int("every", self.every)
 
 
 class Loop:

@@ -11,7 +11,7 @@ import copy
 import torch
 from torch import Generator, Tensor, nn
 
-from tacit.errors import InputError, require, require_whole
+from tacit.errors import InputError, require, require_int
 from tacit.estimators import (
     Estimator,
     ScoreFunction,
@@ -70,7 +70,7 @@ class LatentGraphModel(nn.Module):
         estimator = ScoreFunction() if estimator is None else estimator
         observation = NoNoise() if observation is None else observation
         _require_parts(graph, predictor, loss, observation, estimator, prior)
-        require_whole("num_graphs", num_graphs)
+        require_int("num_graphs", num_graphs)
         loss = _with_noise(loss if estimator.takes_baseline else loss.with_baseline("none"), predictor, observation)
         require_combination(loss, estimator, num_graphs, credit, predictor, graph)
         self.graph = graph
@@ -107,10 +107,10 @@ class LatentGraphModel(nn.Module):
 
     def uniforms_shape(self, num_pairs: int) -> tuple[int, int, int, int]:
         """Return the shape of the uniforms that a batch of pairs needs: those of the graphs, then of the noise."""
-        (rows, slots), groups = self.graph.uniforms_shape, self.num_graphs // self.estimator.group_size
+        (rows, candidates), groups = self.graph.uniforms_shape, self.num_graphs // self.estimator.group_size
         if self.noise_channels:
             rows = max(rows, self.graph.num_nodes)
-        return 1 if self.share_graphs else num_pairs, groups, rows, slots + self.noise_channels
+        return 1 if self.share_graphs else num_pairs, groups, rows, candidates + self.noise_channels
 
     def draws(self, num_pairs: int) -> int:
         """Return how many graphs a batch of pairs draws in all."""
@@ -133,7 +133,7 @@ class LatentGraphModel(nn.Module):
         estimator, graph = self.estimator, self.graph_for(inputs, context)
         edges, noise = self._split(uniforms)
         graphs = estimator.draw(graph, edges, self.progress)
-        described = self.describe(inputs, graph.for_reading(graphs), relaxed=estimator.through_graphs)
+        described = self.describe(inputs, graph.as_operator(graphs), relaxed=estimator.through_graphs)
         terms = self._terms(described, noise, targets, observed)
         weights = torch.ones_like(terms.value[:, 0]) if terms.weight is None else terms.weight.mean(-1)
         penalty = targets.new_zeros(()) if self.prior is None else self.prior.penalty(graph)
@@ -141,7 +141,7 @@ class LatentGraphModel(nn.Module):
         if terms.weight is not None:
             objective = objective / weights.mean().clamp_min(torch.finfo(weights.dtype).tiny)
         if not estimator.hard:  # what is reported is the loss of real graphs
-            described = self.describe(inputs, graph.for_reading(graph.sample_from(edges)))
+            described = self.describe(inputs, graph.as_operator(graph.sample_from(edges)))
             terms = self._terms(described, noise, targets, observed)
         losses = terms.value.mean(-1) + penalty * weights
         carried = () if terms.average is None else (terms.average,)
@@ -167,8 +167,8 @@ class LatentGraphModel(nn.Module):
         """
         if not self.noise_channels:
             return uniforms, None
-        rows, slots = self.graph.uniforms_shape
-        edges, noise = uniforms.tensor_split([slots], -1)
+        rows, candidates = self.graph.uniforms_shape
+        edges, noise = uniforms.tensor_split([candidates], -1)
         noise = noise[..., : self.graph.num_nodes, :]  # a table may have more rows than nodes
         return edges[..., :rows, :], noise.repeat_interleave(self.estimator.group_size, 1)
 
@@ -189,7 +189,7 @@ class LatentGraphModel(nn.Module):
     ) -> TargetParams:
         """Draw graphs that all pairs share, and return what describes each target: for :attr:`observation` to read."""
         graph = self.graph_for(inputs, context)
-        return self.describe(inputs, graph.for_reading(graph.sample(num_graphs, generator=generator)))
+        return self.describe(inputs, graph.as_operator(graph.sample(num_graphs, generator=generator)))
 
     @torch.no_grad()
     def sample(
@@ -210,12 +210,12 @@ class LatentGraphModel(nn.Module):
         nodes = self.graph.num_nodes
         require(
             inputs.shape[1] == nodes,
-            f"inputs needs {nodes} nodes like the graph, got {inputs.shape[1]}; build the graph with "
+            f"inputs must have {nodes} nodes like the graph, got {inputs.shape[1]}; build the graph with "
             f"num_nodes={inputs.shape[1]}",
         )
         generator = generator_for(0, "check", inputs.device)
         graph = self.graph_for(inputs[:2], None if context is None else context[:2])
-        graphs = graph.for_reading(graph.sample(self.num_graphs, generator=generator))
+        graphs = graph.as_operator(graph.sample(self.num_graphs, generator=generator))
         with torch.no_grad():
             outputs = self.predictor(inputs[:2], graphs)
         numbers = self.observation.num_given
@@ -223,7 +223,7 @@ class LatentGraphModel(nn.Module):
         expected = (len(inputs[:2]), self.num_graphs, nodes, numbers * targets.shape[2])
         require(
             tuple(outputs.shape) == expected,
-            f"{type(self.predictor).__name__} needs to return (batch, graph, node, {times}channel) = {expected}, "
+            f"{type(self.predictor).__name__} must return (batch, graph, node, {times}channel) = {expected}, "
             f"got {tuple(outputs.shape)}; see tacit.predictors.protocol for an example",
         )
         require(
@@ -254,7 +254,7 @@ def _require_parts(
     ):
         if isinstance(value, type) or not isinstance(value, kind):
             got = repr(value) if isinstance(value, str | type) else type(value).__name__
-            raise InputError(f"{name} needs an object like {example}, got {got}; build one")
+            raise InputError(f"{name} must be an object like {example}, got {got}; build one")
 
 
 def _with_noise(loss: Loss, predictor: nn.Module, observation: ObservationModel) -> Loss:
@@ -269,7 +269,8 @@ def _with_noise(loss: Loss, predictor: nn.Module, observation: ObservationModel)
     if not observation.random:
         require(
             not loss.integrates,
-            f"{name} needs an observation model with noise, got {noise}; pass observation=GaussianNoise(...), or use "
+            f"{name} must have an observation model with noise, got {noise}; pass "
+            f"observation=GaussianNoise(...), or use "
             "the loss EnergyScore",
         )
         return loss

@@ -138,7 +138,9 @@ def require_shareable(model: LatentGraphModel, train: Pairs, settings: FitSettin
     if not processes.several:
         return
     size, count, baseline = min(settings.batch_size, len(train)), processes.count, model.loss.baseline
-    require(size >= count, f"batch_size needs a pair for each of {count} processes, got {size}; start fewer processes")
+    require(
+        size >= count, f"batch_size must have a pair for each of {count} processes, got {size}; start fewer processes"
+    )
     if baseline == "paper" or (baseline == "moving_average" and train.observed is not None):
         why = "mixes the pairs of a batch" if baseline == "paper" else "weighs pairs by their missing targets"
         raise InputError(
@@ -147,14 +149,14 @@ def require_shareable(model: LatentGraphModel, train: Pairs, settings: FitSettin
         )
 
 
-def require_agreement(processes: Processes, facts: Mapping[str, str]) -> None:
+def require_same_in_all_processes(processes: Processes, facts: Mapping[str, str]) -> None:
     """Raise :class:`InputError` in every process, naming the fact, unless all bring the same facts."""
     met = meet_in_step(processes, dict(facts))
     for rank, other in enumerate(met):
         for name, value in met[0].items():
             require(
                 other.get(name) == value,
-                f"{name} needs to be the same in every process, got {value} in process 0 and {other.get(name)} in "
+                f"{name} must be the same in every process, got {value} in process 0 and {other.get(name)} in "
                 f"process {rank}; give all of them the same data, settings and seeds",
             )
 

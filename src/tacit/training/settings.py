@@ -6,7 +6,7 @@ from typing import NamedTuple, Protocol, runtime_checkable
 
 from torch import Tensor
 
-from tacit.errors import require, require_whole
+from tacit.errors import require, require_int
 from tacit.training.model import LatentGraphModel
 
 # The highest floor under the edge probabilities, and the part of the training over which it falls to 0.
@@ -64,7 +64,7 @@ class CosineDecay:
         _require_rate("first", self.first)
         require(
             0 <= self.last <= self.first,
-            f"last needs to be between 0 and first={self.first}, got {self.last}; lower last",
+            f"last must be between 0 and first={self.first}, got {self.last}; lower last",
         )
 
     def __call__(self, epoch: float, epochs: int) -> float:
@@ -76,54 +76,63 @@ class CosineDecay:
 class FitSettings:
     """Epochs, batches, step sizes, averaging and the dropping of bad replicas.
 
-    ``predictor_rate``    learning rate of the predictor, as a factor of the schedule's rate
-    ``average_fraction``  the answer is the mean over this last part of the steps; 0 takes the last step
-    ``sightings``         graphs of a step that have a given edge, on average and at least, at the start: a floor under
-                          edge probabilities, so that no edge dies (:func:`edge_floor`); 0 for none
-    ``halve_after``       epochs after which the worse half of the replicas is dropped (by validation loss)
-    ``patience``          stop when no replica got better for so many epochs, and take each one's best epoch; None
-                          trains to the end and takes the end
+    ``predictor_learning_rate``  first learning rate of the predictor, which then falls as the schedule does; the
+                                 schedule's own where it is None
+    ``average_fraction``         the answer is the mean over this last part of the steps; 0 takes the last step
+    ``min_draws_per_edge``       a floor under edge probabilities, so that no edge stops being drawn: at the start at
+                                 least so many graphs of a step have a given edge (:func:`edge_floor`); 0 for none
+    ``halve_after``              epochs after which the worse half of the replicas is dropped (by validation loss)
+    ``patience``                 stop when no replica got better for so many epochs, and take each one's best epoch;
+                                 None trains to the end and takes the end
     """
 
     epochs: int = 10
     batch_size: int = 128
     schedule: Schedule = field(default_factory=CosineDecay)
-    predictor_rate: float = 1.0
+    predictor_learning_rate: float | None = None
     average_fraction: float = 0.25
-    sightings: float = 1.0
+    min_draws_per_edge: float = 1.0
     halve_after: tuple[int, ...] = ()
     patience: int | None = None
     adam_betas: tuple[float, float] = (0.9, 0.99)  # the paper's appendix
 
     def __post_init__(self) -> None:
         for name in ("epochs", "batch_size"):
-            require_whole(name, getattr(self, name))
+            require_int(name, getattr(self, name))
         if self.patience is not None:
-            require_whole("patience", self.patience)
+            require_int("patience", self.patience)
         require(
             callable(self.schedule) and not isinstance(self.schedule, type),
-            f"schedule needs an object like CosineDecay(0.1), got {self.schedule!r}; pass CosineDecay or StepDecay",
+            f"schedule must be an object like CosineDecay(0.1), got {self.schedule!r}; pass CosineDecay or StepDecay",
         )
         require(
             0 <= self.average_fraction <= 1,
-            f"average_fraction needs to be in [0, 1], got {self.average_fraction}; pass for example 0.25",
+            f"average_fraction must be in [0, 1], got {self.average_fraction}; pass for example 0.25",
         )
         require(
-            0 <= self.sightings < float("inf"),
-            f"sightings needs to be at least 0, got {self.sightings}; pass for example 1, or 0 for no floor",
+            0 <= self.min_draws_per_edge < float("inf"),
+            f"min_draws_per_edge must be at least 0, got {self.min_draws_per_edge}; pass for example 1, "
+            f"or 0 for no floor",
         )
         require(
-            0 < self.predictor_rate < float("inf"),
-            f"predictor_rate needs to be positive, got {self.predictor_rate}; freeze the predictor to keep it as it is",
+            self.predictor_learning_rate is None or 0 < self.predictor_learning_rate < float("inf"),
+            f"predictor_learning_rate must be positive, got {self.predictor_learning_rate}; freeze the predictor to "
+            "keep it as it is",
         )
         require(
             isinstance(self.halve_after, tuple) and all(epoch >= 1 for epoch in self.halve_after),
-            f"halve_after needs epochs counted from 1, got {self.halve_after}; pass for example (1, 2, 3)",
+            f"halve_after must be epochs counted from 1, got {self.halve_after}; pass for example (1, 2, 3)",
         )
         require(
             len(self.adam_betas) == 2 and all(0 <= beta < 1 for beta in self.adam_betas),
-            f"adam_betas needs two numbers in [0, 1), got {self.adam_betas}; pass for example (0.9, 0.99)",
+            f"adam_betas must have two numbers in [0, 1), got {self.adam_betas}; pass for example (0.9, 0.99)",
         )
+
+    @property
+    def predictor_factor(self) -> float:
+        """The rate of the predictor, as a factor of the schedule's."""
+        first = self.schedule(0, self.epochs)
+        return 1.0 if self.predictor_learning_rate is None else self.predictor_learning_rate / first
 
 
 class StepNumbers(NamedTuple):
@@ -164,7 +173,7 @@ class Plan(NamedTuple):
             rate = settings.schedule(epoch + within / steps, settings.epochs)
             corrections = (1 - beta ** (step + 1) for beta in settings.adam_betas)
             weight, done = 1 / counted if counted > 0 else 0.0, step / total
-            return StepNumbers(rate, weight, done, edge_floor(settings.sightings, draws, done), *corrections)
+            return StepNumbers(rate, weight, done, edge_floor(settings.min_draws_per_edge, draws, done), *corrections)
 
         return cls(size, steps, [numbers(step) for step in range(total)])
 
@@ -174,7 +183,7 @@ class Plan(NamedTuple):
         return len(self.numbers)
 
 
-def edge_floor(sightings: float, draws: int, done: float) -> float:
+def edge_floor(min_draws_per_edge: float, draws: int, done: float) -> float:
     r"""Return the lowest edge probability when the part ``done`` of the training is over, at ``draws`` graphs a step.
 
     An edge whose probability a few noisy steps drive to nearly 0 is not drawn any more, gets no gradient and stays
@@ -183,7 +192,8 @@ def edge_floor(sightings: float, draws: int, done: float) -> float:
     $$f_t \le \theta_{ij} \le 1 - f_t, \qquad
     f_t = \min\Big(f, \frac{k}{D}\Big) \max\Big(0, 1 - \frac{t}{h\, T}\Big)$$
 
-    with $D$ graphs drawn in a step, $k$ of which at least are to have the edge (``sightings``), $f$ the highest floor
+    with $D$ graphs drawn in a step, $k$ of which at least are to have the edge (``min_draws_per_edge``), $f$ the
+    highest floor
     and $t$ of $T$ steps taken. Few graphs, shared by the batch, need the floor; where each pair has its own, $k / D$ is
     next to nothing. It is gone long before the end of training. An edge that starts at 0 or 1 stays there, and a
     training that starts at a trained model has no floor, which would lift probabilities near 0.
@@ -193,11 +203,11 @@ def edge_floor(sightings: float, draws: int, done: float) -> float:
     >>> edge_floor(1.0, 16 * 125, 0.0)                                   # 16 graphs for each of 125 pairs
     0.0005
     """
-    return min(HIGHEST_FLOOR, sightings / draws) * max(0.0, 1 - done / FLOOR_PART)
+    return min(HIGHEST_FLOOR, min_draws_per_edge / draws) * max(0.0, 1 - done / FLOOR_PART)
 
 
 def _require_rate(name: str, value: float) -> None:
     require(
         0 < value < math.inf,
-        f"{name} needs to be a positive learning rate, got {value}; pass for example 0.05",
+        f"{name} must be a positive learning rate, got {value}; pass for example 0.05",
     )

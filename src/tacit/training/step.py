@@ -80,7 +80,7 @@ class TrainingStep:
         """Take the next step, and note its losses in the state; see :meth:`begin_epoch`."""
         state, within = self.state, self.state.steps_in_epoch
         if self._order is None:
-            raise RuntimeError("begin_epoch needs to come before the first step")
+            raise RuntimeError("begin_epoch must come before the first step")
         if self._buffers is not None:
             (losses,) = self._recorded(*self._buffers.prepare())
         else:
@@ -179,7 +179,7 @@ class Update:
 
     def _move_flat(self, *tensors: Tensor) -> Tensor:
         if self._spec is None:
-            raise RuntimeError("a call needs to come first")
+            raise RuntimeError("a call must come first")
         return self._move(*tree_unflatten(list(tensors), self._spec))
 
     def _move(
@@ -200,12 +200,12 @@ class Update:
                 gradients[name],
                 first_moments[name],
                 second_moments[name],
-                rate=numbers.rate if name.startswith("graph.") else numbers.rate * settings.predictor_rate,
+                rate=numbers.rate if name.startswith("graph.") else numbers.rate * settings.predictor_factor,
                 betas=settings.adam_betas,
                 corrections=(numbers.first_correction, numbers.second_correction),
             )
-        if raw in parameters and settings.sightings > 0 and _may_differ_from_0(numbers.floor):
-            parameters[raw].copy_(graph.kept_off(parameters[raw], numbers.floor))
+        if raw in parameters and settings.min_draws_per_edge > 0 and _may_differ_from_0(numbers.floor):
+            parameters[raw].copy_(graph.clamp_probs(parameters[raw], numbers.floor))
         if settings.average_fraction > 0 and _may_differ_from_0(numbers.weight):
             for name, value in parameters.items():  # the mean of logits would favour the extremes
                 shown = graph.link.probs(value) if name == raw else value

@@ -22,7 +22,7 @@ from tacit.data.pairs import Pairs
 from tacit.data.regression import RegressionFit, regress
 from tacit.data.ridge import RIDGE_PENALTIES, ridge_path
 from tacit.errors import require
-from tacit.graph import GraphDistribution, Slots
+from tacit.graph import CandidateEdges, GraphDistribution
 from tacit.predictors.filter import GraphFilter
 from tacit.shapes import EdgeProbs
 from tacit.training.local_ridge import LocalRidge, choose_penalty, is_affordable, local_ridge
@@ -52,7 +52,7 @@ def ridge_start(
     >>> ridge_start(pairs, top=1 / 3, high=0.5, low=0.25).tolist()
     [[0.0, 0.25, 0.5], [0.25, 0.0, 0.25], [0.5, 0.25, 0.0]]
     """
-    require(0 < top < 1, f"top needs to be a share between 0 and 1, got {top}; pass for example {TOP}")
+    require(0 < top < 1, f"top must be a share between 0 and 1, got {top}; pass for example {TOP}")
     require(
         0 < low <= high < 1,
         f"low and high need 0 < low <= high < 1, got {low} and {high}; an edge that starts at 0 or 1 stays there",
@@ -90,15 +90,17 @@ def filter_start(
     return predictor.with_weights(own, edge_weights, fit.intercepts, jitter=jitter)
 
 
-def table_ridge(pairs: Pairs, predictor: GraphFilter, slots: Slots, lags: int | None = None) -> LocalRidge:
+def table_ridge(
+    pairs: Pairs, predictor: GraphFilter, candidates: CandidateEdges, lags: int | None = None
+) -> LocalRidge:
     """Return the regressions on what the nodes of a filter send, on all pairs, the penalty chosen on the last.
 
     What is left of the pairs themselves is too little: ``sigmas`` are as large as what was left of the last ones. With
     ``lags`` only so many newest steps are read, and the weights of older ones are 0.
     """
     pairs = _sent(pairs, predictor, lags)
-    later = choose_penalty(*_cut(pairs), slots)
-    found = local_ridge(pairs, pairs, slots, penalties=[later.penalty])
+    later = choose_penalty(*_cut(pairs), candidates)
+    found = local_ridge(pairs, pairs, candidates, penalties=[later.penalty])
     left = found.sigmas[later.nodes].square().mean()
     more = (later.sigmas.square().mean() / left.clamp_min(TINY)).sqrt()
     older = predictor.layout.window * predictor.sent_features - pairs.inputs.shape[2]
@@ -106,20 +108,21 @@ def table_ridge(pairs: Pairs, predictor: GraphFilter, slots: Slots, lags: int | 
     return replace(found, own=own, edges=edges, sigmas=found.sigmas * more.clamp_min(1.0))
 
 
-def table_edge_start(found: LocalRidge, slots: Slots) -> EdgeProbs:
-    """Return edge probabilities to begin with, high for the largest weights and low for the others; 0 in empty slots.
+def table_edge_start(found: LocalRidge, candidates: CandidateEdges) -> EdgeProbs:
+    """Return edge probabilities to begin with, high for the largest weights and low for the others; 0 in empty
+    candidates.
 
     High is the same share of the candidates as of all pairs in ``ridge_start``: an edge that is missed rises from low,
     while one that has no effect stays where it begins.
 
     >>> inputs = torch.randn(60, 3, 1, generator=torch.Generator().manual_seed(0))
-    >>> table = Slots.from_edges(torch.tensor([1, 2, 0, 0]), torch.tensor([0, 0, 1, 2]), num_nodes=3)
+    >>> table = CandidateEdges.from_edges(torch.tensor([1, 2, 0, 0]), torch.tensor([0, 0, 1, 2]), num_nodes=3)
     >>> pairs = Pairs(inputs, inputs[:, [2, 1, 2]])  # 0 reads 2, the others themselves
     >>> found = local_ridge(pairs[:40], pairs[40:], table)
     >>> [round(prob, 2) for prob in table_edge_start(found, table)[0].tolist()]
     [0.03, 0.5]
     """
-    others = slots.used & (slots.senders != slots.row_node[:, None])
+    others = candidates.used & (candidates.sources != candidates.row_node[:, None])
     return _high_and_low(found.edge_scores, others, TOP, HIGH, LOW)
 
 
@@ -140,13 +143,13 @@ def start_at_regression(model: LatentGraphModel, train: Pairs) -> bool:
     Older steps than :func:`regression_lags` start at 0.
     """
     predictor, probs = model.predictor, model.graph.edge_probs.detach()
-    slots = regression_table(predictor, model.graph, train)
-    if slots is None or not isinstance(predictor, GraphFilter):
+    candidates = regression_table(predictor, model.graph, train)
+    if candidates is None or not isinstance(predictor, GraphFilter):
         return False
-    found = table_ridge(train, predictor, slots, regression_lags(predictor, slots, train))
-    source, target = slots.edges()
+    found = table_ridge(train, predictor, candidates, regression_lags(predictor, candidates, train))
+    source, target = candidates.edges()
     weights = torch.zeros_like(predictor.edge_weights)
-    weights[target, source] = (found.edges[slots.used] / probs[target, source][:, None, None].to(found.edges)).to(
+    weights[target, source] = (found.edges[candidates.used] / probs[target, source][:, None, None].to(found.edges)).to(
         weights
     )
     filled = predictor.with_weights(_own_weights(found.own, predictor), weights, found.intercepts)
@@ -156,32 +159,33 @@ def start_at_regression(model: LatentGraphModel, train: Pairs) -> bool:
     return True
 
 
-def regression_table(predictor: nn.Module, graph: GraphDistribution, train: Pairs) -> Slots | None:
+def regression_table(predictor: nn.Module, graph: GraphDistribution, train: Pairs) -> CandidateEdges | None:
     """Return the edges that can be, on which :func:`start_at_regression` regresses; None where it does nothing."""
-    if not isinstance(predictor, GraphFilter) or predictor.activation != "linear" or graph.slots is not None:
+    if not isinstance(predictor, GraphFilter) or predictor.activation != "linear" or graph.candidates is not None:
         return None
-    slots = Slots.from_mask((graph.edge_probs.detach() > 0).fill_diagonal_(False))
-    return slots if regression_lags(predictor, slots, train) else None
+    candidates = CandidateEdges.from_mask((graph.edge_probs.detach() > 0).fill_diagonal_(False))
+    return candidates if regression_lags(predictor, candidates, train) else None
 
 
-def regression_lags(predictor: GraphFilter, slots: Slots, train: Pairs) -> int:
+def regression_lags(predictor: GraphFilter, candidates: CandidateEdges, train: Pairs) -> int:
     """Return how many of the newest steps the regressions can read without taking long."""
     steps = range(predictor.layout.window, 0, -1)
-    return next((lags for lags in steps if is_affordable(slots, lags * predictor.sent_features, train)), 0)
+    return next((lags for lags in steps if is_affordable(candidates, lags * predictor.sent_features, train)), 0)
 
 
 def steps_read(model: LatentGraphModel, train: Pairs) -> tuple[int, int]:
     """Return how many steps :func:`start_at_regression` regresses on, and those of the window; 0 if on none."""
-    predictor, slots = model.predictor, regression_table(model.predictor, model.graph, train)
-    if slots is None or not isinstance(predictor, GraphFilter):
+    predictor, candidates = model.predictor, regression_table(model.predictor, model.graph, train)
+    if candidates is None or not isinstance(predictor, GraphFilter):
         return 0, 0
-    return regression_lags(predictor, slots, train), predictor.layout.window
+    return regression_lags(predictor, candidates, train), predictor.layout.window
 
 
 def _require_linear(predictor: GraphFilter) -> None:
     require(
         predictor.activation == "linear",
-        f"predictor needs activation 'linear', got '{predictor.activation}'; a regression says nothing about others",
+        f"predictor must have activation 'linear', got '{predictor.activation}'; a regression says "
+        f"nothing about others",
     )
 
 
@@ -196,7 +200,7 @@ def _sent(pairs: Pairs, predictor: GraphFilter, lags: int | None = None) -> Pair
 def _cut(pairs: Pairs) -> tuple[Pairs, Pairs]:
     """Return the first pairs and the last ones, which choose the penalty of a regression on the first."""
     cut = len(pairs) - max(1, round(LATER_SHARE * len(pairs)))
-    require(cut >= 2, f"pairs needs three or more for a regression, got {len(pairs)}; pass more pairs")
+    require(cut >= 2, f"pairs requires three or more for a regression, got {len(pairs)}; pass more pairs")
     return pairs[:cut], pairs[cut:]
 
 

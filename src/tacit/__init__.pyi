@@ -1,0 +1,36 @@
+__version__: str
+
+from .assessment.fit_tests import goodness_of_fit as goodness_of_fit
+from .assessment.identification import identify as identify
+from .assessment.uncertainty import bootstrap as bootstrap
+from .assessment.uncertainty import sandwich as sandwich
+from .data import Pairs as Pairs
+from .errors import InputError as InputError
+from .errors import TrainingError as TrainingError
+from .estimators import Concrete as Concrete
+from .estimators import DisARM as DisARM
+from .estimators import ScoreFunction as ScoreFunction
+from .estimators import StraightThrough as StraightThrough
+from .graph import BernoulliGraph as BernoulliGraph
+from .graph import EdgePrior as EdgePrior
+from .graph import EdgeRules as EdgeRules
+from .losses import ELBO as ELBO
+from .losses import MMD as MMD
+from .losses import EnergyScore as EnergyScore
+from .losses import ExpectedError as ExpectedError
+from .losses import NodewiseExpectedError as NodewiseExpectedError
+from .losses import PointMSE as PointMSE
+from .observation import GaussianNoise as GaussianNoise
+from .predictors import GraphFilter as GraphFilter
+from .predictors import GraphNetwork as GraphNetwork
+from .predictors import HopPredictor as HopPredictor
+from .registry import register as register
+from .sklearn import LatentGraphForecaster as LatentGraphForecaster
+from .sklearn import LatentGraphRegressor as LatentGraphRegressor
+from .sklearn import load as load
+from .training import Checkpoints as Checkpoints
+from .training import CosineDecay as CosineDecay
+from .training import FitSettings as FitSettings
+from .training import LatentGraphModel as LatentGraphModel
+from .training import StepDecay as StepDecay
+from .training import fit as fit

@@ -1,0 +1,49 @@
+"""Graphs and noise that all rows of a prediction share, so that a row does not depend on those beside it."""
+
+import torch
+from torch import Generator
+
+from tacit.assessment.evaluation.chunks import pairs_at_once
+from tacit.data import Pairs
+from tacit.graph import Context
+from tacit.shapes import PointPrediction, Samples, TargetParams
+from tacit.training import LatentGraphModel
+
+
+class SharedDraws:
+    """``num_graphs`` graphs, and for each graph one noise of every target; pairs are passed a few at a time."""
+
+    def __init__(self, model: LatentGraphModel, num_graphs: int, generator: Generator) -> None:
+        self.model, self.generator = model, generator
+        self.pairs_at_once = pairs_at_once(model, num_graphs)
+        like, nodes, channels = model.graph.raw, model.graph.num_nodes, model.observation.channels or 0
+        shapes = (1, num_graphs, *model.graph.uniforms_shape), (1, num_graphs, nodes, channels)
+        self._edges, noise, places = (
+            torch.rand(shape, generator=generator, device=generator.device, dtype=like.dtype).to(like.device)
+            for shape in (*shapes, shapes[1])
+        )
+        # One uniform in each of the intervals of length 1 / S, in random order: all rows share them, and their error.
+        self._noise = (places.argsort(1).to(like.dtype) + noise) / num_graphs
+
+    @torch.no_grad()
+    def described(self, pairs: Pairs) -> TargetParams:
+        """Return what describes each target under each graph."""
+        graph = self.model.graph_for(pairs.inputs, Context.of(pairs))
+        return self.model.describe(pairs.inputs, graph.as_operator(graph.sample_from(self._edges)))
+
+    def mean(self, pairs: Pairs) -> PointPrediction:
+        """Return the mean over graphs; noise has none."""
+        return self.model.observation.mean(self.described(pairs)).mean(1)
+
+    def values(self, pairs: Pairs) -> Samples:
+        """Return samples whose noise is that of every other pair as well, for quantiles."""
+        described = self.described(pairs)
+        if not self.model.observation.random:
+            return self.model.observation.mean(described)
+        smallest = torch.finfo(self._noise.dtype).eps
+        uniforms = self._noise.clamp(smallest, 1 - smallest).expand(len(described), -1, -1, -1)
+        return self.model.observation.sample(described, uniforms)
+
+    def own_values(self, pairs: Pairs) -> Samples:
+        """Return samples with a noise of each pair's own."""
+        return self.model.observation.draw(self.described(pairs), generator=self.generator)

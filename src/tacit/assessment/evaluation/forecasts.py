@@ -1,0 +1,111 @@
+r"""Scores of forecasts in the units of the data, over all nodes and for each.
+
+$$\mathrm{CRPS}(P, y) = E|Y - y| - \tfrac12 E|Y - Y'|$$
+
+for each number by itself; for a model without randomness it is the absolute error. Where the
+observation model has closed forms, the noise is integrated and only graphs are sampled.
+"""
+
+from dataclasses import dataclass, field
+
+import torch
+from jaxtyping import Float
+from torch import Generator, Tensor
+
+from tacit.assessment.evaluation.chunks import pairs_at_once
+from tacit.assessment.evaluation.point import mean_prediction, point_prediction
+from tacit.data import Pairs
+from tacit.graph import Context
+from tacit.observation import NoNoise, ObservationModel
+from tacit.shapes import PointPrediction, TargetParams, Targets
+from tacit.training import LatentGraphModel
+
+NUM_GRAPHS = 100  # for mean and median; S graphs raise the MSE by 1 / S of what graphs contribute to it
+NOISE_DRAWS = 5  # of each graph, so that the median is that of five hundred numbers
+CRPS_GRAPHS = 48  # compared with each other; no bias at any number
+LEVELS = (0.5, 0.8, 0.95)
+
+
+@dataclass(frozen=True)
+class ForecastScores:
+    """Means over what was observed; ``by_node`` has one number per node, NaN for one that never was.
+
+    ``coverage`` says how often the central interval of each level held the value. ``pair_crps`` is the CRPS of every
+    number of every pair, in the units of the pairs: two models are compared by it.
+    """
+
+    point_mae: float
+    point_mse: float
+    crps: float
+    by_node: dict[str, list[float]]
+    coverage: dict[str, float]
+    pair_crps: PointPrediction = field(repr=False, compare=False)
+
+    def numbers(self) -> dict[str, float]:
+        """Return the scores by the names of a record."""
+        return {"point_mae": self.point_mae, "point_mse": self.point_mse, "crps": self.crps} | {
+            f"coverage_{level}": share for level, share in self.coverage.items()
+        }
+
+
+@torch.no_grad()
+def forecast_scores(
+    model: LatentGraphModel,
+    pairs: Pairs,
+    *,
+    generator: Generator,
+    spread: Float[Tensor, "node channel"] | None = None,
+    num_graphs: int = NUM_GRAPHS,
+) -> ForecastScores:
+    """Score the predictions of ``pairs``; ``spread`` is the size of a scaled unit in the units of the data."""
+    scale = torch.ones_like(pairs.targets[0]) if spread is None else spread.to(pairs.targets)
+    sums: dict[str, Tensor] = {}
+    pair_crps = []
+    size = pairs_at_once(model, num_graphs)
+    for start in range(0, len(pairs), size):
+        chunk = pairs[start : start + size]
+        seen = torch.ones_like(chunk.targets) if chunk.observed is None else chunk.observed
+        outputs = model.outputs(chunk.inputs, num_graphs, generator=generator, context=Context.of(chunk))
+        samples = model.observation.draw(outputs, generator=generator, draws=NOISE_DRAWS)
+        observation, described = model.observation, outputs
+        if not observation.closed_forms:
+            observation, described = NoNoise(), samples[:, ::NOISE_DRAWS]  # one draw of each graph
+        crps = _crps(observation, described[:, :CRPS_GRAPHS], chunk.targets)
+        pair_crps.append(crps.cpu())
+        errors = {
+            "seen": torch.ones_like(seen),
+            "point_mae": (point_prediction(samples, "median") - chunk.targets).abs() * scale,
+            "point_mse": ((mean_prediction(model, outputs) - chunk.targets) * scale).square(),
+            "crps": crps * scale,
+            **_held(observation, described, chunk.targets),
+        }
+        for name, values in errors.items():
+            total = (values * seen).sum((0, 2)).double()  # per node
+            sums[name] = sums[name] + total if name in sums else total
+    count = sums.pop("seen")
+    overall = {name: float(total.sum() / count.sum()) for name, total in sums.items()}
+    by_node = {name: (sums[name] / count).tolist() for name in ("point_mae", "crps")}
+    coverage = {f"{level:g}": overall[f"{level:g}"] for level in LEVELS}
+    return ForecastScores(
+        overall["point_mae"], overall["point_mse"], overall["crps"], by_node, coverage, torch.cat(pair_crps)
+    )
+
+
+def _crps(observation: ObservationModel, described: TargetParams, targets: Targets) -> PointPrediction:
+    """Return the score of each number by itself, without bias: a graph is not compared with itself."""
+    graphs, pairs = described.shape[1], observation.pair_distance(described)
+    others = pairs.sum((1, 2)) - pairs.diagonal(dim1=1, dim2=2).sum(-1)
+    spread = others / max(1, graphs * (graphs - 1))
+    return observation.expected_distance(described, targets).mean(1) - spread / 2
+
+
+def _held(observation: ObservationModel, described: TargetParams, targets: Targets) -> dict[str, PointPrediction]:
+    r"""Return for each level 1 where the central interval holds the target, else 0.
+
+    $y$ is inside the interval of level $l$ if $F(y) \ge (1 - l) / 2$ and $F(y^-) \le (1 + l) / 2$, with $F$ the
+    distribution function over graphs, noise integrated.
+    """
+    below, up_to = (part.mean(1) for part in observation.cdf(described, targets))
+    return {
+        f"{level:g}": ((up_to >= (1 - level) / 2) & (below <= (1 + level) / 2)).to(targets.dtype) for level in LEVELS
+    }

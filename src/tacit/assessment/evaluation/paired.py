@@ -1,0 +1,117 @@
+r"""How much better one forecast is than another on the same pairs, on scaled errors, with a block standard error.
+
+$$g = 1 - \frac{\sum_t a_t}{\sum_t b_t}, \qquad
+  a_t = \sum_{i} \frac{\mathrm{CRPS}_{ti}}{s_i}, \quad b_t \text{ the same of the reference},$$
+
+$$\mathrm{se}(g) = \frac{1}{\sum_t b_t} \sqrt{\frac{K}{K - 1} \sum_{k=1}^{K} R_k^2}, \qquad
+  R_k = \sum_{t \in k} \big((1 - g)\, b_t - a_t\big).$$
+
+$s_i$ is the spread of number $i$ (a node, or one of its channels) over the training pairs, so that the node with the
+largest unit does not decide. Errors of neighbouring pairs hang together: the $K$ blocks are of neighbours, or whole
+series where there are enough. What the pairs have in common, hard ones and easy ones, drops out of the difference.
+"""
+
+import math
+from dataclasses import dataclass
+
+import torch
+from jaxtyping import Float, Int
+from torch import Tensor
+
+from tacit.data import Pairs
+from tacit.data.resampling import FEWEST_BLOCKS, FEWEST_SERIES
+from tacit.errors import require, require_int
+from tacit.shapes import PointPrediction
+
+CLEAR = 2.0  # standard errors from which a difference counts
+
+
+@dataclass(frozen=True)
+class PairedGain:
+    """The share by which the scaled CRPS is lower than that of a reference; below 0 it is higher.
+
+    ``std_error``  over blocks; None where there are fewer than five
+    ``by_node``    the share of each node by itself; NaN where it was never observed, or the reference is perfect
+    """
+
+    gain: float
+    std_error: float | None
+    by_node: tuple[float, ...]
+    num_blocks: int
+
+
+def paired_gain(
+    crps: PointPrediction,
+    reference: PointPrediction,
+    pairs: Pairs,
+    spread: Float[Tensor, "node channel"],
+    *,
+    block: int = 1,
+) -> PairedGain | None:
+    """Compare the CRPS of every number with that of a reference; None where the reference is perfect.
+
+    ``spread``  of each number, in the units of the CRPS; see :func:`target_spreads`
+    ``block``   neighbouring pairs that count as one where standard errors are estimated
+
+    >>> pairs = Pairs(torch.zeros(10, 2, 1), torch.zeros(10, 2, 1))
+    >>> crps, reference = torch.ones(10, 2, 1), torch.tensor([2.0, 100.0]).view(1, 2, 1).repeat(10, 1, 1)
+    >>> found = paired_gain(crps, reference, pairs, torch.tensor([[1.0], [100.0]]))
+    >>> round(found.gain, 4), round(found.std_error, 4), found.by_node
+    (0.6633, 0.0, (0.5, 0.99))
+    """
+    for name, values in (("crps", crps), ("reference", reference)):
+        require(
+            values.shape == pairs.targets.shape,
+            f"{name} must have the shape of the targets, {tuple(pairs.targets.shape)}, got {tuple(values.shape)}; pass "
+            "the score of every number",
+        )
+    seen = torch.ones_like(pairs.targets) if pairs.observed is None else pairs.observed
+    weight = seen.cpu().double() / spread.cpu().double()
+    ours, theirs = ((values.cpu().double() * weight).sum(2) for values in (crps, reference))  # (pair, node)
+    total = float(theirs.sum())
+    if not total > 0:
+        return None
+    gain = 1 - float(ours.sum()) / total
+    left = ((1 - gain) * theirs - ours).sum(1)  # (pair)
+    sums = torch.zeros(len(pairs), dtype=torch.float64).index_add(0, blocks_of(pairs, block), left)
+    count = int(blocks_of(pairs, block).max()) + 1
+    error = math.sqrt(count / (count - 1) * float(sums.square().sum())) / total if count >= FEWEST_BLOCKS else None
+    by_node = 1 - ours.sum(0) / theirs.sum(0)
+    by_node = torch.where(theirs.sum(0) > 0, by_node, torch.nan)
+    return PairedGain(gain, error, tuple(by_node.tolist()), count)
+
+
+def blocks_of(pairs: Pairs, block: int = 1) -> Int[Tensor, " pair"]:
+    """Return the number of the block of each pair: whole series if there are five, else neighbours of one series.
+
+    >>> pairs = Pairs(torch.zeros(6, 1, 1), torch.zeros(6, 1, 1), series=torch.tensor([0, 0, 0, 1, 1, 1]))
+    >>> blocks_of(pairs, block=2).tolist()
+    [0, 0, 1, 2, 2, 3]
+    """
+    require_int("block", block)
+    if pairs.series is None:
+        return torch.arange(len(pairs)) // block
+    number: Tensor
+    lengths: Tensor
+    number, lengths = torch.unique(pairs.series.cpu(), return_inverse=True, return_counts=True)[1:]
+    if len(lengths) >= FEWEST_SERIES:
+        return number
+    order = number.argsort(stable=True)
+    place = torch.empty_like(number)
+    place[order] = torch.arange(len(number)) - (lengths.cumsum(0) - lengths)[number[order]]  # within its series
+    per_series = -(-lengths // block)
+    first: Tensor = per_series.cumsum(0) - per_series
+    return first[number] + place // block
+
+
+def target_spreads(pairs: Pairs) -> Float[Tensor, "node channel"]:
+    """Return the standard deviation of every target over the pairs in which it was observed; 1 for a constant.
+
+    >>> target_spreads(Pairs(torch.zeros(2, 2, 1), torch.tensor([[[1.0], [0.0]], [[3.0], [0.0]]]))).flatten().tolist()
+    [1.0, 1.0]
+    """
+    seen = torch.ones_like(pairs.targets) if pairs.observed is None else pairs.observed
+    count = seen.sum(0).clamp_min(1)
+    mean = (pairs.targets * seen).sum(0) / count
+    spread = (((pairs.targets - mean).square() * seen).sum(0) / count).sqrt()
+    return torch.where(spread > 0, spread, 1.0).cpu()

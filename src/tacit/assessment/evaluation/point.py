@@ -1,0 +1,60 @@
+r"""Point predictions $T[P_{y|x}]$: one number from a distribution, the best one for a given error."""
+
+import math
+from typing import Literal
+
+import torch
+
+from tacit.errors import InputError, require
+from tacit.shapes import Inputs, PointPrediction, Samples, TargetParams
+from tacit.training import LatentGraphModel
+
+PointName = Literal["mean", "median"]
+
+
+def point_prediction(samples: Samples, kind: PointName | float) -> PointPrediction:
+    """Return the mean over graphs (best for squared error), the median (best for absolute error), or a quantile.
+
+    A quantile is asked for by its level, a number between 0 and 1 (best for the pinball error at that level). Between
+    two samples it is interpolated: the level 0 is the lowest and 1 the highest sample, the median the level 0.5.
+
+    >>> import torch
+    >>> samples = torch.tensor([0., 1., 5., 6.]).view(1, 4, 1, 1)
+    >>> [point_prediction(samples, kind).item() for kind in ("mean", "median", 0.5, 1.0)]
+    [3.0, 3.0, 3.0, 6.0]
+    """
+    if kind == "mean":
+        return samples.mean(1)
+    level: object = 0.5 if kind == "median" else kind
+    if not isinstance(level, int | float) or isinstance(level, bool) or not 0 <= level <= 1:
+        raise InputError(
+            f"kind must be 'mean', 'median' or the level of a quantile in [0, 1], got {kind!r}; use "
+            f"'mean' for squared, "
+            "'median' for absolute error"
+        )
+    place = level * (samples.shape[1] - 1)
+    lower, share = math.floor(place), place - math.floor(place)
+    last_axis = samples.movedim(1, -1)
+    below, above = (last_axis.kthvalue(rank + 1).values for rank in (lower, math.ceil(place)))
+    quantile = below + share * (above - below)
+    return torch.where(samples.isnan().any(1), torch.nan, quantile)  # a broken prediction must not look like a good one
+
+
+def mean_prediction(model: LatentGraphModel, described: TargetParams) -> PointPrediction:
+    """Return the mean over graphs of the means under each, so that noise need not be drawn."""
+    return point_prediction(model.observation.mean(described), "mean")
+
+
+def persistence(inputs: Inputs, *, num_features: int = 1, out_channels: int = 1) -> PointPrediction:
+    """Return the newest value of each target variable: tomorrow is like today.
+
+    >>> persistence(torch.tensor([[[1.0, 0.0, 2.0, 1.0]]]), num_features=2).item()  # lags (1, flag 0), (2, flag 1)
+    2.0
+    """
+    columns = inputs.shape[-1]
+    require(
+        num_features >= 1 and columns % num_features == 0 and 1 <= out_channels <= num_features,
+        f"num_features must divide the {columns} columns of inputs and be at least out_channels={out_channels}, "
+        f"got {num_features}; pass the number of features at each lag",
+    )
+    return inputs[..., columns - num_features :][..., :out_channels]

@@ -1,0 +1,163 @@
+"""The candidate parents of each target, those that are required, and the prior log odds of each."""
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, replace
+
+import torch
+from jaxtyping import Bool, Float, Int
+from torch import Tensor
+
+from tacit.assessment.evidence.columns import DOUBLE, Columns
+from tacit.assessment.evidence.tableau import cross_products, quadratic_forms, without_columns
+from tacit.graph import EdgeRules
+
+BYTES_AT_ONCE = 4e6  # of columns: about what a cache holds
+Weights = Float[Tensor, " row"]
+Resamples = Float[Tensor, "resample row"]
+ResampledMatrices = Float[Tensor, "resample target column column"]
+
+
+@dataclass(frozen=True, eq=False)
+class Candidates:
+    """A row per target: ``sources`` it may read, padded; ``used`` says where a place is not padding.
+
+    ``prior``     log odds that a user gave, NaN where none are given
+    ``required``  sources of each target that are always in
+    """
+
+    targets: Int[Tensor, " target"]
+    sources: Int[Tensor, "target candidate"]
+    used: Bool[Tensor, "target candidate"]
+    prior: Float[Tensor, "target candidate"]
+    required: tuple[Int[Tensor, "_"], ...]
+
+    @classmethod
+    def from_rules(cls, rules: EdgeRules) -> "Candidates":
+        """Return the candidates between different nodes that the rules leave open."""
+        num_nodes = len(rules.nodes)
+        source, target, given, is_required = rules.open_edges()
+        between = source != target
+        free = between & ~is_required
+        fixed = between & is_required
+        order = target[fixed].argsort(stable=True)
+        counts = torch.bincount(target[fixed], minlength=num_nodes).tolist()
+        required = torch.split(source[fixed][order], counts)
+        source, target, given = source[free], target[free], given[free]
+        order = (target * num_nodes + source).argsort()
+        source, target, given = source[order], target[order], given[order]
+        degree = torch.bincount(target, minlength=num_nodes)
+        place = torch.arange(len(target)) - (degree.cumsum(0) - degree)[target]
+        width = max(1, int(degree.max()))
+        sources, used = torch.zeros(num_nodes, width, dtype=torch.long), torch.zeros(num_nodes, width, dtype=torch.bool)
+        prior = torch.full((num_nodes, width), torch.nan, dtype=DOUBLE)
+        sources[target, place], used[target, place], prior[target, place] = source, True, torch.logit(given.to(DOUBLE))
+        return cls(torch.arange(num_nodes), sources, used, prior, required)
+
+    @property
+    def width(self) -> int:
+        """Candidates of a target, with padding."""
+        return self.sources.shape[1]
+
+    def chosen(self, rows: slice | Tensor) -> "Candidates":
+        """Return some of the targets."""
+        numbers = torch.arange(len(self.targets))[rows]
+        required = tuple(self.required[number] for number in numbers.tolist())
+        parts = {name: getattr(self, name)[numbers] for name in ("targets", "sources", "used", "prior")}
+        return replace(self, **parts, required=required)
+
+    def first_targets(self, most: int) -> "Candidates":
+        """Return evenly spread targets, at most so many."""
+        count = len(self.targets)
+        return self if count <= most else self.chosen(torch.linspace(0, count - 1, most).long())
+
+    def screened(self, columns: Columns, most: int) -> "Candidates":
+        """Return for each target the ``most`` candidates that explain the largest share of it, each by itself."""
+        return self if self.width <= most else self.picked(self.best(self.single_gains(columns), most))
+
+    def best(self, gains: Float[Tensor, "target candidate"], most: int) -> Int[Tensor, "target place"]:
+        """Return the places of the candidates with the largest gains, in their order; of equal ones the first."""
+        ranks = gains.masked_fill(~self.used, -1.0).round(decimals=9)  # the two of a product differ by rounding alone
+        return ranks.sort(dim=1, descending=True, stable=True).indices[:, :most].sort(1).values
+
+    def picked(self, places: Int[Tensor, "target place"]) -> "Candidates":
+        """Return the candidates at some places."""
+        return replace(self, **{name: getattr(self, name).gather(1, places) for name in ("sources", "used", "prior")})
+
+    def num_always(self, columns: Columns) -> Float[Tensor, " target"]:
+        """Return how many columns are always in for each target, those of required parents among them."""
+        required = torch.tensor([len(sources) for sources in self.required], dtype=DOUBLE)
+        return columns.num_always + columns.group_size * required
+
+    def num_rows(self, columns: Columns, weights: Weights) -> Float[Tensor, " target"]:
+        """Return how many rows count for each target."""
+        return weights @ columns.observed[:, self.targets]
+
+    def compact(self) -> tuple[Int[Tensor, " node"], "Candidates"]:
+        """Return the nodes that are needed, and the candidates with numbers among these."""
+        nodes = torch.unique(torch.cat([self.targets, self.sources[self.used], *self.required]))
+        sources = torch.searchsorted(nodes, self.sources).masked_fill(~self.used, 0)
+        required = tuple(torch.searchsorted(nodes, one) for one in self.required)
+        targets = torch.searchsorted(nodes, self.targets)
+        return nodes, replace(self, targets=targets, sources=sources, required=required)
+
+    def batches(self, columns: Columns, width: int) -> Iterator[Int[Tensor, " place"]]:
+        """Yield the places of targets with equally many required parents, few enough for a cache."""
+        counts = torch.tensor([len(one) for one in self.required])
+        at_once = max(1, int(BYTES_AT_ONCE / (8 * len(columns.targets) * width)))
+        for count in torch.unique(counts):
+            yield from torch.split((counts == count).nonzero()[:, 0], at_once)
+
+    def always(self, columns: Columns, places: Int[Tensor, " place"]) -> Float[Tensor, "place column row"]:
+        """Return the columns that are always in: the target's own, the shared ones, those of required parents."""
+        required = torch.stack([self.required[place] for place in places.tolist()])
+        own = columns.own.permute(1, 2, 0)[self.targets[places]]
+        return torch.cat([own, columns.shared.mT.expand(len(own), -1, -1), columns.by_node(required)], 1)
+
+    def matrices(self, columns: Columns, weights: Resamples) -> ResampledMatrices:
+        """Return the matrices of cross products; padding is a column of its own that explains nothing."""
+        gone = (~self.used).repeat_interleave(columns.group_size, 1)
+        return self.matrices_of(columns, weights, gone, lambda places: columns.by_node(self.sources[places]))
+
+    def matrices_of(
+        self,
+        columns: Columns,
+        weights: Resamples,
+        gone: Bool[Tensor, "target parent"],
+        parents: Callable[[Int[Tensor, " place"]], Float[Tensor, "place parent row"]],
+    ) -> ResampledMatrices:
+        """Return the matrices of each resample and target with the columns that ``parents`` gives, less those gone."""
+        channels = columns.targets.shape[2]
+        width = gone.shape[1] + channels
+        found = columns.targets.new_empty(len(weights), len(gone), width, width)
+        for places in self.batches(columns, width):
+            targets = self.targets[places]
+            values = torch.cat([parents(places), columns.targets.permute(1, 2, 0)[targets]], 1)
+            always, known = self.always(columns, places), columns.observed.mT[targets]
+            for number, one in enumerate(weights):
+                found[number, places] = cross_products(values, always, one * known, channels)
+        return without_columns(found, gone)
+
+    def single_gains(self, columns: Columns) -> Float[Tensor, "target candidate"]:
+        """Return the share of its target that each candidate explains by itself, beside what is always in."""
+        found = columns.targets.new_empty(self.sources.shape)
+        for places in self.batches(columns, self.width * columns.group_size):
+            found[places] = self._single_gains(columns, places)
+        return found
+
+    def _single_gains(self, columns: Columns, places: Int[Tensor, " place"]) -> Float[Tensor, "place candidate"]:
+        targets, size = self.targets[places], columns.group_size
+        known = columns.observed.mT[targets][:, None]  # (target, 1, row)
+        basis = torch.linalg.qr((self.always(columns, places) * known).mT)[0]
+        target = columns.targets.permute(1, 2, 0)[targets] * known
+        left = target - (target @ basis) @ basis.mT  # (target, channel, row)
+        parents = columns.by_node(self.sources[places]).mul_(known)
+        within = parents @ basis  # what the columns share with those always in
+        cross = torch.unflatten(parents @ left.mT, 1, (-1, size))  # (target, candidate, column, channel)
+        parents, within = (torch.unflatten(values, 1, (-1, size)) for values in (parents, within))
+        block = parents @ parents.mT
+        squares = block.diagonal(dim1=2, dim2=3).clone()
+        block -= within @ within.mT
+        block.diagonal(dim1=2, dim2=3).add_(1e-8 * squares + 1e-12)
+        share: Float[Tensor, "place candidate"]
+        share = (quadratic_forms(block, cross) / left.square().sum(-1)[:, None].clamp_min(1e-300)).mean(-1)
+        return share

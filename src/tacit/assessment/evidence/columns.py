@@ -1,0 +1,175 @@
+r"""The columns by which one node may explain another: its lags and their squares, as one group.
+
+With $x_{j,t-l}$ the scaled values of source $j$ and $\bar x_j$ their mean over the lags, a :class:`ColumnForm` says
+which of these form the group: each lag or only the mean, with or without $\bar x_j^2$. Squares let nonlinear effects
+count, a mean over lags averages measurement noise away. The own past of the target enters lag by lag and is always in.
+With products (:mod:`tacit.assessment.evidence.products`) a source sends one value, its newest or the mean.
+"""
+
+from dataclasses import dataclass, replace
+
+import torch
+from jaxtyping import Float, Int
+from torch import Tensor
+
+from tacit.data import Pairs
+from tacit.errors import require
+from tacit.predictors.series import SeriesLayout
+
+DOUBLE = torch.float64
+TINY = 1e-9
+Grouped = Float[Tensor, "row node column"]
+
+
+@dataclass(frozen=True)
+class ColumnForm:
+    """``lags`` newest values of a source, each of them or their ``mean``, with ``squares`` or without.
+
+    ``offsets``   an intercept per series, where there are several
+    ``products``  of the values of two parents count, and squares; of the lags only the newest or the mean is sent
+    """
+
+    lags: int = 1
+    mean: bool = False
+    squares: bool = False
+    offsets: bool = False
+    products: bool = False
+
+    def words(self) -> str:
+        """Return what an edge carries, in words."""
+        what = "the last value" if self.lags == 1 else f"{'the mean of ' * self.mean}the last {self.lags} values"
+        if self.products:
+            what = what if self.mean else "the last value"
+            return what + ", its square and its products with other values"
+        several = self.lags > 1 and not self.mean
+        return what + (" and their squares" if several else " and its square") * self.squares
+
+
+@dataclass(frozen=True, eq=False)
+class Columns:
+    """The regressions' columns over all rows, in double precision; in memory the rows of a column are neighbours.
+
+    ``sources``  the group of each node as a source; ``own``  of each node as a target; ``shared``  of all targets;
+    ``targets``, ``observed``  scaled targets, and 1 where they are known
+    """
+
+    sources: Grouped
+    own: Float[Tensor, "row node own"]
+    shared: Float[Tensor, "row shared"]
+    targets: Float[Tensor, "row node channel"]
+    observed: Float[Tensor, "row node"]
+    products: bool = False
+    num_squares: int = 0
+
+    @property
+    def num_linear(self) -> int:
+        """Columns of one source that are not squares; these come first."""
+        return self.group_size - self.num_squares
+
+    @property
+    def group_size(self) -> int:
+        """Columns of one source."""
+        return self.sources.shape[2]
+
+    @property
+    def num_always(self) -> int:
+        """Columns that are always in, without those of required parents."""
+        return self.own.shape[2] + self.shared.shape[1]
+
+    def by_node(self, nodes: Int[Tensor, "target node"]) -> Float[Tensor, "target column row"]:
+        """Return the groups of some sources side by side, for many targets."""
+        return self.sources.permute(1, 2, 0)[nodes].flatten(1, 2)
+
+    def rows(self, chosen: slice) -> "Columns":
+        """Return some of the rows."""
+        parts = {name: getattr(self, name)[chosen] for name in ("sources", "own", "shared", "targets", "observed")}
+        return replace(self, **parts)
+
+
+def num_sent(layout: SeriesLayout) -> int:
+    """Return how many numbers a source sends at each lag: the target variables, or all inputs of a pair."""
+    return layout.num_features if layout.window == 1 else min(layout.out_channels, layout.num_features)
+
+
+@dataclass(frozen=True, eq=False)
+class ScaledValues:
+    """What columns are made of, each with mean 0 and deviation 1: a node's numbers together, rows last.
+
+    ``values``      the last lags of what sources send, the oldest first
+    ``covariates``  flags and covariates of the newest step
+    """
+
+    values: Float[Tensor, "node lag sent row"]
+    covariates: Float[Tensor, "node covariate row"]
+    targets: Float[Tensor, "node channel row"]
+    known: Float[Tensor, "node row"]
+    pairs: Pairs
+
+    @classmethod
+    def of(
+        cls, pairs: Pairs, layout: SeriesLayout, lags: int, nodes: slice | Int[Tensor, " node"] = slice(None)
+    ) -> "ScaledValues":
+        """Return the values of some nodes; sources send the target variables, or all inputs where there is no time."""
+        require(
+            lags <= layout.window,
+            f"lags must be at most window={layout.window}, got {lags}; pass pairs with a longer window",
+        )
+        sent = num_sent(layout)
+        inputs = layout.lags(pairs.inputs[:, nodes])[:, :, layout.window - lags :]  # (row, node, lag, feature)
+        targets = _rows_last(pairs.targets[:, nodes])
+        known = torch.ones(len(targets), len(pairs), dtype=DOUBLE)
+        if pairs.observed is not None:
+            known = _rows_last(pairs.observed[:, nodes]).amin(
+                1
+            )  # a row counts where all channels of the target are known
+        values = _scaled(_rows_last(inputs[..., :sent]))
+        return cls(values, _scaled(_rows_last(inputs[:, :, -1, sent:])), _scaled(targets, known[:, None]), known, pairs)
+
+    def columns(self, form: ColumnForm) -> Columns:
+        """Return the columns of a form with at most as many lags."""
+        values = self.values[:, self.values.shape[1] - form.lags :]
+        sent_value = values.mean(1) if form.mean or not form.products else values[:, -1]
+        squares = [sent_value.square()] if form.squares or form.products else []
+        group = [sent_value] if form.mean or form.products else [values.flatten(1, 2)]
+        own = [values.flatten(1, 2), *squares] + [self.covariates] * (self.covariates.shape[1] > 0)
+        return Columns(
+            _joined(group if form.products else [*group, *squares]).permute(2, 0, 1),
+            _joined(own).permute(2, 0, 1),
+            _shared(self.pairs, form),
+            self.targets.permute(2, 0, 1),
+            self.known.mT,
+            form.products,
+            0 if form.products else sum(column.shape[1] for column in squares),
+        )
+
+
+def build_columns(pairs: Pairs, layout: SeriesLayout, form: ColumnForm) -> Columns:
+    """Return the columns of pairs in one form."""
+    return ScaledValues.of(pairs, layout, form.lags).columns(form)
+
+
+def _rows_last(values: Float[Tensor, "row *rest"]) -> Float[Tensor, "*rest row"]:
+    return values.cpu().movedim(0, -1).to(DOUBLE, copy=True, memory_format=torch.contiguous_format)
+
+
+def _joined(parts: list[Float[Tensor, "node _ row"]]) -> Float[Tensor, "node column row"]:
+    return parts[0] if len(parts) == 1 else torch.cat(parts, 1)
+
+
+def _shared(pairs: Pairs, form: ColumnForm) -> Float[Tensor, "row column"]:
+    one = torch.ones(len(pairs), 1, dtype=DOUBLE)
+    if not form.offsets or pairs.series is None:
+        return one
+    numbers = torch.unique(pairs.series.cpu(), return_inverse=True)[1]
+    return torch.nn.functional.one_hot(numbers).to(DOUBLE)
+
+
+def _scaled(values: Float[Tensor, "*rest row"], known: Tensor | None = None) -> Float[Tensor, "*rest row"]:
+    """Return values with mean 0 and deviation 1 over the rows; constants become 0, unknown values too."""
+    count: Tensor | int = values.shape[-1]
+    if known is None:
+        values = values - values.mean(-1, keepdim=True)
+    else:
+        count = known.sum(-1, keepdim=True).clamp_min(1)
+        values = (values - (values * known).sum(-1, keepdim=True) / count) * known
+    return values / (values.square().sum(-1, keepdim=True) / count).sqrt().clamp_min(TINY)

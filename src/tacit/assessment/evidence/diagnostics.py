@@ -1,0 +1,104 @@
+"""What limits the evidence, in sentences: few rows, noisy values, effects within a step, resamples that disagree."""
+
+import math
+from statistics import NormalDist
+
+import torch
+from jaxtyping import Bool, Float
+from torch import Tensor
+
+from tacit.assessment.evidence.candidates import Candidates
+from tacit.assessment.evidence.columns import ColumnForm, Columns
+from tacit.assessment.evidence.products import design
+
+WEAK = 0.2  # share of a target's variation: if smaller effects cannot be found, that is said
+STRONG_CORRELATION = 0.3  # of residuals within a step
+DISAGREE = 0.5
+NAMED = 3
+FALSE_ALARM = 0.01
+MOST_NODES = 2000  # correlations of more are not computed
+NOISY = (
+    "Noisy values: the mean of the last {lags} values explains more than the last one. Indirect paths can then look "
+    "direct."
+)
+UNSTABLE = (
+    "Resamples of the data support other edges than the data itself. The regressions are not the right model here: "
+    "some edges may stand for indirect paths or common drivers."
+)
+
+
+def residuals(
+    columns: Columns, candidates: Candidates, believed: Bool[Tensor, "target candidate"]
+) -> Float[Tensor, "row target"]:
+    """Return what the regressions on the believed parents leave of the first channel of each target."""
+    left = []
+    for row, target in enumerate(candidates.targets.tolist()):
+        chosen = candidates.sources[row][believed[row]]
+        parents = design(columns, target, chosen) if columns.products else columns.sources[:, chosen].flatten(1)
+        always = candidates.always(columns, torch.tensor([row]))[0].mT
+        known = columns.observed[:, target, None]
+        basis = torch.linalg.qr(torch.cat([always, parents], 1) * known)[0]
+        values = columns.targets[:, target, :1] * known
+        left.append(values - basis @ (basis.mT @ values))
+    return torch.cat(left, 1)
+
+
+def smallest_effect(rows: float, group_size: int, density: float) -> float:
+    r"""Return the partial $R^2$ at which an edge and no edge are equally likely.
+
+    $$-\tfrac{n}{2} \log(1 - R^2) = \tfrac{k}{2} \log(1 + n) + \log \tfrac{1 - \pi}{\pi}$$
+    """
+    needed = group_size / 2 * math.log1p(rows) + math.log((1 - density) / density)
+    return 1 - math.exp(-2 * needed / max(rows, 1.0))
+
+
+def notes(
+    columns: Columns,
+    candidates: Candidates,
+    believed: Bool[Tensor, "target candidate"],
+    names: tuple[str, ...],
+    *,
+    form: ColumnForm,
+    density: float,
+    agreement: float,
+    horizon: int,
+) -> tuple[str, ...]:
+    """Return the sentences that apply."""
+    said = []
+    known = float(columns.observed[:, candidates.targets].sum(0).min()) / horizon
+    rows = max(0.0, known - columns.num_always)
+    size = 3 if columns.products else columns.group_size  # a first parent: its value, square, product with the target
+    least = smallest_effect(rows, size, density)
+    if least > WEAK:
+        said.append(
+            f"Few observations: with {rows:.0f} rows to spare for {candidates.width} candidates per node, only edges "
+            f"that explain more than {least:.0%} of a node's remaining variation can be found."
+        )
+    if form.mean:
+        said.append(NOISY.format(lags=form.lags))
+    if agreement < DISAGREE and bool(believed.any()):
+        said.append(UNSTABLE)
+    if len(candidates.targets) > MOST_NODES:
+        return tuple(said)
+    return (*said, *_common_drivers(residuals(columns, candidates, believed), columns, names))
+
+
+def _common_drivers(left: Float[Tensor, "row node"], columns: Columns, names: tuple[str, ...]) -> tuple[str, ...]:
+    """Name the pairs of nodes whose residuals are correlated within a step."""
+    nodes = left.shape[1]
+    both = columns.observed.mT @ columns.observed
+    correlation = torch.corrcoef(left.mT).nan_to_num()
+    pairs = nodes * (nodes - 1) / 2
+    bound = NormalDist().inv_cdf(1 - FALSE_ALARM / (2 * pairs))
+    strong = (correlation.abs() >= STRONG_CORRELATION) & (correlation.abs() * both.sqrt() > bound)
+    first, second = strong.triu(1).nonzero().unbind(1)
+    if not len(first):
+        return ()
+    sizes = correlation[first, second]
+    order = sizes.abs().argsort(descending=True)[:NAMED].tolist()
+    named = ", ".join(f"{names[first[k]]} and {names[second[k]]} ({sizes[k]:.2f})" for k in order)
+    count = f"{len(first)} pairs of nodes" if len(first) > 1 else "one pair of nodes"
+    return (
+        f"What the edges leave unexplained is correlated within a step for {count}: {named}. A common driver, or an "
+        "effect faster than one step, can make edges appear that are not there.",
+    )

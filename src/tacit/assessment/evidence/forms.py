@@ -1,0 +1,105 @@
+r"""Which columns carry the effect of a source: chosen by the Bayesian information criterion, before any edge is judged.
+
+For every form the parents of each target are added one by one while the criterion
+
+$$-\tfrac{n}{2} \log \mathrm{RSS}_M - \tfrac{q + k}{2} \log n - |M| \log \tfrac{1 - \pi}{\pi}$$
+
+grows ($q$ columns always in, $k$ of the parents, $\pi$ = .1). The form with the largest sum over targets is used. All
+forms are compared on the same rows. With many nodes or rows a part of them decides. Two parents whose product acts can
+each be useless alone, so with products the best of all sets counts, not the one that adding one by one finds. Products
+are used only if they gain at least ``WORTH`` per row and target: where rows depend on each other the criterion counts
+too many of them, and small gains of many columns are not to be trusted.
+"""
+
+import math
+
+import torch
+
+from tacit.assessment.evidence import products
+from tacit.assessment.evidence.candidates import Candidates
+from tacit.assessment.evidence.columns import ColumnForm, Columns, ScaledValues, num_sent
+from tacit.assessment.evidence.tableau import Tableau
+from tacit.data import Pairs
+from tacit.predictors.series import SeriesLayout
+
+LAGS = (1, 2, 3, 4, 6, 8, 12)
+MOST_TARGETS, MOST_CANDIDATES, MOST_ROWS, MOST_PARENTS = 16, 24, 4000, 12
+PRIOR = math.log(9.0)
+EXACT = 1e-6  # of a target's variance: what is left below this counts as nothing
+ROWS_PER_COLUMN = 5  # fewer rows for each column cannot choose a form
+WORTH = 0.025  # of the criterion: about 5 % of what the other forms leave of a target's variance
+
+
+def possible_forms(pairs: Pairs, layout: SeriesLayout) -> list[ColumnForm]:
+    """Return the forms that the window allows."""
+    lags = [count for count in LAGS if count <= layout.window]
+    kinds = [(False, False), (True, False)] + [(False, True)] * (num_sent(layout) == 1)
+    return [
+        ColumnForm(count, mean, squares, offsets, with_products)
+        for count in lags
+        for mean in ((False,) if count == 1 else (False, True))
+        for squares, with_products in kinds
+        for offsets in ((False, True) if _several(pairs) else (False,))
+    ]
+
+
+def simplest_form(pairs: Pairs) -> ColumnForm:
+    """Return the form with the newest value only, and an intercept per series."""
+    return ColumnForm(offsets=_several(pairs))
+
+
+def _several(pairs: Pairs) -> bool:
+    return pairs.series is not None and len(torch.unique(pairs.series)) > 1
+
+
+def choose_form(pairs: Pairs, layout: SeriesLayout, candidates: Candidates, horizon: int = 1) -> ColumnForm:
+    """Return the form with the largest criterion."""
+    forms = possible_forms(pairs, layout)
+    nodes, few = candidates.first_targets(MOST_TARGETS).compact()
+    scaled = ScaledValues.of(pairs, layout, max(form.lags for form in forms), nodes)
+    part = slice(None, None, max(1, math.ceil(len(pairs) / MOST_ROWS)))
+    least = WORTH * len(few.targets) * len(range(len(pairs))[part]) / horizon
+    scores = [_criterion(scaled.columns(form).rows(part), few, horizon) - form.products * least for form in forms]
+    return forms[max(range(len(forms)), key=scores.__getitem__)]
+
+
+def _criterion(columns: Columns, candidates: Candidates, horizon: int) -> float:
+    if columns.products:
+        return _best_sets(columns, candidates, horizon)
+    screened = candidates.screened(columns, MOST_CANDIDATES)
+    weights = torch.ones(len(columns.targets), dtype=columns.targets.dtype)
+    tableau = Tableau.start(screened.matrices(columns, weights[None])[0], screened.width, columns.group_size)
+    rows = screened.num_rows(columns, weights) / horizon  # (target,)
+    size, always = columns.group_size * tableau.residuals.shape[1], screened.num_always(columns)
+    least = (EXACT * rows)[:, None]  # a target without noise would decide for all others
+    score = (-rows / 2)[:, None] * tableau.residuals.clamp_min(least).log()
+    total = score.sum() - (always / 2 * rows.log()).sum()
+    if bool((rows < ROWS_PER_COLUMN * (always + columns.group_size)).any()):
+        return -math.inf
+    for _ in range(min(MOST_PARENTS, screened.width)):
+        now = tableau.residuals[:, None].clamp_min(least[:, None])
+        left = (tableau.residuals[:, None] - tableau.changes()).clamp_min(least[:, None]) / now
+        gain = (-rows / 2)[:, None] * left.log().sum(-1) - (size / 2 * rows.log())[:, None] - PRIOR
+        gain = gain.masked_fill(tableau.included | ~screened.used, -math.inf)
+        best, group = gain.max(1)
+        adds = best > 0
+        if not adds.any():
+            break
+        total = total + best[adds].sum()
+        tableau.flip_in(adds, group[adds])
+    return float(total)
+
+
+def _best_sets(columns: Columns, candidates: Candidates, horizon: int) -> float:
+    """Return the criterion of the best set of each target, products included."""
+    screened = products.screened(columns, candidates)
+    weights = torch.ones(len(columns.targets), dtype=columns.targets.dtype)
+    rows, always = screened.num_rows(columns, weights) / horizon, screened.num_always(columns)
+    if bool((rows < ROWS_PER_COLUMN * (always + columns.group_size)).any()):
+        return -math.inf
+    matrices = products.product_matrices(columns, screened, weights[None])[0]
+    members, left, sizes = products.set_residuals(matrices, screened.width)
+    fit = (-rows / 2)[:, None] * left.clamp_min((EXACT * rows)[:, None, None]).log().sum(-1)
+    cost = (always[:, None] + sizes * left.shape[2]) / 2 * rows.log()[:, None] + PRIOR * members.sum(1)
+    padded = (~screened.used).to(sizes) @ members.to(sizes).mT > 0
+    return float((fit - cost).masked_fill(padded, -math.inf).amax(1).sum())

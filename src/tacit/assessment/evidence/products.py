@@ -1,0 +1,175 @@
+r"""Parents that act together: every set of few parents, with all products of two of them.
+
+With $v_j$ the value that source $j$ sends and $v_i$ that of the target itself, the regression on a set $M$ has the
+columns
+
+$$v_j, \quad v_j v_i, \quad v_j v_k \qquad (j, k \in M,\ j \le k).$$
+
+A product joins only with both of its parents, so a set of $s$ parents has $2 s + s (s + 1) / 2$ columns. No parent owns
+a product, so sets cannot be built up group by group: all sets of at most ``MOST_PARENTS`` are solved, by Cholesky
+factors of entries of one matrix of cross products per target. A required parent is always in, without products.
+"""
+
+from functools import cache
+from itertools import combinations, combinations_with_replacement
+
+import torch
+from jaxtyping import Bool, Float, Int
+from torch import Tensor
+
+from tacit.assessment.evidence.averaging import MOST_COLUMNS, MarginalLikelihood
+from tacit.assessment.evidence.candidates import Candidates, ResampledMatrices, Resamples, Weights
+from tacit.assessment.evidence.columns import DOUBLE, Columns
+from tacit.assessment.evidence.tableau import Matrices
+
+MOST_PARENTS = 5
+MOST_CANDIDATES = 12
+MOST_SETS = 800  # of a target: with more, one parent less
+MOST_BYTES = 64e6
+Scores = Float[Tensor, "chain set"]
+
+
+def pairs_of(width: int) -> list[tuple[int, int]]:
+    """Return the products of a target and ``width`` candidates, by their places; 0 is the target itself."""
+    return [pair for pair in combinations_with_replacement(range(width + 1), 2) if pair != (0, 0)]
+
+
+def _pair_places(width: int) -> tuple[Int[Tensor, " pair"], Int[Tensor, " pair"]]:
+    first, second = torch.tensor(pairs_of(width), dtype=torch.long).view(-1, 2).unbind(1)
+    return first, second
+
+
+def sets_of(width: int) -> list[list[tuple[int, ...]]]:
+    """Return all sets of candidates, by size, up to the largest size that leaves few enough sets."""
+    found: list[list[tuple[int, ...]]] = []
+    for size in range(min(MOST_PARENTS, width) + 1):
+        more = list(combinations(range(width), size))
+        if sum(map(len, found)) + len(more) > MOST_SETS:
+            break
+        found.append(more)
+    return found
+
+
+def set_columns(width: int, members: tuple[int, ...]) -> list[int]:
+    """Return the columns of a set: its values, then the products within it and with the target."""
+    inside = {0, *(member + 1 for member in members)}
+    products = [width + place for place, pair in enumerate(pairs_of(width)) if inside.issuperset(pair)]
+    return [*members, *products]
+
+
+def design(columns: Columns, target: int, sources: Int[Tensor, " candidate"]) -> Float[Tensor, "row column"]:
+    """Return the values of some sources and all their products, with each other and with the target."""
+    values = columns.sources[:, :, 0]
+    of_all = torch.cat([values[:, [target]], values[:, sources]], 1)
+    first, second = _pair_places(len(sources))
+    return torch.cat([values[:, sources], of_all[:, first] * of_all[:, second]], 1)
+
+
+def product_matrices(columns: Columns, candidates: Candidates, weights: Resamples) -> ResampledMatrices:
+    """Return the cross products of each target; padding is a column of its own that explains nothing."""
+    first, second = _pair_places(candidates.width)
+    padded = torch.nn.functional.pad(~candidates.used, (1, 0))
+    gone = torch.cat([~candidates.used, padded[:, first] | padded[:, second]], 1)
+
+    def parents(places: Int[Tensor, " place"]) -> Float[Tensor, "place parent row"]:
+        nodes = torch.cat([candidates.targets[places, None], candidates.sources[places]], 1)
+        values = columns.by_node(nodes)[:, :: columns.group_size]  # the first value that each sends
+        return torch.cat([values[:, 1:], values[:, first] * values[:, second]], 1)
+
+    return candidates.matrices_of(columns, weights, gone, parents)
+
+
+@cache
+def _all_sets(width: int) -> tuple[Bool[Tensor, "set candidate"], tuple[Int[Tensor, "some column"], ...]]:
+    """Return the members of all sets, and their columns by size."""
+    sizes = sets_of(width)
+    members = [[place in chosen for place in range(width)] for sets in sizes for chosen in sets]
+    columns = (torch.tensor([set_columns(width, chosen) for chosen in sets], dtype=torch.long) for sets in sizes)
+    return torch.tensor(members), tuple(columns)
+
+
+def set_residuals(
+    matrices: Matrices, width: int
+) -> tuple[Bool[Tensor, "set candidate"], Float[Tensor, "chain set channel"], Float[Tensor, " set"]]:
+    """Return all sets, what each leaves of the target columns, and how many columns each has."""
+    first = width + len(pairs_of(width))  # of the target's columns
+    totals = matrices.diagonal(dim1=1, dim2=2)[:, None, first:]
+    members, by_size = _all_sets(width)
+    left = torch.cat([totals - _explained(matrices, columns, first) for columns in by_size], 1)
+    return members, left, torch.cat([torch.full((len(one),), one.shape[1], dtype=DOUBLE) for one in by_size])
+
+
+def _explained(matrices: Matrices, columns: Int[Tensor, "set place"], first: int) -> Float[Tensor, "chain set channel"]:
+    sets, size = columns.shape
+    if size == 0:
+        return matrices.new_zeros(len(matrices), sets, matrices.shape[1] - first)
+    at_once = max(1, int(MOST_BYTES / (8 * sets * size**2)))
+    entries = (columns[:, :, None] * matrices.shape[1] + columns[:, None, :]).flatten()
+    found = []
+    for part in torch.split(matrices, at_once):
+        inner = part.flatten(1).index_select(1, entries).view(len(part), sets, size, size)
+        factor = torch.linalg.cholesky(inner)
+        found.append(torch.linalg.solve_triangular(factor, part[:, columns, first:], upper=False).square().sum(2))
+    return torch.cat(found)
+
+
+def set_scores(
+    matrices: Matrices, width: int, rows: Float[Tensor, " chain"], always: Float[Tensor, " chain"]
+) -> tuple[Float[Tensor, "set candidate"], Scores]:
+    """Return all sets, as rows of 0 and 1, and the log marginal likelihood of each; too large ones have none."""
+    members, left, sizes = set_residuals(matrices, width)
+    likelihood = MarginalLikelihood(rows, always, left[:, 0])
+    scores = likelihood(left, sizes.expand(len(rows), -1))
+    too_large = sizes > MOST_COLUMNS * (rows - always)[:, None]
+    return members.to(DOUBLE), scores.masked_fill(too_large & (sizes > 0), -torch.inf)
+
+
+def product_gains(columns: Columns, candidates: Candidates) -> Float[Tensor, "target candidate"]:
+    """Return the largest share of its target that a candidate explains in a product with any other, or its own."""
+    values = columns.sources[:, :, 0]
+    found = []
+    for row, target in enumerate(candidates.targets.tolist()):
+        known = columns.observed[:, target, None]
+        basis = torch.linalg.qr(candidates.always(columns, torch.tensor([row]))[0].mT * known)[0]
+        aim = columns.targets[:, target] * known
+        aim = aim - basis @ (basis.mT @ aim)
+        among = torch.cat([torch.tensor([target]), candidates.sources[row]])
+        seen, count = values[:, among] * known, known.sum()
+        spread = (seen.square().mT @ seen.square() - (seen.mT @ seen).square() / count).clamp_min(1e-9)
+        shared = torch.stack([(seen * one[:, None]).mT @ seen for one in aim.mT])  # (channel, node, node)
+        shares = shared.square() / spread / aim.square().sum(0)[:, None, None].clamp_min(1e-300)
+        shares[:, :, 1:][:, :, ~candidates.used[row]] = 0
+        found.append(shares.mean(0)[1:].amax(1))
+    return torch.stack(found)
+
+
+def screened(columns: Columns, candidates: Candidates) -> Candidates:
+    """Return for each target the candidates that explain most of it, in any product or by themselves."""
+    if candidates.width <= MOST_CANDIDATES:
+        return candidates
+    gains = torch.maximum(product_gains(columns, candidates), candidates.single_gains(columns))
+    return candidates.picked(candidates.best(gains, MOST_CANDIDATES))
+
+
+def effects(
+    columns: Columns, candidates: Candidates, weights: Weights, believed: Bool[Tensor, "target candidate"]
+) -> Float[Tensor, "target candidate"]:
+    r"""Return the deviation of all terms in which a source takes part, beside the believed parents.
+
+    Its sign is that of the coefficient of $v_j$: the mean slope, since values have mean 0.
+    """
+    found = torch.zeros(believed.shape, dtype=DOUBLE)
+    for row, target in enumerate(candidates.targets.tolist()):
+        for place in candidates.used[row].nonzero()[:, 0].tolist():
+            others = believed[row].clone()
+            others[place] = False
+            members = torch.cat([candidates.sources[row, [place]], candidates.sources[row][others]])
+            parents = design(columns, target, members)
+            root = (weights * columns.observed[:, target]).sqrt()[:, None]
+            both = torch.cat([parents, candidates.always(columns, torch.tensor([row]))[0].mT], 1) * root
+            coefficients = torch.linalg.lstsq(both, columns.targets[:, target] * root, driver="gelsd").solution
+            mine = [0] + [len(members) + k for k, pair in enumerate(pairs_of(len(members))) if 1 in pair]
+            size = (parents[:, mine] @ coefficients[mine]).std(0, correction=0)  # (channel,)
+            channel = int(size.argmax())
+            found[row, place] = size[channel] * coefficients[0, channel].sign()
+    return found

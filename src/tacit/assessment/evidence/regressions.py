@@ -1,0 +1,174 @@
+"""The regressions of all targets on all resamples, some targets at a time: probabilities, and effects."""
+
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from functools import cached_property
+
+import torch
+from jaxtyping import Bool, Float
+from torch import Generator, Tensor
+
+from tacit.assessment.evidence import products
+from tacit.assessment.evidence.averaging import (
+    MOST_ENUMERATED,
+    MarginalLikelihood,
+    averaged,
+    enumerate_sets,
+    inclusion_probs,
+)
+from tacit.assessment.evidence.candidates import Candidates, Resamples
+from tacit.assessment.evidence.columns import DOUBLE, Columns
+from tacit.assessment.evidence.tableau import Matrices, Tableau
+
+MOST_BYTES = 256e6  # of matrices at a time
+CACHED_BYTES = 24e6  # with more matrices than that, batches that a cache holds are faster
+NODES_AT_ONCE = 256
+MOST_KEPT = 1e9  # bytes of matrices that are kept for another prior; more are computed again
+Probs = Float[Tensor, "target candidate"]
+BagProbs = Float[Tensor, "resample target candidate"]
+
+
+@dataclass(frozen=True, eq=False)
+class Regressions:
+    """The columns and candidates; ``horizon`` rows count as one."""
+
+    columns: Columns
+    candidates: Candidates
+    horizon: int
+    generator: Generator
+
+    def on(self, weights: Resamples, *, keep: bool = False) -> "Resampled":
+        """Return the regressions on some resamples; ``keep`` what does not depend on the prior."""
+        return Resampled(self, weights, keep)
+
+    def alone(self, candidates: Candidates, gains: Probs, density: float) -> Probs:
+        """Return the probability of each candidate as the only one, at most its prior: for those screened out."""
+        rows = candidates.num_rows(self.columns, torch.ones(len(self.columns.targets), dtype=DOUBLE)) / self.horizon
+        channels = self.columns.targets.shape[2]
+        likelihood = MarginalLikelihood(
+            rows, candidates.num_always(self.columns), torch.ones(len(rows), channels, dtype=DOUBLE)
+        )
+        left = (1 - gains)[..., None].expand(*gains.shape, channels)
+        size = torch.full_like(gains, self.columns.group_size)
+        evidence = likelihood(left, size) - likelihood(torch.ones_like(left), torch.zeros_like(size))
+        prior = torch.where(candidates.prior.isnan(), torch.tensor(density, dtype=DOUBLE), candidates.prior.sigmoid())
+        return torch.sigmoid(evidence.clamp_max(0.0) + torch.logit(prior)).masked_fill(~candidates.used, 0.0)
+
+
+@dataclass(frozen=True, eq=False)
+class Resampled:
+    """The regressions on some resamples, given as how often each row counts."""
+
+    regressions: Regressions
+    weights: Resamples
+    keep: bool
+
+    def probs(self, density: float) -> BagProbs:
+        """Return the inclusion probabilities on each resample."""
+        return torch.cat([part.probs(density, self.regressions.generator) for part in self._parts], 1)
+
+    def effects(self, believed: Bool[Tensor, "target candidate"]) -> Probs:
+        """Return the signed effect of each candidate beside those that are believed, on the first resample."""
+        columns, candidates = self.regressions.columns, self.regressions.candidates
+        if columns.products:
+            return products.effects(columns, candidates, self.weights[0], believed)
+        sizes = [len(part.candidates.targets) for part in self._parts]
+        moments = _moments(columns)
+        of_parts = zip(self._parts, torch.split(believed, sizes), strict=True)
+        return torch.cat([part.effects(some, moments) for part, some in of_parts])
+
+    @property
+    def _parts(self) -> "Iterable[_Part]":
+        return self._kept if self.keep else self._new()
+
+    @cached_property
+    def _kept(self) -> "list[_Part]":
+        return list(self._new())
+
+    def _new(self) -> "Iterator[_Part]":
+        columns, candidates = self.regressions.columns, self.regressions.candidates
+        width = candidates.width * columns.group_size + columns.targets.shape[2]
+        width += len(products.pairs_of(candidates.width)) * columns.products
+        each, targets = 8 * width**2 * len(self.weights), len(candidates.targets)
+        at_once = max(1, int((CACHED_BYTES if each * targets > MOST_BYTES else MOST_BYTES) / each))
+        for first in range(0, targets, at_once):
+            part = candidates.chosen(slice(first, first + at_once))
+            yield _Part(columns, part, self.weights, self.regressions.horizon, self.keep and each * targets < MOST_KEPT)
+
+
+@dataclass(eq=False)
+class _Part:
+    """Some targets, all resamples in one batch of chains; the targets of a resample are neighbours."""
+
+    columns: Columns
+    candidates: Candidates
+    weights: Resamples
+    horizon: int
+    keep: bool
+
+    def probs(self, density: float, generator: Generator) -> BagProbs:
+        part, count = self.candidates, len(self.weights)
+        prior = torch.where(part.prior.isnan(), torch.logit(torch.tensor(density, dtype=DOUBLE)), part.prior)
+        prior = prior.masked_fill(~part.used, -torch.inf).repeat(count, 1)
+        if self.columns.products or part.width <= MOST_ENUMERATED:
+            probs = averaged(*self._scores, prior)
+        else:
+            tableau = self._tableau()
+            probs = inclusion_probs(tableau, self._likelihood(tableau), prior, generator)
+        return probs.view(count, len(part.targets), part.width).masked_fill(~part.used, 0.0)
+
+    def effects(
+        self, believed: Bool[Tensor, "target candidate"], moments: Float[Tensor, "node column column"]
+    ) -> Probs:
+        r"""Return $\pm \sqrt{w^\top \Sigma w}$: coefficients $w$ of a source, covariance $\Sigma$ of its columns."""
+        tableau = self._tableau()
+        tableau.include(believed)
+        coefficients = tableau.coefficients()  # (target, candidate, column, channel)
+        of_source = moments[self.candidates.sources]
+        size = torch.einsum("tcao,tcab,tcbo->tco", coefficients, of_source, coefficients).clamp_min(0).sqrt()
+        channel = size.argmax(2, keepdim=True)  # the one that the source moves most
+        linear = coefficients[:, :, : self.columns.num_linear]  # a square has no sign
+        linear = linear.gather(3, channel[:, :, None].expand(-1, -1, linear.shape[2], 1))[..., 0]
+        sign = linear.gather(2, linear.abs().argmax(2, keepdim=True))[..., 0].sign()
+        return (sign * size.amax(2)).masked_fill(~self.candidates.used, 0.0)
+
+    @property
+    def _rows(self) -> Float[Tensor, " chain"]:
+        return torch.cat([self.candidates.num_rows(self.columns, one) for one in self.weights]) / self.horizon
+
+    @property
+    def _always(self) -> Float[Tensor, " chain"]:
+        return self.candidates.num_always(self.columns).repeat(len(self.weights))
+
+    def _likelihood(self, tableau: Tableau) -> MarginalLikelihood:
+        return MarginalLikelihood(self._rows, self._always, tableau.residuals.clone())
+
+    def _tableau(self) -> Tableau:
+        matrices = self._kept_matrices.clone() if self.keep else self._matrices()
+        return Tableau.start(matrices, self.candidates.width, self.columns.group_size)
+
+    @cached_property
+    def _kept_matrices(self) -> Matrices:
+        return self._matrices()
+
+    def _matrices(self) -> Matrices:
+        if self.columns.products:
+            return products.product_matrices(self.columns, self.candidates, self.weights).flatten(0, 1)
+        return self.candidates.matrices(self.columns, self.weights).flatten(0, 1)
+
+    @cached_property
+    def _scores(self) -> tuple[Float[Tensor, "set candidate"], Float[Tensor, "chain set"]]:
+        """All sets and the log marginal likelihood of each."""
+        if not self.columns.products:
+            tableau = self._tableau()
+            return enumerate_sets(tableau, self._likelihood(tableau))
+        return products.set_scores(self._matrices(), self.candidates.width, self._rows, self._always)
+
+
+def _moments(columns: Columns) -> Float[Tensor, "node column column"]:
+    """Return the covariance of the columns of each source."""
+    found = []
+    for values in torch.split(columns.sources.permute(1, 2, 0), NODES_AT_ONCE):
+        centred = values - values.mean(2, keepdim=True)
+        found.append(centred @ centred.mT / values.shape[2])
+    return torch.cat(found)

@@ -1,0 +1,123 @@
+r"""Evidence from the fitted model: is an edge missed when it is removed, or welcome when it is inserted?
+
+With several hops, or in a network that all nodes share, an edge has effects on nodes that it does not lead to, and
+which sources predict a node is not the question any more. There the model itself is asked, on some of the training
+pairs, always by the training score:
+
+1. Edges that training drove near 0 are held there. Of the others it is looked at what the score loses without each, the
+   rest as it is; an edge whose removal costs next to nothing even so is not needed.
+2. One short training per edge that remains, from the present state, without that edge; and one with all of them, on the
+   same batches and random numbers. The loss per pair that the others cannot make up for gives $z$
+   (:mod:`tacit.assessment.evidence.bayes_factor`).
+3. Edges that were not missed are removed together and the rest is trained on. From there each edge that is absent is
+   tried out: the slope of the score at probability 0 in standard errors is its $z$.
+4. Absent edges that would be welcome are put in together, and tested as in step 2: several may stand for one that
+   training had lost.
+
+An edge that is not missed when it is removed, but is welcome when others like it are removed with it, can be replaced:
+one of several edges exists, and the mean of the two probabilities says so.
+"""
+
+from collections.abc import Callable, Sequence
+
+import torch
+
+from tacit.assessment.evidence.edge_tests import SCREENED_PAIRS, EdgeTests, places_of
+from tacit.assessment.evidence.effects import signed_effects
+from tacit.assessment.evidence.exchangeability import differing_nodes, shares_weights
+from tacit.assessment.evidence.result import KEEP, Evidence
+from tacit.assessment.evidence.retraining import without_prior
+from tacit.data import Pairs
+from tacit.errors import require_int
+from tacit.randomness import generator_for
+from tacit.shapes import EdgeProbs
+from tacit.training import FitSettings, LatentGraphModel, Progress
+
+MOST_PAIRS = 8192
+SOME_PAIRS = (
+    "Whether edges exist was judged from {some:,} of {all:,} training pairs; from all where these left a doubt."
+)
+DIFFERENT = (
+    "The nodes {nodes} differ from the others in ways that weights shared by all nodes cannot express: the model may "
+    "use edges to tell nodes apart, and an edge that exists for the model need not be a relation."
+)
+NAMED = 5  # nodes
+
+
+def model_evidence(
+    model: LatentGraphModel,
+    train: Pairs,
+    validation: Pairs,
+    settings: FitSettings,
+    *,
+    prior: EdgeProbs | float = 0.1,
+    seed: int = 0,
+    block: int = 1,
+    num_weights: int = 0,
+    node_names: Sequence[str] | None = None,
+    compile: bool = True,
+    on_progress: Callable[[Progress], None] | None = None,
+) -> Evidence:
+    """Return whether each edge exists, of a trained model; edges that are held count as known.
+
+    ``settings``     those of the fit
+    ``prior``        probability that an edge exists, one for all or one for each
+    ``block``        neighbouring pairs that are not independent, in a series
+    ``num_weights``  weights that an edge has of its own
+    ``node_names``   for sentences
+
+    The model stays as it is.
+    """
+    model.graph.require_all_pairs("model_evidence")
+    require_int("block", block)
+    some = _some(train, block)
+    judge = without_prior(model).to(train.inputs.device, train.inputs.dtype)
+    before = torch.as_tensor(prior, dtype=torch.float64, device=train.inputs.device).expand(judge.graph.edge_shape)
+    tests = EdgeTests(
+        judge,
+        train,
+        some,
+        validation[:SCREENED_PAIRS],
+        settings,
+        before,
+        seed,
+        block,
+        num_weights,
+        compile,
+        on_progress,
+    )
+    exists = tests.run()
+    learned = judge.graph.learned
+    places = places_of(exists >= KEEP, symmetric=judge.graph.symmetric)
+    generator = generator_for(seed, "effects", train.inputs.device)
+    effect = signed_effects(judge, some, places, generator=generator)
+    notes = [SOME_PAIRS.format(some=len(some), all=len(train))] if len(some) < len(train) else []
+    if shares_weights(judge):
+        generator = generator_for(seed, "exchangeability", train.inputs.device)
+        differ = differing_nodes(judge, some, generator=generator).nonzero()[:, 0].tolist()
+        if differ:
+            notes.append(DIFFERENT.format(nodes=_listed(differ, node_names)))
+    return Evidence(
+        exists.float().cpu(),
+        effect,
+        {"density": round(float(before[learned].mean()), 6) if learned.any() else 0.0, "acting": "2 theta on [0, 1]"},
+        "model",
+        tuple(notes),
+    )
+
+
+def _some(train: Pairs, block: int) -> Pairs:
+    """Return the pairs to judge by: all of them, or whole blocks spread over them."""
+    if len(train) <= MOST_PAIRS:
+        return train
+    block = min(block, MOST_PAIRS)
+    blocks, count = len(train) // block, MOST_PAIRS // block
+    chosen = torch.arange(count) * blocks // count
+    rows = (chosen[:, None] * block + torch.arange(block)).flatten()
+    return train[rows.to(train.inputs.device)]
+
+
+def _listed(nodes: list[int], names: Sequence[str] | None) -> str:
+    shown = [str(node) if names is None else names[node] for node in nodes]
+    rest = f" and {len(shown) - NAMED} more" if len(shown) > NAMED else ""
+    return ", ".join(shown[:NAMED]) + rest

@@ -1,0 +1,68 @@
+"""How large things are: units for the kernel test, and how near two numbers are one.
+
+They come from samples of their own that never meet a target, so that no test can be bent by them.
+"""
+
+from dataclasses import dataclass
+
+import torch
+from jaxtyping import Float
+from torch import Generator, Tensor
+
+from tacit.assessment.fit_tests.samples import sample_chunks
+from tacit.data import Pairs
+from tacit.shapes import Samples, Targets
+from tacit.training import LatentGraphModel
+
+PILOT_PAIRS, PILOT_SAMPLES = 256, 32  # units need no more: an error of 5% in them changes no p-value's validity
+# Of a node's spread. A target of a noise-free model equals samples up to rounding, about 1e-7 in float32.
+SAME = 1e-5
+
+ByNumber = Float[Tensor, "node channel"]
+
+
+@dataclass(frozen=True)
+class Scales:
+    """Centre and spread over pairs of the predicted mean and of the predicted deviation; ``same`` as above."""
+
+    mean_centre: ByNumber
+    mean_spread: ByNumber
+    deviation_centre: ByNumber
+    deviation_spread: ByNumber
+    same: ByNumber
+
+
+@torch.no_grad()
+def pilot_scales(model: LatentGraphModel, pairs: Pairs, *, generator: Generator) -> Scales:
+    """Draw a few samples for some of the pairs, evenly spaced, and return the scales that they show.
+
+    A spread of 0, of something that never changes, is given as 1.
+    """
+    some = pairs[:: max(1, len(pairs) // PILOT_PAIRS)]
+    parts = [samples for _, samples in sample_chunks(model, some, PILOT_SAMPLES, generator=generator)]
+    return scales_of(torch.cat(parts))
+
+
+def scales_of(samples: Samples) -> Scales:
+    """Return the scales of given samples.
+
+    >>> two_pairs = torch.tensor([[0.0, 2.0], [4.0, 6.0]]).view(2, 2, 1, 1)
+    >>> scales = scales_of(two_pairs)
+    >>> scales.mean_centre.item(), scales.deviation_centre.item(), scales.deviation_spread.item()  # means 1 and 5
+    (3.0, 1.0, 1.0)
+    """
+    means, deviations = samples.mean(1), samples.std(1, correction=0)
+    rounding = 16 * torch.finfo(samples.dtype).eps * samples.abs().amax((0, 1))
+    same = torch.maximum(SAME * samples.std((0, 1), correction=0), rounding)
+    spreads = [torch.where(s > same, s, 1.0) for s in (means.std(0, correction=0), deviations.std(0, correction=0))]
+    return Scales(means.mean(0), spreads[0], deviations.mean(0), spreads[1], same)
+
+
+def snapped(targets: Targets, samples: Samples, same: ByNumber) -> Targets:
+    """Return the targets, each moved onto the nearest sample of its pair where the two are one up to rounding.
+
+    >>> snapped(torch.tensor([[[1.001]]]), torch.tensor([0.0, 1.0]).view(1, 2, 1, 1), torch.tensor([[0.01]])).item()
+    1.0
+    """
+    gap, nearest = (samples - targets[:, None]).abs().min(1)
+    return torch.where(gap <= same, samples.gather(1, nearest[:, None])[:, 0], targets)

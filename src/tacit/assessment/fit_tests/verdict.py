@@ -1,0 +1,156 @@
+r"""The verdict: does the model fit, where not, by how much, and what to try.
+
+Two tests decide, each at half the level: the kernel test (the whole distribution) and the ranks (each number by itself,
+after Holm's correction). So a right model is called wrong in at most a share ``level`` of all data sets.
+"""
+
+from dataclasses import asdict, dataclass
+from typing import Any
+
+import torch
+from torch import Generator
+
+from tacit.assessment.fit_tests.coverage import Coverage, coverage
+from tacit.assessment.fit_tests.kernel_sums import KernelSums, KernelTest
+from tacit.assessment.fit_tests.ranks import gathered_ranks, rank_of
+from tacit.assessment.fit_tests.samples import NUM_SAMPLES, require_comparable, sample_chunks, thinned
+from tacit.assessment.fit_tests.scales import pilot_scales
+from tacit.assessment.fit_tests.uniformity import FEWEST_PAIRS, Uniformity, uniformity
+from tacit.assessment.fit_tests.words import advice, findings, headline
+from tacit.data import Pairs
+from tacit.errors import require
+from tacit.training import LatentGraphModel
+
+
+@dataclass(frozen=True)
+class Goodness:
+    """What the tests found, with a verdict in words.
+
+    ``names``      of the numbers that are predicted: nodes, or nodes and channels
+    ``no_spread``  for each number: were all samples one number, at every pair?
+    ``noise``      of the model: "none", "node" or "input" (sigma follows the input)
+    """
+
+    num_pairs: int
+    num_samples: int
+    stride: int
+    level: float
+    names: tuple[str, ...]
+    kernel: KernelTest
+    ranks: tuple[Uniformity, ...]
+    coverage: tuple[Coverage, ...]
+    no_spread: tuple[bool, ...]
+    noise: str
+
+    @property
+    def ranks_p_value(self) -> float | None:
+        """The p-value of all ranks together, corrected for their number; None if there were too few pairs."""
+        return min((one.adjusted for one in self.ranks if one.adjusted is not None), default=None)
+
+    @property
+    def p_value(self) -> float:
+        """The p-value of the verdict: twice the smaller of the two tests', or the kernel test's if it is alone."""
+        ranks = self.ranks_p_value
+        return self.kernel.p_value if ranks is None else min(1.0, 2 * min(self.kernel.p_value, ranks))
+
+    @property
+    def fits(self) -> bool | None:
+        """False if the model is rejected; else true, or None where there were too few pairs to say."""
+        if self.p_value <= self.level:
+            return False
+        return None if self.num_pairs < FEWEST_PAIRS or self.ranks_p_value is None else True
+
+    @property
+    def coverage_gap(self) -> float:
+        """The largest distance, over the levels, of the overall coverage from the nominal one."""
+        return max(abs(one.gap) for one in self.coverage)
+
+    def sentences(self) -> list[str]:
+        """Return the verdict in words: whether it fits, what is wrong and how much, and what to try."""
+        return [headline(self), *findings(self), *advice(self)]
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return plain numbers, words, lists and None, for a record in JSON."""
+        verdict = {"fits": self.fits, "p_value": self.p_value, "sentences": self.sentences()}
+        return _plain(asdict(self) | verdict)  # type: ignore[no-any-return]
+
+    @classmethod
+    def from_dict(cls, stored: dict[str, Any]) -> "Goodness":
+        """Return what :meth:`to_dict` stored; the verdict is worked out again."""
+        return cls(
+            **{name: stored[name] for name in ("num_pairs", "num_samples", "stride", "level", "noise")},
+            names=tuple(stored["names"]),
+            kernel=KernelTest(**stored["kernel"]),
+            ranks=tuple(Uniformity(**_tuples(one)) for one in stored["ranks"]),
+            coverage=tuple(Coverage(**_tuples(one)) for one in stored["coverage"]),
+            no_spread=tuple(stored["no_spread"]),
+        )
+
+
+@torch.no_grad()
+def goodness_of_fit(
+    model: LatentGraphModel,
+    pairs: Pairs,
+    *,
+    generator: Generator,
+    num_samples: int = NUM_SAMPLES,
+    stride: int = 1,
+    level: float = 0.05,
+    node_names: list[str] | None = None,
+) -> Goodness:
+    """Compare a model with pairs that it was not trained on; all tests take the same samples.
+
+    ``stride`` keeps every so many pairs: for forecasts ``h`` steps ahead, which overlap, pass ``h``.
+
+    >>> from tacit.graph import BernoulliGraph
+    >>> from tacit.losses import EnergyScore
+    >>> from tacit.predictors import HopPredictor
+    >>> graph, predictor = BernoulliGraph(torch.full((2, 2), 0.5)), HopPredictor(torch.ones(1, 1, 1))
+    >>> model = LatentGraphModel(graph, predictor, EnergyScore())
+    >>> pairs = Pairs(torch.ones(50, 2, 1), torch.zeros(50, 2, 1))  # no edge, ever
+    >>> goodness_of_fit(model, pairs, generator=Generator().manual_seed(0)).fits
+    False
+    """
+    pairs = thinned(pairs, stride)
+    require_comparable(model, pairs, num_samples, generator)
+    require(
+        isinstance(level, float) and 0 < level < 1 and 2 / (num_samples + 1) <= level,
+        f"level must be in [2 / (num_samples + 1), 1) = [{2 / (num_samples + 1):.3g}, 1), got {level!r}; "
+        "pass for example 0.05, or raise num_samples",
+    )
+    names = _number_names(pairs, node_names)
+    scales = pilot_scales(model, pairs, generator=generator)
+    sums = KernelSums.start(pairs, scales, num_samples, generator=generator)
+    spread, parts = torch.zeros_like(scales.same), []
+    for rows, samples in sample_chunks(model, pairs, num_samples, generator=generator):
+        targets = pairs.targets[rows]
+        parts.append(rank_of(targets, samples, scales.same, generator=generator))
+        sums.add(samples, targets, None if pairs.observed is None else pairs.observed[rows])
+        spread = torch.maximum(spread, (samples.amax(1) - samples.amin(1)).amax(0))
+    ranks = gathered_ranks(parts, pairs, num_samples)
+    no_spread = tuple((spread <= scales.same).flatten().tolist())
+    noise = "none" if not model.observation.random else "input" if model.observation.follows_input else "node"
+    tests = sums.result(), uniformity(ranks), coverage(ranks)
+    return Goodness(len(pairs), num_samples, stride, level, names, *tests, no_spread, noise)
+
+
+def _number_names(pairs: Pairs, node_names: list[str] | None) -> tuple[str, ...]:
+    nodes, channels = pairs.targets.shape[1:]
+    names = [str(node) for node in range(nodes)] if node_names is None else node_names
+    require(
+        len(names) == nodes, f"node_names must have {nodes} names, one per node, got {len(names)}; pass one for each"
+    )
+    if channels == 1:
+        return tuple(names)
+    return tuple(f"{name} (channel {channel})" for name in names for channel in range(channels))
+
+
+def _plain(value: Any) -> Any:
+    """Return lists for tuples, at any depth."""
+    if isinstance(value, dict):
+        return {key: _plain(one) for key, one in value.items()}
+    return [_plain(one) for one in value] if isinstance(value, list | tuple) else value
+
+
+def _tuples(stored: dict[str, Any]) -> dict[str, Any]:
+    return {key: tuple(value) if isinstance(value, list) else value for key, value in stored.items()}

@@ -1,0 +1,142 @@
+"""A verdict in words: whether the model fits, what is wrong and how much, and what to try."""
+
+import math
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+from tacit.assessment.fit_tests.uniformity import HUMP, TOO_HIGH, TOO_LOW, U_SHAPED, UNEVEN, UNIFORM
+
+if TYPE_CHECKING:
+    from tacit.assessment.fit_tests.verdict import Goodness
+
+SMALL = 0.02  # of coverage: below two points a misfit is called small
+MOST_NAMES = 6
+MEANING = {
+    U_SHAPED: "U-shaped: the model is too sure of itself, its intervals are too narrow",
+    HUMP: "hump-shaped: the model is too unsure, its intervals are too wide",
+    TOO_LOW: "slanted: predictions are too low",
+    TOO_HIGH: "slanted: predictions are too high",
+    UNEVEN: "uneven: the shape of the distribution is wrong",
+}
+
+
+def headline(found: "Goodness") -> str:
+    """Say whether the model fits, and by which tests; each p-value is to be compared with the level that is named."""
+    ranks, level = found.ranks_p_value, found.level
+    if ranks is None:
+        tests = f"kernel test {say_p(found.kernel.p_value, level)}, ranks not tested, {found.num_pairs} pairs"
+    else:
+        kernel, by_ranks = (say_p(min(1.0, 2 * value), level) for value in (found.kernel.p_value, ranks))
+        tests = f"kernel test {kernel}, ranks {by_ranks}, both corrected for two tests, {found.num_pairs} pairs"
+    if found.fits is None:
+        return (
+            f"too few pairs to say whether the model fits ({tests}): pass at least 20 observed pairs, better hundreds"
+        )
+    if found.fits:
+        return f"fits: no evidence against the model at the {100 * level:g}% level ({tests})"
+    return f"does not fit at the {100 * level:g}% level ({tests})"
+
+
+def findings(found: "Goodness") -> list[str]:
+    """Say where ranks and intervals are off and by how much, and which predictions have no spread."""
+    said = []
+    above = {name: one.above_median for name, one in zip(found.names, found.ranks, strict=True)}
+    for shape, names in shapes_seen(found).items():
+        said.append(f"ranks at {_nodes(names)} are {MEANING.get(shape, shape)}")
+        if shape in (TOO_LOW, TOO_HIGH):
+            worst = max(names, key=lambda name: abs(above[name] - 0.5))
+            said[-1] += f" ({100 * above[worst]:.1f}% of the targets at node {worst} lie above the predicted median)"
+    if found.fits is False:
+        if not said:
+            said.append("the ranks are uniform at every node: what is wrong shows only across nodes or inputs")
+        said.append(_size(found))
+    flat = [name for name, none in zip(found.names, found.no_spread, strict=True) if none]
+    if flat:
+        said.append(f"the prediction at {_nodes(flat)} is one number, without any spread")
+    return said
+
+
+def advice(found: "Goodness") -> list[str]:
+    """Say what to try against what was seen; nothing if nothing was."""
+    if found.fits is not False:
+        return []
+    seen = shapes_seen(found)
+    some = any(len(seen[shape]) < len(found.names) for shape in (U_SHAPED, HUMP) if shape in seen)
+    tries = []
+    if U_SHAPED in seen and found.noise == "none":
+        tries.append(
+            'an observation model (kind = "gaussian" or "gaussian_input"): the graph is the only randomness now'
+        )
+    elif U_SHAPED in seen and not some:
+        tries.append("fewer epochs, or patience: too narrow everywhere often means over-fitted")
+    elif HUMP in seen and not some:
+        tries.append("more epochs: noise or edge probabilities have not settled yet")
+    if some and found.noise != "none":
+        steady = (
+            'noise whose size follows the input (kind = "gaussian_input" in [observation]), or '
+            if found.noise == "node"
+            else ""
+        )
+        tries.append(f"{steady}other inputs for {_nodes([*seen.get(U_SHAPED, ()), *seen.get(HUMP, ())])}")
+    elif some and HUMP in seen:
+        tries.append("more epochs, or a richer predictor: the graph has to explain what the predictor does not")
+    if TOO_LOW in seen or TOO_HIGH in seen:
+        tries.append("to look for drift between training and test, or for an input that is missing")
+    if UNEVEN in seen:
+        tries.append("targets on another scale (a logarithm where they are skewed), or a richer predictor")
+    if not seen:
+        joint = found.kernel.parts["joint"] < min(found.kernel.parts["nodes"], found.kernel.parts["pooled"])
+        if joint:
+            tries.append("a loss over all nodes at once (scope joint), since nodes depend on each other otherwise")
+        tries.append("another or richer predictor, a longer window, or more epochs")
+    if any(found.no_spread):
+        tries.append("to look at edge probabilities at exactly 0 or 1: what never varies is no distribution")
+    return ["what to try: " + "; ".join(tries)]
+
+
+def shapes_seen(found: "Goodness") -> dict[str, list[str]]:
+    """Return the names at which ranks are not uniform at the level of the verdict's half, by the shape they have."""
+    seen: dict[str, list[str]] = {}
+    for name, one in zip(found.names, found.ranks, strict=True):
+        if one.adjusted is not None and one.adjusted <= found.level / 2:
+            seen.setdefault(UNEVEN if one.shape == UNIFORM else one.shape, []).append(name)
+    return seen
+
+
+def say_p(value: float, level: float = 0.05) -> str:
+    """Return a p-value in words, on the side of the level on which it is.
+
+    >>> say_p(0.0321), say_p(1e-9), say_p(0.0501), say_p(0.05)
+    ('p = 0.032', 'p < 0.001', 'p = 0.0501', 'p = 0.050')
+    """
+    if value < 0.001:
+        return "p < 0.001"
+    digits = next(digits for digits in range(3, 18) if (round(value, digits) <= level) == (value <= level))
+    return f"p = {value:.{digits}f}"
+
+
+def _size(found: "Goodness") -> str:
+    """Say how far coverage is off, so that what is significant can be told from what is important."""
+    worst = max(found.coverage, key=lambda one: abs(one.gap))
+    gaps = [
+        (abs(share - one.nominal) - 2 * math.sqrt(one.nominal * (1 - one.nominal) / found.num_pairs), name, one, share)
+        for one in found.coverage
+        for name, share in zip(found.names, one.by_number, strict=True)
+        if share is not None
+    ]
+    said = (
+        f"central {100 * worst.level:g}% intervals hold {100 * (worst.overall or 0.0):.1f}% of the targets "
+        f"({100 * worst.nominal:g}% if the model were right)"
+    )
+    beyond, name, one, share = max(gaps, key=lambda each: each[0])
+    off = max(abs(rank.above_median - 0.5) for rank in found.ranks) - math.sqrt(1 / found.num_pairs)
+    if max(found.coverage_gap, beyond, off) < SMALL:
+        return f"small at each node: clear statistically, but by less than {100 * SMALL:g} points of coverage; {said}"
+    if len(found.names) > 1 and beyond > 0:
+        said += f"; the largest gap is at {_nodes([name])}: {100 * share:.1f}% in {100 * one.level:g}% intervals"
+    return said
+
+
+def _nodes(names: Sequence[str]) -> str:
+    more = f" and {len(names) - MOST_NAMES} more" if len(names) > MOST_NAMES else ""
+    return f"node{'s' if len(names) > 1 else ''} {', '.join(names[:MOST_NAMES])}{more}"

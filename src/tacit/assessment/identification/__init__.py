@@ -1,0 +1,26 @@
+"""What the data can tell: which edges have an effect, which look alike, and whether another answer is as good."""
+
+from tacit.assessment.identification.contexts import draw_contexts
+from tacit.assessment.identification.effects import edge_effects
+from tacit.assessment.identification.injectivity import Injectivity, check_injectivity
+from tacit.assessment.identification.replicas import ReplicaGraph, compare_replicas
+from tacit.assessment.identification.representations import Representation, find_representations
+from tacit.assessment.identification.transforms import CERTAIN, LOOPS_OFF, LOOPS_ON
+from tacit.assessment.identification.verdict import FLAGS, Identifiability, identify
+
+__all__ = [
+    "CERTAIN",
+    "FLAGS",
+    "LOOPS_OFF",
+    "LOOPS_ON",
+    "Identifiability",
+    "Injectivity",
+    "ReplicaGraph",
+    "Representation",
+    "check_injectivity",
+    "compare_replicas",
+    "draw_contexts",
+    "edge_effects",
+    "find_representations",
+    "identify",
+]

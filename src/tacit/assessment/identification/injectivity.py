@@ -1,0 +1,131 @@
+r"""The condition of the paper's theorem: is there an input $x$ at which $A \mapsto f(x, A)$ is injective?
+
+If there is, a proper loss has no other minimum than the true $\theta$ (for a known predictor). Compared are graphs that
+differ in learned edges with an effect; all others are held at what they mostly are. Two graphs differ at $x$ when
+
+$$\max_{i, c} |f_{ic}(x, A) - f_{ic}(x, A')| / s_{ic} > 10^{-9},$$
+
+computed in float64; $s$ is the spread of the predictions. With at most 12 edges every graph is compared with every
+other, and the answer is exact for the inputs that were looked at. With more, pairs of graphs are sampled: all flips of
+one edge (at most 4,096), some of two, some of three to eight edges into one node (those are nearest to each other), and
+independent graphs. Then a pair that is not told apart disproves injectivity at $x$, but that all were told apart proves
+nothing.
+"""
+
+import copy
+from dataclasses import dataclass
+
+import torch
+from jaxtyping import Float
+from torch import Generator, Tensor
+
+from tacit.assessment.identification.comparisons import (
+    NUMBERS_AT_ONCE,
+    SAMPLED,
+    Predict,
+    all_choices,
+    closest_of_all,
+    closest_of_sampled,
+    with_edges,
+)
+from tacit.assessment.identification.contexts import Contexts, draw_contexts, free_edges
+from tacit.assessment.identification.spread import predictive_spread
+from tacit.shapes import EdgeMask, Inputs
+from tacit.training import LatentGraphModel
+
+ENUMERATED_EDGES = 12
+TOLD_APART = 1e-9
+# Comparisons by enumeration decide how many inputs are looked at: 4 for 4,096 graphs, at most 32.
+COMPARISONS, MOST_INPUTS = 2**26, 32
+SAMPLED_INPUTS, BASES = 8, 8
+
+
+@dataclass(frozen=True)
+class Injectivity:
+    """What was found.
+
+    ``share``    the share of the inputs at which all graphs that were compared were told apart
+    ``closest``  the smallest relative distance of two graphs' outputs, at the input where it is largest
+    """
+
+    enumerated: bool
+    num_edges: int
+    num_inputs: int
+    comparisons: int
+    share: float
+    closest: float
+
+    @property
+    def holds(self) -> bool:
+        """Was there an input at which all graphs that were compared were told apart?"""
+        return self.share > 0
+
+    def sentence(self) -> str:
+        """Say it, and how far it is proven."""
+        if self.num_edges == 0:
+            return "No edge is left whose presence could be told from the predictions."
+        edges = f"the {self.num_edges} learned edges that have an effect"
+        what = f"all {2**self.num_edges:,} graphs" if self.enumerated else f"{self.comparisons:,} pairs of graphs"
+        inputs = f"{round(self.share * self.num_inputs)} of {self.num_inputs} inputs"
+        if not self.holds:
+            none = f"at each of the {self.num_inputs} inputs looked at some of {what} over {edges} predict the same"
+            return f"The condition of the theorem was not met: {none}."
+        if self.enumerated:
+            return f"The condition of the theorem holds: {what} over {edges} predict differently at {inputs}."
+        apart = f"{what} over {edges} were told apart at {inputs}"
+        return f"The condition of the theorem was not refuted: {apart}; sampled, not proven."
+
+
+@torch.no_grad()
+def check_injectivity(
+    model: LatentGraphModel, inputs: Inputs, *, generator: Generator, edges: EdgeMask | None = None
+) -> Injectivity:
+    """Compare graphs that differ in ``edges``, by default all learned ones, at some of the inputs.
+
+    >>> from tacit.graph import BernoulliGraph
+    >>> from tacit.losses import EnergyScore
+    >>> from tacit.predictors import HopPredictor
+    >>> graph, predictor = BernoulliGraph(torch.full((2, 2), 0.5)), HopPredictor(torch.ones(1, 1, 1))
+    >>> model, rng = LatentGraphModel(graph, predictor, EnergyScore()), Generator().manual_seed(0)
+    >>> check_injectivity(model, torch.tensor([[[0.5], [0.8]]]), generator=rng).holds
+    True
+    >>> check_injectivity(model, torch.tensor([[[0.5], [0.5]]]), generator=rng).holds  # which of the two is read?
+    False
+    """
+    model.graph.require_all_pairs("check_injectivity")
+    graph, places = model.graph, free_edges(model.graph)
+    varied = ~graph.fixed if edges is None else ~graph.fixed & edges.to(graph.fixed.device)
+    places = places[varied[places[:, 0], places[:, 1]]]
+    enumerated = len(places) <= ENUMERATED_EDGES
+    num_inputs = min(MOST_INPUTS, COMPARISONS // 4 ** len(places)) if enumerated else SAMPLED_INPUTS
+    order = torch.randperm(len(inputs), generator=generator, device=generator.device)[:num_inputs]
+    some = inputs[order.to(inputs.device)].double()
+    if len(places) == 0:
+        return Injectivity(True, 0, len(some), 0, 1.0, torch.inf)
+    drawn = draw_contexts(graph, BASES, generator=generator, pulled=False).double()
+    bases = torch.where(varied, drawn, (graph.edge_probs > 0.5).double())
+    predict = _predict_with(copy.deepcopy(model).double(), some, bases)
+    if enumerated:
+        choices = all_choices(len(places), places.device)
+        graphs = with_edges(bases[:1].expand(len(choices), -1, -1), places, choices, symmetric=graph.symmetric)
+        closest, pairs = closest_of_all(predict(graphs)), len(choices) * (len(choices) - 1) // 2
+    else:
+        others = draw_contexts(graph, SAMPLED, generator=generator)
+        closest, pairs = closest_of_sampled(
+            predict, bases, others, places, symmetric=graph.symmetric, generator=generator
+        )
+    share = (closest > TOLD_APART).double().mean().item()
+    return Injectivity(enumerated, len(places), len(some), pairs, share, closest.max().item())
+
+
+def _predict_with(model: LatentGraphModel, inputs: Inputs, bases: Contexts) -> Predict:
+    """Return a function from graphs to their predictions in units of the spread, a part of them at a time."""
+    spread = predictive_spread(model.describe(inputs, bases[None]), model.observation)
+    nodes = bases.shape[-1]
+    at_once = max(1, NUMBERS_AT_ONCE // (nodes * (nodes + len(inputs))))
+
+    def predict(graphs: Contexts) -> Float[Tensor, "batch graph number"]:
+        parts = [model.describe(inputs, part[None]) / spread.values for part in torch.split(graphs, at_once)]
+        return torch.cat(parts, 1).flatten(2)
+
+    return predict

@@ -1,0 +1,171 @@
+r"""Which edges can be learned from such data at all, and why the others cannot.
+
+An edge is not identifiable when
+
+- its relative effect is below $10^{-4}$: flipping it changes no prediction;
+- with ``num_pairs`` $= n$ given, $\mathrm{effect} \cdot \sqrt n < 2$: too weak for so many pairs. From one output of
+  spread $s$, $\theta_a$ has a standard error of about $s / (d_a \sqrt n) = 1 / (\mathrm{effect} \cdot \sqrt n)$; above
+  1/2 an edge that is always there is within two standard errors of one that never is;
+- it has a twin (:mod:`tacit.assessment.identification.twins`): how many of them are present can be seen, not which.
+
+In large graphs an edge is tried out on few inputs and graphs. Those that then seem to have no effect, or a weak one,
+are tried out once more: being few, on many.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import Literal
+
+import torch
+from jaxtyping import UInt8
+from torch import Generator, Tensor
+
+from tacit.assessment.identification.contexts import free_edges
+from tacit.assessment.identification.effects import flip_edges, place_effects, prepare_trials
+from tacit.assessment.identification.injectivity import Injectivity, check_injectivity
+from tacit.assessment.identification.representations import STANDARD_ERRORS
+from tacit.assessment.identification.twins import NEGLIGIBLE, Place, confirmed_twins, twins_among
+from tacit.assessment.identification.words import count_edges, count_of, describe_edges, listed
+from tacit.errors import require, require_int
+from tacit.graph.nodes import NamedNodes
+from tacit.shapes import EdgeMask, EdgeProbs, Inputs, Observed, Targets
+from tacit.training import LatentGraphModel
+
+Flag = Literal["", "yes", "no"]
+FLAGS: tuple[Flag, ...] = ("", "yes", "no")  # can an edge be identified? Nothing is said of one that is fixed.
+
+
+@dataclass(frozen=True)
+class Identifiability:
+    """What can be learned. Matrices have the node that receives as row, the node that sends as column.
+
+    ``effects``       relative effect of flipping each edge; 0 where it is fixed
+    ``learned``       edges that are not fixed
+    ``without_effect``, ``too_weak``, ``twins``  what is wrong with those that are not ``identifiable``
+    ``injectivity``   the condition of the theorem, or None if it was not looked at
+    ``constant``      nodes whose targets never vary
+    """
+
+    effects: EdgeProbs
+    learned: EdgeMask
+    without_effect: EdgeMask
+    too_weak: EdgeMask
+    twins: list[tuple[Place, Place]]
+    injectivity: Injectivity | None
+    nodes: NamedNodes
+    num_pairs: int | None = None
+    constant: list[int] = field(default_factory=list)
+
+    @property
+    def identifiable(self) -> EdgeMask:
+        """True for each learned edge that nothing speaks against."""
+        return self.learned & ~self.without_effect & ~self.too_weak & ~self._with_twin
+
+    def flag(self, i: int, j: int) -> Flag:
+        """Return whether the edge from node j to node i can be learned; nothing for one that is fixed."""
+        return FLAGS[int(self.flags()[i, j])]
+
+    def flags(self) -> UInt8[Tensor, "node node"]:
+        """Return the flags of all edges as places in ``FLAGS``."""
+        codes = torch.where(self.identifiable, FLAGS.index("yes"), FLAGS.index("no"))
+        return torch.where(self.learned, codes, FLAGS.index("")).to("cpu", torch.uint8)
+
+    @property
+    def reasons(self) -> list[str]:
+        """One sentence for each reason why some edges cannot be learned; none if all can."""
+        lines = []
+        if self.without_effect.any():
+            lines.append(self._line(self.without_effect, "flipping {} changes no prediction"))
+        if self.too_weak.any():
+            lines.append(self._line(self.too_weak, f"the effect of {{}} is too weak for {self.num_pairs:,} pairs"))
+        if self.twins:
+            edges = [" and ".join(self.nodes.edge(column, row) for row, column in pair) for pair in self.twins]
+            number = count_of(count_edges(self._with_twin, symmetric=self.nodes.symmetric), "edge")
+            why = "each has the same effect as another, so that only how many are present can be seen"
+            lines.append(f"{number} cannot be told from each other: {why} ({listed(edges)}).")
+        return lines
+
+    def sentences(self) -> list[str]:
+        """Return all that was found, in words."""
+        total = count_edges(self.learned, symmetric=self.nodes.symmetric)
+        good = count_edges(self.identifiable, symmetric=self.nodes.symmetric)
+        every = "The learned edge" if total == 1 else f"All {total:,} learned edges"
+        whole = every if good == total else f"{good:,} of {count_of(total, 'learned edge')}"
+        lines = [f"{whole} can be told from the predictions." if total else "No edge is learned.", *self.reasons]
+        if self.constant:
+            names = listed([self.nodes.names[node] for node in self.constant])
+            lines.append(f"The targets of {names} never vary; effects there are relative to the spread of the others.")
+        return lines if self.injectivity is None else [*lines, self.injectivity.sentence()]
+
+    def _line(self, mask: EdgeMask, why: str) -> str:
+        number = count_edges(mask, symmetric=self.nodes.symmetric)
+        why = why.format("it" if number == 1 else "them")
+        return (
+            f"{count_of(number, 'edge')} cannot be learned: {why} ({describe_edges(mask, self.learned, self.nodes)})."
+        )
+
+    @property
+    def _with_twin(self) -> EdgeMask:
+        mask = torch.zeros_like(self.learned)
+        for row, column in {place for pair in self.twins for place in pair}:
+            mask[row, column] = True
+        return mask | mask.mT if self.nodes.symmetric else mask
+
+
+@torch.no_grad()
+def identify(
+    model: LatentGraphModel,
+    inputs: Inputs,
+    targets: Targets | None = None,
+    *,
+    generator: Generator,
+    observed: Observed | None = None,
+    num_pairs: int | None = None,
+    nodes: Sequence[str] | None = None,
+    injectivity: bool = True,
+) -> Identifiability:
+    """Try every learned edge out on some of the inputs, and say which can be learned.
+
+    ``num_pairs``    how many pairs there are to learn from; without it no edge is called too weak
+    ``nodes``        the names of the nodes, by default their numbers
+    ``injectivity``  whether to look at the condition of the theorem too
+
+    >>> from tacit.graph import BernoulliGraph
+    >>> from tacit.losses import EnergyScore
+    >>> from tacit.predictors import ConvolutionStack
+    >>> rng = Generator().manual_seed(0)
+    >>> stack = ConvolutionStack.random([1, 1], self_loops=True, generator=rng)
+    >>> model = LatentGraphModel(BernoulliGraph(torch.full((2, 2), 0.5)), stack, EnergyScore())
+    >>> found = identify(model, torch.randn(8, 2, 1, generator=rng), generator=rng)
+    >>> found.flag(0, 1), found.flag(1, 1), found.reasons
+    ('yes', 'no', ["2 edges cannot be learned: flipping them changes no prediction (every node's edge to itself)."])
+    """
+    model.graph.require_all_pairs("identify")
+    graph = model.graph
+    if num_pairs is not None:
+        require_int("num_pairs", num_pairs)
+    names = tuple(f"node {number}" for number in range(graph.num_nodes)) if nodes is None else tuple(nodes)
+    require(
+        len(names) == graph.num_nodes,
+        f"nodes must have a name for each of the {graph.num_nodes} nodes, got {len(names)}; pass the names in order",
+    )
+    trials = prepare_trials(model, inputs, targets, generator=generator, observed=observed)
+    effects, twins = torch.zeros_like(graph.fixed_probs), []
+    for flips in flip_edges(model, trials):
+        place_effects(effects, flips, trials.spread, symmetric=graph.symmetric)
+        twins += twins_among(flips, trials.spread)
+    twins = confirmed_twins(model, inputs, targets, twins, generator=generator, observed=observed)
+    learned, needed = ~graph.fixed, max(NEGLIGIBLE, STANDARD_ERRORS / (num_pairs or torch.inf) ** 0.5)
+    doubtful = free_edges(graph)
+    doubtful = doubtful[~(effects[doubtful[:, 0], doubtful[:, 1]] >= needed)]
+    again = prepare_trials(model, inputs, targets, generator=generator, observed=observed, edges=doubtful)
+    for flips in flip_edges(model, again, doubtful):
+        place_effects(effects, flips, again.spread, symmetric=graph.symmetric)
+    without = learned & ~(effects >= NEGLIGIBLE)
+    weak = torch.zeros_like(learned)
+    if num_pairs is not None:
+        weak = learned & ~without & (effects < needed)
+    check = check_injectivity(model, inputs, generator=generator, edges=~without) if injectivity else None
+    constant: list[int] = trials.spread.constant.nonzero().flatten().tolist()
+    named = NamedNodes(names, graph.symmetric)
+    return Identifiability(effects, learned, without, weak, twins, check, named, num_pairs, constant)

@@ -1,0 +1,46 @@
+"""How well are edge probabilities known, and what follows: standard errors, intervals, decisions, reliability."""
+
+from tacit.assessment.uncertainty.acting import Acting, acting
+from tacit.assessment.uncertainty.bagging import adopt, adopt_bagged
+from tacit.assessment.uncertainty.bootstrap import EdgeUncertainty, bootstrap
+from tacit.assessment.uncertainty.comparison import mean_loss
+from tacit.assessment.uncertainty.decisions import (
+    FDR,
+    EdgeTests,
+    WrongEdges,
+    expected_wrong_edges,
+    false_discoveries,
+    listed_edges,
+    significant_edges,
+)
+from tacit.assessment.uncertainty.gate_data import tells_acting
+from tacit.assessment.uncertainty.intervals import EdgeIntervals, edge_intervals, intervals_around
+from tacit.assessment.uncertainty.reliability import Reliability, reliability
+from tacit.assessment.uncertainty.resampled_edges import Kept
+from tacit.assessment.uncertainty.sandwich import Sandwich, sandwich
+
+__all__ = [
+    "FDR",
+    "Acting",
+    "EdgeIntervals",
+    "EdgeTests",
+    "EdgeUncertainty",
+    "Kept",
+    "Reliability",
+    "Sandwich",
+    "WrongEdges",
+    "acting",
+    "adopt",
+    "adopt_bagged",
+    "bootstrap",
+    "edge_intervals",
+    "expected_wrong_edges",
+    "false_discoveries",
+    "intervals_around",
+    "listed_edges",
+    "mean_loss",
+    "reliability",
+    "sandwich",
+    "significant_edges",
+    "tells_acting",
+]

@@ -1,0 +1,273 @@
+r"""How often each edge acts, given that it is there: always, or at times.
+
+For models whose edges are weights times gates (:func:`tells_acting`) mean and variance of the targets give the answer
+node by node (:mod:`tacit.assessment.uncertainty.moments`), without any training, so that it depends on no start.
+*Always* is the answer, $\theta = 1$, unless a one-sided score test rejects it at 2.5%
+(:mod:`tacit.assessment.uncertainty.gate_errors`), and for
+edges whose mean effect cannot be told from 0: nothing can be said of them, and their intervals are wide.
+
+Intervals come from two sources. The sandwich of the regressions gives each edge its error; it is steady, but takes the
+set of edges as known. Resamples of the data, on each of which the edges are chosen anew (``kept``), give the size of
+all errors: the median over edges of their spread relative to the sandwich, shrunk towards 1 for few edges, and not
+below it. An edge whose resamples spread twice as far gets the error that they show.
+
+A node with few pairs for its many coefficients, those of a long window for example, is left as it is: nothing is known
+of how often its edges act.
+"""
+
+import math
+from dataclasses import dataclass
+
+import torch
+from jaxtyping import Bool, Float
+from torch import Tensor
+
+from tacit.assessment.uncertainty.bootstrap import SELDOM_KEPT
+from tacit.assessment.uncertainty.boundary import NOTHING_KNOWN
+from tacit.assessment.uncertainty.checks import ReplicaProbs
+from tacit.assessment.uncertainty.dependence import Dependence
+from tacit.assessment.uncertainty.gate_data import GateData, fitted_parameters, tells_acting
+from tacit.assessment.uncertainty.gate_errors import RatioErrors, ratio_errors
+from tacit.assessment.uncertainty.intervals import EdgeIntervals
+from tacit.assessment.uncertainty.moments import fit_moments
+from tacit.assessment.uncertainty.replica_spread import FEWEST_KEEPING
+from tacit.assessment.uncertainty.resampled_edges import EdgeMasks, Kept, kept_edges, resample_rows
+from tacit.data import Pairs
+from tacit.errors import require
+from tacit.randomness import replica_seeds
+from tacit.shapes import EdgeMask, EdgeProbs
+from tacit.training import LatentGraphModel
+
+TEST_LEVEL = 0.025  # of the test of "always", one-sided: that of a 95% interval
+ROWS_PER_COLUMN = 2  # fewer pairs than this for each coefficient of a node say nothing about its variance
+MOST_COLUMNS = 512  # coefficients of a node: time grows with their square, and weights of so many lags are noise
+USUAL_SPREAD = 0.1  # of the log of the inflation, between data sets
+MUCH_WIDER = 2.0  # spread of one edge over resamples, in units of its error
+NORMAL_MAD, MAD_EFFICIENCY = 1.4826, 0.37  # the deviation of a normal over its median absolute deviation
+REPLICA_ROUNDS = 2
+MOST_NUMBERS = 2**24  # of the weighted designs of replicas that are fitted at once: 128 MiB
+UNKNOWN_SCALE = 0.25  # relative variance of an edge's scale: its mean effect is within two standard errors of 0
+FEW_ROWS = "{rows} training pairs are too few to tell how often edges into {nodes} of the nodes act"
+MANY_COLUMNS = (
+    "how often edges into {nodes} of the nodes act was not computed: regressions have up to {columns:,} columns, more "
+    "than {most}; use a shorter window, for example --window 24"
+)
+
+
+@dataclass(frozen=True, eq=False)
+class Acting:
+    r"""How often edges act: ``edge_probs``, 1 where ``always``.
+
+    ``ratios``      of the learned edges, in the order of ``learned.nonzero()``, with their errors
+    ``inflation``   of these errors, from the spread over resamples
+    ``wide``        learned edges of which nothing is known
+    ``resampled``   probabilities on each resample, 0 where it does not keep the edge
+    ``parameters``  of the model with this answer, by name
+    """
+
+    edge_probs: EdgeProbs
+    always: EdgeMask
+    learned: EdgeMask
+    ratios: RatioErrors
+    inflation: Float[Tensor, " edge"]
+    wide: EdgeMask
+    degrees: float
+    resampled: ReplicaProbs
+    kept: Float[Tensor, "replica node node"]
+    parameters: dict[str, Tensor]
+    warnings: list[str]
+
+    @property
+    def std_errors(self) -> EdgeProbs:
+        r"""Standard errors of the probabilities, $\theta^2$ times those of the ratios; 0 where nothing is learned."""
+        errors = torch.zeros_like(self.edge_probs)
+        found = self.edge_probs[self.learned].square() * (self.ratios.std_errors() * self.inflation).to(errors)
+        errors[self.learned] = found.clamp_max(NOTHING_KNOWN)
+        errors[self.wide] = NOTHING_KNOWN
+        return errors
+
+    @property
+    def bagged(self) -> EdgeProbs:
+        """Mean over the resamples that keep an edge; the answer where there are none."""
+        count = self.kept.sum(0)
+        mean = self.resampled.sum(0) / count.clamp_min(1).to(self.resampled)
+        return torch.where(self.learned & (count > 0), mean, self.edge_probs)
+
+    def intervals(self, level: float = 0.95) -> EdgeIntervals:
+        """Return intervals that hold the true probability with chance ``level``."""
+        from scipy import stats
+
+        quantile = float(stats.t.isf((1 - level) / 2, self.degrees))
+        lowest, highest = self.ratios.interval(quantile, self.inflation)
+        low, high = self.edge_probs.clone(), self.edge_probs.clone()
+        low[self.learned], high[self.learned] = (1 / (1 + ratio).to(low) for ratio in (highest, lowest))
+        low, high = torch.minimum(low, self.edge_probs), torch.maximum(high, self.edge_probs)
+        low[self.wide], high[self.wide] = 0.0, 1.0
+        return EdgeIntervals(low, high, level, simultaneous=False)
+
+
+def acting(
+    model: LatentGraphModel,
+    train: Pairs,
+    *,
+    replicas: int = 16,
+    block: int = 1,
+    seed: int = 0,
+    kept: Kept | None = None,
+) -> Acting:
+    """Return how often the learned edges of a model act, from its training pairs; the model stays as it is.
+
+    ``replicas`` resamples are drawn as by :func:`~tacit.assessment.uncertainty.bootstrap`, 0 for none. ``kept``
+                 returns the edges
+    that may be there given the rows of a resample: others are left out of its regressions.
+    """
+    require(
+        tells_acting(model),
+        f"acting requires a linear filter with noise, one target per node and no prior, got "
+        f"{type(model.predictor).__name__} with {type(model.observation).__name__}; use the bootstrap",
+    )
+    data, learned = GateData.of(model, train), model.graph.learned
+    weights, masks = _resamples(train, data.present, replicas, block, seed, kept)
+    dependence = Dependence(block, train.series)
+    present = model.graph.edge_probs.detach()
+    nodes = [_one_node(data, node, weights, masks, dependence, learned) for node in range(len(present))]
+    ratios = RatioErrors(*(torch.cat([getattr(found.errors, name) for found in nodes]) for name in FIELDS))
+    resampled = torch.stack([found.ratios for found in nodes], 1)  # (replica, node, node)
+    masks = masks & learned
+    inflation = _inflation(ratios, resampled[:, learned], masks[:, learned])
+    wide = torch.zeros_like(learned)
+    for node, found in enumerate(nodes):
+        wide[node] = learned[node] & found.lacking
+    seldom = learned & (masks.sum(0) < FEWEST_KEEPING) & ~wide if replicas else torch.zeros_like(learned)
+    always = torch.zeros_like(learned)
+    always[learned] = (ratios.statistics < _quantile(1 - TEST_LEVEL)) | (ratios.scale >= UNKNOWN_SCALE)
+    answer = present.clone()
+    answer[learned] = 1 / (1 + ratios.ratios.clamp_min(0)).to(answer)
+    answer = torch.where(wide, present, torch.where(always, 1.0, answer))
+    parameters = fitted_parameters(
+        model,
+        answer,
+        torch.stack([found.own for found in nodes]),
+        torch.stack([found.means for found in nodes]),
+        torch.stack([found.sigma for found in nodes]),
+        torch.tensor([not found.lacking for found in nodes], device=learned.device),
+    )
+    return Acting(
+        answer,
+        always & ~wide,
+        learned.clone(),
+        ratios,
+        inflation,
+        wide | seldom,
+        dependence.degrees(len(train)),
+        torch.where(masks, 1 / (1 + resampled.clamp_min(0)), 0.0).to(answer),
+        masks.to(answer),
+        parameters,
+        _notes(data, nodes, learned, seldom, replicas),
+    )
+
+
+FIELDS = ("ratios", "slope", "upper", "both", "scale", "statistics")
+
+
+@dataclass(frozen=True, eq=False)
+class _Node:
+    """What was found of one node: errors of its learned edges, and rows over all sources."""
+
+    errors: RatioErrors
+    ratios: Float[Tensor, "replica node"]
+    own: Float[Tensor, " column"]
+    means: Float[Tensor, "node lag"]
+    sigma: Float[Tensor, ""]
+    lacking: bool
+
+
+def _one_node(
+    data: GateData,
+    number: int,
+    weights: Float[Tensor, "replica pair"],
+    masks: EdgeMasks,
+    dependence: Dependence,
+    learned: EdgeMask,
+) -> _Node:
+    sources, observed, columns = data.sources(number), data.weights[:, number], data.columns(number)
+    if columns > MOST_COLUMNS or bool((observed > 0).sum() < ROWS_PER_COLUMN * columns):
+        return _unknown(data, weights, len(learned), int(learned[number].sum()))
+    node = data.node(number)
+    every = torch.ones(1, len(sources), dtype=torch.bool, device=observed.device)
+    found = fit_moments(node, observed[None], every)
+    errors = ratio_errors(node, found, observed, dependence)
+    chosen = learned[number, sources]
+    errors = RatioErrors(*(getattr(errors, name)[chosen] for name in FIELDS))
+    ratios = weights.new_zeros(len(weights), len(learned))
+    if len(weights) and len(sources):
+        at_once = max(1, MOST_NUMBERS // node.design.numel())
+        for first in range(0, len(weights), at_once):
+            some = slice(first, first + at_once)
+            kept = masks[some, number][:, sources]
+            ratios[some, sources] = fit_moments(node, weights[some] * observed, kept, REPLICA_ROUNDS, found).ratios
+    means = weights.new_zeros(len(learned), node.sent.shape[2])
+    means[sources] = found.edges[0]
+    noise = (observed * (node.spread @ found.noise[0])).sum() / observed.sum().clamp_min(1)
+    leftover = (observed * found.squares[0]).sum() / observed.sum().clamp_min(1)
+    sigma = torch.minimum(noise.clamp_min(0.05 * leftover), leftover).sqrt()
+    return _Node(errors, ratios, found.own[0], means, sigma, lacking=False)
+
+
+def _unknown(data: GateData, weights: Float[Tensor, "replica pair"], nodes: int, edges: int) -> _Node:
+    """Return a node without regressions; its errors are as wide as those of any edge whose effect may be 0."""
+    one, zero = weights.new_ones(edges), weights.new_zeros(edges)
+    return _Node(
+        RatioErrors(zero, one, one, zero, one, zero),
+        weights.new_zeros(len(weights), nodes),
+        weights.new_zeros(data.parts.own.shape[2] + 1),
+        weights.new_zeros(nodes, data.parts.sent.shape[2]),
+        weights.new_ones(()),
+        lacking=True,
+    )
+
+
+def _resamples(
+    train: Pairs, present: EdgeMask, replicas: int, block: int, seed: int, kept: Kept | None
+) -> tuple[Float[Tensor, "replica pair"], EdgeMasks]:
+    """Return how often each resample holds each pair, and the edges that it keeps."""
+    if not replicas:
+        return train.inputs.new_zeros(0, len(train), dtype=torch.float64), present.new_zeros(0, *present.shape)
+    rows = resample_rows(train, replica_seeds(seed, replicas), block)
+    counts = torch.stack([torch.bincount(row, minlength=len(train)) for row in rows])
+    return counts.double().to(train.inputs.device), kept_edges(rows, present, kept)
+
+
+def _inflation(
+    ratios: RatioErrors, resampled: Float[Tensor, "replica edge"], masks: Bool[Tensor, "replica edge"]
+) -> Float[Tensor, " edge"]:
+    """Return by how much the spread over resamples exceeds the errors: one number, but for edges that spread wide."""
+    errors, count = ratios.std_errors(), masks.sum(0)
+    seen = (count >= FEWEST_KEEPING) & (ratios.scale < UNKNOWN_SCALE)
+    if not len(resampled) or not seen.any():
+        return torch.ones_like(errors)
+    values = torch.where(masks, resampled, torch.nan)
+    middle = values.nanmedian(0).values
+    spread = NORMAL_MAD * (values - middle).abs().nanmedian(0).values
+    relative = (spread / errors)[seen].clamp_min(1e-3).log()
+    edges, degrees = len(relative), float(count[seen].double().mean()) - 1
+    noise = 1 / (2 * MAD_EFFICIENCY * degrees * edges)
+    common = max(1.0, math.exp(float(relative.median()) * USUAL_SPREAD**2 / (USUAL_SPREAD**2 + noise)))
+    own = torch.where(count >= FEWEST_KEEPING, spread / errors, 1.0)
+    return torch.where(own > MUCH_WIDER * common, own, common)
+
+
+def _notes(data: GateData, nodes: list[_Node], learned: EdgeMask, seldom: EdgeMask, replicas: int) -> list[str]:
+    columns = [data.columns(node) for node, one in enumerate(nodes) if one.lacking and learned[node].any()]
+    many = sum(count > MOST_COLUMNS for count in columns)
+    few = len(columns) - many
+    notes = [FEW_ROWS.format(rows=len(data.targets), nodes=few)] if few else []
+    if many:
+        notes.append(MANY_COLUMNS.format(nodes=many, columns=max(columns), most=MOST_COLUMNS))
+    if seldom.any():
+        notes.append(SELDOM_KEPT.format(fewest=FEWEST_KEEPING, replicas=replicas, edges=int(seldom.sum())))
+    return notes
+
+
+def _quantile(level: float) -> float:
+    return float(torch.special.ndtri(torch.tensor(level, dtype=torch.float64)))

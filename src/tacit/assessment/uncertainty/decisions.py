@@ -1,0 +1,217 @@
+"""Which edges to list, at a stated price in wrong ones.
+
+Three questions, three answers. Does the edge exist? ``exists`` says so: :func:`listed_edges` and
+:func:`false_discoveries`. Is the edge there in a given observation? Its probability says so:
+:func:`expected_wrong_edges`. Is the probability itself above a level, or is that the luck of the data? Its standard
+error says so: :func:`significant_edges`.
+
+In all of them ``learned`` is false where an edge is held fixed: it is known, hence neither chosen nor counted.
+``identifiable`` is false where the data cannot tell the edge: it is never chosen. In a ``symmetric`` graph the two
+entries of a pair are one edge.
+"""
+
+from typing import Literal, NamedTuple
+
+import torch
+from jaxtyping import Bool, Float
+from torch import Tensor
+
+from tacit.assessment.uncertainty.checks import (
+    checked_errors,
+    distinct_edges,
+    require_mask,
+    require_probabilities,
+    require_share,
+)
+from tacit.errors import InputError, require, require_positive
+from tacit.shapes import EdgeMask, EdgeProbs
+
+# Probabilities are stored in single precision: 1 - 0.95 is not quite 0.05, and is meant to be.
+ROUNDING = 1e-7
+FDR = 0.1  # the share of listed edges that may be false
+LISTED_FROM = 0.5  # no list has edges that more likely do not exist
+
+Exists = Float[Tensor, "row column"]
+Shown = Bool[Tensor, "row column"]
+Dependence = Literal["positive", "any"]
+
+
+class EdgeTests(NamedTuple):
+    """The edges found, and the p-value of every edge; NaN where none was tested."""
+
+    chosen: EdgeMask
+    p_values: EdgeProbs
+
+
+class WrongEdges(NamedTuple):
+    """Expected numbers: edges shown but absent, edges there but not shown, and both together."""
+
+    false: float
+    missed: float
+    total: float
+
+
+def listed_edges(exists: Exists, fdr: float = FDR, learned: Shown | None = None, *, symmetric: bool = False) -> Shown:
+    r"""Return the largest list of edges that more likely exist than not, with at most a share ``fdr`` false.
+
+    $$\{ij : e_{ij} \ge t\} \quad\text{with the least } t \ge \tfrac12 \text{ for which}\quad
+    \operatorname{mean}_{e_{ij} \ge t} (1 - e_{ij}) \le \text{fdr}$$
+
+    $e$ is the probability that an edge exists, in a matrix or a table of candidates; NaN where nobody asked. Edges of
+    equal $e$ are in the list together or not at all; the list can be empty.
+
+    >>> listed_edges(torch.tensor([[1.0, 0.9], [0.8, 0.6]]), 0.1)
+    tensor([[ True,  True],
+            [ True, False]])
+    """
+    require_share("fdr", fdr, FDR)
+    _require_exists(exists)
+    places = exists.detach() >= LISTED_FROM  # false where it is NaN
+    if learned is not None:
+        require_mask("learned", learned, exists)
+        places &= learned.to(exists.device)
+    if symmetric:
+        places = distinct_edges("exists", exists.nan_to_num(0.0), places, symmetric)
+    false = 1 - exists.detach().double()[places]
+    ranked = false.sort().values
+    so_many = torch.searchsorted(ranked, false, right=True)  # edges at least as likely as each, itself among them
+    share = ranked.cumsum(0)[so_many - 1] / so_many
+    return _placed(share <= fdr + ROUNDING, places, symmetric)
+
+
+def false_discoveries(exists: Exists, listed: Shown, *, symmetric: bool = False) -> float:
+    r"""Return how many edges of a list are expected to be false: $\sum_{\text{listed}} (1 - e_{ij})$.
+
+    >>> exists = torch.tensor([[1.0, 0.75], [0.75, 0.25]])
+    >>> false_discoveries(exists, listed_edges(exists, 0.2))
+    0.5
+    """
+    _require_exists(exists)
+    require_mask("listed", listed, exists)
+    counted = listed.triu() if symmetric else listed
+    return float((1 - exists.detach().double())[counted].sum())
+
+
+def significant_edges(
+    edge_probs: EdgeProbs,
+    std_errors: EdgeProbs,
+    *,
+    above: float = 0.05,
+    rate: float = 0.05,
+    degrees: float | None = None,
+    dependence: Dependence = "positive",
+    learned: EdgeMask | None = None,
+    identifiable: EdgeMask | None = None,
+    symmetric: bool = False,
+) -> EdgeTests:
+    r"""Return the edges whose probability is above a level, at most a share ``rate`` of them by the luck of the data.
+
+    One test per edge of $H_0: \theta_{ij} \le$ ``above``, with $p_{ij} = P(T > (\theta_{ij} - \text{above}) / s_{ij})$,
+    $T$ Student's t with ``degrees`` (one less than the replicas behind $s$) or without them normal; at $s = 0$ it is 0
+    or 1. Then the step-up rule: all $m$ p-values up to the largest $p_{(k)}$ with
+
+    $$p_{(k)} \le \frac{k}{m\,c} \cdot \text{rate}$$
+
+    The share of false findings is at most ``rate`` on average with $c = 1$ (Benjamini and Hochberg 1995) if the tests
+    are independent or positively dependent. Edges into one node share its data and often compete for it, which makes
+    them negatively dependent; ``dependence="any"`` holds for every kind, with $c = \sum_{i \le m} 1/i$ (Benjamini and
+    Yekutieli 2001), and finds less. Both want normal estimates: keep ``above`` off 0, where they are skew.
+
+    >>> found = significant_edges(torch.tensor([[0.9, 0.3], [0.06, 0.0]]), torch.full((2, 2), 0.1))
+    >>> found.chosen
+    tensor([[ True,  True],
+            [False, False]])
+    >>> round(found.p_values[0, 1].item(), 4)
+    0.0062
+    """
+    from scipy import stats
+
+    require_probabilities("edge_probs", edge_probs)
+    require_share("rate", rate, 0.05)
+    _require_probability("above", above)
+    require(
+        dependence in ("positive", "any"), f"dependence must be 'positive' or 'any', got {dependence!r}; choose 'any'"
+    )
+    if degrees is not None:
+        require_positive("degrees", degrees, 9)
+    places = _candidates(edge_probs, learned, identifiable, symmetric)
+    error = checked_errors(std_errors, edge_probs, places)
+    excess = edge_probs.detach().double()[places] - above
+    certain = torch.where(edge_probs.detach()[places] > above, torch.inf, -torch.inf)  # in the precision it comes in
+    ratio = torch.where(error > 0, excess / error, certain).cpu().numpy()
+    p_values = stats.norm.sf(ratio) if degrees is None else stats.t.sf(ratio, degrees)
+    adjusted = stats.false_discovery_control(p_values, method="bh" if dependence == "positive" else "by")
+    everywhere = torch.full_like(edge_probs, torch.nan, dtype=torch.float64)
+    everywhere[places] = torch.as_tensor(p_values, device=edge_probs.device)
+    if symmetric:
+        everywhere = torch.where(places.mT, everywhere.mT, everywhere)
+    chosen = torch.as_tensor(adjusted <= rate, device=edge_probs.device)
+    return EdgeTests(_placed(chosen, places, symmetric), everywhere)
+
+
+def expected_wrong_edges(
+    edge_probs: EdgeProbs,
+    threshold: float,
+    *,
+    learned: EdgeMask | None = None,
+    identifiable: EdgeMask | None = None,
+    symmetric: bool = False,
+) -> WrongEdges:
+    r"""Return how many edges a picture of those above ``threshold`` is expected to get wrong in a given observation.
+
+    $$\sum_{\text{shown}} (1 - \theta_{ij}) + \sum_{\text{not shown}} \theta_{ij}$$
+
+    False ones first, then missed ones; 0.5 has the least total. An edge that is not ``identifiable`` is not shown, and
+    counts as missed with the probability it has.
+
+    >>> expected_wrong_edges(torch.tensor([[0.75, 0.5], [1.0, 0.125]]), 0.5)
+    WrongEdges(false=0.25, missed=0.625, total=0.875)
+    """
+    require_probabilities("edge_probs", edge_probs)
+    _require_probability("threshold", threshold)
+    counted = distinct_edges("edge_probs", edge_probs, learned, symmetric)
+    probs = edge_probs.detach().double()
+    shown = (edge_probs.detach() > threshold) & _candidates(edge_probs, learned, identifiable, symmetric)
+    false, missed = float((1 - probs)[shown].sum()), float(probs[counted & ~shown].sum())
+    return WrongEdges(false, missed, false + missed)
+
+
+def _candidates(
+    edge_probs: EdgeProbs, learned: EdgeMask | None, identifiable: EdgeMask | None, symmetric: bool
+) -> EdgeMask:
+    """Return the edges that can be chosen, each once."""
+    places = distinct_edges("edge_probs", edge_probs, learned, symmetric)
+    if identifiable is None:
+        return places
+    require_mask("identifiable", identifiable, edge_probs)
+    can = identifiable.to(places.device)
+    return places & (can & can.mT if symmetric else can)
+
+
+def _placed(chosen: Tensor, places: EdgeMask, symmetric: bool) -> EdgeMask:
+    """Return a mask of the chosen among ``places``, in both entries of a pair without directions."""
+    mask = torch.zeros_like(places)
+    mask[places] = chosen
+    return mask | mask.mT if symmetric else mask
+
+
+def _require_exists(exists: Exists) -> None:
+    require(
+        isinstance(exists, Tensor) and exists.is_floating_point() and exists.ndim == 2,
+        f"exists must be a tensor of floats (row, column), got {getattr(exists, 'dtype', type(exists).__name__)} of "
+        f"{tuple(getattr(exists, 'shape', ()))}; pass the probability that each edge exists",
+    )
+    outside = (exists < 0) | (exists > 1)
+    if outside.any():
+        place = outside.nonzero()[0].tolist()
+        raise InputError(
+            f"exists must have values in [0, 1], or NaN where nothing is known, got {exists[tuple(place)].item()} at "
+            f"{place}; pass probabilities"
+        )
+
+
+def _require_probability(name: str, value: object) -> None:
+    require(
+        isinstance(value, int | float) and 0 <= value <= 1,
+        f"{name} must be a probability from 0 to 1, got {value!r}; pass for example 0.5",
+    )

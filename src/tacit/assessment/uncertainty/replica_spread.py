@@ -1,0 +1,67 @@
+r"""What the spread of replicas says: of those that keep an edge, and which part of it is due to the data.
+
+$\rho$, the share of the variance over resamples that is due to training, is one number for all edges. Few replicas
+give a poor one: .49 to .73 on nine data sets of one law, which moves standard errors by 28%. Where the sandwich can be
+computed it gives a steadier one. The variance of an edge that is due to the data is then $V_\mathrm{sandwich}$, and the
+share $1 - \rho$ that is due to the data
+
+$$\lambda = m \, \exp \operatorname{median}_{ij} \log \frac{V_\mathrm{sandwich}}{V_\mathrm{resampled}}$$
+
+over edges well inside (0, 1), with $m$ the median of a variance estimate of so many replicas relative to the truth. It
+may be above 1: short trainings may end before they have moved as far as the data ask. Where standard errors by $\rho$
+and by $\lambda$ differ by a factor above 1.5, an assumption of one of them fails, and the larger share is taken.
+"""
+
+import math
+
+from jaxtyping import Float
+from torch import Tensor
+
+from tacit.assessment.uncertainty.boundary import NOTHING_KNOWN
+from tacit.assessment.uncertainty.checks import ReplicaProbs
+from tacit.assessment.uncertainty.moments import TINY
+from tacit.shapes import EdgeMask, EdgeProbs
+
+MOST_RHO = 0.9  # training may seem to explain all of the variance by chance
+FEWEST_KEEPING = 4  # replicas that keep an edge, to see its spread
+FEWEST_EDGES = 5  # well inside (0, 1), to compare variances over
+FARTHEST = 1.5  # standard errors from rho and from the sandwich, as a factor: farther apart, one is wrong
+
+Masks = Float[Tensor, "replica node node"]
+
+
+def kept_mean(replicas: ReplicaProbs, kept: Masks) -> EdgeProbs:
+    """Return the mean over replicas that keep an edge; equal replicas give exactly theirs. The first keeps all."""
+    first = replicas[0].detach().double()
+    away = ((replicas.detach().double() - first) * kept).sum(0) / kept.sum(0)
+    return (first + away).to(replicas.dtype)
+
+
+def kept_variance(replicas: ReplicaProbs, kept: Masks) -> EdgeProbs:
+    """Return the variance over replicas that keep an edge, in double precision; 0 where fewer than two do.
+
+    >>> replicas = torch.tensor([[[0.2]], [[0.4]], [[0.0]]])
+    >>> kept_variance(replicas, torch.tensor([[[1.0]], [[1.0]], [[0.0]]])).round(decimals=4)
+    tensor([[0.0200]], dtype=torch.float64)
+    """
+    values, weights = replicas.detach().double(), kept.double()
+    count = weights.sum(0)
+    mean = (values * weights).sum(0) / count.clamp_min(1)
+    return ((values - mean).square() * weights).sum(0) / (count - 1).clamp_min(1)
+
+
+def data_share(
+    of_training: EdgeProbs, of_both: EdgeProbs, seen: EdgeMask, sandwich: EdgeProbs | None, degrees: float
+) -> float:
+    """Return the share of the variance over resamples that is due to the data, from replicas or from the sandwich."""
+    rho = float(of_training[seen].sum() / of_both[seen].sum().clamp_min(TINY))
+    share = 1 - min(MOST_RHO, rho)
+    if sandwich is None:
+        return share
+    inside = seen & (sandwich > 0) & (sandwich < NOTHING_KNOWN) & (of_both > 0)
+    if int(inside.sum()) < FEWEST_EDGES:
+        return share
+    typical = (1 - 2 / (9 * degrees)) ** 3  # the median of a variance estimate
+    steady = float((sandwich.double().square() / of_both)[inside].log().median().exp()) * typical
+    apart = abs(math.log(steady / share)) / 2
+    return max(steady, share) if apart > math.log(FARTHEST) else steady

@@ -1,0 +1,74 @@
+"""The sentences about what limits the evidence."""
+
+import math
+
+import numpy as np
+import pytest
+import torch
+
+from parent_sets import left_over, one_step
+from tacit.assessment.evidence import Candidates, ColumnForm, parent_evidence
+from tacit.assessment.evidence.columns import build_columns
+from tacit.assessment.evidence.diagnostics import UNSTABLE, notes, residuals, smallest_effect
+from tacit.graph import EdgeRules
+
+CANDIDATES = Candidates.from_rules(EdgeRules(("a", "b", "c")))
+LAST = ColumnForm()
+NOBODY = torch.zeros(3, 2, dtype=torch.bool)
+
+
+def said(series, form=LAST, agreement=1.0, believed=NOBODY):
+    pairs, layout = one_step(series, window=form.lags)
+    columns = build_columns(pairs, layout, form)
+    given = {"form": form, "density": 0.1, "agreement": agreement, "horizon": 1}
+    return notes(columns, CANDIDATES, believed, ("a", "b", "c"), **given)
+
+
+@pytest.fixture
+def noise():
+    return np.random.default_rng(0).normal(size=(300, 3))
+
+
+def test_nothing_is_said_of_good_data(noise):
+    assert said(noise) == ()
+
+
+def test_few_rows_are_named(noise):
+    (sentence,) = said(noise[:25])
+    assert sentence.startswith("Few observations: with 22 rows to spare for 2 candidates per node")
+
+
+def test_the_smallest_effect_balances_prior_and_evidence():
+    share = smallest_effect(100.0, 2, 0.1)
+    assert -50 * math.log(1 - share) == pytest.approx(math.log(101) + math.log(9), rel=1e-12)
+
+
+def test_noisy_values_and_resamples_that_disagree(noise):
+    form = ColumnForm(lags=4, mean=True)
+    noisy, unstable = said(noise, form, agreement=0.4, believed=~NOBODY)
+    assert noisy.startswith("Noisy values: the mean of the last 4 values")
+    assert unstable == UNSTABLE
+    assert said(noise, form, agreement=0.4) == (noisy,)  # without any edge there is nothing to agree on
+
+
+def test_common_drivers_are_named(noise):
+    noise[:, 1] += noise[:, 0]
+    (sentence,) = said(noise)
+    assert "for one pair of nodes: a and b (0.7" in sentence
+
+
+def test_residuals_are_those_of_least_squares(noise):
+    pairs, layout = one_step(noise)
+    columns = build_columns(pairs, layout, ColumnForm())
+    believed = NOBODY.clone()
+    believed[1, 0] = True  # the first candidate of b is a
+    left = residuals(columns, CANDIDATES, believed)[:, 1]
+    x, y = columns.sources[:, :, 0].numpy(), columns.targets[:, 1, 0].numpy()
+    design = np.stack([np.ones(len(y)), x[:, 1], x[:, 0]], 1)
+    assert float(left.square().sum()) == pytest.approx(left_over(design, y), rel=1e-10)
+
+
+def test_evidence_carries_the_sentences(noise):
+    pairs, layout = one_step(noise[:25])
+    found = parent_evidence(pairs, layout, CANDIDATES, resamples=0)
+    assert any(sentence.startswith("Few observations") for sentence in found.notes)

@@ -1,0 +1,54 @@
+"""Which columns an edge carries: lags, their mean, squares."""
+
+import numpy as np
+import torch
+
+from parent_sets import one_step, var_series
+from tacit.assessment.evidence import Candidates, ColumnForm
+from tacit.assessment.evidence.columns import build_columns
+from tacit.assessment.evidence.forms import choose_form, possible_forms
+from tacit.data import Pairs
+from tacit.graph import EdgeRules
+
+WEIGHTS = np.array([[0.5, 0, 0], [0.5, 0.3, 0], [0, -0.5, 0.3]])
+CANDIDATES = Candidates.from_rules(EdgeRules(("a", "b", "c")))
+
+
+def test_a_form_in_words():
+    assert ColumnForm(1, squares=True).words() == "the last value and its square"
+    assert ColumnForm(6, squares=True).words() == "the last 6 values and their squares"
+    assert ColumnForm(6, mean=True, squares=True).words() == "the mean of the last 6 values and its square"
+
+
+def test_one_lag_without_squares_for_a_var():
+    pairs, layout = one_step(var_series(0, WEIGHTS, 300), window=3)
+    assert choose_form(pairs, layout, CANDIDATES) == ColumnForm()
+
+
+def test_squares_where_the_effect_is_one():
+    rng = np.random.default_rng(0)
+    series = rng.normal(size=(300, 3))
+    for now in range(1, len(series)):
+        series[now, 1] += 0.5 * series[now - 1, 0] ** 2
+    pairs, layout = one_step(series)
+    assert choose_form(pairs, layout, CANDIDATES).squares
+
+
+def test_columns_of_a_form():
+    values = torch.randn(30, 2, generator=torch.Generator().manual_seed(0)).double()
+    pairs, layout = one_step(values, window=4)
+    columns = build_columns(pairs, layout, ColumnForm(lags=3, mean=True, squares=True))
+    inputs = pairs.inputs[:, :, 1:]
+    scaled = (inputs - inputs.mean(0)) / inputs.std(0, correction=0)
+    mean = scaled.mean(2)
+    torch.testing.assert_close(columns.sources, torch.stack([mean, mean.square()], 2), rtol=0, atol=1e-10)
+    torch.testing.assert_close(columns.own, torch.cat([scaled, mean.square()[..., None]], 2), rtol=0, atol=1e-10)
+    assert columns.num_always == 5
+
+
+def test_an_intercept_per_series():
+    pairs, layout = one_step(torch.randn(21, 3, generator=torch.Generator().manual_seed(0)).double())
+    several = Pairs(pairs.inputs, pairs.targets, series=torch.arange(20) // 5)
+    assert {form.offsets for form in possible_forms(several, layout)} == {False, True}
+    assert {form.offsets for form in possible_forms(pairs, layout)} == {False}
+    assert build_columns(several, layout, ColumnForm(offsets=True)).shared.sum(0).tolist() == [5.0] * 4

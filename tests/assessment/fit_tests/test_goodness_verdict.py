@@ -1,0 +1,212 @@
+"""The verdict in words, for misfits made on purpose, and its form in a record."""
+
+import json
+import math
+import re
+from dataclasses import replace
+
+import pytest
+import torch
+
+from tacit.assessment.fit_tests import Goodness, goodness_of_fit
+from tacit.data import Pairs
+from tacit.errors import InputError
+from tacit.graph import BernoulliGraph
+from tacit.losses import EnergyScore
+from tacit.observation import GaussianNoise
+from tacit.predictors import HopPredictor
+from tacit.training import LatentGraphModel
+
+NAMES = ["north", "east", "south"]
+
+
+def model_of(sigma=None, prob=0.6):
+    predictor = HopPredictor(torch.tensor([[[0.8], [-0.5]]]))
+    noise = None if sigma is None else GaussianNoise(3, initial_sigma=sigma)
+    return LatentGraphModel(BernoulliGraph(torch.full((3, 3), prob)), predictor, EnergyScore(), observation=noise)
+
+
+def data(sigmas=0.3, count=1500, shift=0.0, prob=0.6):
+    """Targets with noise of given sigmas, one number or one per node."""
+    generator = torch.Generator().manual_seed(7)
+    inputs, truth = torch.randn(count, 3, 2, generator=generator), model_of(prob=prob)
+    with torch.no_grad():
+        targets = truth.predictor(inputs, truth.graph.sample(1, num_pairs=count, generator=generator))[:, 0]
+    noise = torch.randn(targets.shape, generator=generator) * torch.as_tensor(sigmas).view(-1, 1)
+    return Pairs(inputs, targets + noise + shift)
+
+
+def judge(model, pairs, **choices):
+    choices = {"node_names": NAMES} | choices
+    return goodness_of_fit(model, pairs, generator=torch.Generator().manual_seed(0), **choices)
+
+
+def test_the_right_model_fits():
+    found = judge(model_of(0.3), data())
+    assert found.fits is True
+    assert found.p_value == min(1, 2 * min(found.kernel.p_value, found.ranks_p_value))
+    (only,) = found.sentences()
+    assert only.startswith("fits: no evidence against the model at the 5% level (kernel test p = ")
+    assert "1500 pairs" in only
+    assert found.coverage_gap < 0.05
+
+
+def test_too_narrow_everywhere():
+    said = judge(model_of(0.15), data()).sentences()
+    assert said[0].startswith("does not fit at the 5% level (kernel test p = 0.010, ranks p < 0.001")
+    assert said[1] == (
+        "ranks at nodes north, east, south are U-shaped: the model is too sure of itself, its intervals are too narrow"
+    )
+    assert "intervals hold" in said[2]
+    assert "small at each node" not in said[2]
+    assert said[-1].startswith("what to try: fewer epochs, or patience")
+
+
+def test_too_narrow_without_noise_asks_for_a_noise_model():
+    said = judge(model_of(), data(0.1)).sentences()
+    assert "too narrow" in said[1]
+    assert 'an observation model (kind = "gaussian" or "gaussian_input")' in said[-1]
+
+
+def test_too_narrow_at_one_node_names_it():
+    said = judge(model_of(0.3), data([0.3, 0.3, 0.9])).sentences()
+    assert said[1].startswith("ranks at node south are U-shaped")
+    assert "the largest gap is at node south" in said[2]
+    assert said[-1].endswith('(kind = "gaussian_input" in [observation]), or other inputs for node south')
+
+
+def test_too_wide():
+    said = judge(model_of(0.8), data()).sentences()
+    assert "hump-shaped: the model is too unsure, its intervals are too wide" in said[1]
+    assert "more epochs" in said[-1]
+
+
+@pytest.mark.parametrize(("shift", "word"), [(0.3, "too low"), (-0.3, "too high")])
+def test_shifted(shift, word):
+    found = judge(model_of(0.3), data(shift=shift))
+    said = found.sentences()
+    assert f"slanted: predictions are {word}" in said[1]
+    assert "lie above the predicted median" in said[1]
+    assert all((rank.above_median > 0.6) == (shift > 0) for rank in found.ranks)
+    assert "small at each node" not in said[2]
+    assert "drift between training and test" in said[-1]
+
+
+def test_uniform_ranks_with_wrong_dependence_ask_for_another_scope_or_predictor():
+    pairs = data(0.0, prob=1.0)
+    generator = torch.Generator().manual_seed(1)
+    shared = torch.randn(len(pairs), 1, 1, generator=generator)
+    own = torch.randn(len(pairs), 3, 1, generator=generator)
+    noise = 0.3 * (math.sqrt(0.6) * shared + math.sqrt(0.4) * own)
+    found = judge(model_of(0.3, prob=1.0), Pairs(pairs.inputs, pairs.targets + noise))
+    said = found.sentences()
+    assert found.fits is False
+    assert said[1].startswith("the ranks are uniform at every node")
+    assert said[2].startswith("small at each node: clear statistically, but by less than 2 points of coverage")
+    assert "scope joint" in said[-1]
+    assert "another or richer predictor, a longer window, or more epochs" in said[-1]
+
+
+def test_a_prediction_without_spread_is_said():
+    found = judge(model_of(prob=1.0), data(0.1, count=100))
+    assert found.no_spread == (True, True, True)
+    assert "the prediction at nodes north, east, south is one number, without any spread" in found.sentences()
+    assert found.fits is False
+    json.dumps(found.to_dict(), allow_nan=False)
+
+
+def test_a_prediction_without_spread_that_is_right_fits():
+    found = judge(model_of(prob=1.0), data(0.0, count=100, prob=1.0))
+    assert found.fits is True
+    assert found.kernel.p_value == 1
+    assert "one number" in found.sentences()[1]
+
+
+def test_too_few_pairs_to_say():
+    found = judge(model_of(0.3), data(count=15))
+    assert found.fits is None
+    (only,) = found.sentences()
+    assert only.startswith("too few pairs to say whether the model fits")
+    assert "ranks not tested" in only
+
+
+def test_few_pairs_are_enough_to_reject_by_the_exact_test():
+    found = judge(model_of(0.1), data(count=15, shift=1.0))
+    assert found.fits is False
+    assert found.p_value == found.kernel.p_value == 0.005
+    assert found.sentences()[0].startswith("does not fit")
+
+
+def test_a_node_that_was_never_observed_is_left_out():
+    pairs = data(count=200)
+    targets = pairs.targets.clone()
+    targets[:, 1] = torch.nan
+    found = judge(model_of(0.3), Pairs.with_missing(pairs.inputs, targets))
+    assert found.ranks[1].p_value is None
+    assert all(one.by_number[1] is None for one in found.coverage)
+    assert found.fits is True
+    json.dumps(found.to_dict(), allow_nan=False)
+
+
+def test_nothing_observed_says_nothing():
+    pairs = data(count=50)
+    found = judge(model_of(0.3), Pairs.with_missing(pairs.inputs, torch.full_like(pairs.targets, torch.nan)))
+    assert found.fits is None
+    assert found.kernel.p_value == 1
+    json.dumps(found.to_dict(), allow_nan=False)
+
+
+@pytest.mark.parametrize("sigma", [0.3, 0.1])
+def test_record_and_back(sigma):
+    found = judge(model_of(sigma), data(count=60))
+    stored = json.loads(json.dumps(found.to_dict(), allow_nan=False))
+    again = Goodness.from_dict(stored)
+    assert again == found
+    assert again.sentences() == found.sentences() == stored["sentences"]
+    assert stored["fits"] is found.fits
+
+
+def test_stride_is_recorded_and_thins():
+    found = judge(model_of(0.3), data(count=100), stride=3)
+    assert (found.num_pairs, found.stride) == (34, 3)
+    assert all(sum(rank.counts) == 34 for rank in found.ranks)
+
+
+def test_channels_have_names_of_their_own():
+    predictor = HopPredictor(torch.ones(1, 2, 2))
+    model = LatentGraphModel(BernoulliGraph(torch.full((3, 3), 0.5)), predictor, EnergyScore())
+    generator = torch.Generator().manual_seed(0)
+    pairs = Pairs(torch.randn(30, 3, 2, generator=generator), torch.randn(30, 3, 2, generator=generator))
+    found = judge(model, pairs)
+    assert found.names[:3] == ("north (channel 0)", "north (channel 1)", "east (channel 0)")
+    assert len(found.ranks) == 6
+
+
+def test_wrong_calls_are_refused():
+    with pytest.raises(InputError, match="node_names must have 3 names, one per node, got 1"):
+        judge(model_of(0.3), data(count=30), node_names=["north"])
+    with pytest.raises(InputError, match=r"level must be in \[2 / \(num_samples \+ 1\), 1\)"):
+        judge(model_of(0.3), data(count=30), num_samples=19)
+
+
+def test_the_right_model_is_seldom_called_wrong():
+    """60 data sets at the 20% level: more than 25 rejections have probability below 1e-4 if the level is kept."""
+    wrong = 0
+    for start in range(60):
+        pairs = data(count=60 * 40)[slice(40 * start, 40 * start + 40)]
+        wrong += judge(model_of(0.3), pairs, level=0.2, num_samples=19).fits is False
+    assert wrong <= 25
+    assert wrong >= 1  # none of 60 would be as strange: the level is nearly used up
+
+
+@pytest.mark.parametrize("kernel", [0.005, 0.02, 0.025, 0.0251, 0.03, 0.035, 0.05, 0.5])
+def test_the_p_values_that_are_printed_agree_with_the_verdict(kernel):
+    """At the 5% level 'fits' never stands beside a p-value of 0.05 or less, nor 'does not fit' beside larger ones."""
+    found = judge(model_of(0.3), data(count=100))
+    for p_ranks in (0.01, 0.025, 0.0251, 0.4):
+        ranks = tuple(replace(one, adjusted=p_ranks) for one in found.ranks)
+        one = replace(found, kernel=replace(found.kernel, p_value=kernel), ranks=ranks)
+        printed = [float(text) for text in re.findall(r"p = ([0-9.]+[0-9])", one.sentences()[0])]
+        assert len(printed) == 2
+        assert one.fits is (min(printed) > 0.05)
+        assert one.sentences()[0].startswith("fits" if min(printed) > 0.05 else "does not fit")

@@ -1,0 +1,237 @@
+"""Which edges to show: against sets tried one by one, and scipy's adjusted p-values."""
+
+import itertools
+import math
+
+import pytest
+import torch
+from scipy import stats
+
+from tacit.assessment.uncertainty.decisions import (
+    expected_wrong_edges,
+    false_discoveries,
+    listed_edges,
+    significant_edges,
+)
+from tacit.errors import InputError
+
+PROBS = torch.tensor([[0.99, 0.95, 0.6], [0.95, 0.3, 0.2], [0.1, 0.0, 1.0]])
+NOT_SURE = torch.tensor([[True, True, True], [True, True, True], [True, True, False]])
+ERRORS = torch.tensor([[0.1, 0.3, 0.2], [0.2, 0.1, 0.1], [0.05, 0.02, 0.4]])
+
+
+def random_case(seed, symmetric=False):
+    """Probabilities of two digits, so that some are equal, errors and a mask."""
+    rng = torch.Generator().manual_seed(seed)
+    probs = torch.rand(4, 4, generator=rng, dtype=torch.float64).sqrt().mul(20).round() / 20
+    errors = torch.rand(4, 4, generator=rng, dtype=torch.float64) / 3
+    mask = torch.rand(4, 4, generator=rng) < 0.8
+    if symmetric:
+        probs, errors, mask = (torch.maximum(m.triu(), m.triu().mT) for m in (probs, errors, mask.int()))
+    return probs, errors, mask > 0
+
+
+def distinct(mask, symmetric):
+    return [(i, j) for i, j in mask.nonzero().tolist() if not symmetric or i <= j]
+
+
+@pytest.mark.parametrize(
+    ("rate", "shown"),
+    [
+        (0.001, [1.0]),
+        (0.005, [1.0, 0.99]),
+        (0.0274, [1.0, 0.99]),  # with one of the equal edges it would be 0.02, with both 0.0275
+        (0.0275, [1.0, 0.99, 0.95]),
+        (0.101, [1.0, 0.99, 0.95]),  # the next would make it 0.102
+        (0.102, [1.0, 0.99, 0.95, 0.6]),
+    ],
+)
+def test_fdr_by_hand(rate, shown):
+    expected = sum(torch.tensor(value) == PROBS for value in shown) > 0
+    assert torch.equal(listed_edges(PROBS, rate), expected)
+
+
+def test_the_list_of_what_is_left():
+    assert not listed_edges(PROBS / 2, 0.4).any()  # the empty list: 0.5 alone has too large a share
+    assert torch.equal(listed_edges(torch.full((1, 1), 0.95), 0.05), torch.tensor([[True]]))  # 1 - 0.95 > 0.05
+    without = listed_edges(PROBS, 0.0275, NOT_SURE)
+    assert without.nonzero().tolist() == [[0, 0]]  # the certain edge no longer pays for two that are not
+    assert not listed_edges(PROBS, 0.5, torch.zeros(3, 3, dtype=torch.bool)).any()
+    assert listed_edges(PROBS, 0.99).sum() == 5  # an edge below one half is never listed
+    unknown = torch.where(PROBS == 0.95, torch.nan, PROBS)
+    assert (listed_edges(unknown, 0.99) & (PROBS == 0.95)).sum() == 0
+    table = torch.tensor([[0.9, 0.7, 0.2]])  # a row of candidates
+    assert listed_edges(table, 0.2).tolist() == [[True, True, False]]
+
+
+@pytest.mark.parametrize("symmetric", [False, True])
+@pytest.mark.parametrize("seed", range(5))
+def test_the_list_against_every_threshold(seed, symmetric):
+    probs, _, mask = random_case(seed, symmetric)
+    edges = distinct(mask, symmetric)
+    for rate in (0.05, 0.1, 0.2, 0.3, 0.5):
+        best: set[tuple[int, int]] = set()
+        for threshold in {probs[e].item() for e in edges if probs[e] >= 0.5}:
+            chosen = {e for e in edges if probs[e] >= threshold}
+            if sum(1 - probs[e].item() for e in chosen) / len(chosen) <= rate + 1e-9 and len(chosen) > len(best):
+                best = chosen
+        false = sum(1 - probs[e].item() for e in best)
+        if symmetric:
+            best |= {(j, i) for i, j in best}
+        found = listed_edges(probs, rate, mask, symmetric=symmetric)
+        assert {tuple(e) for e in found.nonzero().tolist()} == best
+        assert false_discoveries(probs, found, symmetric=symmetric) == pytest.approx(false)
+
+
+@pytest.mark.parametrize("degrees", [None, 5])
+@pytest.mark.parametrize("dependence", ["positive", "any"])
+@pytest.mark.parametrize("symmetric", [False, True])
+@pytest.mark.parametrize("seed", range(5))
+def test_significant_edges_against_scipy(seed, symmetric, dependence, degrees):
+    probs, errors, mask = random_case(seed, symmetric)
+    edges = distinct(mask, symmetric)
+    law = stats.norm if degrees is None else stats.t(degrees)
+    p_values = {e: law.sf((probs[e].item() - 0.3) / errors[e].item()) for e in edges}
+    adjusted = stats.false_discovery_control(list(p_values.values()), method="bh" if dependence == "positive" else "by")
+    for rate in (0.01, 0.05, 0.2):
+        found = significant_edges(
+            probs,
+            errors,
+            above=0.3,
+            rate=rate,
+            degrees=degrees,
+            dependence=dependence,
+            learned=mask,
+            symmetric=symmetric,
+        )
+        for i, j in itertools.product(range(4), repeat=2):
+            edge = (min(i, j), max(i, j)) if symmetric else (i, j)
+            if edge in p_values:
+                assert found.p_values[i, j].item() == pytest.approx(p_values[edge], rel=1e-9)
+                assert found.chosen[i, j].item() == (adjusted[edges.index(edge)] <= rate)
+            else:
+                assert math.isnan(found.p_values[i, j].item())
+                assert not found.chosen[i, j]
+
+
+def test_step_up_by_hand():
+    """Lines 0.025, 0.05, 0.075, 0.1: the second p-value is above its line, the third below: all three count."""
+    wanted = torch.tensor([0.02, 0.06, 0.07, 0.5], dtype=torch.float64)
+    probs = (0.5 + 0.1 * torch.as_tensor(stats.norm.isf(wanted.numpy()))).view(2, 2)
+    found = significant_edges(probs, torch.full((2, 2), 0.1, dtype=torch.float64), above=0.5, rate=0.1)
+    torch.testing.assert_close(found.p_values.flatten(), wanted, rtol=1e-9, atol=0)
+    assert found.chosen.flatten().tolist() == [True, True, True, False]
+    stricter = significant_edges(probs, torch.full((2, 2), 0.1), above=0.5, rate=0.1, dependence="any")
+    assert not stricter.chosen.any()  # the first line is 0.025 / (1 + 1/2 + 1/3 + 1/4) = 0.012
+
+
+@pytest.mark.parametrize("dtype", [torch.float32, torch.float64])  # 0.05 in single precision is above 0.05
+def test_an_error_of_zero_or_infinity_decides(dtype):
+    probs = torch.tensor([[0.06, 0.05], [0.04, 1.0]], dtype=dtype)
+    errors = torch.tensor([[0.0, 0.0], [0.0, torch.inf]], dtype=dtype)
+    found = significant_edges(probs, errors, above=0.05)
+    assert found.p_values.tolist() == [[0.0, 1.0], [1.0, 0.5]]
+    assert found.chosen.tolist() == [[True, False], [False, False]]
+
+
+def test_an_edge_that_cannot_be_learned_is_never_chosen():
+    can = torch.ones(3, 3, dtype=torch.bool)
+    can[0, 0] = can[2, 2] = False
+    errors = torch.where(can, 0.01, torch.nan)
+    found = significant_edges(PROBS, errors, identifiable=can)
+    assert found.p_values.isnan().equal(~can)
+    assert found.chosen.tolist() == [[False, True, True], [True, True, True], [True, False, False]]
+    wrong = expected_wrong_edges(PROBS, 0.5, identifiable=can)
+    assert wrong.false == pytest.approx(0.05 + 0.05 + 0.4)
+    assert wrong.missed == pytest.approx(0.99 + 1.0 + 0.3 + 0.2 + 0.1)
+    half = torch.tensor([[True, True], [False, True]])  # one entry of a pair is enough to leave it out
+    wrong = expected_wrong_edges(torch.full((2, 2), 0.75), 0.5, identifiable=half, symmetric=True)
+    assert wrong == (0.5, 0.75, 1.25)
+
+
+def test_fewer_tests_make_each_easier():
+    """p = 0.03 passes alone, and not as one of two."""
+    probs = torch.tensor([[0.05 + 0.1 * stats.norm.isf(0.03), 0.0], [0.0, 0.0]])
+    errors, only = torch.full((2, 2), 0.1), torch.tensor([[True, False], [False, False]])
+    assert not significant_edges(probs, errors).chosen.any()
+    assert significant_edges(probs, errors, learned=only).chosen[0, 0]
+    assert significant_edges(probs, errors, identifiable=only).chosen[0, 0]
+    assert not significant_edges(probs, errors, learned=~only & False).chosen.any()
+
+
+def test_expected_wrong_edges_by_hand():
+    wrong = expected_wrong_edges(PROBS, 0.6)  # 0.6 itself is not above
+    assert wrong.false == pytest.approx(0.01 + 0.05 + 0.05 + 0.0)
+    assert wrong.missed == pytest.approx(0.6 + 0.3 + 0.2 + 0.1 + 0.0)
+    assert wrong.total == wrong.false + wrong.missed
+    assert expected_wrong_edges(PROBS, 1.0) == pytest.approx((0.0, PROBS.sum().item(), PROBS.sum().item()))
+    held = expected_wrong_edges(PROBS, 0.5, learned=PROBS == 0.3)
+    assert held == pytest.approx((0.0, 0.3, 0.3))
+    undirected = torch.tensor([[0.5, 0.75], [0.75, 1.0]])
+    assert expected_wrong_edges(undirected, 0.5, symmetric=True) == (0.25, 0.5, 0.75)
+    assert expected_wrong_edges(undirected, 0.5) == (0.5, 0.5, 1.0)
+
+
+def test_expected_wrong_edges_is_an_average_over_graphs():
+    probs = torch.tensor([[0.9, 0.4], [0.2, 0.7]], dtype=torch.float64)
+    total = 0.0
+    for edges in itertools.product((0.0, 1.0), repeat=4):
+        graph = torch.tensor(edges, dtype=torch.float64).view(2, 2)
+        chance = torch.where(graph > 0, probs, 1 - probs).prod().item()
+        total += chance * ((probs > 0.5) != (graph > 0)).sum().item()
+    assert expected_wrong_edges(probs, 0.5).total == pytest.approx(total, abs=1e-12)
+
+
+CALLS = {
+    "rate in percent": (
+        lambda: listed_edges(PROBS, 5),
+        "fdr must be a number between 0 and 1, got 5; pass for example",
+    ),
+    "rate of zero": (
+        lambda: significant_edges(PROBS, ERRORS, rate=0.0),
+        "rate must be a number between 0 and 1, got 0.0",
+    ),
+    "logits": (
+        lambda: listed_edges(PROBS - 2, 0.1),
+        "exists must have values in [0, 1], or NaN where nothing is known, got -1.0",
+    ),
+    "not square": (
+        lambda: expected_wrong_edges(PROBS[:2], 0.1),
+        "edge_probs must be a tensor of floats (node, node), got",
+    ),
+    "integers": (lambda: expected_wrong_edges(torch.eye(2).long(), 0.5), "got torch.int64 of (2, 2); pass one"),
+    "mask": (lambda: listed_edges(PROBS, 0.1, PROBS), "learned must be a tensor of booleans of shape (3, 3)"),
+    "flags": (
+        lambda: expected_wrong_edges(PROBS, 0.1, identifiable=[True]),
+        "identifiable must be a tensor of booleans of",
+    ),
+    "errors of others": (
+        lambda: significant_edges(PROBS, ERRORS[0]),
+        "std_errors must have the shape of edge_probs, (3, 3)",
+    ),
+    "errors as list": (lambda: significant_edges(PROBS, [0.1]), "got list; pass those of the same edges"),
+    "negative errors": (
+        lambda: significant_edges(PROBS, -ERRORS),
+        "std_errors must have 0 or more for each learned edge, got [-",
+    ),
+    "unknown errors": (lambda: significant_edges(PROBS, ERRORS * torch.nan), "got [nan] for 9; mark those edges in"),
+    "above": (lambda: significant_edges(PROBS, ERRORS, above=2), "above must be a probability from 0 to 1, got 2"),
+    "degrees": (lambda: significant_edges(PROBS, ERRORS, degrees=0), "degrees must be positive, got 0"),
+    "dependence": (
+        lambda: significant_edges(PROBS, ERRORS, dependence="no"),
+        "dependence must be 'positive' or 'any', got",
+    ),
+    "threshold": (lambda: expected_wrong_edges(PROBS, -1), "threshold must be a probability from 0 to 1, got -1; pass"),
+    "directed": (lambda: listed_edges(PROBS, 0.1, symmetric=True), "exists must equal its transpose in a sym"),
+    "no matrix": (lambda: listed_edges(PROBS[0], 0.1), "exists must be a tensor of floats (row, column), got torch.f"),
+    "other list": (lambda: false_discoveries(PROBS, PROBS), "listed must be a tensor of booleans of shape (3, 3)"),
+}
+
+
+@pytest.mark.usefixtures("unchecked")
+@pytest.mark.parametrize("name", CALLS)
+def test_errors(name):
+    call, message = CALLS[name]
+    with pytest.raises(InputError) as caught:
+        call()
+    assert message in str(caught.value)
