@@ -56,9 +56,9 @@ CALLS = {
     "half a seed": (lambda: fit(model(), PAIRS, PAIRS, seeds=(0.5,)), "each of seeds must be a whole number"),
     "settings as dict": (
         lambda: fit(model(), PAIRS, PAIRS, {"epochs": 1}),
-        "settings requires a FitSettings, got dict",
+        "settings must be a FitSettings, got dict",
     ),
-    "data as tuple": (lambda: fit(model(), (1, 2), PAIRS), "train requires a Pairs, got tuple"),
+    "data as tuple": (lambda: fit(model(), (1, 2), PAIRS), "train must be a Pairs, got tuple"),
     "misspelt lift": (
         lambda: fit(model(), PAIRS, PAIRS, lift="vmp"),
         "lift must be one of auto, loop, vmap, got 'vmp'",
@@ -74,7 +74,7 @@ CALLS = {
     "half a pair": (lambda: CommunitySystem().generate(10.5), "num_pairs must be a whole number"),
     "truth of another size": (
         lambda: edge_prob_errors(torch.zeros(3, 3), torch.zeros(1, 3)),
-        "true_edge_probs requires the",
+        "true_edge_probs must have the",
     ),
     "two channels of targets": (
         lambda: EnergyScore()(torch.zeros(2, 4, 3, 1), torch.zeros(2, 3, 2)),

@@ -208,7 +208,7 @@ def test_apply_sorts_nodes_by_name():
     assert torch.equal(one.inputs, other.inputs)
     with pytest.raises(InputError, match=r"nodes must be .*got none called 'b'; add it"):
         Windows(4).apply(replace(series, nodes=("a", "x", "c")), made.scaling)
-    with pytest.raises(InputError, match=r"covariates need .*got 'g', which is none of them; leave it out"):
+    with pytest.raises(InputError, match=r"covariates must be .*got 'g', which is none of them; leave it out"):
         Windows(4).apply(make_series(covariates=1), made.scaling)
 
 

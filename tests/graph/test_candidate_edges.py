@@ -130,7 +130,7 @@ def test_errors(unchecked):
         edges([0, 2, 1, 2], [0, 1, 1, 1])
     with pytest.raises(InputError, match="source must have nodes from 0 to 2, got 3 for edge 1; correct it"):
         edges([0, 3], [0, 1])
-    with pytest.raises(InputError, match="target must be nodes from 0 to 2, got -1 for edge 0; correct it"):
+    with pytest.raises(InputError, match="target must have nodes from 0 to 2, got -1 for edge 0; correct it"):
         edges([0, 2], [-1, 1])
     with pytest.raises(InputError, match="source and target need one node per edge each, got 2 and 1"):
         edges([0, 2], [1])

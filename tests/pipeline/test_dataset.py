@@ -90,7 +90,7 @@ def frame(rows=40, **columns):
         (frame(2), {}, "the series must have at least 3 rows for a window of 2 and a horizon of 1, got 2"),
         (frame(c=1), {}, "node 'c' is constant"),
         (frame(c=np.nan), {}, "node 'c' is missing at every time"),
-        (frame(c=[1, 2] + [np.nan] * 38), {}, "node 'c' must have 2 known targets or more in the training part, got 0"),
+        (frame(c=[1, 2] + [np.nan] * 38), {}, "node 'c' requires 2 known targets or more in the training part, got 0"),
         (frame(), {"data": {"targets": "z"}}, "targets names 'z', which is no variable of the series"),
     ],
 )
@@ -126,7 +126,7 @@ def test_pairs_without_known_targets(tmp_path):
     y[:28, 1] = np.nan
     np.savez(tmp_path / "b.npz", x=x, y=y)
     with pytest.raises(
-        InputError, match=r"b.npz: node '1' must have 2 known targets or more in the training part, got 0"
+        InputError, match=r"b.npz: node '1' requires 2 known targets or more in the training part, got 0"
     ):
         read(tmp_path / "b.npz", data={"shuffle": False})
 

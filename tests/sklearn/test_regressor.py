@@ -149,7 +149,7 @@ def test_missing_targets_are_not_looked_at(pairs):
     model = regressor().fit(x, gaps)
     assert np.isfinite(model.predict(x)).all()
     gaps[:, 1] = np.nan
-    with pytest.raises(InputError, match="node '1' must have 2 known targets or more in the training part, got 0"):
+    with pytest.raises(InputError, match="node '1' requires 2 known targets or more in the training part, got 0"):
         regressor().fit(x, gaps)
 
 

@@ -490,7 +490,7 @@ def test_bad_questions(known, pairs, unchecked):
         (lambda: known.estimate_std_errors(x, y, block=20), "5 blocks or more, got 42 training pairs for blocks of 20"),
         (
             lambda: small.estimate_std_errors(x[:20], y[:20]),
-            "must have 20 training pairs or more, got 14; pass more rows",
+            "requires 20 training pairs or more, got 14; pass more rows",
         ),
         (lambda: known.identify(x, two), "^y must have 1 channels per node as in fit, got 2; pass the"),
         (lambda: known.score(x, two), "^y must have 1 channels per node as in fit, got 2; pass the same"),

@@ -261,7 +261,7 @@ def test_parts_that_need_all_pairs_say_so(rng):
         "bootstrap": lambda: bootstrap(model, pairs, pairs, settings, replicas=8),
     }
     for name, call in calls.items():
-        with pytest.raises(InputError, match=f"{name} must have a graph over all pairs of nodes, got a table of"):
+        with pytest.raises(InputError, match=f"{name} requires a graph over all pairs of nodes, got a table of"):
             call()
     with pytest.raises(InputError, match="num_nodes must be that of candidates, 7, got 9"):
         BernoulliGraph.uniform(9, generator=rng, candidates=candidates)
