@@ -7,7 +7,7 @@ from tacit.console import SHOWN_SECONDS
 from tacit.errors import one_line
 
 if TYPE_CHECKING:
-    from tacit.pipeline.job import FitJob
+    from tacit.pipeline import FitJob
 
 SHOWN_EDGES, SHOWN_CANDIDATES = 8, 3  # rows of the table: listed edges; where none is, candidates
 LEGEND = "in the units of the data; in 80%: the share of values inside their 80% interval"
@@ -78,8 +78,7 @@ def _print_edges(console: Any, job: "FitJob") -> None:
     from rich.table import Table
     from rich.text import Text
 
-    from tacit.report.edge_columns import edge_columns, is_symmetric
-    from tacit.report.page import strongest_edges
+    from tacit.report import edge_columns, is_symmetric, strongest_edges
 
     columns = edge_columns(job.run)
     listed, arrow = columns.found, "-" if is_symmetric(job.run) else "->"

@@ -21,7 +21,7 @@ from tacit.console import Display
 from tacit.errors import InputError, did_you_mean
 
 if TYPE_CHECKING:
-    from tacit.experiments.demo import Demo
+    from tacit.experiments import Demo
 
 EXPLANATION = """
 edge error: mean absolute error of the edge probabilities, beside the paper's
@@ -51,8 +51,7 @@ def demo(
         display.stage("starting")
         from tacit.config import METHODS, load_config
         from tacit.devices import find_device
-        from tacit.experiments.demo import run_demo
-        from tacit.experiments.study import Listener
+        from tacit.experiments import Listener, run_demo
 
         settings = METHODS[method] if config is None else load_config(config, METHODS[method])
         result = run_demo(
@@ -96,9 +95,7 @@ def reproduce(
     with Display(quiet=quiet or as_json or list_) as display:
         display.stage("starting")
         from tacit.atomic_files import write_whole
-        from tacit.experiments.registry import STUDIES
-        from tacit.experiments.runner import PAGE, results_page, run_studies
-        from tacit.experiments.study import Listener, Options
+        from tacit.experiments import PAGE, STUDIES, Listener, Options, results_page, run_studies
 
         if list_:
             for study in STUDIES.values():

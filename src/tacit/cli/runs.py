@@ -83,8 +83,7 @@ def fit(
         display.stage("starting")
         from tacit.config import FitConfig, load_config, override
         from tacit.devices import find_device as present_device
-        from tacit.pipeline.job import resume_fit, run_fit
-        from tacit.pipeline.template import write_template
+        from tacit.pipeline import resume_fit, run_fit, write_template
         from tacit.records import resuming
         from tacit.training import Listener
 
@@ -177,8 +176,7 @@ def predict(
     with Display(quiet=quiet or as_json or out is None) as display:
         display.stage("starting")
         from tacit.devices import find_device
-        from tacit.pipeline import Fitted, forecast_table, read_new
-        from tacit.pipeline.new_file import require_new_table, write_table
+        from tacit.pipeline import Fitted, forecast_table, read_new, require_new_table, write_table
 
         if out is not None:
             require_new_table(out)

@@ -3,6 +3,10 @@
 from tacit.config.closed import Closed, load_config, override
 from tacit.config.demo import METHODS, DemoConfig, SystemConfig
 from tacit.config.fit import (
+    OWN,
+    PAIRS_KEYS,
+    SERIES_KEYS,
+    TABLE_KEYS,
     AssessmentOptions,
     DataOptions,
     FitConfig,
@@ -12,10 +16,15 @@ from tacit.config.fit import (
     TrainingOptions,
 )
 from tacit.config.model import ModelConfig
+from tacit.config.registered import registered_names
 from tacit.config.training import TrainingConfig
 
 __all__ = [
     "METHODS",
+    "OWN",
+    "PAIRS_KEYS",
+    "SERIES_KEYS",
+    "TABLE_KEYS",
     "AssessmentOptions",
     "Closed",
     "DataOptions",
@@ -30,4 +39,5 @@ __all__ = [
     "TrainingOptions",
     "load_config",
     "override",
+    "registered_names",
 ]

@@ -7,7 +7,7 @@ from typing import Annotated, Any, Literal
 
 from pydantic import AfterValidator, BeforeValidator, Field, model_validator
 
-from tacit.assessment.uncertainty.bootstrap import FEWEST_REPLICAS
+from tacit.assessment.uncertainty import FEWEST_REPLICAS
 from tacit.config.closed import Closed
 from tacit.config.model import ModelConfig
 from tacit.config.registered import RegisteredName

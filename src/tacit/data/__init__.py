@@ -4,23 +4,46 @@ from tacit.data.air import load_beijing_air, read_aqi36
 from tacit.data.arrays import NamedPairs, pairs_from_arrays, read_named_pairs
 from tacit.data.coordinates import read_coordinates
 from tacit.data.frames import read_frame
-from tacit.data.pairs import Pairs, Split
-from tacit.data.resampling import bootstrap_rows, resampling_words, usual_block
+from tacit.data.pairs import Pairs, Split, covering_batches, epoch_batches
+from tacit.data.regression import Deviations, RegressionFit, Rows, regress
+from tacit.data.resampling import (
+    FEWEST_BLOCKS,
+    FEWEST_SERIES,
+    SeriesOfPair,
+    bootstrap_rows,
+    require_resamplable,
+    resamplable,
+    resampling_words,
+    usual_block,
+)
+from tacit.data.ridge import RIDGE_PENALTIES, apply_to_all, ridge_path, ridge_regression, solve_ridge
 from tacit.data.scaling import Scaling
 from tacit.data.series import Series
 from tacit.data.tables import read_series
+from tacit.data.units import ChannelUnits
 from tacit.data.windows import NewPairs, SeriesPairs, Windows
 
 __all__ = [
+    "FEWEST_BLOCKS",
+    "FEWEST_SERIES",
+    "RIDGE_PENALTIES",
+    "ChannelUnits",
+    "Deviations",
     "NamedPairs",
     "NewPairs",
     "Pairs",
+    "RegressionFit",
+    "Rows",
     "Scaling",
     "Series",
+    "SeriesOfPair",
     "SeriesPairs",
     "Split",
     "Windows",
+    "apply_to_all",
     "bootstrap_rows",
+    "covering_batches",
+    "epoch_batches",
     "load_beijing_air",
     "pairs_from_arrays",
     "read_aqi36",
@@ -28,6 +51,12 @@ __all__ = [
     "read_frame",
     "read_named_pairs",
     "read_series",
+    "regress",
+    "require_resamplable",
+    "resamplable",
     "resampling_words",
+    "ridge_path",
+    "ridge_regression",
+    "solve_ridge",
     "usual_block",
 ]

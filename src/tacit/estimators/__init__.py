@@ -1,7 +1,7 @@
 """Gradients for the edge probabilities, through graphs that cannot be differentiated."""
 
 from tacit.estimators.antithetic import DisARM
-from tacit.estimators.combination import choose_credit, require_combination
+from tacit.estimators.combination import CreditName, choose_credit, require_combination
 from tacit.estimators.concrete import Concrete
 from tacit.estimators.credit import Credit, GlobalCredit, OwnRowCredit, ReceptiveFieldCredit
 from tacit.estimators.locality import check_locality
@@ -13,6 +13,7 @@ from tacit.estimators.straight_through import StraightThrough
 __all__ = [
     "Concrete",
     "Credit",
+    "CreditName",
     "DisARM",
     "Estimator",
     "EstimatorOptions",

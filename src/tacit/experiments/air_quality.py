@@ -12,8 +12,7 @@ from matplotlib.figure import Figure
 from torch import Tensor
 
 from tacit.assessment.evaluation import forecast_scores, gaussian_scores, persistence, residual_sigmas
-from tacit.data import Pairs, Series, SeriesPairs, Split, Windows, load_beijing_air, read_aqi36
-from tacit.data.ridge import ridge_regression
+from tacit.data import Pairs, Series, SeriesPairs, Split, Windows, load_beijing_air, read_aqi36, ridge_regression
 from tacit.experiments.replication import mean_and_deviation, put, quick_note, rounded
 from tacit.experiments.study import Listener, Options, Records, Study, Table, Task, Values, Work
 from tacit.graph import BernoulliGraph, nearest_candidates

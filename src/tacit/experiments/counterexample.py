@@ -6,7 +6,7 @@ from matplotlib.figure import Figure
 
 from tacit.experiments.study import Listener, Options, Records, Study, Table, Task, Values
 from tacit.losses import MMD, EnergyScore
-from tacit.report.drawing import COLOURS
+from tacit.report import COLOURS
 
 TRUTH = 0.75
 OUTPUTS = (0.0, 1.0)  # f(x, 0) and f(x, 1)

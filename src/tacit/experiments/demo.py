@@ -15,7 +15,7 @@ from tacit.experiments.study import Listener
 from tacit.graph import BernoulliGraph
 from tacit.interrupts import deferred_interrupts
 from tacit.locks import Lock
-from tacit.pipeline.assessment import MOST_TESTED
+from tacit.pipeline import MOST_TESTED
 from tacit.predictors import HopPredictor
 from tacit.randomness import generator_for, replica_seeds
 from tacit.records import (
@@ -29,8 +29,7 @@ from tacit.records import (
     versions,
     write_run,
 )
-from tacit.report import draw_demo
-from tacit.report.demo import TITLES
+from tacit.report import TITLES, draw_demo
 from tacit.systems import CommunitySystem
 from tacit.training import FitResult, fit
 

@@ -8,7 +8,7 @@ from tacit.experiments.replication import describe, mean_and_deviation, paper_pa
 from tacit.experiments.study import Listener, Options, Records, Study, Table, Task, Values, Work
 from tacit.predictors import ConvolutionStack
 from tacit.randomness import generator_for
-from tacit.report.drawing import heatmap_pair
+from tacit.report import heatmap_pair
 from tacit.systems import CommunitySystem, community_edge_probs
 from tacit.training import CosineDecay, FitSettings
 

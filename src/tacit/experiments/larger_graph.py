@@ -5,7 +5,7 @@ from matplotlib.figure import Figure
 from tacit.config import ModelConfig
 from tacit.experiments.replication import column, describe, mean_and_deviation, paper_pairs, quick_note, train
 from tacit.experiments.study import Listener, Options, Records, Study, Table, Task, Values
-from tacit.report.drawing import heatmap_pair
+from tacit.report import heatmap_pair
 from tacit.systems import CommunitySystem, community_edge_probs
 from tacit.training import CosineDecay, FitSettings
 

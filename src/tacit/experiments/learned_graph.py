@@ -14,7 +14,7 @@ from tacit.experiments.replication import (
     train,
 )
 from tacit.experiments.study import Listener, Options, Records, Study, Table, Task, Values
-from tacit.report.drawing import heatmap_pair
+from tacit.report import heatmap_pair
 from tacit.systems import CommunitySystem, community_edge_probs
 
 

@@ -14,9 +14,8 @@ from tacit.experiments.replication import (
 )
 from tacit.experiments.study import Listener, Options, Records, Study, Table, Task, Values
 from tacit.graph import BernoulliGraph
-from tacit.report.drawing import heatmap_pair
-from tacit.systems import CommunitySystem, community_edge_probs
-from tacit.systems.community import NODES_PER_COMMUNITY
+from tacit.report import heatmap_pair
+from tacit.systems import NODES_PER_COMMUNITY, CommunitySystem, community_edge_probs
 
 TOUCHED, WRONG, START = (2, 3), 0.25, (0.0, 0.1)
 STAYS_RIGHT = 0.012  # a third more than MMD's error on the right distribution in the paper

@@ -14,7 +14,7 @@ from tacit.experiments.replication import (
 )
 from tacit.experiments.study import Listener, Options, Records, Study, Table, Task, Values, Work
 from tacit.randomness import generator_for
-from tacit.report.drawing import heatmap_pair
+from tacit.report import heatmap_pair
 from tacit.systems import CommunitySystem, community_edge_probs
 
 # The paper's table: largest perturbation, mean error and largest error with their deviations.

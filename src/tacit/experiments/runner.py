@@ -15,8 +15,7 @@ from tacit.experiments.study import Listener, Options, Records, Study, Values
 from tacit.experiments.task_record import do_task
 from tacit.experiments.workers import Workers, workers
 from tacit.locks import locked
-from tacit.report.figures import STYLE
-from tacit.report.saving import figure_files
+from tacit.report import STYLE, figure_files
 
 PAGE, TABLE = "RESULTS.md", "table.md"
 WORDS = "Tables and figures of the paper that have been run here; `tacit reproduce all` makes this page."

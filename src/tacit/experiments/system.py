@@ -10,9 +10,8 @@ from tacit.experiments.published import OPTIMAL_NOTE
 from tacit.experiments.replication import NUM_PAIRS, PAPER_MODEL, QUICK_PAIRS, quick_note
 from tacit.experiments.study import Listener, Options, Records, Study, Table, Task, Values
 from tacit.randomness import generator_for
-from tacit.report.shared import PROBABILITY_COLOURS
-from tacit.systems import CommunitySystem, community_edge_probs
-from tacit.systems.community import COMMUNITY_EDGES, NODES_PER_COMMUNITY
+from tacit.report import PROBABILITY_COLOURS
+from tacit.systems import COMMUNITY_EDGES, NODES_PER_COMMUNITY, CommunitySystem, community_edge_probs
 
 PAPER = {"point_mse": "0.158", "point_mae": "0.267", "distribution_loss": "about -0.088"}
 TITLES = {"point_mse": "optimal MSE", "point_mae": "optimal MAE", "distribution_loss": "least distribution loss"}

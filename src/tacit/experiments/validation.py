@@ -25,7 +25,7 @@ from tacit.experiments.replication import (
 )
 from tacit.experiments.study import Listener, Options, Records, Study, Table, Task, Values, Work
 from tacit.randomness import generator_for
-from tacit.report.drawing import bands
+from tacit.report import bands
 from tacit.systems import CommunitySystem, community_edge_probs
 from tacit.training import LatentGraphModel, Monitor
 

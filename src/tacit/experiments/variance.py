@@ -7,7 +7,7 @@ from matplotlib.figure import Figure
 from tacit.config import ModelConfig
 from tacit.experiments.replication import PAPER_MODEL, paper_pairs, quick_note, train
 from tacit.experiments.study import Listener, Options, Records, Study, Table, Task, Values, Work
-from tacit.report.drawing import bands
+from tacit.report import bands
 from tacit.systems import CommunitySystem
 
 ERRORS = (0.05, 0.03, 0.02)

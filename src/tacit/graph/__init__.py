@@ -11,6 +11,7 @@ from tacit.graph.export import edge_table, listed_table, to_networkx, to_pyg
 from tacit.graph.footprint import free_bytes, require_memory, step_bytes
 from tacit.graph.links import Link, Sigmoid, SineSquared, Unlinked
 from tacit.graph.nearest import nearest_candidates
+from tacit.graph.nodes import NamedNodes
 from tacit.graph.per_pair import CoinsPerPair
 from tacit.graph.priors import EdgePrior
 from tacit.graph.reachability import boolean_powers, reachability, soft_powers, walks_within
@@ -28,6 +29,7 @@ __all__ = [
     "EdgeRules",
     "GraphDistribution",
     "Link",
+    "NamedNodes",
     "Sigmoid",
     "SineSquared",
     "Unlinked",

@@ -1,5 +1,6 @@
 """The one path from data to answer: source -> dataset -> choices -> model -> fit -> assessment -> run."""
 
+from tacit.pipeline.assessment import MOST_TESTED
 from tacit.pipeline.dataset import Dataset
 from tacit.pipeline.edges import Edges
 from tacit.pipeline.fitted import Fitted
@@ -13,14 +14,19 @@ from tacit.pipeline.inference import (
     read_new,
     samples,
 )
+from tacit.pipeline.job import FitJob, resume_fit, run_fit
+from tacit.pipeline.new_file import require_new_table, write_table
 from tacit.pipeline.parts import OwnParts
 from tacit.pipeline.plan import Plan
 from tacit.pipeline.questions import add_identifiability, add_std_errors, goodness_on, same_dataset
 from tacit.pipeline.sources import Source, read_source, read_table
+from tacit.pipeline.template import write_template
 
 __all__ = [
+    "MOST_TESTED",
     "Dataset",
     "Edges",
+    "FitJob",
     "Fitted",
     "Learned",
     "OwnParts",
@@ -38,6 +44,11 @@ __all__ = [
     "read_new",
     "read_source",
     "read_table",
+    "require_new_table",
+    "resume_fit",
+    "run_fit",
     "same_dataset",
     "samples",
+    "write_table",
+    "write_template",
 ]

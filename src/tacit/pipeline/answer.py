@@ -11,7 +11,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from tacit.assessment.evaluation.paired import CLEAR
+from tacit.assessment.evaluation import CLEAR
 from tacit.assessment.identification import FLAGS
 from tacit.assessment.uncertainty import FDR, false_discoveries, listed_edges
 from tacit.graph import GraphDistribution

@@ -4,8 +4,7 @@ import torch
 from torch import nn
 
 from tacit.config import FitConfig, ModelConfig
-from tacit.data import Pairs
-from tacit.data.ridge import ridge_regression
+from tacit.data import Pairs, ridge_regression
 from tacit.errors import InputError, require
 from tacit.graph import BernoulliGraph, CandidateEdges, EdgePrior, EdgeRules, density_prior
 from tacit.losses import EnergyScore

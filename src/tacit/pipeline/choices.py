@@ -6,9 +6,9 @@ The figures behind the choices: docs/results (air-quality, dream4, gpvar).
 import math
 from typing import Any
 
-from tacit.assessment.uncertainty.bootstrap import STARTS
+from tacit.assessment.uncertainty import STARTS
 from tacit.config import FitConfig
-from tacit.data.resampling import resamplable
+from tacit.data import resamplable
 from tacit.errors import require
 from tacit.graph import EdgeRules
 from tacit.pipeline.dataset import USUAL_WINDOW, Dataset

@@ -11,8 +11,7 @@ import time
 import torch
 
 from tacit.assessment.uncertainty import acting, adopt, mean_loss, tells_acting
-from tacit.config import FitConfig
-from tacit.config.fit import TrainingOptions
+from tacit.config import FitConfig, TrainingOptions
 from tacit.data import Split
 from tacit.observation import GaussianNoise
 from tacit.pipeline.std_errors import MUCH_LOSS, MUCH_WORSE

@@ -7,10 +7,8 @@ import torch
 from jaxtyping import Float
 from torch import Tensor
 
-from tacit.config import DataOptions
-from tacit.config.fit import PAIRS_KEYS, SERIES_KEYS, TABLE_KEYS
-from tacit.data import NamedPairs, Pairs, Series, SeriesPairs, Split, Windows
-from tacit.data.units import ChannelUnits
+from tacit.config import PAIRS_KEYS, SERIES_KEYS, TABLE_KEYS, DataOptions
+from tacit.data import ChannelUnits, NamedPairs, Pairs, Series, SeriesPairs, Split, Windows
 from tacit.errors import require
 from tacit.pipeline.preparation import PairsPreparation, Preparation, SeriesPreparation
 from tacit.pipeline.sources import Source, about

@@ -8,17 +8,25 @@ import torch
 from jaxtyping import Bool, Float, Int, Shaped
 from torch import Tensor
 
-from tacit.assessment.evidence import Candidates, ColumnForm, Evidence, ParentEvidence, likely_parents, parent_evidence
-from tacit.assessment.evidence.forms import simplest_form
-from tacit.assessment.evidence.regression import RESAMPLES
-from tacit.assessment.evidence.result import KEEP, may_exist
+from tacit.assessment.evidence import (
+    KEEP,
+    RESAMPLES,
+    Candidates,
+    ColumnForm,
+    Evidence,
+    ParentEvidence,
+    likely_parents,
+    may_exist,
+    parent_evidence,
+    simplest_form,
+)
 from tacit.config import FitConfig
 from tacit.data import Pairs, Split, usual_block
 from tacit.graph import EdgeRules
 from tacit.pipeline.dataset import Dataset
 from tacit.pipeline.parts import OwnParts
 from tacit.pipeline.preparation import Preparation
-from tacit.predictors.series import SeriesLayout
+from tacit.predictors import SeriesLayout
 from tacit.shapes import EdgeMask
 
 REGRESSION, MODEL, NONE = "regression", "model", "none"

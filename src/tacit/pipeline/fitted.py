@@ -9,8 +9,7 @@ import torch
 from pydantic import ValidationError
 from torch import Tensor
 
-from tacit.config import FitConfig
-from tacit.config.fit import OWN
+from tacit.config import OWN, FitConfig
 from tacit.data import Pairs
 from tacit.errors import InputError, require
 from tacit.graph import CandidateEdges, EdgePrior, GraphDistribution

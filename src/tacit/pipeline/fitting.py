@@ -8,8 +8,7 @@ from dataclasses import asdict, dataclass, replace
 import torch
 from torch import Tensor
 
-from tacit.assessment.evaluation import forecast_scores, predictive_metrics
-from tacit.assessment.evaluation.metrics import PAIRWISE_GRAPHS
+from tacit.assessment.evaluation import PAIRWISE_GRAPHS, forecast_scores, predictive_metrics
 from tacit.assessment.evidence import KEEP, Evidence
 from tacit.assessment.uncertainty import Kept
 from tacit.config import FitConfig

@@ -14,8 +14,7 @@ import torch
 from jaxtyping import Float
 from torch import Tensor
 
-from tacit.assessment.evaluation import SharedDraws, forecast_scores, point_prediction
-from tacit.assessment.evaluation.point import PointName
+from tacit.assessment.evaluation import PointName, SharedDraws, forecast_scores, point_prediction
 from tacit.data import NewPairs, Pairs, Series
 from tacit.errors import require, require_int
 from tacit.graph import require_memory

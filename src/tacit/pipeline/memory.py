@@ -13,7 +13,7 @@ An entry is a pair of nodes, or a slot of the table of candidates. The largest o
 
 import torch
 
-from tacit.assessment.evaluation.forecasts import NUM_GRAPHS
+from tacit.assessment.evaluation import NUM_GRAPHS
 from tacit.config import FitConfig
 from tacit.graph import EdgeRules, require_memory, step_bytes
 from tacit.pipeline.dataset import Dataset

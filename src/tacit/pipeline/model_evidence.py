@@ -5,8 +5,7 @@ from dataclasses import dataclass, replace
 
 import torch
 
-from tacit.assessment.evidence import Evidence, keep_edges, model_evidence
-from tacit.assessment.evidence.retraining import without_edges, without_prior
+from tacit.assessment.evidence import Evidence, keep_edges, model_evidence, without_edges, without_prior
 from tacit.config import FitConfig
 from tacit.data import Split
 from tacit.graph import EdgeRules, GraphDistribution

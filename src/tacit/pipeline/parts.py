@@ -7,8 +7,7 @@ from typing import Any
 
 from torch import Tensor, nn
 
-from tacit.config import PredictorOptions
-from tacit.config.fit import OWN
+from tacit.config import OWN, PredictorOptions
 from tacit.errors import InputError, require
 from tacit.graph import CandidateEdges
 from tacit.losses import Loss

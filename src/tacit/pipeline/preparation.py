@@ -8,8 +8,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from tacit.data import NamedPairs, NewPairs, Pairs, Scaling, Series, Windows
-from tacit.data.units import ChannelUnits
+from tacit.data import ChannelUnits, NamedPairs, NewPairs, Pairs, Scaling, Series, Windows
 from tacit.errors import InputError, require
 from tacit.pipeline.sources import Source, about
 from tacit.predictors import Sizes

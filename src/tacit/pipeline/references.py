@@ -4,10 +4,15 @@ from dataclasses import dataclass
 
 import torch
 
-from tacit.assessment.evaluation import gaussian_coverage, gaussian_crps, gaussian_scores, persistence, residual_sigmas
-from tacit.assessment.evaluation.forecasts import LEVELS
-from tacit.data import Pairs, Split
-from tacit.data.ridge import ridge_regression
+from tacit.assessment.evaluation import (
+    LEVELS,
+    gaussian_coverage,
+    gaussian_crps,
+    gaussian_scores,
+    persistence,
+    residual_sigmas,
+)
+from tacit.data import Pairs, Split, ridge_regression
 from tacit.pipeline.preparation import Preparation
 from tacit.shapes import PointPrediction
 

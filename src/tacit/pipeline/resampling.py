@@ -1,8 +1,7 @@
 """How pairs are resampled for standard errors: alone, in blocks of neighbours, or as whole series."""
 
 from tacit.config import AssessmentOptions
-from tacit.data import Pairs, usual_block
-from tacit.data.resampling import require_resamplable
+from tacit.data import Pairs, require_resamplable, usual_block
 from tacit.errors import InputError
 from tacit.pipeline.preparation import Preparation
 

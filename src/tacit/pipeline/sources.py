@@ -6,8 +6,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from tacit.config import DataOptions
-from tacit.config.fit import TABLE_KEYS
+from tacit.config import TABLE_KEYS, DataOptions
 from tacit.data import NamedPairs, Series, load_beijing_air, read_frame, read_named_pairs, read_series
 from tacit.errors import InputError, require
 

@@ -5,9 +5,18 @@ from dataclasses import dataclass, replace
 import torch
 from torch import Tensor
 
-from tacit.assessment.uncertainty import EdgeIntervals, EdgeUncertainty, Kept, acting, adopt, adopt_bagged, bootstrap
-from tacit.assessment.uncertainty.bootstrap import QUICK_SANDWICH, STARTS
-from tacit.assessment.uncertainty.sandwich import MOST_PARAMETERS
+from tacit.assessment.uncertainty import (
+    MOST_PARAMETERS,
+    QUICK_SANDWICH,
+    STARTS,
+    EdgeIntervals,
+    EdgeUncertainty,
+    Kept,
+    acting,
+    adopt,
+    adopt_bagged,
+    bootstrap,
+)
 from tacit.data import Split, resampling_words
 from tacit.training import FitSettings, LatentGraphModel, Listener
 

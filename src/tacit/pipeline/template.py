@@ -5,9 +5,7 @@ from typing import Any, Literal, get_args, get_origin
 
 from pydantic.fields import FieldInfo
 
-from tacit.config import FitConfig
-from tacit.config.fit import OWN
-from tacit.config.registered import registered_names
+from tacit.config import OWN, FitConfig, registered_names
 from tacit.errors import require
 from tacit.pipeline.new_file import write_asked_for
 

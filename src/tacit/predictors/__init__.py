@@ -1,7 +1,7 @@
 """Predictors f(x, A): any ``torch.nn.Module`` that maps inputs and graphs to samples."""
 
 from tacit.predictors.convolution import ConvolutionStack
-from tacit.predictors.filter import GraphFilter
+from tacit.predictors.filter import GraphFilter, LinearParts
 from tacit.predictors.hops import HopPredictor
 from tacit.predictors.kinds import PredictorKind, Sizes
 from tacit.predictors.network import GraphNetwork
@@ -15,16 +15,19 @@ from tacit.predictors.protocol import (
     relaxed_call,
 )
 from tacit.predictors.pyg import PyGPredictor
+from tacit.predictors.series import SeriesLayout
 
 __all__ = [
     "ConvolutionStack",
     "GraphFilter",
     "GraphNetwork",
     "HopPredictor",
+    "LinearParts",
     "PolynomialFilter",
     "Predictor",
     "PredictorKind",
     "PyGPredictor",
+    "SeriesLayout",
     "Sizes",
     "edge_parameters_of",
     "initial_parameters",

@@ -9,7 +9,7 @@ from tacit.records.edges import (
     edges_text,
     read_edges,
 )
-from tacit.records.model_file import CANDIDATE_PARTS, CANDIDATES, MODEL, model_tensors, read_model
+from tacit.records.model_file import CANDIDATE_PARTS, CANDIDATES, INFINITE, MODEL, model_tensors, read_model
 from tacit.records.reading import read_record, read_run
 from tacit.records.record import FORMAT, RECORD, CandidateCount, Record, describe_device, versions
 from tacit.records.run import Run
@@ -21,6 +21,7 @@ __all__ = [
     "CANDIDATE_PARTS",
     "EDGE_COLUMNS",
     "FORMAT",
+    "INFINITE",
     "MODEL",
     "RECORD",
     "CandidateCount",

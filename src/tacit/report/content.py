@@ -5,7 +5,7 @@ from typing import Any
 
 import numpy as np
 
-from tacit.assessment.uncertainty.decisions import LISTED_FROM
+from tacit.assessment.uncertainty import LISTED_FROM
 from tacit.records import Run
 from tacit.report.edge_columns import EdgeColumns, edge_columns, is_symmetric
 from tacit.report.embedding import FLOATS, packed, packed_edges

@@ -14,7 +14,7 @@ from torch import nn
 
 from tacit.assessment.fit_tests import Goodness
 from tacit.assessment.identification import Identifiability
-from tacit.assessment.uncertainty.bootstrap import FEWEST_REPLICAS
+from tacit.assessment.uncertainty import FEWEST_REPLICAS
 from tacit.config import FitConfig
 from tacit.devices import find_device
 from tacit.errors import require_int

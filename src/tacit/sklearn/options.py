@@ -8,6 +8,7 @@ import torch
 from torch import Tensor, nn
 
 from tacit.config import (
+    OWN,
     AssessmentOptions,
     Closed,
     DataOptions,
@@ -19,7 +20,6 @@ from tacit.config import (
     TrainingOptions,
     override,
 )
-from tacit.config.fit import OWN
 from tacit.errors import InputError, require
 from tacit.graph import CandidateEdges
 from tacit.losses import Loss

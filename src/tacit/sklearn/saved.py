@@ -19,8 +19,7 @@ from tacit.atomic_files import read_whole, write_whole
 from tacit.config import Closed
 from tacit.errors import InputError, require
 from tacit.graph import CandidateEdges
-from tacit.records import CANDIDATE_PARTS
-from tacit.records.model_file import INFINITE
+from tacit.records import CANDIDATE_PARTS, INFINITE
 from tacit.tensor_files import Kind
 
 KIND = Kind("saved estimator", 3, "fit and save it again")

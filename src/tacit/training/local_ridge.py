@@ -16,9 +16,7 @@ import torch
 from jaxtyping import Bool, Float, Int
 from torch import Tensor
 
-from tacit.data.pairs import Pairs
-from tacit.data.regression import Deviations, Rows
-from tacit.data.ridge import RIDGE_PENALTIES, apply_to_all, ridge_regression, solve_ridge
+from tacit.data import RIDGE_PENALTIES, Deviations, Pairs, Rows, apply_to_all, ridge_regression, solve_ridge
 from tacit.graph import CandidateEdges
 
 BLOCK_NUMBERS = 2**23  # of 8 bytes each, for the designs of the nodes that are solved together

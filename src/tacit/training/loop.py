@@ -9,8 +9,7 @@ import torch
 from jaxtyping import Float, Int
 from torch import Generator, Tensor
 
-from tacit.data import Pairs
-from tacit.data.pairs import covering_batches, epoch_batches
+from tacit.data import Pairs, covering_batches, epoch_batches
 from tacit.errors import TrainingError, require_int
 from tacit.randomness import UniformStream, generator_for
 from tacit.training.cuda_graph import Bits, Recorded

@@ -13,6 +13,7 @@ from torch import Generator, Tensor, nn
 
 from tacit.errors import InputError, require, require_int
 from tacit.estimators import (
+    CreditName,
     Estimator,
     ScoreFunction,
     check_locality,
@@ -20,7 +21,6 @@ from tacit.estimators import (
     choose_credit,
     require_combination,
 )
-from tacit.estimators.combination import CreditName
 from tacit.graph import AnyGraphs, Context, EdgePrior, GraphDistribution
 from tacit.losses import Loss, LossTerms
 from tacit.observation import NoNoise, ObservationModel

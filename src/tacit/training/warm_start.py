@@ -18,12 +18,10 @@ import torch
 from jaxtyping import Bool, Float
 from torch import Tensor, nn
 
-from tacit.data.pairs import Pairs
-from tacit.data.regression import RegressionFit, regress
-from tacit.data.ridge import RIDGE_PENALTIES, ridge_path
+from tacit.data import RIDGE_PENALTIES, Pairs, RegressionFit, regress, ridge_path
 from tacit.errors import require
 from tacit.graph import CandidateEdges, GraphDistribution
-from tacit.predictors.filter import GraphFilter
+from tacit.predictors import GraphFilter
 from tacit.shapes import EdgeProbs
 from tacit.training.local_ridge import LocalRidge, choose_penalty, is_affordable, local_ridge
 from tacit.training.model import LatentGraphModel

@@ -1,15 +1,25 @@
 """How good is an answer, with and without the truth at hand."""
 
 from tacit.assessment.evaluation.draws import SharedDraws
-from tacit.assessment.evaluation.forecasts import ForecastScores, forecast_scores
+from tacit.assessment.evaluation.forecasts import LEVELS, NUM_GRAPHS, ForecastScores, forecast_scores
 from tacit.assessment.evaluation.gaussian import gaussian_coverage, gaussian_crps, gaussian_scores, residual_sigmas
-from tacit.assessment.evaluation.metrics import edge_prob_errors, oracle_edge_prob_mae, predictive_metrics
-from tacit.assessment.evaluation.paired import PairedGain, blocks_of, paired_gain, target_spreads
-from tacit.assessment.evaluation.point import mean_prediction, persistence, point_prediction
+from tacit.assessment.evaluation.metrics import (
+    PAIRWISE_GRAPHS,
+    edge_prob_errors,
+    oracle_edge_prob_mae,
+    predictive_metrics,
+)
+from tacit.assessment.evaluation.paired import CLEAR, PairedGain, blocks_of, paired_gain, target_spreads
+from tacit.assessment.evaluation.point import PointName, mean_prediction, persistence, point_prediction
 
 __all__ = [
+    "CLEAR",
+    "LEVELS",
+    "NUM_GRAPHS",
+    "PAIRWISE_GRAPHS",
     "ForecastScores",
     "PairedGain",
+    "PointName",
     "SharedDraws",
     "blocks_of",
     "edge_prob_errors",

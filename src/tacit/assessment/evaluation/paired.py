@@ -18,8 +18,7 @@ import torch
 from jaxtyping import Float, Int
 from torch import Tensor
 
-from tacit.data import Pairs
-from tacit.data.resampling import FEWEST_BLOCKS, FEWEST_SERIES
+from tacit.data import FEWEST_BLOCKS, FEWEST_SERIES, Pairs
 from tacit.errors import require, require_int
 from tacit.shapes import PointPrediction
 

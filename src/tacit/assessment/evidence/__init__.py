@@ -2,14 +2,16 @@
 
 from tacit.assessment.evidence.candidates import Candidates
 from tacit.assessment.evidence.columns import ColumnForm
+from tacit.assessment.evidence.forms import simplest_form
 from tacit.assessment.evidence.joining import joining_log_odds
-from tacit.assessment.evidence.regression import ParentEvidence, likely_parents, parent_evidence
+from tacit.assessment.evidence.regression import RESAMPLES, ParentEvidence, likely_parents, parent_evidence
 from tacit.assessment.evidence.removal import model_evidence
-from tacit.assessment.evidence.result import KEEP, Evidence
-from tacit.assessment.evidence.retraining import keep_edges
+from tacit.assessment.evidence.result import KEEP, Evidence, may_exist
+from tacit.assessment.evidence.retraining import keep_edges, without_edges, without_prior
 
 __all__ = [
     "KEEP",
+    "RESAMPLES",
     "Candidates",
     "ColumnForm",
     "Evidence",
@@ -17,6 +19,10 @@ __all__ = [
     "joining_log_odds",
     "keep_edges",
     "likely_parents",
+    "may_exist",
     "model_evidence",
     "parent_evidence",
+    "simplest_form",
+    "without_edges",
+    "without_prior",
 ]

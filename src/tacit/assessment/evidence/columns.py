@@ -14,7 +14,7 @@ from torch import Tensor
 
 from tacit.data import Pairs
 from tacit.errors import require
-from tacit.predictors.series import SeriesLayout
+from tacit.predictors import SeriesLayout
 
 DOUBLE = torch.float64
 TINY = 1e-9

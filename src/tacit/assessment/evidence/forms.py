@@ -20,7 +20,7 @@ from tacit.assessment.evidence.candidates import Candidates
 from tacit.assessment.evidence.columns import ColumnForm, Columns, ScaledValues, num_sent
 from tacit.assessment.evidence.tableau import Tableau
 from tacit.data import Pairs
-from tacit.predictors.series import SeriesLayout
+from tacit.predictors import SeriesLayout
 
 LAGS = (1, 2, 3, 4, 6, 8, 12)
 MOST_TARGETS, MOST_CANDIDATES, MOST_ROWS, MOST_PARENTS = 16, 24, 4000, 12

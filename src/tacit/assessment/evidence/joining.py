@@ -23,7 +23,7 @@ from tacit.assessment.evidence.columns import DOUBLE, ColumnForm, Columns, build
 from tacit.assessment.evidence.regressions import MOST_BYTES
 from tacit.assessment.evidence.tableau import Tableau
 from tacit.data import Pairs
-from tacit.predictors.series import SeriesLayout
+from tacit.predictors import SeriesLayout
 from tacit.shapes import PointPrediction
 
 

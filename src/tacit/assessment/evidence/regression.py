@@ -23,9 +23,8 @@ from tacit.assessment.evidence.candidates import Candidates, Resamples
 from tacit.assessment.evidence.columns import DOUBLE, ColumnForm, build_columns
 from tacit.assessment.evidence.forms import choose_form
 from tacit.assessment.evidence.regressions import BagProbs, Probs, Regressions
-from tacit.data import Pairs
-from tacit.data.resampling import bootstrap_rows, resamplable
-from tacit.predictors.series import SeriesLayout
+from tacit.data import Pairs, bootstrap_rows, resamplable
+from tacit.predictors import SeriesLayout
 from tacit.randomness import generator_for
 
 RESAMPLES = 16

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from jaxtyping import Float
 from torch import Tensor
 
-from tacit.assessment.evaluation.forecasts import LEVELS
+from tacit.assessment.evaluation import LEVELS
 from tacit.assessment.fit_tests.ranks import Ranks
 from tacit.errors import InputError
 

@@ -27,7 +27,7 @@ from tacit.assessment.identification.representations import STANDARD_ERRORS
 from tacit.assessment.identification.twins import NEGLIGIBLE, Place, confirmed_twins, twins_among
 from tacit.assessment.identification.words import count_edges, count_of, describe_edges, listed
 from tacit.errors import require, require_int
-from tacit.graph.nodes import NamedNodes
+from tacit.graph import NamedNodes
 from tacit.shapes import EdgeMask, EdgeProbs, Inputs, Observed, Targets
 from tacit.training import LatentGraphModel
 

@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Sequence
 
-from tacit.graph.nodes import NamedNodes
+from tacit.graph import NamedNodes
 from tacit.shapes import EdgeMask
 
 LISTED = 5

@@ -2,10 +2,11 @@
 
 from tacit.assessment.uncertainty.acting import Acting, acting
 from tacit.assessment.uncertainty.bagging import adopt, adopt_bagged
-from tacit.assessment.uncertainty.bootstrap import EdgeUncertainty, bootstrap
+from tacit.assessment.uncertainty.bootstrap import FEWEST_REPLICAS, QUICK_SANDWICH, STARTS, EdgeUncertainty, bootstrap
 from tacit.assessment.uncertainty.comparison import mean_loss
 from tacit.assessment.uncertainty.decisions import (
     FDR,
+    LISTED_FROM,
     EdgeTests,
     WrongEdges,
     expected_wrong_edges,
@@ -17,10 +18,15 @@ from tacit.assessment.uncertainty.gate_data import tells_acting
 from tacit.assessment.uncertainty.intervals import EdgeIntervals, edge_intervals, intervals_around
 from tacit.assessment.uncertainty.reliability import Reliability, reliability
 from tacit.assessment.uncertainty.resampled_edges import Kept
-from tacit.assessment.uncertainty.sandwich import Sandwich, sandwich
+from tacit.assessment.uncertainty.sandwich import MOST_PARAMETERS, Sandwich, sandwich
 
 __all__ = [
     "FDR",
+    "FEWEST_REPLICAS",
+    "LISTED_FROM",
+    "MOST_PARAMETERS",
+    "QUICK_SANDWICH",
+    "STARTS",
     "Acting",
     "EdgeIntervals",
     "EdgeTests",

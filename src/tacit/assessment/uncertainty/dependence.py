@@ -12,7 +12,7 @@ import torch
 from jaxtyping import Float
 from torch import Tensor
 
-from tacit.data.resampling import FEWEST_SERIES, SeriesOfPair
+from tacit.data import FEWEST_SERIES, SeriesOfPair
 
 Terms = Float[Tensor, "pair edge"]
 

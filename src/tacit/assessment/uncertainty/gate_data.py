@@ -8,7 +8,7 @@ from torch import Tensor
 
 from tacit.assessment.uncertainty.moments import NodeData
 from tacit.data import Pairs
-from tacit.predictors.filter import GraphFilter, LinearParts
+from tacit.predictors import GraphFilter, LinearParts
 from tacit.shapes import EdgeMask, EdgeProbs
 from tacit.training import LatentGraphModel
 

@@ -6,8 +6,7 @@ import torch
 from jaxtyping import Bool, Int
 from torch import Tensor
 
-from tacit.data import Pairs
-from tacit.data.resampling import bootstrap_rows, require_resamplable
+from tacit.data import Pairs, bootstrap_rows, require_resamplable
 from tacit.errors import require
 from tacit.randomness import generator_for
 from tacit.shapes import EdgeMask
