@@ -4,10 +4,8 @@ from tacit.records.directories import CALL, make_directory, new_directory, resum
 from tacit.records.edges import (
     EDGE_COLUMNS,
     EdgeFindings,
-    EdgeTable,
     candidates_text,
     edges_text,
-    read_edges,
 )
 from tacit.records.model_file import MODEL, SLOT_PARTS, SLOTS, model_tensors, read_model
 from tacit.records.reading import read_record, read_run
@@ -25,7 +23,6 @@ __all__ = [
     "SLOT_PARTS",
     "CandidateCount",
     "EdgeFindings",
-    "EdgeTable",
     "Record",
     "Run",
     "candidates_text",
@@ -35,7 +32,6 @@ __all__ = [
     "make_directory",
     "model_tensors",
     "new_directory",
-    "read_edges",
     "read_model",
     "read_record",
     "read_run",
