@@ -22,10 +22,10 @@ import torch
 from scipy.stats import rankdata
 from torch import Tensor
 
+from large_system import LargeSystem
 from tacit.graph import BernoulliGraph
 from tacit.losses import EnergyScore
 from tacit.randomness import generator_for
-from tacit.systems import LargeSystem
 from tacit.training import CosineDecay, FitSettings, LatentGraphModel, fit
 
 PAIRS, VALIDATION, BATCH, GRAPHS, EPOCHS, RATE = 1600, 64, 16, 16, 8, 0.1

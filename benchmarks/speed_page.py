@@ -23,6 +23,7 @@ ACCURACY = {
     "best": ("best_h200", "12 nodes, 300 epochs, 8 replicas at once, H200", "<= 0.0015 in 20 s"),
     "larger": ("best_h200", "120 nodes, 30 epochs, H200", "<= 0.0006"),
 }
+BEFORE = "recurrent, window 12, rate 0.003, 1500 steps"
 SECOND_SHARE = 0.6  # of the target: what a second run may take
 BUSY_TARGETS = {"1": 2.5, "3": 4}
 Figures = dict[str, Any]
@@ -30,7 +31,15 @@ Figures = dict[str, Any]
 
 def page(directory: Path) -> str:
     """Return the text of the page, from the files alone."""
-    tables = {"waiting": _waiting, "busy": _busy, "pyg": _pyg, "accuracy": _accuracy, "limit": _limit, "scale": _scale}
+    tables = {
+        "waiting": _waiting,
+        "networks": _networks,
+        "busy": _busy,
+        "pyg": _pyg,
+        "accuracy": _accuracy,
+        "limit": _limit,
+        "scale": _scale,
+    }
     text = WORDS.read_text(encoding="utf-8")
     for name, table in tables.items():
         text = text.replace(f"{{{name}}}", table(directory))
@@ -66,6 +75,18 @@ def _waiting(directory: Path) -> str:
         )
     heads = ["data", "first words", "first edges", "page", "second run", "core s", "GB", "load before", "targets", ""]
     return _table(heads, rows)
+
+
+def _networks(directory: Path) -> str:
+    rows = read(directory, "networks")["rows"]
+    crps = {(row["variant"], row["table"]): row["crps"] for row in rows}
+    variants, tables = (list(dict.fromkeys(row[key] for row in rows)) for key in ("variant", "table"))
+    first = BEFORE if BEFORE in variants else variants[0]
+    cells = [
+        [variant, *(f"{crps[variant, table] / crps[first, table]:.3f}" for table in tables)]
+        for variant in [first, *(other for other in variants if other != first)]
+    ]
+    return _table(["network", *tables], cells)
 
 
 def _busy(directory: Path) -> str:

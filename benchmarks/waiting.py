@@ -79,8 +79,10 @@ def spent(command: list[str], environment: dict[str, str]) -> Figures:
                 found["seconds"] = float(line.split()[-1])
                 continue
             found.setdefault("first_words", now)
-            if "from the evidence" in line:
+            if "first look" in line:
                 found["first_edges"] = now
+            if "from the evidence" in line:
+                found["refined_edges"] = now
         _, status, used = os.wait4(job.pid, 0)
         job.returncode = os.waitstatus_to_exitcode(status)
     assert job.returncode == 0, f"{command} ended with {job.returncode}"

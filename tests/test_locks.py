@@ -30,7 +30,7 @@ def test_a_file_of_somebody_else_stays(tmp_path, capsys):
 
 def test_a_link_is_not_followed(tmp_path):
     (tmp_path / LOCK).symlink_to(tmp_path / "elsewhere")
-    with pytest.raises(InputError, match="needs to be writable"), locked(tmp_path):
+    with pytest.raises(InputError, match="must be writable"), locked(tmp_path):
         pass
     assert not (tmp_path / "elsewhere").exists()
 

@@ -19,6 +19,8 @@ sys.path[:0] = [str(ROOT), str(ROOT / "benchmarks"), str(ROOT / "tests" / "fuzz"
 
 import fuzz_page  # noqa: E402
 from benchmarks.existence import page as existence_page  # noqa: E402
+from benchmarks.studies import STUDIES as OWN_STUDIES  # noqa: E402
+from benchmarks.studies import __main__ as own_studies  # noqa: E402
 
 import speed_page  # noqa: E402
 import trust_page  # noqa: E402
@@ -36,7 +38,12 @@ def read(path: Path) -> str:
 def drawn_pages() -> Complaints:
     """Each page is what its script draws from the records."""
     for path, text, how in (
-        (RESULTS / runner.PAGE, runner.results_page(RESULTS), "tacit reproduce"),
+        (RESULTS / runner.PAGE, runner.results_page(RESULTS, STUDIES.values()), "tacit reproduce"),
+        (
+            RESULTS / own_studies.PAGE,
+            runner.results_page(RESULTS, OWN_STUDIES.values(), own_studies.WORDS),
+            "python -m benchmarks.studies",
+        ),
         (speed_page.PAGE, speed_page.page(speed_page.RESULTS), "python benchmarks/speed_page.py"),
         (trust_page.PAGE, trust_page.page(trust_page.RESULTS), "python benchmarks/trust_page.py"),
         (existence_page.PAGE, existence_page.page(), "python -m benchmarks.existence.page"),
@@ -48,7 +55,7 @@ def drawn_pages() -> Complaints:
 
 def studies() -> Complaints:
     """Each study has all its records, of full size, and its figures."""
-    for name, study in STUDIES.items():
+    for name, study in (STUDIES | OWN_STUDIES).items():
         records = runner.read_records(RESULTS / name)
         options = [values["options"] for values in records.values()]
         if any(one["quick"] for one in options) or {one["seeds"] for one in options} != {8}:

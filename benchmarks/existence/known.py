@@ -12,8 +12,8 @@ from pathlib import Path
 
 import numpy as np
 from benchmarks.existence.systems import System
+from benchmarks.studies.known_data import KnownGraph, read_dream4, read_gold_standard, read_lorenz96_var
 
-from tacit.data.benchmarks import KnownGraph, read_dream4, read_gold_standard, read_lorenz96_var
 from tacit.data.tables import read_series
 from tacit.errors import InputError
 

@@ -43,7 +43,7 @@ def rankings(directory: Path, on: str) -> dict[str, dict[str, Record]]:
 
 
 def earlier(on: str) -> dict[str, Record]:
-    """Return the rankings of ``tacit reproduce dream4 lorenz96``, the mean of the starts."""
+    """Return the rankings of ``python -m benchmarks.studies dream4`` and ``lorenz96``, the mean of the starts."""
     if on.startswith("dream4-"):
         path, key = STUDIES / "dream4" / "records" / f"size{on.removeprefix('dream4-')}.json", "networks"
     else:

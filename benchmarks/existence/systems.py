@@ -11,9 +11,8 @@ from dataclasses import dataclass, field
 
 import numpy as np
 import torch
+from benchmarks.studies.gpvar_system import GPVARSystem
 from jaxtyping import Bool, Float
-
-from tacit.systems.gpvar import GPVARSystem
 
 SEEDS = {"choose": range(1_000), "test": range(10_000, 11_000)}
 CHOOSE, TEST = SEEDS["choose"], SEEDS["test"]

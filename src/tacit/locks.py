@@ -1,35 +1,32 @@
 """One process writes a directory at a time: a lock that the system frees however the process ends."""
 
+import errno
 import os
-import sys
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 
+from filelock import FileLock, Timeout
+
 from tacit.errors import InputError
 
-if sys.platform != "win32":
-    import fcntl
-
 LOCK = ".lock"
+NO_LOCKS = (errno.ENOLCK, errno.EOPNOTSUPP)  # of a file system without locks
 
 
 @dataclass(frozen=True)
 class Lock:
-    """The lock of a directory that this process holds; without a ``descriptor`` another one holds it for this one."""
+    """The lock of a directory; without a ``file`` another process holds it for this one, or the system has no locks."""
 
     directory: Path
-    descriptor: int | None = None
-    alone: bool = False  # did the system promise it? Some file systems have no locks
+    file: os.stat_result | None = None
 
     @property
     def held(self) -> bool:
         """Is the directory still the one that was locked? It may have been removed, and made again by others."""
-        if self.descriptor is None:
-            return True
         try:
-            return os.path.samestat(os.fstat(self.descriptor), (self.directory / LOCK).stat())
+            return self.file is None or os.path.samestat(self.file, (self.directory / LOCK).stat())
         except OSError:
             return False
 
@@ -41,43 +38,32 @@ class Lock:
 
 @contextmanager
 def locked(directory: Path) -> Iterator[Lock]:
-    """Hold the lock of a directory while the block runs; a second process is refused. There is none on Windows.
+    """Hold the lock of a directory while the block runs; a second process is refused.
 
     >>> import tempfile
     >>> with tempfile.TemporaryDirectory() as folder, locked(Path(folder)) as lock:
     ...     lock.held, os.listdir(folder)
     (True, ['.lock'])
     """
+    path = directory.absolute() / LOCK  # the process may go elsewhere
+    if path.is_file() and path.stat().st_size:  # tacit's is empty
+        raise InputError(f"{path} is a file of another program; move it away, or use another directory")
+    lock, file = FileLock(path, timeout=0), None
     try:
-        descriptor, alone = _lock(directory)
+        lock.acquire()
+        file = path.stat()
+    except Timeout:
+        raise InputError(f"{directory} is being written by another process; wait until that ends") from None
     except OSError as error:
-        raise InputError(
-            f"{directory} needs to be writable, but is not ({error.strerror}); use one that can be written"
-        ) from None
-    lock = Lock(directory.absolute(), descriptor, alone)  # the process may go elsewhere
+        if error.errno not in NO_LOCKS:
+            raise InputError(
+                f"{directory} must be writable, but is not ({error.strerror}); use one that can be written"
+            ) from None
+    held = Lock(path.parent, file)
     try:
-        yield lock
+        yield held
     finally:
-        if lock.alone and lock.held:  # without locks others may hold it too
+        if file is not None and held.held:  # without locks others may write there too
             with suppress(OSError):
-                (lock.directory / LOCK).unlink(missing_ok=True)
-        os.close(descriptor)
-
-
-def _lock(directory: Path) -> tuple[int, bool]:
-    while True:
-        descriptor = os.open(directory / LOCK, os.O_RDWR | os.O_CREAT | getattr(os, "O_NOFOLLOW", 0), 0o666)
-        if os.fstat(descriptor).st_size:  # tacit's is empty
-            os.close(descriptor)
-            raise InputError(f"{directory / LOCK} is a file of another program; move it away, or use another directory")
-        try:
-            if sys.platform != "win32":
-                fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except BlockingIOError:
-            os.close(descriptor)
-            raise InputError(f"{directory} is being written by another process; wait until that ends") from None
-        except OSError:  # a file system without locks
-            return descriptor, False
-        if os.fstat(descriptor).st_nlink:  # else the last holder has removed it meanwhile
-            return descriptor, True
-        os.close(descriptor)
+                path.unlink(missing_ok=True)
+        lock.release()

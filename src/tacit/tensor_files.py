@@ -21,12 +21,11 @@ from tacit.errors import InputError
 
 @dataclass(frozen=True)
 class Kind:
-    """What a file is: its name in messages, the format that is written, what to do with a bad one, the first format."""
+    """What a file is: its name in messages, its format, and what to do with a bad one."""
 
     name: str
     format: int
     remedy: str
-    first: int = 1
 
     def pack(self, text: Mapping[str, Any], tensors: Mapping[str, Tensor]) -> bytes:
         """Return the file.
@@ -46,18 +45,16 @@ class Kind:
         try:
             metadata = header_of(data)
             is_one, found = metadata["kind"] == self.name, int(metadata["format"])
-            if found < self.first:
-                raise ValueError("there was no such format")
         except (ValueError, KeyError):
             raise InputError(
                 f"{where} needs to be a {self.name} of tacit, but is damaged or not one; {self.remedy}"
             ) from None
         if not is_one:
             raise InputError(f"{where} is a {_short(metadata['kind'])} of tacit, not a {self.name}; {self.remedy}")
-        if found > self.format:
+        if found != self.format:
             raise InputError(
-                f"{where} is format {found} of tacit {_short(metadata.get('tacit', ''))}, this tacit reads a "
-                f"{self.name} up to format {self.format}; use the version that wrote it, or {self.remedy}"
+                f"{where} has format {found} of tacit {_short(metadata.get('tacit', ''))}, this tacit reads format "
+                f"{self.format} of a {self.name}; use the version that wrote it, or {self.remedy}"
             )
         try:
             tensors, written = load(data), metadata["text"]

@@ -37,6 +37,7 @@ def test_choices_that_would_be_ignored():
     [
         ("filter", {"activation": "tanh", "residual": True, "warm_start": False}),
         ("filter", {"warm_start": True}),
+        ("feedforward", {"hidden": 8, "layers": 2, "residual": True}),
         ("recurrent", {"hidden": 8, "layers": 2, "residual": True, "warm_start": False}),
         ("convolution", {"hidden": 8, "residual": False}),
         ("sage", {"hidden": 8, "residual": True}),

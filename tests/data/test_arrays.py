@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 import torch
 
-from tacit.data import pairs_from_arrays, read_named_pairs, read_pairs
+from tacit.data import pairs_from_arrays, read_named_pairs
 from tacit.errors import InputError
 
 X, Y = np.arange(24.0).reshape(4, 3, 2), np.arange(12.0).reshape(4, 3)
@@ -23,7 +23,7 @@ def test_flat_inputs_whole_numbers_and_missing_targets(tmp_path):
     missing = Y.copy()
     missing[2, 1] = np.nan
     np.savez_compressed(tmp_path / "p.npz", x=X[:, :, 0].astype(int), y=missing)
-    pairs = read_pairs(tmp_path / "p.npz")
+    pairs = read_named_pairs(tmp_path / "p.npz").pairs
     assert pairs.inputs.shape == (4, 3, 1)
     assert (1 - pairs.observed).nonzero().tolist() == [[2, 1, 0]]
     assert read_named_pairs(tmp_path / "p.npz").nodes == ("0", "1", "2")
@@ -56,7 +56,7 @@ REFUSALS = {
 def test_bad_arrays(message, tmp_path, unchecked):
     np.savez(tmp_path / "p.npz", **REFUSALS[message])
     with pytest.raises(InputError, match=rf"p\.npz: {message}"):
-        read_pairs(tmp_path / "p.npz")
+        read_named_pairs(tmp_path / "p.npz")
 
 
 def test_bad_files(tmp_path):
@@ -79,7 +79,7 @@ def test_bad_files(tmp_path):
     }
     for name, message in messages.items():
         with pytest.raises(InputError, match=rf"{name}: {message}"):
-            read_pairs(tmp_path / name)
+            read_named_pairs(tmp_path / name)
 
 
 @pytest.mark.parametrize(
@@ -100,7 +100,7 @@ def test_headers_that_lie(tmp_path, header, message):
     with zipfile.ZipFile(tmp_path / "p.npz", "w") as archive:
         archive.writestr("x.npy", data)
     with pytest.raises(InputError, match=message):
-        read_pairs(tmp_path / "p.npz")
+        read_named_pairs(tmp_path / "p.npz")
 
 
 def test_members_that_are_no_arrays_are_passed_over(tmp_path):
@@ -108,7 +108,7 @@ def test_members_that_are_no_arrays_are_passed_over(tmp_path):
     with zipfile.ZipFile(tmp_path / "p.npz", "a") as archive:
         archive.writestr("x", b"not an array")
     with pytest.raises(InputError, match="needs an array 'x', got y; save it as x="):
-        read_pairs(tmp_path / "p.npz")
+        read_named_pairs(tmp_path / "p.npz")
 
 
 @pytest.mark.parametrize("dtype", [np.float64, np.float32, np.int64])

@@ -5,6 +5,7 @@ import sys
 
 import dask
 import pytest
+from benchmarks.studies.sample_size import SampleSize
 from distributed import Client, LocalCluster
 
 from tacit.cli import main
@@ -20,6 +21,10 @@ from tacit.experiments.workers import workers
 TINY = Options(seeds=2, quick=True)
 TASKS = [task.name for task in STUDIES["injectivity"].tasks()]  # of a study that trains nothing
 LOCAL = {"host": "127.0.0.1", "dashboard_address": "127.0.0.1:0", "threads_per_worker": 1}
+
+
+def run_study(name, directory, options, **how):
+    return runner.run_studies([STUDIES[name]], directory, options, **how)[0]
 
 
 @pytest.fixture(scope="module")
@@ -47,8 +52,8 @@ def call(*arguments):
 
 def test_the_same_records_as_in_one_process(address, tmp_path):
     stages = []
-    runner.run_study("injectivity", tmp_path / "here", TINY)
-    runner.run_study("injectivity", tmp_path / "there", TINY, scheduler=address, listener=Listener(stages.append))
+    run_study("injectivity", tmp_path / "here", TINY)
+    run_study("injectivity", tmp_path / "there", TINY, scheduler=address, listener=Listener(stages.append))
     here, there = (runner.read_records(tmp_path / part / "injectivity") for part in ("here", "there"))
     assert {name: numbers(record) for name, record in here.items()} == {name: numbers(r) for name, r in there.items()}
     assert {record["device"] for record in there.values()} == {"cpu (1 threads)"}
@@ -61,8 +66,8 @@ def test_the_same_records_as_in_one_process(address, tmp_path):
 def test_a_training_there_equals_one_here(address):
     task = "known-000500"
     with workers(TINY, scheduler=address) as pool:
-        found = dict(pool.records("sample-size", [task], TINY))
-    assert numbers(found[task]) == numbers(do_task("sample-size", task, TINY))
+        found = dict(pool.records(SampleSize(), [task], TINY))
+    assert numbers(found[task]) == numbers(do_task(SampleSize(), task, TINY))
 
 
 @pytest.mark.parametrize(
@@ -103,11 +108,11 @@ def test_what_was_done_before_a_failure_is_kept(address, tmp_path, end, message)
     on_workers(address, spoil)
     try:
         with pytest.raises(TrainingError, match=message):
-            runner.run_study("injectivity", tmp_path, TINY, scheduler=address)
+            run_study("injectivity", tmp_path, TINY, scheduler=address)
     finally:
         on_workers(address, repair)
     assert set(runner.read_records(tmp_path / "injectivity")) == set(TASKS[:-1])
-    runner.run_study("injectivity", tmp_path, TINY, scheduler=address)
+    run_study("injectivity", tmp_path, TINY, scheduler=address)
     assert set(runner.read_records(tmp_path / "injectivity")) == set(TASKS)
 
 
@@ -117,7 +122,7 @@ def test_ctrl_c_keeps_what_was_done(address, tmp_path):
             raise KeyboardInterrupt
 
     with pytest.raises(KeyboardInterrupt):
-        runner.run_study("injectivity", tmp_path, TINY, scheduler=address, listener=Listener(stop))
+        run_study("injectivity", tmp_path, TINY, scheduler=address, listener=Listener(stop))
     assert len(runner.read_records(tmp_path / "injectivity")) == 1
 
 

@@ -20,6 +20,10 @@ from tacit.systems import community_edge_probs
 TINY = Options(seeds=2, quick=True)
 
 
+def run_study(name, directory, options, **how):
+    return runner.run_studies([STUDIES[name]], directory, options, **how)[0]
+
+
 @pytest.fixture
 def tiny(monkeypatch):
     """A few hundred pairs, one epoch, no compiler: seconds for each study."""
@@ -29,35 +33,24 @@ def tiny(monkeypatch):
     monkeypatch.setattr(replication, "fit", lambda *parts, **options: plain(*parts, **{**options, "compile": False}))
     monkeypatch.setattr("tacit.experiments.system.QUICK_PAIRS", 300)
     monkeypatch.setattr("tacit.evaluation.metrics.POINT_GRAPHS", 50)
-    monkeypatch.setattr("tacit.experiments.sample_size.SIZES", (500, 28_000))
-    monkeypatch.setattr("tacit.experiments.sample_size.QUICK_STEPS", 2)
-    monkeypatch.setattr("tacit.experiments.correlated_edges.QUICK_PAIRS", 300)
-    monkeypatch.setattr(
-        "tacit.experiments.correlated_edges.WORDS", {"independent": "one by one", "rows": "all or none"}
-    )
 
 
-# those on data of the user's have tests of their own
-SHIPPED = [name for name, study in STUDIES.items() if study.needs_data is None]
 SLOW = (
     "air-quality",
-    "correlated-edges",
     "generic-gnn",
-    "gpvar",
     "learned-graph",
     "larger-graph",
     "losses",
     "perturbed",
-    "sample-size",
     "validation",
 )
 
 
 @pytest.mark.parametrize(
-    "name", [pytest.param(name, marks=[pytest.mark.slow] if name in SLOW else []) for name in SHIPPED]
+    "name", [pytest.param(name, marks=[pytest.mark.slow] if name in SLOW else []) for name in STUDIES]
 )
 def test_every_study_runs_draws_and_continues(tiny, tmp_path, name, unchecked):
-    page = runner.run_study(name, tmp_path, TINY)
+    page = run_study(name, tmp_path, TINY)
     text = page.read_text()
     assert text.startswith(f"## {name}")
     records = runner.read_records(tmp_path / name)
@@ -71,42 +64,42 @@ def test_every_study_runs_draws_and_continues(tiny, tmp_path, name, unchecked):
     times = {path: path.stat().st_mtime_ns for path in (tmp_path / name / "records").iterdir()}
     one = next(iter(times))
     one.unlink()  # as after an interruption
-    assert runner.run_study(name, tmp_path, TINY).read_text().splitlines()[0] == text.splitlines()[0]
+    assert run_study(name, tmp_path, TINY).read_text().splitlines()[0] == text.splitlines()[0]
     again = {path: path.stat().st_mtime_ns for path in (tmp_path / name / "records").iterdir()}
     assert [path for path in times if again[path] != times[path]] == [one]
-    assert f"## {name}" in runner.results_page(tmp_path)
+    assert f"## {name}" in runner.results_page(tmp_path, STUDIES.values())
 
 
 def test_tasks_side_by_side_give_the_same_records(tmp_path, monkeypatch):
     """Without training, so that the processes start no second compiler; each has its share of the cores."""
     monkeypatch.delenv("OMP_NUM_THREADS", raising=False)
-    runner.run_study("injectivity", tmp_path / "one", TINY)
-    runner.run_study("injectivity", tmp_path / "two", TINY, jobs=2)
+    run_study("injectivity", tmp_path / "one", TINY)
+    run_study("injectivity", tmp_path / "two", TINY, jobs=2)
     one, two = (runner.read_records(tmp_path / part / "injectivity") for part in ("one", "two"))
     assert {name: values["normal"] for name, values in one.items()} == {n: v["normal"] for n, v in two.items()}
     assert {values["device"] for values in two.values()} == {f"cpu ({max(1, cpu_count() // 2)} threads)"}
 
 
 def test_records_of_another_size_are_not_mixed(tmp_path):
-    runner.run_study("injectivity", tmp_path, TINY)
+    run_study("injectivity", tmp_path, TINY)
     with pytest.raises(
         InputError, match=r"out needs records made with --seeds 3, but .* made with --seeds 2 --quick; ch"
     ):
-        runner.run_study("injectivity", tmp_path, Options(seeds=3))
+        run_study("injectivity", tmp_path, Options(seeds=3))
 
 
 def test_a_damaged_record_is_named(tmp_path):
-    runner.run_study("counterexample", tmp_path, TINY)
+    run_study("counterexample", tmp_path, TINY)
     path = tmp_path / "counterexample" / "records" / "curves.json"
     path.write_text(path.read_text()[:50])
     with pytest.raises(
         InputError, match=r"curves.json needs to be a record, but cannot be read .*; remove it to run it"
     ):
-        runner.draw_study("counterexample", tmp_path)
+        runner.draw_study(STUDIES["counterexample"], tmp_path)
 
 
 def test_counterexample_is_flat_where_the_paper_says(tmp_path):
-    runner.run_study("counterexample", tmp_path, TINY)
+    run_study("counterexample", tmp_path, TINY)
     curves = json.loads((tmp_path / "counterexample" / "records" / "curves.json").read_text())["curves"]
     above = curves["point MAE"][51:]
     assert max(above) - min(above) < 1e-12
@@ -161,24 +154,24 @@ def test_ctrl_c_in_a_training_leaves_no_record(tiny, tmp_path, unchecked):
             raise KeyboardInterrupt
 
     with pytest.raises(KeyboardInterrupt):
-        runner.run_study("misconfigured", tmp_path, Options(seeds=2), listener=Listener(step=stop))
+        run_study("misconfigured", tmp_path, Options(seeds=2), listener=Listener(step=stop))
     assert runner.read_records(tmp_path / "misconfigured") == {}
-    assert set(runner.run_study("misconfigured", tmp_path, TINY).parent.joinpath("records").iterdir())
+    assert set(run_study("misconfigured", tmp_path, TINY).parent.joinpath("records").iterdir())
 
 
 def test_what_cannot_start_is_refused_before_any_work(tmp_path):
     (tmp_path / "file").write_text("")
     with pytest.raises(InputError, match=r"out needs a directory that can be made, got .*file \(Not a directory\)"):
-        runner.run_study("injectivity", tmp_path / "file", TINY)
-    with pytest.raises(InputError, match="jobs needs to be 1 on a GPU, which one task fills, got 2"):
-        runner.run_study("injectivity", tmp_path, Options(device="cuda"), jobs=2)
+        run_study("injectivity", tmp_path / "file", TINY)
+    with pytest.raises(InputError, match="jobs must be 1 on a GPU, which one task fills, got 2"):
+        run_study("injectivity", tmp_path, Options(device="cuda"), jobs=2)
     records = tmp_path / "counterexample" / "records"
     records.mkdir(parents=True)
     (records / "curves.json").write_text("[]")
     with pytest.raises(
         InputError, match=r"curves.json needs to be a record, but is not one; remove it to run it again"
     ):
-        runner.require_startable(["injectivity", "counterexample"], tmp_path, TINY)
+        runner.require_startable([STUDIES["injectivity"], STUDIES["counterexample"]], tmp_path, TINY)
 
 
 def test_welch():

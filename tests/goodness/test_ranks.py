@@ -5,7 +5,7 @@ import torch
 from scipy.stats import chisquare
 
 from tacit.data import Pairs
-from tacit.goodness import Ranks, holm, rank_targets, uniformity
+from tacit.goodness import Ranks, goodness_of_fit, holm, uniformity
 from tacit.goodness.ranks import rank_of
 from tacit.goodness.scales import scales_of
 from tacit.goodness.uniformity import HUMP, TOO_HIGH, TOO_LOW, U_SHAPED, UNIFORM, UNTESTED
@@ -53,15 +53,13 @@ def coin_pairs(prob, count, generator):
 
 
 def test_ranks_of_a_right_model_with_atoms_are_uniform(rng):
-    ranks = rank_targets(coin_model(0.3), coin_pairs(0.3, 4000, rng), generator=rng, num_samples=19)
-    assert ranks.values.shape == (4000, 1, 1)
-    assert int(ranks.values.min()) == 0
-    assert int(ranks.values.max()) == 19
-    assert uniformity(ranks)[0].p_value > 1e-4  # false alarm 1e-4
+    found = goodness_of_fit(coin_model(0.3), coin_pairs(0.3, 4000, rng), generator=rng, num_samples=39)
+    assert sum(found.ranks[0].counts) == 4000
+    assert found.ranks[0].p_value > 1e-4  # false alarm 1e-4
 
 
 def test_ranks_of_a_wrong_model_with_atoms_are_not(rng):
-    test = uniformity(rank_targets(coin_model(0.4), coin_pairs(0.3, 4000, rng), generator=rng))[0]
+    test = goodness_of_fit(coin_model(0.4), coin_pairs(0.3, 4000, rng), generator=rng).ranks[0]
     assert test.p_value < 1e-6
     assert test.shape == TOO_HIGH
 

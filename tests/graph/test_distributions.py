@@ -4,6 +4,7 @@ import itertools
 
 import pytest
 import torch
+from benchmarks.studies.correlated_system import CorrelatedGraph, columns_together, exclusive_pairs, rows_together
 from torch import nn
 from torch.func import functional_call, grad, vmap
 
@@ -14,7 +15,6 @@ from tacit.estimators import Concrete, DisARM, GlobalCredit, ReceptiveFieldCredi
 from tacit.graph import BernoulliGraph, CoinsPerPair, Context, EdgePrior, GraphDistribution
 from tacit.losses import EnergyScore, Literature2
 from tacit.predictors import HopPredictor
-from tacit.systems import CorrelatedGraph, columns_together, exclusive_pairs, rows_together
 from tacit.training import FitSettings, LatentGraphModel, fit
 from toys import TOLERANCE
 

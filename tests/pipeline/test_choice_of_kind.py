@@ -1,5 +1,7 @@
 """What a fit starts from: the regressions on the edges that may exist; and which loss chooses between kinds."""
 
+from importlib import import_module
+
 import numpy as np
 import pandas as pd
 import pytest
@@ -7,10 +9,13 @@ import torch
 
 from tacit.config import FitConfig
 from tacit.losses import EnergyScore
-from tacit.pipeline import OwnParts, building, forecaster_choice
+from tacit.pipeline import OwnParts, building, forecaster_choice, plan
+from tacit.pipeline.closed_form import fit_closed_form
 from tacit.pipeline.plan import Plan
 from tacit.pipeline.sources import read_table
 from tacit.training import start_at_regression
+
+local_ridge = import_module("tacit.training.local_ridge")  # the function has the name of its file
 
 
 def series(rows=300, nodes=3):
@@ -37,6 +42,22 @@ def test_a_loss_that_is_an_object_trains_the_kinds_that_are_compared(monkeypatch
     loss = EnergyScore(scope="node", weight=0.25)
     make_plan(OwnParts(loss=loss))
     assert [found.weight for found in seen] == [0.25]
+
+
+def test_over_a_long_window_no_network_is_tried(monkeypatch):
+    monkeypatch.setattr(plan, "ENOUGH_FOR_A_NETWORK", 100)
+    monkeypatch.setattr(plan, "LONGEST_TRIED", 1)
+    monkeypatch.setattr(plan, "choose_kind", lambda *_: pytest.fail("a kind was tried"))
+    made = make_plan()
+    assert made.config.predictor.kind == "filter"
+    assert made.choices[0] == plan.NOT_TRIED
+
+
+def test_a_fit_says_so_when_regressions_read_a_part_of_the_window(monkeypatch):
+    monkeypatch.setattr(local_ridge, "MOST_SIDE", 3)  # a node and two others, one step of each
+    made = make_plan()
+    assert plan.FEWER_STEPS.format(read=1, window=2) in made.notes
+    assert fit_closed_form(made.model, made.dataset.split, 0) is None
 
 
 def test_weights_that_the_start_at_regressions_sets_are_not_solved_for_twice(monkeypatch):

@@ -120,7 +120,7 @@ def test_words_for_a_person(folder, tmp_path, monkeypatch, capsys):
         "report: ",
     ):
         assert words in printed.out
-    assert re.match(r" +\d+ s  starting\n +(\d+ s  .*\n)*? +\d+ s  from the evidence: ", printed.err)
+    assert re.match(r" +\d+ s  starting\n +(\d+ s  .*\n)*? +\d+ s  first look ", printed.err)
     assert re.search(r"^took [\d.]+ s: .*writing [\d.]+", printed.out, re.MULTILINE)
     assert printed.out.startswith(("A graph was found", "No graph found"))
     assert printed.out.index(" acts") < printed.out.index("learned graph  ") < printed.out.index("chosen: ")
@@ -270,7 +270,7 @@ def broken(tmp_path):
         (["ok.csv", "--set", "graph.edges=3"], "edges in [graph] is not usable: input should be a valid string, got 3"),
         (
             ["ok.csv", "--set", "predictor.kind=gru"],
-            "kind in [predictor] is not usable: predictor must be a registered name (convolution, filter, gat,",
+            "kind in [predictor] is not usable: predictor must be a registered name (convolution, feedforward,",
         ),
         (["ok.csv", "--set", "data.targets=z"], "ok.csv: targets names 'z', which is no variable"),
         (["ok.csv", "--set", "data.covariates=z"], "ok.csv: covariates names the column 'z', which is not there"),

@@ -94,10 +94,6 @@ class Laplace(ObservationModel):
     def variance(self, parameters):
         return 2 * parameters.chunk(2, -1)[1].square()
 
-    def log_density(self, parameters, targets):
-        mean, scale = parameters.chunk(2, -1)
-        return -(targets[:, None] - mean).abs() / scale - (2 * scale).log()
-
 
 class Sum(nn.Module):
     """A predictor: the newest value of a node, and a weight times the sum of what it reads."""
@@ -210,7 +206,7 @@ def test_without_several_series_such_a_distribution_says_what_it_lacks(registere
     ("setting", "message"),
     [
         ("model.loss=enrgy", "did you mean 'energy'? To add one, call tacit.register(\"loss\""),
-        ("predictor.kind=transformer", "predictor must be a registered name (convolution, filter, gat,"),
+        ("predictor.kind=transformer", "predictor must be a registered name (convolution, feedforward, filter, gat,"),
         ("observation.kind=poisson", 'To add one, call tacit.register("observation", "poisson", ...)'),
         ("model.graph=scale_free", "graph must be a registered name (bernoulli), got 'scale_free'."),
     ],

@@ -2,11 +2,14 @@
 
 import re
 
+import numpy as np
 import pytest
 
 from made_runs import make_run
 from own_files import learn
-from tacit.pipeline import job
+from tacit import LatentGraphRegressor
+from tacit.config import AssessmentOptions
+from tacit.pipeline import job, plan
 from tacit.pipeline.stage_times import StageTimes, TimedListener
 from tacit.report.page import write_page
 from tacit.training import Listener
@@ -60,13 +63,29 @@ def test_a_label_is_a_name_and_what_is_done(heard):
 
 def test_the_first_edges_are_those_that_the_answer_lists(heard):
     made, events = heard
-    (line,) = events.of("said")
+    look, line = events.of("said")
+    assert re.match(r"first look \(newest values only, before resampling\): (\d+ edges?, |no edge is listed)", look)
     count = re.match(r"from the evidence: (\d+) edges?, ", line)
     listed = next(text for text in made.run.record.answer if " listed" in text)
     assert re.search(rf"\b{count[1]} edges? (is|are) listed", listed)
     assert "north -> east 1.00" in line
     texts = [what for _, what in events.events]
+    assert texts.index(look) < texts.index("evidence: which edges exist") < texts.index(line)
     assert texts.index(line) < texts.index("fit: starting values")
+
+
+def test_nobody_waits_for_a_first_look_that_nobody_reads(monkeypatch):
+    looks = []
+    found = plan.find_evidence
+
+    def noted(*given, first_look=False, **named):
+        looks.append(first_look)
+        return found(*given, first_look=first_look, **named)
+
+    monkeypatch.setattr(plan, "find_evidence", noted)
+    rng = np.random.default_rng(0)
+    LatentGraphRegressor(assessment=AssessmentOptions(enabled=False)).fit(*rng.normal(size=(2, 60, 3)))
+    assert looks == [False]
 
 
 def test_a_stage_that_comes_again_adds_to_its_seconds():

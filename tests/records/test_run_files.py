@@ -1,4 +1,4 @@
-"""Files of a run that are cut, changed, foreign, mixed, newer or missing are refused; older ones load."""
+"""Files of a run that are cut, changed, foreign, mixed, newer or missing are refused; so are those of other formats."""
 
 import os
 import pickle
@@ -170,7 +170,7 @@ def test_newer_formats(copy, written, refused):
     reseal(copy)
     line = refused("predict", copy, written[1])
     assert (
-        "model.safetensors is format 4 of tacit 0.1.0, this tacit reads a model up to format 3; use the version" in line
+        "model.safetensors has format 4 of tacit 0.1.0, this tacit reads format 3 of a model; use the version" in line
     )
 
 

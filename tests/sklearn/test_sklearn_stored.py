@@ -58,11 +58,13 @@ def test_save_and_load(fitted, pairs, tmp_path):
     ):
         (tmp_path / f"bad{number}").write_bytes(bad)
         with pytest.raises(
-            InputError, match=f"bad{number} (needs to be a saved estimator of tacit, but is|is format 1)"
+            InputError, match=f"bad{number} (needs to be a saved estimator of tacit, but is|has format 1)"
         ):
             LatentGraphRegressor.load(tmp_path / f"bad{number}")
     path.write_bytes(Kind(KIND.name, 9, "").pack({}, {}))
-    with pytest.raises(InputError, match=r"is format 9 of tacit .*, this tacit reads a saved .* up to format 3; use"):
+    with pytest.raises(
+        InputError, match=r"has format 9 of tacit .*, this tacit reads format 3 of a saved estimator; use"
+    ):
         LatentGraphRegressor.load(path)
     path.write_bytes(data.replace(b'\\"symmetric\\"', b'\\"symmmtric\\"'))
     with pytest.raises(InputError, match=r"is a damaged saved estimator \(the checksum does not fit\); fit"):

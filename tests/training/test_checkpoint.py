@@ -357,9 +357,7 @@ def test_no_damaged_file_is_read(tmp_path):
 def test_a_newer_format_and_another_kind(tmp_path):
     path = tmp_path / "fit.safetensors"
     path.write_bytes(Kind("checkpoint", 2, "").pack({}, {}))
-    message = (
-        r"is format 2 of tacit \S+, this tacit reads a checkpoint up to format 1; use the version that wrote it, or"
-    )
+    message = r"has format 2 of tacit \S+, this tacit reads format 1 of a checkpoint; use the version that wrote it, or"
     with pytest.raises(InputError, match=message):
         learn(Checkpoints(path))
     path.write_bytes(Kind("letter", 1, "").pack({}, {}))

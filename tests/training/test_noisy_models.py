@@ -15,7 +15,7 @@ from tacit.graph import BernoulliGraph
 from tacit.losses import ELBO, MMD, EnergyScore, Gaussian, Literature1, NoisyEnergyScore, PointMSE
 from tacit.observation import GaussianNoise, HeadGaussianNoise, InputGaussianNoise, NoNoise
 from tacit.observation.gaussian import expected_distance
-from tacit.predictors import GraphFilter, HopPredictor, RecurrentGNN
+from tacit.predictors import GraphFilter, GraphNetwork, HopPredictor
 from tacit.randomness import draw_uniforms
 from tacit.training import CosineDecay, FitSettings, LatentGraphModel, fit
 from tacit.training.gradient import LiftedGradient
@@ -220,7 +220,7 @@ def test_lifted_and_looped_agree(rng, loss, last):
 @pytest.mark.slow
 def test_a_recurrent_network_with_sampled_noise_compiles(rng):
     graph = BernoulliGraph.uniform(3, generator=rng, low=0.3, high=0.7)
-    predictor = RecurrentGNN(2, 1, hidden=3, numbers_per_target=2)
+    predictor = GraphNetwork.recurrent(2, 1, hidden=3, numbers_per_target=2)
     loss, noise = EnergyScore(scope="joint"), HeadGaussianNoise()
     model = LatentGraphModel(graph, predictor, loss, observation=noise, num_graphs=4).double()
     arguments = lifted_batches(model, rng)
@@ -280,18 +280,20 @@ def test_impossible_combinations_are_refused(rng, unchecked):
         (Silent(), noise, EnergyScore(), "numbers_per_target of Silent must be a positive integer, got 'two'"),
         (bare, HeadGaussianNoise(), EnergyScore(), "must read numbers_per_target=1 of GraphFilter, got HeadGauss"),
         (
-            RecurrentGNN(2, 1, numbers_per_target=2),
+            GraphNetwork.recurrent(2, 1, numbers_per_target=2),
             noise,
             EnergyScore(),
-            r"observation must read numbers_per_target=2 of RecurrentGNN, got GaussianNoise, which reads 1; use",
+            r"observation must read numbers_per_target=2 of GraphNetwork, got GaussianNoise, which reads 1; use",
         ),
         (bare, "gaussian", EnergyScore(), r"observation needs an object like GaussianNoise\(num_nodes=12\), got 'gau"),
     ):
         with pytest.raises(InputError, match=message):
             LatentGraphModel(graph, predictor, loss, observation=observation)
-    model = LatentGraphModel(graph, RecurrentGNN(2, 2, 2, numbers_per_target=2), EnergyScore(), observation=HEAD_OF_2)
+    model = LatentGraphModel(
+        graph, GraphNetwork.recurrent(2, 2, 2, numbers_per_target=2), EnergyScore(), observation=HEAD_OF_2
+    )
     with pytest.raises(
-        InputError, match=r"RecurrentGNN needs to return \(batch, graph, node, 2 \* channel\) = \(2, 16, 3, 2\), got"
+        InputError, match=r"GraphNetwork needs to return \(batch, graph, node, 2 \* channel\) = \(2, 16, 3, 2\), got"
     ):
         model.check(torch.zeros(4, 3, 4), torch.zeros(4, 3, 1))
     model = LatentGraphModel(graph, bare, EnergyScore(), observation=two)

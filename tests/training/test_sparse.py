@@ -13,10 +13,10 @@ from tacit.observation import GaussianNoise
 from tacit.predictors import (
     ConvolutionStack,
     GraphFilter,
+    GraphNetwork,
     HopPredictor,
     PolynomialFilter,
     PyGPredictor,
-    RecurrentGNN,
 )
 from tacit.training import FitSettings, LatentGraphModel, fit
 
@@ -57,7 +57,7 @@ def predictors(slots, rng):
     listed = GraphFilter(NODES, 2, 2, activation="tanh", slots=slots)
     weights = dense.edge_weights.detach()[slots.row_node[:, None], slots.senders]
     listed.load_state_dict({"own": dense.own, "bias": dense.bias, "edge_weights": weights})
-    recurrent = RecurrentGNN(window=2, num_features=2, hidden=3, num_layers=2)
+    recurrent = GraphNetwork.recurrent(window=2, num_features=2, hidden=3, num_layers=2)
     recurrent.load_state_dict(recurrent.initial_parameters(rng))
     same = {
         "one hop": HopPredictor.random(1, CHANNELS, generator=rng),

@@ -8,7 +8,7 @@ import torch
 from tacit.data import Pairs
 from tacit.data.ridge import ridge_regression
 from tacit.errors import InputError
-from tacit.graph import Slots, all_slots
+from tacit.graph import Slots
 from tacit.predictors import GraphFilter
 from tacit.training import (
     filter_start,
@@ -18,10 +18,15 @@ from tacit.training import (
     table_filter_start,
     table_ridge,
 )
+from tacit.training.warm_start import regression_lags
 
 module = import_module("tacit.training.local_ridge")  # the function has the name of its file
 ridge_module = import_module("tacit.data.ridge")
 NODES, WINDOW = 5, 2
+
+
+def all_slots(num_nodes):
+    return Slots.from_mask(~torch.eye(num_nodes, dtype=torch.bool))
 
 
 def some_pairs(rng, *, missing=False, channels=1):
@@ -135,3 +140,47 @@ def test_few_pairs_of_many_columns_are_solved_by_rows(rng, monkeypatch):
         assert found.penalty == wanted.penalty
         torch.testing.assert_close(found.edges, wanted.edges, rtol=1e-6, atol=1e-8)
         torch.testing.assert_close(found.own, wanted.own, rtol=1e-6, atol=1e-8)
+
+
+def test_some_nodes_choose_the_penalty_where_matrices_are_large(rng, monkeypatch):
+    monkeypatch.setattr(module, "CHOICE_WORK", 1)
+    monkeypatch.setattr(module, "FEWEST_CHOOSE", 2)
+    pairs = some_pairs(rng)
+    slots = Slots.from_edges(torch.tensor([1, 2, 0, 3, 4]), torch.tensor([0, 0, 1, 1, 2]), NODES)
+    chosen = module.choose_penalty(pairs[:60], pairs[60:], slots)
+    assert chosen.nodes.tolist() == [0, 3]
+    alone = local_ridge(pairs[:60], pairs[60:], slots, penalties=[chosen.penalty])
+    torch.testing.assert_close(chosen.sigmas, alone.sigmas[chosen.nodes])
+    errors = [
+        local_ridge(pairs[:60], pairs[60:], slots, penalties=[penalty]).sigmas[chosen.nodes]
+        for penalty in ridge_module.RIDGE_PENALTIES
+    ]
+    scale = pairs[:60].targets.std(0, correction=0)[chosen.nodes]
+    best = min(range(len(errors)), key=lambda place: (errors[place] / scale).square().sum())
+    assert chosen.penalty == ridge_module.RIDGE_PENALTIES[best]
+
+
+def test_where_a_window_is_long_regressions_read_its_newest_steps(rng):
+    pairs = some_pairs(rng)
+    slots = Slots.from_edges(torch.tensor([1, 2, 0]), torch.tensor([0, 0, 1]), NODES)
+    predictor = GraphFilter(NODES, 2 * WINDOW, 1)
+    found = table_ridge(pairs, predictor, slots, lags=1)
+    newest = Pairs(pairs.inputs[..., -1:], pairs.targets)
+    wanted = table_ridge(newest, GraphFilter(NODES, 1, 1), slots)
+    torch.testing.assert_close(found.own[:, -1:], wanted.own)
+    torch.testing.assert_close(found.edges[..., -1:, :], wanted.edges)
+    assert not found.own[:, :-1].any()
+    assert not found.edges[..., :-1, :].any()
+
+
+def test_the_steps_that_are_read_are_those_that_take_no_longer_than_allowed(rng, monkeypatch):
+    pairs, widest = some_pairs(rng), 3
+    slots = Slots.from_edges(torch.tensor([1, 2, 0]), torch.tensor([0, 0, 1]), NODES)
+    predictor = GraphFilter(NODES, 2 * WINDOW, 1)
+    assert regression_lags(predictor, slots, pairs) == 2 * WINDOW
+    monkeypatch.setattr(module, "MOST_WORK", NODES * (2 * widest) ** 3)
+    assert regression_lags(predictor, slots, pairs) == 2
+    monkeypatch.setattr(module, "MOST_SIDE", widest)
+    assert regression_lags(predictor, slots, pairs) == 1
+    monkeypatch.setattr(module, "MOST_PRODUCTS", 1)
+    assert regression_lags(predictor, slots, pairs) == 0

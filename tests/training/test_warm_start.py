@@ -1,11 +1,11 @@
 import pytest
 import torch
+from benchmarks.studies.gpvar_system import GPVARSystem
 
 from tacit.data import Pairs
 from tacit.data.ridge import ridge_regression
 from tacit.errors import InputError
 from tacit.predictors import GraphFilter
-from tacit.systems import GPVARSystem
 from tacit.training.warm_start import filter_start, ridge_start
 
 

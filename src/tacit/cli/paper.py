@@ -96,29 +96,31 @@ def reproduce(
     with Display(quiet=quiet or as_json or list_) as display:
         display.stage("starting")
         from tacit.experiments.registry import STUDIES
-        from tacit.experiments.runner import PAGE, draw_all, run_studies
+        from tacit.experiments.runner import PAGE, results_page, run_studies
         from tacit.experiments.study import Listener, Options
+        from tacit.whole_files import write_whole
 
         if list_:
             for study in STUDIES.values():
-                print(f"{study.name:18}{study.title}" + (f" (--data: {study.needs_data})" if study.needs_data else ""))
+                print(f"{study.name:18}{study.title}")
             return
         if name is None:
             raise InputError("NAME needs a study; --list names them")
         if name == "all" and data is not None:
             raise InputError("data goes with one study, got 'all'; name the study that --data is for")
-        shipped = [study.name for study in STUDIES.values() if study.needs_data is None]
-        names = shipped if name == "all" else [name]
+        names = list(STUDIES) if name == "all" else [name]
         for one in names:
             if one not in STUDIES:
                 raise InputError(f"NAME needs a study, got '{one}'{did_you_mean(one, [*STUDIES, 'all'])}")
         options = Options(seeds, quick, _device_of_tasks(device, scheduler), None if data is None else str(data))
         listener = Listener(display.stage, display.step)
-        pages = run_studies(names, out, options, jobs=jobs, scheduler=scheduler, listener=listener)
+        pages = run_studies(
+            [STUDIES[one] for one in names], out, options, jobs=jobs, scheduler=scheduler, listener=listener
+        )
         page = pages[0]
         if name == "all" or (out / PAGE).exists():  # the page of all stays what the records give
-            whole = draw_all(out)
-            page = whole if name == "all" else page
+            write_whole(out / PAGE, results_page(out, STUDIES.values()).encode())
+            page = out / PAGE if name == "all" else page
     if as_json:
         print(json.dumps({"page": str(page), "studies": names}))
     elif quiet:

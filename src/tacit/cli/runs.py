@@ -94,7 +94,8 @@ def fit(
             write_template(init)
             print(init)
             return
-        listener = Listener(display.stage, display.step, display.finished, display.say)
+        shown = (display.stage, display.step, display.finished, display.say)
+        listener = Listener() if display.quiet else Listener(*shown)
 
         def find_device(name: str) -> "torch.device":
             return launch.own_device(present_device(name))

@@ -1,8 +1,7 @@
 """Pairs of inputs and targets, however they came to be: a user's tables, series and arrays."""
 
-from tacit.data.air import load_beijing_air
-from tacit.data.arrays import NamedPairs, pairs_from_arrays, read_named_pairs, read_pairs
-from tacit.data.benchmarks import KnownGraph, read_aqi36, read_dream4, read_lorenz96_var
+from tacit.data.air import load_beijing_air, read_aqi36
+from tacit.data.arrays import NamedPairs, pairs_from_arrays, read_named_pairs
 from tacit.data.coordinates import read_coordinates
 from tacit.data.frames import read_frame
 from tacit.data.pairs import Pairs, Split
@@ -13,7 +12,6 @@ from tacit.data.tables import read_series
 from tacit.data.windows import NewPairs, SeriesPairs, Windows
 
 __all__ = [
-    "KnownGraph",
     "NamedPairs",
     "NewPairs",
     "Pairs",
@@ -27,11 +25,8 @@ __all__ = [
     "pairs_from_arrays",
     "read_aqi36",
     "read_coordinates",
-    "read_dream4",
     "read_frame",
-    "read_lorenz96_var",
     "read_named_pairs",
-    "read_pairs",
     "read_series",
     "resampling_words",
     "usual_block",

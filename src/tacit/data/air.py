@@ -1,10 +1,14 @@
-"""The series that ships with the package: the air of Beijing."""
+"""The air of Beijing: the series that ships with the package, and the reader of the one in the paper."""
 
+from dataclasses import replace
 from importlib.resources import files
+from pathlib import Path
 
 import numpy as np
 
+from tacit.data.coordinates import read_coordinates
 from tacit.data.series import Series
+from tacit.data.tables import read_series
 
 MISSING = -1
 TENTHS = 10.0
@@ -31,3 +35,14 @@ def load_beijing_air() -> Series:
         times=first_hour + np.arange(len(values)),
         notes=("PM2.5 of Chen (2017), Beijing Multi-Site Air Quality, UCI Machine Learning Repository, CC BY 4.0",),
     )
+
+
+def read_aqi36(folder: str | Path) -> Series:
+    """Read hourly PM2.5 of 36 stations in Beijing, with latitude and longitude (Yi et al. 2016, Zheng et al. 2013).
+
+    ``folder`` holds pm25_ground.txt and pm25_latlng.txt.
+    """
+    folder = Path(folder)
+    series = read_series(folder / "pm25_ground.txt", layout="wide", time="datetime")
+    coordinates = read_coordinates(folder / "pm25_latlng.txt", series.nodes)
+    return replace(series, channels=("PM2.5",), coordinates=coordinates)

@@ -26,25 +26,12 @@ class NamedPairs:
     nodes: tuple[str, ...]
 
 
-def read_pairs(path: str | Path) -> Pairs:
+def read_named_pairs(path: str | Path, *, out_channels: int | None = None) -> NamedPairs:
     """Read pairs from an .npz file with arrays ``x`` and ``y`` of shape (pair, node, channel), or (pair, node).
 
-    NaN in ``y`` is a missing target; ``x`` has none. Pickled objects are never opened.
-
-    >>> import tempfile
-    >>> with tempfile.TemporaryDirectory() as folder:
-    ...     np.savez(Path(folder) / "pairs.npz", x=np.ones((4, 3, 2)), y=np.ones((4, 3)))
-    ...     pairs = read_pairs(Path(folder) / "pairs.npz")
-    >>> tuple(pairs.inputs.shape), tuple(pairs.targets.shape)
-    ((4, 3, 2), (4, 3, 1))
-    """
-    return read_named_pairs(path).pairs.to("cpu", torch.float32)
-
-
-def read_named_pairs(path: str | Path, *, out_channels: int | None = None) -> NamedPairs:
-    """Read pairs as :func:`read_pairs` does, with the names in array ``nodes``, or "0", "1", ... without one.
-
-    With ``out_channels`` the file may lack ``y``, as where it is to be predicted: so many targets are then missing.
+    NaN in ``y`` is a missing target; ``x`` has none. Pickled objects are never opened. The names are those of array
+    ``nodes``, or "0", "1", ... without one. With ``out_channels`` the file may lack ``y``, as where it is to be
+    predicted: so many targets are then missing.
     """
     path = Path(path)
     arrays = load_arrays(path)

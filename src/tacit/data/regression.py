@@ -10,10 +10,10 @@ is missing are left out for that target.
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Protocol, runtime_checkable
+from typing import NamedTuple, Protocol, runtime_checkable
 
 import torch
-from jaxtyping import Float
+from jaxtyping import Bool, Float
 from torch import Tensor
 
 from tacit.data.pairs import Pairs
@@ -57,57 +57,73 @@ class RegressionFit:
 
 
 @dataclass(frozen=True)
-class _Rows:
-    """Pairs as rows, in double precision: (row, feature), (row, target), and which targets are there."""
+class Rows:
+    """Pairs with mean 0 and deviation 1, in double precision; targets that are not ``there`` are 0."""
 
-    design: Tensor
-    targets: Tensor
-    there: Tensor
-
-    @classmethod
-    def of(cls, pairs: Pairs) -> "_Rows":
-        there = torch.ones_like(pairs.targets) if pairs.observed is None else pairs.observed
-        return cls(pairs.inputs.flatten(1).double(), pairs.targets.flatten(1).double(), there.flatten(1) > 0)
-
-    def scaled(self, by: "_Scales") -> "_Rows":
-        targets = torch.where(self.there, (self.targets - by.target_mean) / by.target_scale, 0.0)
-        return _Rows((self.design - by.design_mean) / by.design_scale, targets, self.there)
+    inputs: Float[Tensor, "pair node in_channel"]
+    targets: Float[Tensor, "pair node channel"]
+    there: Bool[Tensor, "pair node channel"]
 
 
 @dataclass(frozen=True)
-class _Scales:
-    design_mean: Tensor
-    design_scale: Tensor
-    target_mean: Tensor
-    target_scale: Tensor
+class Deviations:
+    """Mean and deviation of every input and of every target over the pairs in which it was observed."""
+
+    input_mean: Float[Tensor, "node in_channel"]
+    input_scale: Float[Tensor, "node in_channel"]
+    target_mean: Float[Tensor, "node channel"]
+    target_scale: Float[Tensor, "node channel"]
 
     @classmethod
-    def of(cls, rows: _Rows) -> "_Scales":
-        mean = torch.where(rows.there, rows.targets, 0.0).sum(0) / rows.there.sum(0)
-        square = torch.where(rows.there, (rows.targets - mean).square(), 0.0).sum(0) / rows.there.sum(0)
-        spread, centre = rows.design.std(0, correction=0), rows.design.mean(0)
-        # A column that never changes is 0 in deviations, and has no weight: rounding must not make it anything else.
-        design_scale = torch.where(spread > CONSTANT * centre.abs(), spread, torch.inf)
-        deviation = square.sqrt()
-        return cls(centre, design_scale, mean, torch.where(deviation > CONSTANT * mean.abs(), deviation, 1.0))
+    def of(cls, pairs: Pairs) -> "Deviations":
+        """Measure them; a column that never changes has an infinite scale, so that it gets no weight."""
+        inputs, targets, there = pairs.inputs.double(), pairs.targets.double(), _observed(pairs)
+        count = there.sum(0).clamp_min(1)
+        mean = torch.where(there, targets, 0.0).sum(0) / count
+        deviation = (torch.where(there, (targets - mean).square(), 0.0).sum(0) / count).sqrt()
+        centre, spread = inputs.mean(0), inputs.std(0, correction=0)
+        input_scale = torch.where(spread > CONSTANT * centre.abs(), spread, torch.inf)
+        return cls(centre, input_scale, mean, torch.where(deviation > CONSTANT * mean.abs(), deviation, 1.0))
+
+    def rows(self, pairs: Pairs) -> Rows:
+        """Return pairs in deviations."""
+        there = _observed(pairs)
+        targets = torch.where(there, (pairs.targets.double() - self.target_mean) / self.target_scale, 0.0)
+        return Rows((pairs.inputs.double() - self.input_mean) / self.input_scale, targets, there)
+
+
+def _observed(pairs: Pairs) -> Bool[Tensor, "pair node channel"]:
+    return torch.ones_like(pairs.targets, dtype=torch.bool) if pairs.observed is None else pairs.observed > 0
 
 
 def regress(train: Pairs, validation: Pairs, solve: PathSolver, penalties: Sequence[float]) -> RegressionFit:
     """Fit every target on ``train`` for each penalty, and keep the penalty with the least error on ``validation``."""
     _require_usable(train, validation, penalties)
-    rows, scales = _Rows.of(train), _Scales.of(_Rows.of(train))
-    scaled, later = rows.scaled(scales), _Rows.of(validation).scaled(scales)
-    weights, shifts = _solve_all(scaled, solve, penalties)  # (penalty, feature, target), (penalty, target)
+    scales = Deviations.of(train)
+    rows, later = (_flat(scales.rows(part)) for part in (train, validation))
+    weights, shifts = _solve_all(rows, solve, penalties)  # (penalty, feature, target), (penalty, target)
     errors = torch.einsum("rf,pft->prt", later.design, weights) + shifts[:, None] - later.targets
     squares = torch.where(later.there, errors.square(), 0.0).sum(1)  # (penalty, target)
     best = int(squares.sum(1).argmin())
     left = squares[best] / later.there.sum(0).clamp_min(1)
-    own = torch.where(scaled.there, scaled.design @ weights[best] + shifts[best] - scaled.targets, 0.0)
-    left = torch.where(later.there.any(0), left, own.square().sum(0) / scaled.there.sum(0))
+    own = torch.where(rows.there, rows.design @ weights[best] + shifts[best] - rows.targets, 0.0)
+    left = torch.where(later.there.any(0), left, own.square().sum(0) / rows.there.sum(0))
     return _in_units(train, weights[best], shifts[best], left.sqrt(), scales, penalties[best])
 
 
-def _solve_all(rows: _Rows, solve: PathSolver, penalties: Sequence[float]) -> tuple[Path, Tensor]:
+class _Flat(NamedTuple):
+    """Rows with nodes and channels laid flat: (row, feature), (row, target), (row, target)."""
+
+    design: Tensor
+    targets: Tensor
+    there: Tensor
+
+
+def _flat(rows: Rows) -> _Flat:
+    return _Flat(rows.inputs.flatten(1), rows.targets.flatten(1), rows.there.flatten(1))
+
+
+def _solve_all(rows: _Flat, solve: PathSolver, penalties: Sequence[float]) -> tuple[Path, Tensor]:
     """Solve for all targets, those that are missing in the same rows together."""
     weights = rows.design.new_zeros(len(penalties), rows.design.shape[1], rows.targets.shape[1])
     shifts = rows.design.new_zeros(len(penalties), rows.targets.shape[1])
@@ -123,18 +139,18 @@ def _solve_all(rows: _Rows, solve: PathSolver, penalties: Sequence[float]) -> tu
 
 
 def _in_units(
-    pairs: Pairs, weights: Tensor, shifts: Tensor, left: Tensor, scales: _Scales, penalty: float
+    pairs: Pairs, weights: Tensor, shifts: Tensor, left: Tensor, scales: Deviations, penalty: float
 ) -> RegressionFit:
     """Return the fit in the units of the data, from weights (feature, target) in deviations."""
     nodes, channels, dtype = pairs.num_nodes, pairs.targets.shape[2], pairs.inputs.dtype
-    in_units = weights * scales.target_scale / scales.design_scale[:, None]
-    intercepts = scales.target_mean + shifts * scales.target_scale - scales.design_mean @ in_units
+    in_units = weights * scales.target_scale.flatten() / scales.input_scale.flatten()[:, None]
+    taken = (scales.input_mean.flatten() @ in_units).view(nodes, channels)
     strength = weights.abs().view(nodes, -1, nodes, channels).sum((1, 3)).T  # (target, source)
     return RegressionFit(
         in_units.view(nodes, -1, nodes, channels).permute(2, 0, 1, 3).to(dtype),
-        intercepts.view(nodes, channels).to(dtype),
+        (scales.target_mean + shifts.view(nodes, channels) * scales.target_scale - taken).to(dtype),
         strength.clone().fill_diagonal_(0).to(dtype),
-        (left * scales.target_scale).view(nodes, channels).to(dtype),
+        (left.view(nodes, channels) * scales.target_scale).to(dtype),
         float(penalty),
     )
 

@@ -7,24 +7,14 @@ block stays together:
 $$\mathrm{rows} = (s_1, \dots, s_1 + b - 1, \; s_2, \dots, s_2 + b - 1, \; \dots) \bmod n, \qquad
 s_k \sim \mathrm{Uniform}\{0, \dots, n - 1\}$$
 
-Pairs of several series: what differs from one series to the next (an experiment, a patient) is shared by all of its
-pairs, so with enough series these are the independent units, and whole series are drawn with replacement until there
-are as many pairs as before; the last one drawn is cut to that number. With few series there is too little to draw
-from, and blocks are drawn as above, each of them going around the end of its own series.
+Pairs of several series: what differs from one series to the next is shared by all of its pairs. With at least
+``FEWEST_SERIES`` = 5 series in the training part, whole series are drawn with replacement until there are as many pairs
+as before; the last one drawn is cut to that number. With fewer, blocks are drawn as above, each around the end of its
+own series, and standard errors leave out what differs between series.
 
-Enough are ``FEWEST_SERIES`` = 5 in the training part. Over resamples of $G$ whole series, the variance of a mean that
-differs from series to series (normal, of equal length) is $(G - 1) / G$ of the true one on average, and rests on
-$G - 1$ differences: of nominal 95% intervals, $P(|t_{G - 1}| < 1.96 \sqrt{(G - 1) / G})$ hold the true value.
-
-=========================================  =====  =====  =====  =====
-series $G$                                 3      4      5      10
-intervals that hold the true value         75%    81%    85%    90%
-resamples of only one or two series        78%    34%    10%    0%
-=========================================  =====  =====  =====  =====
-
-With three or four, a large part of the replicas would train on one or two of them. Blocks keep nearly always all
-series in a resample, at a price: standard errors are then those for these series, and leave out what differs from one
-series to the next. :func:`resampling_words` says which was drawn.
+Over resamples of $G$ whole series of equal length, nominal 95% intervals of a mean that differs from series to series
+hold the true value with $P(|t_{G - 1}| < 1.96 \sqrt{(G - 1) / G})$: 75% for $G = 3$, 85% for 5, 90% for 10. With four
+series a third of the resamples would hold only one or two of them.
 """
 
 import math

@@ -44,7 +44,7 @@ def solve_ridge(
     """Return the weights of several regressions for every penalty; ``count`` is $n$, rows of 0 are not in it."""
     count = count[..., None, None]
     if design.shape[-2] < design.shape[-1]:
-        return design.mT @ _solve(_second_moments(design.mT) / count, targets / count, penalties)
+        return apply_to_all(design.mT, _solve(_second_moments(design.mT) / count, targets / count, penalties))
     return _solve(_second_moments(design) / count, design.mT @ targets / count, penalties)
 
 
@@ -59,8 +59,16 @@ def _solve(
     values, vectors = torch.linalg.eigh(matrix)
     lambdas = values.new_tensor(list(penalties))[(..., *[None] * values.ndim)]
     shrunk = values.clamp_min(0) + lambdas  # (penalty, *block, side)
-    weights: Tensor = vectors @ ((vectors.mT @ right) / shrunk[..., None])
-    return weights
+    return apply_to_all(vectors, (vectors.mT @ right) / shrunk[..., None])
+
+
+def apply_to_all(
+    matrix: Float[Tensor, "*block row side"], values: Float[Tensor, "penalty *block side target"]
+) -> Float[Tensor, "penalty *block row target"]:
+    """Return the product with the values of every penalty: side by side, since broadcasting would copy the matrix."""
+    together = values.movedim(0, -1).flatten(-2)  # (*block, side, target * penalty)
+    found = matrix @ together
+    return found.view(*found.shape[:-1], -1, len(values)).movedim(-1, 0)
 
 
 def _factorised(matrix: Tensor, right: Tensor, penalty: float) -> Tensor | None:

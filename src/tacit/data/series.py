@@ -28,8 +28,8 @@ class Series:
     numbers of rows and ``series_names`` their names, both empty for one series.
 
     >>> series = Series(np.array([[[1.0], [2.0]], [[3.0], [np.nan]], [[2.0], [5.0]]]), nodes=("a", "b"))
-    >>> len(series), series.num_missing, series.channels
-    (3, 1, ('value',))
+    >>> len(series), series.channels
+    (3, ('value',))
     >>> both = Series.joined([series, series])
     >>> len(both), both.lengths, both.series_names, len(both.parts[1])
     (6, (3, 3), ('1', '2'), 3)
@@ -64,11 +64,6 @@ class Series:
     def num_nodes(self) -> int:
         """Number of nodes."""
         return len(self.nodes)
-
-    @property
-    def num_missing(self) -> int:
-        """Number of values that are not there."""
-        return int(np.isnan(self.values).sum())
 
     @property
     def row_times(self) -> Times:

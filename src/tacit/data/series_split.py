@@ -5,8 +5,9 @@ import torch
 from jaxtyping import Int
 from torch import Generator
 
+from tacit.data.resampling import FEWEST_SERIES  # below, one part would rest on a single series of three or four
+
 PerPair = Int[np.ndarray, " pair"]
-FEWEST_SERIES = 5  # below, one part would rest on a single series of three or four
 
 
 def assign_parts(

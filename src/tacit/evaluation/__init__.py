@@ -5,9 +5,7 @@ from tacit.evaluation.forecasts import ForecastScores, forecast_scores
 from tacit.evaluation.gaussian import gaussian_coverage, gaussian_crps, gaussian_scores, residual_sigmas
 from tacit.evaluation.metrics import edge_prob_errors, oracle_edge_prob_mae, predictive_metrics
 from tacit.evaluation.paired import PairedGain, blocks_of, paired_gain, target_spreads
-from tacit.evaluation.point import mean_prediction, point_prediction
-from tacit.evaluation.ranking import edge_ranking
-from tacit.evaluation.regression import lasso_regression, persistence
+from tacit.evaluation.point import mean_prediction, persistence, point_prediction
 
 __all__ = [
     "ForecastScores",
@@ -15,12 +13,10 @@ __all__ = [
     "SharedDraws",
     "blocks_of",
     "edge_prob_errors",
-    "edge_ranking",
     "forecast_scores",
     "gaussian_coverage",
     "gaussian_crps",
     "gaussian_scores",
-    "lasso_regression",
     "mean_prediction",
     "oracle_edge_prob_mae",
     "paired_gain",

@@ -1,8 +1,7 @@
 """The numbers of a record, by the names that scripts rely on."""
 
-import math
-
 import torch
+from jaxtyping import Float
 from torch import Generator, Tensor
 
 from tacit.data import Pairs
@@ -44,13 +43,21 @@ def edge_prob_errors(
     return errors
 
 
-def oracle_edge_prob_mae(true_edge_probs: EdgeProbs, num_pairs: int) -> float:
-    r"""Return the expected error of someone who sees every hidden graph: a frequency out of ``num_pairs`` per edge.
+def oracle_edge_prob_mae(true_edge_probs: Float[Tensor, "..."], num_pairs: int) -> float:
+    r"""Return the expected error of an oracle that sees every hidden graph and counts each edge.
 
-    $\sqrt{2 \theta (1 - \theta) / (\pi n)}$ for each entry, the mean of a normal's absolute value.
+    $$\operatorname{mean}_{ij} E\,|B_{ij} / n - \theta_{ij}|, \qquad B_{ij} \sim \mathrm{Binomial}(n, \theta_{ij})$$
+
+    De Moivre: $E\,|B - n\theta| = 2 m (1 - \theta)\, P(B = m)$ with $m = \lfloor n\theta \rfloor + 1$.
+
+    >>> oracle_edge_prob_mae(torch.tensor([[0.5]]), 1)
+    0.5
     """
-    variance = true_edge_probs * (1 - true_edge_probs) / num_pairs
-    return (2 / math.pi * variance).sqrt().mean().item()
+    from scipy.stats import binom  # imported where it is needed: it takes a second
+
+    probs = true_edge_probs.detach().cpu().double().flatten().numpy()
+    most = (num_pairs * probs).astype(int) + 1
+    return float((2 * most * (1 - probs) * binom.pmf(most, num_pairs, probs)).mean()) / num_pairs
 
 
 @torch.no_grad()

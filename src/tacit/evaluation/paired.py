@@ -39,11 +39,6 @@ class PairedGain:
     by_node: tuple[float, ...]
     num_blocks: int
 
-    @property
-    def is_clear(self) -> bool | None:
-        """Is the gain further from 0 than two standard errors? None where there is no standard error."""
-        return None if self.std_error is None else abs(self.gain) > CLEAR * self.std_error
-
 
 def paired_gain(
     crps: PointPrediction,

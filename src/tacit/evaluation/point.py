@@ -5,8 +5,8 @@ from typing import Literal
 
 import torch
 
-from tacit.errors import InputError
-from tacit.shapes import PointPrediction, Samples, TargetParams
+from tacit.errors import InputError, require
+from tacit.shapes import Inputs, PointPrediction, Samples, TargetParams
 from tacit.training import LatentGraphModel
 
 PointName = Literal["mean", "median"]
@@ -42,3 +42,18 @@ def point_prediction(samples: Samples, kind: PointName | float) -> PointPredicti
 def mean_prediction(model: LatentGraphModel, described: TargetParams) -> PointPrediction:
     """Return the mean over graphs of the means under each, so that noise need not be drawn."""
     return point_prediction(model.observation.mean(described), "mean")
+
+
+def persistence(inputs: Inputs, *, num_features: int = 1, out_channels: int = 1) -> PointPrediction:
+    """Return the newest value of each target variable: tomorrow is like today.
+
+    >>> persistence(torch.tensor([[[1.0, 0.0, 2.0, 1.0]]]), num_features=2).item()  # lags (1, flag 0), (2, flag 1)
+    2.0
+    """
+    columns = inputs.shape[-1]
+    require(
+        num_features >= 1 and columns % num_features == 0 and 1 <= out_channels <= num_features,
+        f"num_features needs to divide the {columns} columns of inputs and be at least out_channels={out_channels}, "
+        f"got {num_features}; pass the number of features at each lag",
+    )
+    return inputs[..., columns - num_features :][..., :out_channels]

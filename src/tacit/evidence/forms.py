@@ -33,15 +33,23 @@ WORTH = 0.025  # of the criterion: about 5 % of what the other forms leave of a 
 def possible_forms(pairs: Pairs, layout: SeriesLayout) -> list[ColumnForm]:
     """Return the forms that the window allows."""
     lags = [count for count in LAGS if count <= layout.window]
-    several = pairs.series is not None and len(torch.unique(pairs.series)) > 1
     kinds = [(False, False), (True, False)] + [(False, True)] * (num_sent(layout) == 1)
     return [
         ColumnForm(count, mean, squares, offsets, with_products)
         for count in lags
         for mean in ((False,) if count == 1 else (False, True))
         for squares, with_products in kinds
-        for offsets in ((False, True) if several else (False,))
+        for offsets in ((False, True) if _several(pairs) else (False,))
     ]
+
+
+def simplest_form(pairs: Pairs) -> ColumnForm:
+    """Return the form with the newest value only, and an intercept per series."""
+    return ColumnForm(offsets=_several(pairs))
+
+
+def _several(pairs: Pairs) -> bool:
+    return pairs.series is not None and len(torch.unique(pairs.series)) > 1
 
 
 def choose_form(pairs: Pairs, layout: SeriesLayout, candidates: Candidates, horizon: int = 1) -> ColumnForm:

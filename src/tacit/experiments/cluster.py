@@ -1,43 +1,28 @@
-"""A Dask cluster for joblib: reach it, see that its workers can do the work, and hand every failure on."""
+"""Tasks on a Dask cluster: reach it, check that its workers can do the work, and report every failure."""
 
-import asyncio
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from threading import Thread
-from typing import Any
 from urllib.parse import urlsplit
 
 import torch
-from distributed import Client
-from joblib import parallel_config
-from joblib._dask import DaskDistributedBackend
+from distributed import Client, as_completed
 
 from tacit.errors import InputError, TrainingError
-from tacit.experiments.study import Options
+from tacit.experiments.study import Options, Study
+from tacit.experiments.task_record import Outcomes, RunTasks, try_task
 from tacit.records import versions
 
 CONNECT_SECONDS, WORKERS_SECONDS = 6, 4  # together less than anyone waits for an answer
 SCHEMES = ("tcp", "tls")
+LOST = "the Dask cluster lost a task ({}); what was finished is kept: start it again to go on"
 SAME = ("tacit", "torch")  # what a worker needs in the caller's version, for the same results
 
 
-class DaskBackend(DaskDistributedBackend):  # type: ignore[misc]  # joblib has no types
-    """joblib's backend, which waits for ever if a worker dies in a task (joblib 1.6): here the failure is handed on."""
-
-    async def _collect(self) -> None:
-        while self._continue:
-            async for future, result in self.waiting_futures:
-                self._results.pop(future)
-                finished = self._callbacks.pop(future)
-                # joblib raises what is an exception; one that a task raised has its record's place in the result
-                finished(result if future.status == "finished" else _lost(future.status, result))
-            await asyncio.sleep(0.01)
-
-
 @contextmanager
-def dask_cluster(address: str, options: Options) -> Iterator[int]:
-    """Let joblib run on the cluster at ``address`` while the block lasts; yields how many tasks it takes at a time.
+def dask_outcomes(address: str, options: Options) -> Iterator[tuple[int, RunTasks]]:
+    """Connect to the cluster at ``address``; yield how many tasks it takes at a time, and what runs them there.
 
     Raise :class:`InputError` if there is no such cluster, or one of its workers lacks what ``options`` need.
     """
@@ -51,8 +36,19 @@ def dask_cluster(address: str, options: Options) -> Iterator[int]:
                 f"start some with 'dask worker {address} --nthreads 1'"
             ) from None
         _require_able(client, options)
-        with parallel_config(backend=DaskBackend(client=client)):
-            yield sum(client.ncores().values())
+
+        def outcomes(study: Study, tasks: Sequence[str], options: Options) -> Outcomes:
+            futures = [client.submit(try_task, study, task, options, pure=False) for task in tasks]
+            try:
+                for future, found in as_completed(futures, loop=client.loop, with_results=True, raise_errors=False):
+                    if future.status != "finished":
+                        why = type(found[1]).__name__ if future.status == "error" else future.status
+                        raise TrainingError(LOST.format(why))
+                    yield found
+            finally:
+                client.cancel(futures)
+
+        yield sum(client.ncores().values()), outcomes
 
 
 def _connected(address: str) -> Client:
@@ -75,12 +71,6 @@ def _connected(address: str) -> Client:
         f"scheduler needs a Dask scheduler that answers, got {address}, where none did within {CONNECT_SECONDS} s{why};"
         " start one there with 'dask scheduler', or correct the address"
     )
-
-
-def _lost(status: str, result: Any) -> TrainingError:
-    """Say that a task did not end by itself: its worker died, or the scheduler is gone."""
-    why = type(result[1]).__name__ if status == "error" else status
-    return TrainingError(f"the Dask cluster lost a task ({why}); what was finished is kept: start it again to go on")
 
 
 def _require_address(address: str) -> None:

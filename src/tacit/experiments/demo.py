@@ -15,6 +15,7 @@ from tacit.graph import BernoulliGraph
 from tacit.identification import Identifiability, identify
 from tacit.interrupts import deferred_interrupts
 from tacit.locks import Lock
+from tacit.pipeline.assessment import MOST_TESTED
 from tacit.predictors import HopPredictor
 from tacit.randomness import generator_for, replica_seeds
 from tacit.records import (
@@ -32,8 +33,6 @@ from tacit.report import draw_demo
 from tacit.report.demo import TITLES
 from tacit.systems import CommunitySystem
 from tacit.training import FitResult, fit
-
-MOST_TESTED = 2000  # test pairs that the fit test looks at
 
 
 @dataclass(frozen=True)

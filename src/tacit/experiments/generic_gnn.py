@@ -50,34 +50,21 @@ class GenericGNN(Study):
         """Errors on and off the diagonal of the kept run, and whether it converged."""
         rows = []
         for widths, converges in PAPER.items():
-            values = records.get(_slug(widths))
-            if values is not None:
-                kept = values["runs"][values["best"]]
-                converged = kept["point_mse"] < CONVERGED_MSE and kept["edge_prob_mae"] < CONVERGED_ERROR
-                good = [number for number, run in enumerate(values["runs"]) if run["edge_prob_mae"] < CONVERGED_ERROR]
-                off = [values["off_diagonal"][number] for number in good]
-                rows.append(
-                    [
-                        str(list(widths)),
-                        "yes" if converges else "no",
-                        "yes" if converged else "no",
-                        f"{kept['edge_prob_mae']:.4f}",
-                        f"{values['off_diagonal'][values['best']]:.4f}",
-                        mean_and_deviation(off),
-                        f"{kept['point_mse']:.4f}",
-                        f"{len(off)} of {len(values['runs'])}",
-                    ]
-                )
-        columns = [
-            "widths",
-            "paper: converges",
-            "converges",
-            "MAE on theta",
-            "off the diagonal",
-            "off the diagonal, good runs",
-            "MSE on y",
-            "good runs",
-        ]
+            values = records[_slug(widths)]
+            runs, kept = values["runs"], values["runs"][values["best"]]
+            converged = kept["point_mse"] < CONVERGED_MSE and kept["edge_prob_mae"] < CONVERGED_ERROR
+            good = [number for number, run in enumerate(runs) if run["edge_prob_mae"] < CONVERGED_ERROR]
+            cells = {
+                "widths": str(list(widths)),
+                "paper: converges": "yes" if converges else "no",
+                "converges": "yes" if converged else "no",
+                "MAE on theta": f"{kept['edge_prob_mae']:.4f}",
+                "off the diagonal": f"{values['off_diagonal'][values['best']]:.4f}",
+                "off the diagonal, good runs": mean_and_deviation([values["off_diagonal"][number] for number in good]),
+                "MSE on y": f"{kept['point_mse']:.4f}",
+                "good runs": f"{len(good)} of {len(runs)}",
+            }
+            rows.append(list(cells.values()))
         notes = [
             "the run that validation keeps; converged: MAE on theta below 0.11, as in the paper, and MSE below 0.19; "
             "good runs are those below 0.11",
@@ -91,13 +78,13 @@ class GenericGNN(Study):
             "stack costs. Such a stack counts paths of two edges where the system asks whether there is one",
             *quick_note(list(records.values())),
         ]
-        return [Table("Generic predictors", columns, rows, notes)]
+        return [Table("Generic predictors", list(cells), rows, notes)]
 
     def figures(self, records: Records) -> dict[str, Figure]:
         """Learned probabilities of some stacks."""
-        chosen = [widths for widths in ((4, 1), (4, 8, 1), (4, 64, 32, 1)) if _slug(widths) in records]
+        chosen = ((4, 1), (4, 8, 1), (4, 64, 32, 1))
         rows = {str(list(widths)): records[_slug(widths)]["edge_probs"] for widths in chosen}
-        return {"heatmaps": heatmap_pair(rows, community_edge_probs())} if rows else {}
+        return {"heatmaps": heatmap_pair(rows, community_edge_probs())}
 
 
 def _slug(widths: tuple[int, ...]) -> str:

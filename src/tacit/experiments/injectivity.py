@@ -29,26 +29,18 @@ class Injectivity(Study):
         """Shares of injective inputs, and whether the lemma agrees for each of them."""
         rows = []
         for size in SIZES:
-            values = records.get(f"nodes-{size}")
-            if values is not None:
-                rows.append(
-                    [
-                        str(size),
-                        "all, but for a null set",
-                        f"{values['normal']['injective']:.2%}",
-                        f"{values['integer']['injective']:.2%}",
-                        f"{values['normal']['agree'] + values['integer']['agree']} of {2 * values['inputs']}",
-                    ]
-                )
-        columns = [
-            "nodes",
-            "paper: normal x",
-            "injective, normal x",
-            "injective, integer x",
-            "inputs where the lemma agrees",
-        ]
+            values = records[f"nodes-{size}"]
+            agree = values["normal"]["agree"] + values["integer"]["agree"]
+            cells = {
+                "nodes": str(size),
+                "paper: normal x": "all, but for a null set",
+                "injective, normal x": f"{values['normal']['injective']:.2%}",
+                "injective, integer x": f"{values['integer']['injective']:.2%}",
+                "inputs where the lemma agrees": f"{agree} of {2 * values['inputs']}",
+            }
+            rows.append(list(cells.values()))
         notes = [f"integer x: uniform from -{INTEGER_RANGE} to {INTEGER_RANGE}, where the hyperplanes are often hit"]
-        return [Table("Injectivity of one layer", columns, rows, notes)]
+        return [Table("Injectivity of one layer", list(cells), rows, notes)]
 
 
 def injective(inputs: torch.Tensor) -> torch.Tensor:

@@ -30,8 +30,6 @@ class LearnedGraph(Study):
 
     def tables(self, records: Records) -> list[Table]:
         """The errors of the runs."""
-        if "runs" not in records:
-            return []
         values = records["runs"]
         good, kept = good_runs(values), values["runs"][values["best"]]
         row = [
@@ -47,8 +45,6 @@ class LearnedGraph(Study):
 
     def figures(self, records: Records) -> dict[str, Figure]:
         """Heatmaps of the kept run."""
-        if "runs" not in records:
-            return {}
         return {"heatmaps": heatmap_pair({"theta": records["runs"]["edge_probs"]}, community_edge_probs())}
 
 

@@ -50,12 +50,8 @@ class Losses(Study):
     def tables(self, records: Records) -> list[Table]:
         """One for each kind of psi; the paper's values stand beside the first."""
         titles = {"learned": "psi trained, as the paper's appendix says", "known": "psi frozen at the truth"}
-        found = []
-        for psi, title in titles.items():
-            rows = {name: records[f"{psi}-{name}"] for name in (*PAPER, "ours") if f"{psi}-{name}" in records}
-            if rows:
-                found.append(_table(title, rows, psi))
-        return found
+        names = (*PAPER, "ours")
+        return [_table(title, {name: records[f"{psi}-{name}"] for name in names}, psi) for psi, title in titles.items()]
 
 
 def _row(row: str, psi: str) -> Work:
@@ -126,9 +122,8 @@ def _table(title: str, rows: dict[str, Values], psi: str) -> Table:
         "mean ± deviation over the runs in the good basin",
         "bold: not worse than the best row by Welch's test at p < 0.01",
         *quick_note(list(rows.values())),
+        *_notes(rows, psi),
     ]
-    if set(PAPER) <= set(rows):
-        notes += _notes(rows, psi)
     return Table(title, ["loss", *columns, "good runs", "bad", "kept by validation: MAE on theta"], lines, notes)
 
 

@@ -51,8 +51,6 @@ class Misconfigured(Study):
 
     def tables(self, records: Records) -> list[Table]:
         """Mean error and mean probability in each set of entries."""
-        if "runs" not in records:
-            return []
         rows, truth = [], community_edge_probs()
         probs = torch.tensor(records["runs"]["all_edge_probs"])  # (run, node, node)
         for name, mask in masks().items():
@@ -79,8 +77,6 @@ class Misconfigured(Study):
 
     def figures(self, records: Records) -> dict[str, Figure]:
         """Learned probabilities and errors of one run."""
-        if "runs" not in records:
-            return {}
         return {"heatmaps": heatmap_pair({"misconfigured": records["runs"]["edge_probs"]}, community_edge_probs())}
 
 

@@ -2,7 +2,7 @@
 
 import json
 import os
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
 from contextlib import ExitStack, closing, contextmanager
 from dataclasses import replace
 from pathlib import Path
@@ -10,7 +10,6 @@ from pathlib import Path
 import matplotlib as mpl
 
 from tacit.errors import InputError
-from tacit.experiments.registry import STUDIES
 from tacit.experiments.study import Listener, Options, Records, Study, Values
 from tacit.experiments.task_record import do_task
 from tacit.experiments.workers import Workers, workers
@@ -20,11 +19,12 @@ from tacit.report.saving import figure_files
 from tacit.whole_files import made, remove_leftovers, write_together, write_whole
 
 PAGE, TABLE = "RESULTS.md", "table.md"
+WORDS = "Tables and figures of the paper that have been run here; `tacit reproduce all` makes this page."
 DOTS_PER_INCH = 110  # of the PNG files: dozens of them are kept
 
 
 def run_studies(
-    names: Sequence[str],
+    studies: Sequence[Study],
     directory: Path,
     options: Options,
     *,
@@ -44,42 +44,30 @@ def run_studies(
         if options.data is not None:
             options = replace(options, data=str(Path(options.data).resolve()))  # a worker starts in another folder
     with workers(options, jobs, scheduler) as pool:
-        require_startable(names, directory, options)
+        require_startable(studies, directory, options)
         with _usable(directory):
-            return [_run_alone(name, directory, options, pool, listener) for name in names]
+            return [_run_alone(study, directory, options, pool, listener) for study in studies]
 
 
-def run_study(
-    name: str,
-    directory: Path,
-    options: Options,
-    *,
-    jobs: int = 1,
-    scheduler: str | None = None,
-    listener: Listener | None = None,
-) -> Path:
-    """Do what is not done yet of one study, draw it, and return the page; see :func:`run_studies`."""
-    return run_studies([name], directory, options, jobs=jobs, scheduler=scheduler, listener=listener)[0]
-
-
-def _run_alone(name: str, directory: Path, options: Options, pool: Workers | None, listener: Listener) -> Path:
+def _run_alone(study: Study, directory: Path, options: Options, pool: Workers | None, listener: Listener) -> Path:
     """Run a study while no other process runs the same one there."""
-    with made(directory / name), locked(directory / name) as lock:
-        remove_leftovers(directory / name)
-        _require_same_options(directory / name, options)  # of one that was here since
+    there = directory / study.name
+    with made(there), locked(there) as lock:
+        remove_leftovers(there)
+        _require_same_options(study, there, options)  # of one that was here since
 
         def write(record: Values, task: str) -> None:
             lock.require()
-            _write(record, directory / name, task)
+            _write(record, there, task)
 
-        _do_tasks(name, directory, options, pool, listener, write)
-        listener.stage(f"{name}: drawing")
+        _do_tasks(study, there, options, pool, listener, write)
+        listener.stage(f"{study.name}: drawing")
         lock.require()
-        return draw_study(name, directory)
+        return draw_study(study, directory)
 
 
 def _do_tasks(
-    name: str,
+    study: Study,
     directory: Path,
     options: Options,
     pool: Workers | None,
@@ -87,26 +75,26 @@ def _do_tasks(
     write: Callable[[Values, str], None],
 ) -> None:
     """Do the tasks of a study that have no record yet, and hand each record over as it is made."""
-    tasks = [task.name for task in STUDIES[name].tasks()]
-    missing = [task for task in tasks if not _record_path(directory / name, task).exists()]
+    name, tasks = study.name, [task.name for task in study.tasks()]
+    missing = [task for task in tasks if not _record_path(directory, task).exists()]
     done = len(tasks) - len(missing)
     if pool is None:
         for number, task in enumerate(missing, done + 1):
             listener.stage(f"{name} {number} of {len(tasks)}, {task}: preparing")
-            write(do_task(name, task, options, listener), task)
+            write(do_task(study, task, options, listener), task)
     elif missing:
         listener.stage(f"{name}: {done} of {len(tasks)} tasks done, {pool.words}")
-        with closing(pool.records(name, missing, options)) as records:  # Ctrl-C here ends the rest there
+        with closing(pool.records(study, missing, options)) as records:  # Ctrl-C here ends the rest there
             for number, (task, record) in enumerate(records, done + 1):
                 write(record, task)
                 listener.stage(f"{name}: {number} of {len(tasks)} tasks done, the last {task}; {pool.words}")
 
 
-def require_startable(names: Sequence[str], directory: Path, options: Options) -> None:
+def require_startable(studies: Sequence[Study], directory: Path, options: Options) -> None:
     """Raise :class:`InputError` before any work if a study lacks its data or would not fit the records there."""
-    for name in names:
-        _require_data(STUDIES[name], options)
-        _require_same_options(directory / name, options)
+    for study in studies:
+        _require_data(study, options)
+        _require_same_options(study, directory / study.name, options)
 
 
 @contextmanager
@@ -122,53 +110,44 @@ def _usable(directory: Path) -> Iterator[None]:
         yield
 
 
-def draw_study(name: str, directory: Path) -> Path:
+def draw_study(study: Study, directory: Path) -> Path:
     """Draw the tables and figures of one study from its records alone."""
-    study, records = STUDIES[name], read_records(directory / name)
+    records = read_records(directory / study.name)
     files: dict[str, bytes] = {}
     with mpl.rc_context(STYLE):
         for figure_name, figure in study.figures(records).items():
             files |= figure_files(figure, figure_name, dots_per_inch=DOTS_PER_INCH)
-    with made(directory / name):
-        write_together(directory / name, {**files, TABLE: section(study, records, "").encode()})
-    return directory / name / TABLE
+    with made(directory / study.name):
+        write_together(directory / study.name, {**files, TABLE: section(study, records, "").encode()})
+    return directory / study.name / TABLE
 
 
-def draw_all(directory: Path) -> Path:
-    """Write the page of all studies that have records."""
-    write_whole(directory / PAGE, results_page(directory).encode())
-    return directory / PAGE
-
-
-def results_page(directory: Path) -> str:
-    """Return the text of the page of all studies, from the records alone."""
-    parts = [
-        "# Results\n\nTables and figures of the paper that have been run here; `tacit reproduce all` makes this page.\n"
-    ]
-    missing = []
-    for name, study in STUDIES.items():
-        records = read_records(directory / name)
+def results_page(directory: Path, studies: Collection[Study], words: str = WORDS) -> str:
+    """Return the text of the page of all studies that have records; ``words`` come first."""
+    parts, missing = [f"# Results\n\n{words}\n"], []
+    for study in studies:
+        records = read_records(directory / study.name)
         if _whole(study, records):
-            parts.append(section(study, records, f"{name}/"))
+            parts.append(section(study, records, f"{study.name}/"))
         else:
-            missing.append(name)
+            missing.append(study.name)
     parts.append("## Time\n")
-    parts += [f"- {line}\n" for line in _times(directory)]
+    parts += [f"- {line}\n" for line in _times(directory, studies)]
     for other in sorted(path.parent for path in directory.glob(f"*/{PAGE}")):
-        parts += [f"- [{other.name}]({other.name}/{PAGE}), {line}\n" for line in _times(other)]
+        parts += [f"- [{other.name}]({other.name}/{PAGE}), {line}\n" for line in _times(other, studies)]
     if missing:
         parts.append(f"Not run yet: {', '.join(missing)}.\n")
     return "\n".join(parts)
 
 
-def _times(directory: Path) -> list[str]:
+def _times(directory: Path, studies: Collection[Study]) -> list[str]:
     """Return how long the studies that are done took, one line per device."""
     spent: dict[str, tuple[list[str], list[float], list[float]]] = {}
-    for name, study in STUDIES.items():
-        records = read_records(directory / name)
+    for study in studies:
+        records = read_records(directory / study.name)
         for values in records.values() if _whole(study, records) else ():
             names, work, training = spent.setdefault(values["device"], ([], [], []))
-            names.append(name)
+            names.append(study.name)
             work.append(values["seconds"])
             training.append(values.get("train_seconds", 0.0))
     return [
@@ -221,9 +200,9 @@ def _record_path(directory: Path, task: str) -> Path:
     return directory / "records" / f"{task}.json"
 
 
-def _require_same_options(directory: Path, options: Options) -> None:
+def _require_same_options(study: Study, directory: Path, options: Options) -> None:
     """Records of another size are not mixed with new ones; ``directory`` is that of the study."""
-    tasks = [task.name for task in STUDIES[directory.name].tasks()]
+    tasks = [task.name for task in study.tasks()]
     for name, values in read_records(directory).items():
         there = values.get("options", {})
         if name in tasks and (there.get("seeds"), there.get("quick")) != (options.seeds, options.quick):

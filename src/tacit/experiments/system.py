@@ -33,8 +33,6 @@ class System(Study):
 
     def tables(self, records: Records) -> list[Table]:
         """Optimal values with their standard errors."""
-        if "optimal" not in records:
-            return []
         rows = []
         for key, title in TITLES.items():
             parts = records["optimal"]["parts"][key]

@@ -2,22 +2,27 @@
 
 import time
 import traceback
+from collections.abc import Callable, Generator, Sequence
 
 from tacit.errors import InputError, TrainingError
-from tacit.experiments.registry import STUDIES
-from tacit.experiments.study import Listener, Options, Values
+from tacit.experiments.study import Listener, Options, Study, Values
 from tacit.records import describe_device, versions
 
+Outcome = tuple[str, Values | Exception]  # of a task: its record, or the error it raised
+Outcomes = Generator[Outcome, None, None]
+RunTasks = Callable[[Study, Sequence[str], Options], Outcomes]
 
-def do_task(study: str, task: str, options: Options, listener: Listener | None = None) -> Values:
+
+def do_task(study: Study, task: str, options: Options, listener: Listener | None = None) -> Values:
     """Run one task and return its record; device and versions are those of the process that does it.
 
-    >>> record = do_task("counterexample", "curves", Options(quick=True))
+    >>> from tacit.experiments.counterexample import Counterexample
+    >>> record = do_task(Counterexample(), "curves", Options(quick=True))
     >>> sorted(record)
     ['curves', 'device', 'options', 'seconds', 'versions']
     """
     start = time.perf_counter()
-    work = next(one for one in STUDIES[study].tasks() if one.name == task)
+    work = next(one for one in study.tasks() if one.name == task)
     values = work.run(options, listener or Listener())
     return {
         **values,
@@ -28,13 +33,13 @@ def do_task(study: str, task: str, options: Options, listener: Listener | None =
     }
 
 
-def try_task(study: str, task: str, options: Options) -> tuple[str, Values | Exception]:
+def try_task(study: Study, task: str, options: Options) -> Outcome:
     """Return the task with its record, or with the error it raised: an error is news too, and waits for its turn."""
     try:
         return task, do_task(study, task, options)
     except (InputError, TrainingError, OSError) as error:  # what their one line says is enough
-        error.add_note(f"in task {task} of {study}")
+        error.add_note(f"in task {task} of {study.name}")
         return task, error
     except Exception as error:
-        error.add_note(f"in task {task} of {study}, elsewhere:\n{traceback.format_exc()}")
+        error.add_note(f"in task {task} of {study.name}, elsewhere:\n{traceback.format_exc()}")
         return task, error

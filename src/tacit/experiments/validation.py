@@ -56,12 +56,11 @@ class Validation(Study):
         shown = {**optimal, "edge_prob_mae": oracle_edge_prob_mae(community_edge_probs(), records["optimal"]["pairs"])}
         rows.append(["optimal", *(f"{shown[metric]:.4f}" for metric in METRICS), "0", "–", "–", "–"])
         for name in SETTINGS:
-            values = records.get(_slug(name))
-            if values is not None:
-                good, kept = len(good_runs(values)), values["runs"][values["best"]]["edge_prob_mae"]
-                cells = [mean_and_deviation(column(values, metric)) for metric in METRICS]
-                excess = _excess(values, optimal["distribution_loss"])
-                rows.append([name, *cells, excess, str(good), str(len(values["runs"]) - good), f"{kept:.4f}"])
+            values = records[_slug(name)]
+            good, kept = len(good_runs(values)), values["runs"][values["best"]]["edge_prob_mae"]
+            cells = [mean_and_deviation(column(values, metric)) for metric in METRICS]
+            excess = _excess(values, optimal["distribution_loss"])
+            rows.append([name, *cells, excess, str(good), str(len(values["runs"]) - good), f"{kept:.4f}"])
         notes = [
             "above the least loss: mean distance of the distribution loss from its least value, which is known here, "
             "in parts of it, and that distance in deviations of the runs; below two of them no difference can be told. "
@@ -77,9 +76,7 @@ class Validation(Study):
     def figures(self, records: Records) -> dict[str, Figure]:
         """Mean and one deviation over the runs in the good basin, epoch by epoch."""
         papers = [name for name, (baseline, _) in SETTINGS.items() if baseline != "ours"]
-        present = {name: records[_slug(name)] for name in papers if _slug(name) in records}
-        if not present:
-            return {}
+        present = {name: records[_slug(name)] for name in papers}
         keys = {"validation_loss": "distribution loss", "edge_prob_mae": "MAE on theta", "point_mse": "MSE on y"}
         panels = {
             title: {

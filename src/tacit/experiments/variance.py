@@ -35,22 +35,18 @@ class Variance(Study):
     def tables(self, records: Records) -> list[Table]:
         """Steps with their spread, and as a ratio to training without a baseline."""
         rows = []
-        base = {error: steps_to(records["no-baseline"], error) for error in ERRORS} if "no-baseline" in records else {}
+        base = {error: steps_to(records["no-baseline"], error) for error in ERRORS}
         for name in WAYS:
-            values = records.get(_slug(name))
-            if values is None:
-                continue
-            cells = []
+            values, cells = records[_slug(name)], []
             for error in ERRORS:
                 steps = steps_to(values, error)
                 reached = [step for step in steps if step is not None]
                 if not steps:  # a training too short to be looked at
                     cells.append("–")
-                    continue
-                if len(reached) < len(steps):
+                elif len(reached) < len(steps):
                     cells.append(f"not reached by {len(steps) - len(reached)} of {len(steps)}")
-                    continue
-                cells.append(_with_ratio(reached, base.get(error, [])))
+                else:
+                    cells.append(_with_ratio(reached, base[error]))
             paper = "roughly 50% faster" if name == "paper's baseline" else "–"
             rows.append([name, paper, *cells, str(len(values["errors"]))])
         columns = ["gradient", "paper", *(f"steps to {error}" for error in ERRORS), "runs"]
@@ -62,13 +58,10 @@ class Variance(Study):
 
     def figures(self, records: Records) -> dict[str, Figure]:
         """The error on theta, step by step."""
-        present = {name: records[_slug(name)] for name in WAYS if _slug(name) in records}
-        if not present:
-            return {}
-        steps = next(iter(present.values()))["steps_seen"]
+        steps = records["no-baseline"]["steps_seen"]
         if not steps:
             return {}
-        panels = {"MAE on theta": {name: values["errors"] for name, values in present.items()}}
+        panels = {"MAE on theta": {name: records[_slug(name)]["errors"] for name in WAYS}}
         return {"errors": bands(panels, steps, {}, "step")}
 
 

@@ -1,4 +1,4 @@
-"""Where the tasks of a study run: processes of this machine, or the workers of a Dask cluster. joblib hands them out.
+"""Where the tasks of a study run: processes of this machine (joblib), or the workers of a Dask cluster.
 
 A task gives its record back and the caller writes it, since a worker may have another file system. Threads: joblib
 gives each of ``jobs`` processes its share of the cores (``OMP_NUM_THREADS``, which torch reads), and so does a Dask
@@ -8,44 +8,35 @@ worker with a nanny, the usual kind: one thread for each.
 import warnings
 from collections.abc import Generator, Iterator, Sequence
 from concurrent.futures import BrokenExecutor
-from contextlib import AbstractContextManager, contextmanager
+from contextlib import closing, contextmanager
+from dataclasses import dataclass
 
 from joblib import Parallel, delayed
 
 from tacit.errors import InputError, TrainingError
-from tacit.experiments.study import Options, Values
-from tacit.experiments.task_record import try_task
+from tacit.experiments.study import Options, Study, Values
+from tacit.experiments.task_record import Outcomes, RunTasks, try_task
 
 
+@dataclass(frozen=True)
 class Workers:
-    """Tasks side by side; where, is joblib's configuration at the time: see :func:`workers`."""
+    """Where tasks run side by side; ``outcomes`` yields each task with its outcome as it finishes."""
 
-    def __init__(self, number: int, words: str) -> None:
-        self.number, self.words = number, words
+    words: str
+    outcomes: RunTasks
 
-    def records(self, study: str, tasks: Sequence[str], options: Options) -> Generator[tuple[str, Values], None, None]:
+    def records(
+        self, study: Study, tasks: Sequence[str], options: Options
+    ) -> Generator[tuple[str, Values], None, None]:
         """Yield each task with its record as it finishes.
 
         The error of a task is raised in its turn, after everything that was finished before it; the rest is given up.
         """
-        calls = (delayed(try_task)(study, task, options) for task in tasks)
-        # One call at a time, in the order they finish; all handed over at once, so that workers that join later help.
-        side_by_side = Parallel(n_jobs=self.number, batch_size=1, pre_dispatch="all", return_as="generator_unordered")
-        outcomes = side_by_side(calls)
-        try:
+        with closing(self.outcomes(study, tasks, options)) as outcomes:
             for task, outcome in outcomes:
                 if isinstance(outcome, Exception):
                     raise outcome
                 yield task, outcome
-        except BrokenExecutor as error:
-            raise TrainingError(
-                f"a process of this machine ended in the middle of a task ({type(error).__name__}), perhaps for want "
-                "of memory; what was finished is kept: start it again with fewer --jobs"
-            ) from error
-        finally:
-            with warnings.catch_warnings():  # that tasks are given up is known here
-                warnings.simplefilter("ignore", UserWarning)
-                outcomes.close()
 
 
 @contextmanager
@@ -60,22 +51,44 @@ def workers(options: Options, jobs: int = 1, scheduler: str | None = None) -> It
                 f"jobs is for processes on this machine, got {jobs} and a scheduler, whose workers say themselves how "
                 "many tasks they take; leave --jobs or --scheduler out"
             )
-        with _cluster(scheduler, options) as slots:
-            yield Workers(slots, f"on {scheduler}, {slots} at a time")
+        _require_dask()
+        from tacit.experiments.cluster import dask_outcomes
+
+        with dask_outcomes(scheduler, options) as (slots, outcomes):
+            yield Workers(f"on {scheduler}, {slots} at a time", outcomes)
         return
     if jobs > 1 and options.torch_device.type == "cuda":
-        raise InputError(f"jobs needs to be 1 on a GPU, which one task fills, got {jobs}; leave --jobs out")
-    yield Workers(jobs, f"{jobs} at a time") if jobs > 1 else None
+        raise InputError(f"jobs must be 1 on a GPU, which one task fills, got {jobs}; leave --jobs out")
+    yield Workers(f"{jobs} at a time", _in_processes(jobs)) if jobs > 1 else None
 
 
-def _cluster(address: str, options: Options) -> AbstractContextManager[int]:
-    """Import Dask only when it is asked for: it is an optional dependency."""
+def _in_processes(jobs: int) -> RunTasks:
+    """Return what runs tasks in so many processes of this machine."""
+
+    def outcomes(study: Study, tasks: Sequence[str], options: Options) -> Outcomes:
+        found = Parallel(n_jobs=jobs, batch_size=1, pre_dispatch="all", return_as="generator_unordered")(
+            delayed(try_task)(study, task, options) for task in tasks
+        )
+        try:
+            yield from found
+        except BrokenExecutor as error:
+            raise TrainingError(
+                f"a process of this machine ended in the middle of a task ({type(error).__name__}), perhaps for want "
+                "of memory; what was finished is kept: start it again with fewer --jobs"
+            ) from error
+        finally:
+            with warnings.catch_warnings():  # that tasks are given up is known here
+                warnings.simplefilter("ignore", UserWarning)
+                found.close()
+
+    return outcomes
+
+
+def _require_dask() -> None:
+    """Raise :class:`InputError` if Dask, an optional dependency, is not installed."""
     try:
         import distributed  # noqa: F401
     except ImportError:
         raise InputError(
             "scheduler needs the package distributed, which is not installed; run: pip install 'tacit[dask]'"
         ) from None
-    from tacit.experiments.cluster import dask_cluster
-
-    return dask_cluster(address, options)

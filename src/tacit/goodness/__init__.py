@@ -1,12 +1,11 @@
-"""Does a model fit? Answers that need no ground truth: ranks, coverage, a kernel test, skill, a verdict in words."""
+"""Does a model fit? Answers that need no ground truth: ranks, coverage, a kernel test, a verdict in words."""
 
 from tacit.goodness.controls import GraphControls, graph_controls
 from tacit.goodness.coverage import Coverage, coverage
 from tacit.goodness.kernel_sums import KernelTest
 from tacit.goodness.kernel_test import kernel_test
-from tacit.goodness.ranks import Ranks, rank_targets
+from tacit.goodness.ranks import Ranks
 from tacit.goodness.samples import own_samples, thinned
-from tacit.goodness.skill import Skill, forecast_skill, skill
 from tacit.goodness.uniformity import Uniformity, holm, uniformity
 from tacit.goodness.verdict import Goodness, goodness_of_fit
 
@@ -16,17 +15,13 @@ __all__ = [
     "GraphControls",
     "KernelTest",
     "Ranks",
-    "Skill",
     "Uniformity",
     "coverage",
-    "forecast_skill",
     "goodness_of_fit",
     "graph_controls",
     "holm",
     "kernel_test",
     "own_samples",
-    "rank_targets",
-    "skill",
     "thinned",
     "uniformity",
 ]

@@ -12,7 +12,15 @@ import torch
 from tacit.data import Pairs
 from tacit.errors import require
 from tacit.shapes import EdgeMask
-from tacit.training import FitSettings, LatentGraphModel, Progress, fit, start_at_regression, with_fixed_graph
+from tacit.training import (
+    FitSettings,
+    LatentGraphModel,
+    Progress,
+    fit,
+    start_at_regression,
+    steps_read,
+    with_fixed_graph,
+)
 
 
 @dataclass(frozen=True)
@@ -67,7 +75,8 @@ def graph_controls(
     if any(parameter.requires_grad for part in (model.predictor, model.observation) for parameter in part.parameters()):
         for control in controls:
             started = at_regression and start_at_regression(control, train)
-            if started and closed_form:
+            read, window = steps_read(control, train)
+            if started and closed_form and read == window:
                 continue
             result = fit(
                 control,

@@ -12,9 +12,8 @@ from jaxtyping import Float
 from torch import Tensor
 
 from tacit.errors import InputError
+from tacit.evaluation.forecasts import LEVELS
 from tacit.goodness.ranks import Ranks
-
-LEVELS = (0.5, 0.8, 0.95)
 
 
 @dataclass(frozen=True)

@@ -14,10 +14,8 @@ from jaxtyping import Bool, Int
 from torch import Generator, Tensor
 
 from tacit.data import Pairs
-from tacit.goodness.samples import NUM_SAMPLES, require_comparable, sample_chunks, thinned
-from tacit.goodness.scales import ByNumber, pilot_scales
+from tacit.goodness.scales import ByNumber
 from tacit.shapes import Samples, Targets
-from tacit.training import LatentGraphModel
 
 
 @dataclass(frozen=True)
@@ -52,26 +50,6 @@ def rank_of(
     ties = (gaps.abs() <= same).sum(1)
     uniforms = torch.rand(targets.shape, generator=generator, device=generator.device, dtype=torch.float64)
     return below + torch.minimum((uniforms * (ties + 1)).long(), ties)
-
-
-@torch.no_grad()
-def rank_targets(
-    model: LatentGraphModel,
-    pairs: Pairs,
-    *,
-    generator: Generator,
-    num_samples: int = NUM_SAMPLES,
-    stride: int = 1,
-) -> Ranks:
-    """Return the ranks of all targets, or of those of every ``stride``-th pair (:func:`thinned`)."""
-    pairs = thinned(pairs, stride)
-    require_comparable(model, pairs, num_samples, generator)
-    same = pilot_scales(model, pairs, generator=generator).same
-    parts = [
-        rank_of(pairs.targets[rows], samples, same, generator=generator)
-        for rows, samples in sample_chunks(model, pairs, num_samples, generator=generator)
-    ]
-    return gathered_ranks(parts, pairs, num_samples)
 
 
 def gathered_ranks(parts: list[Int[Tensor, "_ node channel"]], pairs: Pairs, num_samples: int) -> Ranks:

@@ -4,7 +4,7 @@ Two tests decide, each at half the level: the kernel test (the whole distributio
 after Holm's correction). So a right model is called wrong in at most a share ``level`` of all data sets.
 """
 
-from dataclasses import asdict
+from dataclasses import asdict, dataclass
 from typing import Any
 
 import torch
@@ -13,18 +13,57 @@ from torch import Generator
 from tacit.data import Pairs
 from tacit.errors import require
 from tacit.goodness.coverage import Coverage, coverage
-from tacit.goodness.evidence import Evidence
 from tacit.goodness.kernel_sums import KernelSums, KernelTest
 from tacit.goodness.ranks import gathered_ranks, rank_of
 from tacit.goodness.samples import NUM_SAMPLES, require_comparable, sample_chunks, thinned
 from tacit.goodness.scales import pilot_scales
-from tacit.goodness.uniformity import Uniformity, uniformity
+from tacit.goodness.uniformity import FEWEST_PAIRS, Uniformity, uniformity
 from tacit.goodness.words import advice, findings, headline
 from tacit.training import LatentGraphModel
 
 
-class Goodness(Evidence):
-    """The evidence with its verdict in words, and its form in a record."""
+@dataclass(frozen=True)
+class Goodness:
+    """What the tests found, with a verdict in words.
+
+    ``names``      of the numbers that are predicted: nodes, or nodes and channels
+    ``no_spread``  for each number: were all samples one number, at every pair?
+    ``noise``      of the model: "none", "node" or "input" (sigma follows the input)
+    """
+
+    num_pairs: int
+    num_samples: int
+    stride: int
+    level: float
+    names: tuple[str, ...]
+    kernel: KernelTest
+    ranks: tuple[Uniformity, ...]
+    coverage: tuple[Coverage, ...]
+    no_spread: tuple[bool, ...]
+    noise: str
+
+    @property
+    def ranks_p_value(self) -> float | None:
+        """The p-value of all ranks together, corrected for their number; None if there were too few pairs."""
+        return min((one.adjusted for one in self.ranks if one.adjusted is not None), default=None)
+
+    @property
+    def p_value(self) -> float:
+        """The p-value of the verdict: twice the smaller of the two tests', or the kernel test's if it is alone."""
+        ranks = self.ranks_p_value
+        return self.kernel.p_value if ranks is None else min(1.0, 2 * min(self.kernel.p_value, ranks))
+
+    @property
+    def fits(self) -> bool | None:
+        """False if the model is rejected; else true, or None where there were too few pairs to say."""
+        if self.p_value <= self.level:
+            return False
+        return None if self.num_pairs < FEWEST_PAIRS or self.ranks_p_value is None else True
+
+    @property
+    def coverage_gap(self) -> float:
+        """The largest distance, over the levels, of the overall coverage from the nominal one."""
+        return max(abs(one.gap) for one in self.coverage)
 
     def sentences(self) -> list[str]:
         """Return the verdict in words: whether it fits, what is wrong and how much, and what to try."""

@@ -2,9 +2,12 @@
 
 import math
 from collections.abc import Sequence
+from typing import TYPE_CHECKING
 
-from tacit.goodness.evidence import Evidence
 from tacit.goodness.uniformity import HUMP, TOO_HIGH, TOO_LOW, U_SHAPED, UNEVEN, UNIFORM
+
+if TYPE_CHECKING:
+    from tacit.goodness.verdict import Goodness
 
 SMALL = 0.02  # of coverage: below two points a misfit is called small
 MOST_NAMES = 6
@@ -17,7 +20,7 @@ MEANING = {
 }
 
 
-def headline(found: Evidence) -> str:
+def headline(found: "Goodness") -> str:
     """Say whether the model fits, and by which tests; each p-value is to be compared with the level that is named."""
     ranks, level = found.ranks_p_value, found.level
     if ranks is None:
@@ -34,7 +37,7 @@ def headline(found: Evidence) -> str:
     return f"does not fit at the {100 * level:g}% level ({tests})"
 
 
-def findings(found: Evidence) -> list[str]:
+def findings(found: "Goodness") -> list[str]:
     """Say where ranks and intervals are off and by how much, and which predictions have no spread."""
     said = []
     above = {name: one.above_median for name, one in zip(found.names, found.ranks, strict=True)}
@@ -53,7 +56,7 @@ def findings(found: Evidence) -> list[str]:
     return said
 
 
-def advice(found: Evidence) -> list[str]:
+def advice(found: "Goodness") -> list[str]:
     """Say what to try against what was seen; nothing if nothing was."""
     if found.fits is not False:
         return []
@@ -91,7 +94,7 @@ def advice(found: Evidence) -> list[str]:
     return ["what to try: " + "; ".join(tries)]
 
 
-def shapes_seen(found: Evidence) -> dict[str, list[str]]:
+def shapes_seen(found: "Goodness") -> dict[str, list[str]]:
     """Return the names at which ranks are not uniform at the level of the verdict's half, by the shape they have."""
     seen: dict[str, list[str]] = {}
     for name, one in zip(found.names, found.ranks, strict=True):
@@ -112,7 +115,7 @@ def say_p(value: float, level: float = 0.05) -> str:
     return f"p = {value:.{digits}f}"
 
 
-def _size(found: Evidence) -> str:
+def _size(found: "Goodness") -> str:
     """Say how far coverage is off, so that what is significant can be told from what is important."""
     worst = max(found.coverage, key=lambda one: abs(one.gap))
     gaps = [

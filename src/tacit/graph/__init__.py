@@ -1,22 +1,13 @@
 """Distributions over graphs, and what can be said of a graph by itself."""
 
 from tacit.graph.bernoulli import BernoulliGraph
-from tacit.graph.candidates import (
-    all_slots,
-    correlated_candidates,
-    nearest_candidates,
-    require_linked,
-    with_reversed,
-    with_self_loops,
-)
-from tacit.graph.correlated import correlated_pairs, correlated_slots
+from tacit.graph.correlated import correlated_pairs
 from tacit.graph.density import density_prior
 from tacit.graph.distribution import Context, GraphDistribution
 from tacit.graph.edges import EdgeRules
 from tacit.graph.export import edge_table, listed_table, to_networkx, to_pyg
 from tacit.graph.footprint import free_bytes, require_memory, step_bytes
 from tacit.graph.links import Link, Sigmoid, SineSquared, Unlinked
-from tacit.graph.listed import listed_slots
 from tacit.graph.nearest import nearest_slots
 from tacit.graph.per_pair import CoinsPerPair
 from tacit.graph.priors import EdgePrior
@@ -40,29 +31,21 @@ __all__ = [
     "SineSquared",
     "Slots",
     "Unlinked",
-    "all_slots",
     "boolean_powers",
     "candidate_powers",
-    "correlated_candidates",
     "correlated_pairs",
-    "correlated_slots",
     "density_prior",
     "edge_table",
     "free_bytes",
-    "listed_slots",
     "listed_table",
-    "nearest_candidates",
     "nearest_slots",
     "reachability",
     "read",
     "read_edge_rules",
-    "require_linked",
     "require_memory",
     "soft_powers",
     "step_bytes",
     "to_networkx",
     "to_pyg",
     "walks_within",
-    "with_reversed",
-    "with_self_loops",
 ]

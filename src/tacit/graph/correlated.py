@@ -14,7 +14,7 @@ import torch
 from jaxtyping import Bool, Float, Int
 from torch import Tensor
 
-from tacit.errors import InputError, require, require_whole
+from tacit.errors import require
 from tacit.graph.nearest import require_neighbours
 from tacit.graph.slots import Slots
 
@@ -28,33 +28,6 @@ EQUAL = 2**30  # correlations are compared as whole multiples of 2^-30, about 1e
 Values = Float[Tensor, "time node"]
 
 
-def correlated_slots(
-    series: Float[Tensor, "time node"], k: int, *, lag: int = 1, block_bytes: int = BLOCK_BYTES
-) -> Slots:
-    r"""Let each node read the ``k`` others whose past goes most with its present: the largest $|r_{ij}|$.
-
-    A missing value is NaN. Correlations that agree to 1e-9 are equal, and of equals the first in order is taken. It
-    looks at one pair at a time, and so can miss an edge that shows only beside others. The work is done on the device
-    of ``series``, in float64: times nodes squared products, six times that when values are missing.
-
-    >>> first = torch.tensor([1.0, 0.0, 0.0, 1.0, 1.0, 0.0, 1.0])
-    >>> series = torch.stack([first, first.roll(1), torch.tensor([0.0, 1.0, 0.0, 0.0, 0.0, 1.0, 0.0])], 1)
-    >>> correlated_slots(series, 1).senders[1].tolist()  # the second repeats the first, a step later
-    [0]
-    """
-    require_whole("lag", lag, 0)
-    require_whole("block_bytes", block_bytes)
-    require(
-        isinstance(series, Tensor) and series.ndim == 2 and len(series) >= lag + 3,
-        f"series needs shape (time, node) with at least {lag + 3} times, got {tuple(series.shape)}; pass more times",
-    )
-    infinite = series.isinf().any(0)
-    if infinite.any():
-        raise InputError(f"series needs finite numbers or NaN, got infinity for node {int(infinite.nonzero()[0])}")
-    later, earlier = series[lag:, :, None], series[: len(series) - lag, :, None]
-    return correlated_pairs(later, earlier, k, block_bytes=block_bytes)
-
-
 def correlated_pairs(
     targets: Float[Tensor, "time node channel"],
     inputs: Float[Tensor, "time node in_channel"],
@@ -62,7 +35,10 @@ def correlated_pairs(
     *,
     block_bytes: int = BLOCK_BYTES,
 ) -> Slots:
-    """Let each node read the ``k`` others whose inputs go most with its targets; NaN where one is missing.
+    r"""Return as candidate sources of each node the ``k`` others with the largest $|r_{ij}|$; NaN where one is missing.
+
+    Correlations that agree to 1e-9 are equal, and of equals the first in order is taken. The work is done on the device
+    of the data, in float64: times nodes squared products, six times that when values are missing.
 
     >>> inputs = torch.randn(50, 3, 2, generator=torch.Generator().manual_seed(0))
     >>> correlated_pairs(inputs[:, [1, 2, 0], 1:], inputs, 1).senders.flatten().tolist()

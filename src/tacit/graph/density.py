@@ -12,9 +12,6 @@ average, falls by $d\sigma / \sqrt\pi$. So a nat is worth $\sigma / \sqrt\pi$ of
 scope is the mean over $n$ pairs and $N$ nodes, while an edge changes one node alone:
 
 $$\text{penalty} = w\, \mathrm{KL}(P_\theta, P_q), \qquad w = \frac{\sigma}{\sqrt\pi\; n N}$$
-
-A sure edge then pays $w \log \frac{1 - q}{q}$. With $n = 100$ and $p = 0.1$ that is $(2 / \sqrt\pi)\, \sigma
-\log \frac{1 - p}{p} / n$ in one node's score, as $\tfrac12 \log n$ happens to be near $\log \frac{1 - p}{p}$.
 """
 
 import math

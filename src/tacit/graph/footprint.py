@@ -14,8 +14,7 @@ $2 b B R K C$        what the senders hold, gathered for each slot, and its grad
 $8 b B S N C$        per node and graph: outputs, samples, differences to the target, costs, and their gradients
 ===================  =================================================================================================
 
-It is an estimate for one layer that reads neighbours: over seven steps of such a model, of 0.1 to 1.3 GB, the peak seen
-was 0.8 to 1.4 times this. Its use is to tell 5 GB from 500.
+It is an estimate for one layer that reads neighbours; peaks of 0.1 to 1.3 GB were 0.8 to 1.4 times this.
 """
 
 import math

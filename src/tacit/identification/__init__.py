@@ -6,7 +6,6 @@ from tacit.identification.injectivity import Injectivity, check_injectivity
 from tacit.identification.replicas import ReplicaGraph, compare_replicas
 from tacit.identification.representations import Representation, find_representations
 from tacit.identification.transforms import CERTAIN, LOOPS_OFF, LOOPS_ON
-from tacit.identification.twins import find_twins
 from tacit.identification.verdict import FLAGS, Identifiability, identify
 
 __all__ = [
@@ -23,6 +22,5 @@ __all__ = [
     "draw_contexts",
     "edge_effects",
     "find_representations",
-    "find_twins",
     "identify",
 ]

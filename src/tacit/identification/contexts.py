@@ -4,12 +4,9 @@ Half of the graphs come from $P_\theta$. The others are pulled towards a fair co
 
 $$\theta^{(w)} = (1 - w)\,\theta + w / 2, \qquad 0 < w < 1,$$
 
-because the present $\theta$ can hide an edge: with two hops the edge $k \to j$ may reach node $i$ only where $j \to i$
-is present, and a gate may open for other edges only. If $\theta_{ij}$ is near 0, no graph of $P_\theta$ would show it,
-although the data would as soon as $\theta_{ij}$ is corrected; and a $\theta$ at which training starts, or where an edge
-died by mistake, is no evidence. What cannot be learned must be so whatever $\theta$ is. The
-other half keeps the answer honest where fair coins are a bad place to look: of 120 nodes every one would read 60, and a
-tanh would be flat. Edges that are held fixed stay as they are: they are known.
+because the present $\theta$ can hide an edge: with two hops the edge $k \to j$ reaches node $i$ only where $j \to i$ is
+present. What cannot be learned must be so whatever $\theta$ is. The first half covers graphs of the present density,
+where fair coins would saturate the predictor. Edges that are held fixed stay as they are.
 """
 
 import torch

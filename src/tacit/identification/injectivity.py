@@ -1,8 +1,7 @@
 r"""The condition of the paper's theorem: is there an input $x$ at which $A \mapsto f(x, A)$ is injective?
 
-If there is, a proper loss has no other minimum than the true $\theta$ (for a known predictor). The set of graphs is all
-that differ in learned edges which have an effect: edges that are fixed are known, and edges without effect are reported
-by themselves, so both are left out and held at what they mostly are. Two graphs are told apart at $x$ when
+If there is, a proper loss has no other minimum than the true $\theta$ (for a known predictor). Compared are graphs that
+differ in learned edges with an effect; all others are held at what they mostly are. Two graphs differ at $x$ when
 
 $$\max_{i, c} |f_{ic}(x, A) - f_{ic}(x, A')| / s_{ic} > 10^{-9},$$
 

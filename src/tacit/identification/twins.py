@@ -29,32 +29,6 @@ COSINE, LENGTH = 1e-4, 0.01
 NEGLIGIBLE = 1e-4
 
 
-@torch.no_grad()
-def find_twins(
-    model: LatentGraphModel, inputs: Inputs, targets: Targets | None = None, *, generator: Generator
-) -> list[tuple[Place, Place]]:
-    """Return all pairs of edges that cannot be told from each other.
-
-    >>> from tacit.graph import BernoulliGraph
-    >>> from tacit.losses import EnergyScore
-    >>> from tacit.predictors import HopPredictor
-    >>> fixed = torch.tensor([[True, False, False], [True, True, True], [True, True, True]])
-    >>> graph = BernoulliGraph(torch.where(fixed, 0.0, 0.5), fixed=fixed)
-    >>> model = LatentGraphModel(graph, HopPredictor(torch.ones(1, 1, 1)), EnergyScore())
-    >>> rng = Generator().manual_seed(0)
-    >>> inputs = torch.randn(20, 3, 1, generator=rng)
-    >>> find_twins(model, inputs, generator=rng)
-    []
-    >>> inputs[:, 2] = inputs[:, 1]
-    >>> find_twins(model, inputs, generator=rng)
-    [((0, 1), (0, 2))]
-    """
-    model.graph.require_all_pairs("find_twins")
-    trials = prepare_trials(model, inputs, targets, generator=generator)
-    found = [pair for flips in flip_edges(model, trials) for pair in twins_among(flips, trials.spread)]
-    return confirmed_twins(model, inputs, targets, found, generator=generator)
-
-
 def confirmed_twins(
     model: LatentGraphModel,
     inputs: Inputs,

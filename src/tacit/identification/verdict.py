@@ -3,12 +3,9 @@ r"""Which edges can be learned from such data at all, and why the others cannot.
 An edge is not identifiable when
 
 - its relative effect is below $10^{-4}$: flipping it changes no prediction;
-- with ``num_pairs`` $= n$ given, $\mathrm{effect} \cdot \sqrt n < 2$: too weak for so many pairs. Raising $\theta_a$ by
-  $\delta$ moves an output by $\delta\, d_a$ on average, and all else that varies in it, of standard deviation $s$, is
-  noise. From $n$ pairs $\theta_a$ then has a standard error of about $s / (d_a \sqrt n)$, one over $\mathrm{effect}
-  \cdot \sqrt n$; above 1/2 not even an edge that is always there lies two standard errors from one that never is. It
-  is a reckoning for one output alone and by its mean: several outputs, or the shape of the distribution, can do better
-  by a small factor, and other edges that look alike make it worse;
+- with ``num_pairs`` $= n$ given, $\mathrm{effect} \cdot \sqrt n < 2$: too weak for so many pairs. From one output of
+  spread $s$, $\theta_a$ has a standard error of about $s / (d_a \sqrt n) = 1 / (\mathrm{effect} \cdot \sqrt n)$; above
+  1/2 an edge that is always there is within two standard errors of one that never is;
 - it has a twin (:mod:`tacit.identification.twins`): how many of them are present can be seen, not which.
 
 In large graphs an edge is tried out on few inputs and graphs. Those that then seem to have no effect, or a weak one,
@@ -28,12 +25,12 @@ from tacit.graph.nodes import NamedNodes
 from tacit.identification.contexts import free_edges
 from tacit.identification.effects import flip_edges, place_effects, prepare_trials
 from tacit.identification.injectivity import Injectivity, check_injectivity
+from tacit.identification.representations import STANDARD_ERRORS
 from tacit.identification.twins import NEGLIGIBLE, Place, confirmed_twins, twins_among
 from tacit.identification.words import count_edges, count_of, describe_edges, listed
 from tacit.shapes import EdgeMask, EdgeProbs, Inputs, Observed, Targets
 from tacit.training import LatentGraphModel
 
-STANDARD_ERRORS = 2.0
 Flag = Literal["", "yes", "no"]
 FLAGS: tuple[Flag, ...] = ("", "yes", "no")  # can an edge be identified? Nothing is said of one that is fixed.
 

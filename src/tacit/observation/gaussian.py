@@ -101,12 +101,6 @@ class Gaussian(ObservationModel):
         """Return the squares of the sigmas."""
         return parameters.tensor_split(2, -1)[1].square()
 
-    def log_density(self, parameters: TargetParams, targets: Targets) -> Samples:
-        r"""Return $-\tfrac12 ((y - \mu) / \sigma)^2 - \log \sigma \sqrt{2 \pi}$."""
-        means, sigmas = parameters.chunk(2, -1)
-        standard = (targets[:, None] - means) / sigmas
-        return -0.5 * standard.square() - sigmas.log() - 0.5 * math.log(2 * math.pi)
-
     def expected_distance(self, parameters: TargetParams, targets: Targets) -> Samples:
         r"""Return $E|Y_s - y|$ of each target under each graph $s$."""
         means, sigmas = parameters.chunk(2, -1)

@@ -68,10 +68,6 @@ class ObservationModel(nn.Module, ABC):
     def variance(self, parameters: TargetParams) -> Samples:
         """Return the variance of each target."""
 
-    @abstractmethod
-    def log_density(self, parameters: TargetParams, targets: Targets) -> Samples:
-        """Return the log-density of each target under each graph."""
-
     def draw(self, parameters: TargetParams, *, generator: Generator, draws: int = 1) -> Draws:
         """Return ``draws`` samples of each graph, side by side on the axis of the graphs.
 

@@ -45,10 +45,6 @@ class NoNoise(ObservationModel):
         """Return 0."""
         return torch.zeros_like(parameters)
 
-    def log_density(self, parameters: TargetParams, targets: Targets) -> Samples:
-        """Return infinity where the target is the prediction, minus infinity elsewhere."""
-        return torch.where(parameters == targets[:, None], torch.inf, -torch.inf).to(parameters)
-
     def expected_distance(self, parameters: TargetParams, targets: Targets) -> Samples:
         r"""Return $|y_s - y|$."""
         return (parameters - targets[:, None]).abs()

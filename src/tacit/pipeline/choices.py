@@ -10,7 +10,7 @@ from tacit.config import FitConfig
 from tacit.data.resampling import resamplable
 from tacit.errors import require
 from tacit.graph import EdgeRules
-from tacit.pipeline.dataset import Dataset
+from tacit.pipeline.dataset import USUAL_WINDOW, Dataset
 from tacit.pipeline.evidence import RegressionEvidence, evidence_method
 from tacit.pipeline.layout import MOST_EXPANDED, usual_layout
 from tacit.pipeline.parts import OwnParts
@@ -69,7 +69,7 @@ def resolve_defaults(
     chosen, pairs = _Open(config), len(dataset.split.train)
     if dataset.preparation.is_series:
         window = dataset.preparation.sizes.window
-        reason = "every lag costs weights, and the rows are few" if window < 12 else "usual"
+        reason = "every lag costs weights, and the rows are few" if window < USUAL_WINDOW else "usual"
         if evidence is not None and window == evidence.window:
             reason = f"an edge is best seen in {evidence.form.words()} of its source"
         chosen.choose("data", "window", window, reason)

@@ -15,7 +15,7 @@ from tacit.config.fit import TrainingOptions
 from tacit.data import Split
 from tacit.observation import GaussianNoise
 from tacit.pipeline.std_errors import MUCH_LOSS, MUCH_WORSE
-from tacit.training import FitResult, LatentGraphModel, Replica, start_at_regression
+from tacit.training import FitResult, LatentGraphModel, Replica, start_at_regression, steps_read
 from tacit.uncertainty import acting, adopt, mean_loss, tells_acting
 
 ALWAYS = 1 - 1e-6
@@ -46,7 +46,8 @@ def fit_closed_form(model: LatentGraphModel, split: Split, seed: int, *, assesse
     with torch.no_grad():
         always = graph.link.raw(torch.full_like(graph.raw, ALWAYS))
         graph.raw.copy_(torch.where(graph.learned, always, graph.raw))
-    if not start_at_regression(model, split.train):
+    read, window = steps_read(model, split.train)
+    if read < window or not start_at_regression(model, split.train):
         return None
     found = acting(model, split.train, replicas=0)
     if not adopt(model, found.parameters, split.validation, worse=MUCH_WORSE, tolerance=MUCH_LOSS):

@@ -17,7 +17,7 @@ from tacit.pipeline.sources import Source, about
 from tacit.randomness import generator_for
 
 # Seen on 900 rows of a VAR(1) with five nodes: two or three lags tell edges from others, twelve overfit.
-SHORT_WINDOW, LONG_WINDOW, ROWS_FOR_A_LONG_ONE = 3, 12, 2500
+SHORT_WINDOW, USUAL_WINDOW, LONGEST_WINDOW, ROWS_FOR_THE_USUAL = 3, 6, 12, 2500
 MOST_VALUES = 250_000_000  # of all windows together, 1 GB
 FEWEST_OBSERVED = 2  # targets of a node in the training part, so that they have a spread
 
@@ -89,7 +89,7 @@ def usual_window(series: Series) -> int:
 
     Of several series it is at most a quarter of the median length, so that each leaves windows to learn from.
     """
-    window = LONG_WINDOW if len(series) >= ROWS_FOR_A_LONG_ONE else SHORT_WINDOW
+    window = USUAL_WINDOW if len(series) >= ROWS_FOR_THE_USUAL else SHORT_WINDOW
     lengths = series.lengths or (len(series),)
     return max(1, min(window, int(np.median(lengths)) // 4))
 
@@ -98,9 +98,9 @@ def longest_window(content: Series | NamedPairs) -> int | None:
     """Return how far back the evidence may look when nobody says; None where there is no time, or much data."""
     if isinstance(content, NamedPairs):
         return None
-    if content.values.size * LONG_WINDOW > MOST_VALUES:
+    if content.values.size * LONGEST_WINDOW > MOST_VALUES:
         return None
-    return max(1, min(LONG_WINDOW, int(np.median(content.lengths or (len(content),))) // 4))
+    return max(1, min(LONGEST_WINDOW, int(np.median(content.lengths or (len(content),))) // 4))
 
 
 def network_window(content: Series | NamedPairs, needed: int) -> int:

@@ -11,6 +11,8 @@ from torch import Tensor
 from tacit.config import FitConfig
 from tacit.data import Pairs, Split, usual_block
 from tacit.evidence import Candidates, ColumnForm, Evidence, ParentEvidence, likely_parents, parent_evidence
+from tacit.evidence.forms import simplest_form
+from tacit.evidence.regression import RESAMPLES
 from tacit.evidence.result import KEEP, may_exist
 from tacit.graph import EdgeRules
 from tacit.pipeline.dataset import Dataset
@@ -120,9 +122,12 @@ class RegressionEvidence:
 
 
 def find_evidence(
-    dataset: Dataset, rules: EdgeRules, config: FitConfig, seed: int, *, over_table: bool
+    dataset: Dataset, rules: EdgeRules, config: FitConfig, seed: int, *, over_table: bool, first_look: bool = False
 ) -> RegressionEvidence:
-    """Return the evidence of all pairs of the data set: training, validation and test."""
+    """Return the evidence of all pairs of the data set: training, validation and test.
+
+    A ``first_look`` takes seconds: only the newest value of each source, and no resamples.
+    """
     begun, preparation = time.perf_counter(), dataset.preparation
     pairs = all_pairs(dataset.split)
     block = usual_block(len(pairs), preparation.reach) if preparation.reach else 1
@@ -135,6 +140,8 @@ def find_evidence(
         block=block,
         density=config.graph.density,
         names=dataset.nodes,
+        form=simplest_form(pairs) if first_look else None,
+        resamples=0 if first_look else RESAMPLES,
     )
     exists, effect = (
         placed(values, found.candidates, rules, over_table=over_table) for values in (found.probs, found.effects)

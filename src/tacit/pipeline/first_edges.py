@@ -1,4 +1,4 @@
-"""The first edges that a person sees: those of the evidence, before a model is fitted."""
+"""The first edges that a person sees: those of a first look, then those of the evidence, before a model is fitted."""
 
 import torch
 
@@ -6,10 +6,12 @@ from tacit.pipeline.evidence import RegressionEvidence
 from tacit.uncertainty import listed_edges
 
 SHOWN = 5
+FIRST_LOOK = "first look (newest values only, before resampling)"
+FROM_EVIDENCE = "from the evidence"
 
 
-def first_edges(evidence: RegressionEvidence, fdr: float) -> str:
-    """Return the edges that will be listed, the most likely first, in one line."""
+def first_edges(evidence: RegressionEvidence, fdr: float, heading: str = FROM_EVIDENCE) -> str:
+    """Return the edges that this evidence lists, the most likely first, in one line."""
     rules, exists = evidence.rules, evidence.evidence.exists
     source, target, _, required = rules.open_edges()
     places = (target, source)
@@ -24,7 +26,7 @@ def first_edges(evidence: RegressionEvidence, fdr: float) -> str:
     chosen = listed.nonzero()[:, 0]
     chosen = chosen[exists[places][chosen].argsort(descending=True, stable=True)]
     if not len(chosen):
-        return "from the evidence: no edge is listed"
+        return f"{heading}: no edge is listed"
     arrow, nodes = "-" if rules.symmetric else "->", rules.nodes
     first = [
         f"{nodes[source[edge]]} {arrow} {nodes[target[edge]]} {float(exists[places][edge]):.2f}"
@@ -32,4 +34,4 @@ def first_edges(evidence: RegressionEvidence, fdr: float) -> str:
     ]
     more = [f"and {len(chosen) - SHOWN:,} more"] if len(chosen) > SHOWN else []
     count = "1 edge" if len(chosen) == 1 else f"{len(chosen):,} edges"
-    return f"from the evidence: {', '.join([count, *first, *more])}"
+    return f"{heading}: {', '.join([count, *first, *more])}"

@@ -23,7 +23,7 @@ from tacit.registry import PREDICTORS
 from tacit.training import CosineDecay, FitSettings, LatentGraphModel, Listener, fit, start_at_regression
 
 ENOUGH_FOR_A_NETWORK = 2000  # pairs
-FILTER, NETWORK = "filter", "recurrent"
+FILTER, NETWORK = "filter", "feedforward"
 STEPS = 150  # of the short training
 MOST_SCORED = 1000  # validation pairs
 CLEARLY = 0.01  # lower CRPS, as a share, that a network needs: the filter says more about its edges

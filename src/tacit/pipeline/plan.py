@@ -6,15 +6,15 @@ import numpy as np
 import torch
 
 from tacit.config import FitConfig
-from tacit.errors import require
+from tacit.errors import InputError, require
 from tacit.graph import EdgeRules
 from tacit.pipeline.building import build_model
 from tacit.pipeline.choices import resolve_defaults
 from tacit.pipeline.closed_form import has_closed_form
 from tacit.pipeline.dataset import Dataset, longest_window, network_window
 from tacit.pipeline.evidence import REGRESSION, RegressionEvidence, evidence_method, find_evidence
-from tacit.pipeline.first_edges import first_edges
-from tacit.pipeline.forecaster_choice import choose_kind
+from tacit.pipeline.first_edges import FIRST_LOOK, first_edges
+from tacit.pipeline.forecaster_choice import ENOUGH_FOR_A_NETWORK, FILTER, choose_kind
 from tacit.pipeline.known_edges import left_out, place_nodes, read_rules
 from tacit.pipeline.layout import usual_layout
 from tacit.pipeline.memory import require_memory_for, require_memory_for_evidence
@@ -22,10 +22,20 @@ from tacit.pipeline.parts import OwnParts
 from tacit.pipeline.resampling import require_resampling
 from tacit.pipeline.sources import Source
 from tacit.pipeline.stage_times import TimedListener
+from tacit.registry import PREDICTORS
 from tacit.threads import threads_for
-from tacit.training import LatentGraphModel, Listener
+from tacit.training import LatentGraphModel, Listener, steps_read
 
 PREPARING = "preparing: parts, scales and candidates"
+LONGEST_TRIED = 96  # steps of a window: a short training of a network over more takes a minute or longer
+NOT_TRIED = (
+    f"predictor = filter: a network was not tried, because the window has more than {LONGEST_TRIED} steps; "
+    "set predictor.kind=recurrent to train one"
+)
+FEWER_STEPS = (
+    "regressions on all {window} steps of the window would take long: the weights of the newest {read} start at "
+    "regressions, those of older steps at 0; use a shorter window, for example --window 24"
+)
 
 
 @dataclass(frozen=True, eq=False)
@@ -91,10 +101,16 @@ class Plan:
             device,
             own,
             listener,
-            (*dataset.notes, *left_out(rules), *notes),
+            (*dataset.notes, *left_out(rules), *_steps_left_out(model, dataset), *notes),
             evidence,
             closed_form,
         )
+
+
+def _steps_left_out(model: LatentGraphModel, dataset: Dataset) -> list[str]:
+    """Say that regressions read a part of the window, where all of it would take long."""
+    read, window = steps_read(model, dataset.split.train)
+    return [FEWER_STEPS.format(read=read, window=window)] if 0 < read < window else []
 
 
 def _with_kind(
@@ -110,6 +126,9 @@ def _with_kind(
     """Choose the kind of predictor by its forecasts, where it was left open."""
     if config.predictor.kind != "auto" or evidence is None:
         return config, dataset, []
+    if _takes_long_to_try(config, dataset):
+        predictor = config.predictor.model_copy(update={"kind": FILTER})
+        return config.model_copy(update={"predictor": predictor}), dataset, [NOT_TRIED]
 
     def with_longer_window() -> Dataset:
         longer = config.data.window or network_window(source.content, evidence.window)
@@ -121,6 +140,18 @@ def _with_kind(
     predictor = config.predictor.model_copy(update={"kind": found.kind})
     chosen = [f"predictor = {found.kind}: {found.reason}"]
     return config.model_copy(update={"predictor": predictor}), found.dataset, chosen
+
+
+def _takes_long_to_try(config: FitConfig, dataset: Dataset) -> bool:
+    """Would a network be trained over a long window only to compare it, while a filter takes all options?"""
+    series, pairs = dataset.preparation.is_series, len(dataset.split.train)
+    if not series or dataset.preparation.sizes.window <= LONGEST_TRIED or pairs < ENOUGH_FOR_A_NETWORK:
+        return False
+    try:
+        config.predictor.require_used(PREDICTORS[FILTER])
+    except InputError:
+        return False
+    return True
 
 
 def _with_evidence(
@@ -141,11 +172,15 @@ def _with_evidence(
     rules = read_rules(dataset, config.graph, own.candidates)
     if not regression:
         return dataset, rules, None
-    listener.stage("evidence: which edges exist")
+    listener.stage("evidence: first look")
     usual, _ = usual_layout(config.graph.layout, rules)
     over_table = (usual if config.graph.layout == "auto" else config.graph.layout) == "table"
     require_memory_for_evidence(rules, torch.device("cpu"), table=over_table)
     with threads_for(len(dataset.nodes) ** 2):
+        if listener.reads:
+            look = find_evidence(dataset, rules, config, seed, over_table=over_table, first_look=True)
+            listener.say(first_edges(look, config.assessment.fdr, FIRST_LOOK))
+        listener.stage("evidence: which edges exist")
         evidence = find_evidence(dataset, rules, config, seed, over_table=over_table)
     listener.say(first_edges(evidence, config.assessment.fdr))
     if window is not None:  # other kinds than the filter may look further back than edges need

@@ -4,6 +4,7 @@ from tacit.predictors.convolution import ConvolutionStack
 from tacit.predictors.filter import GraphFilter
 from tacit.predictors.hops import HopPredictor
 from tacit.predictors.kinds import PredictorKind, Sizes
+from tacit.predictors.network import GraphNetwork
 from tacit.predictors.polynomial import PolynomialFilter
 from tacit.predictors.protocol import (
     Predictor,
@@ -14,17 +15,16 @@ from tacit.predictors.protocol import (
     relaxed_call,
 )
 from tacit.predictors.pyg import PyGPredictor
-from tacit.predictors.recurrent import RecurrentGNN
 
 __all__ = [
     "ConvolutionStack",
     "GraphFilter",
+    "GraphNetwork",
     "HopPredictor",
     "PolynomialFilter",
     "Predictor",
     "PredictorKind",
     "PyGPredictor",
-    "RecurrentGNN",
     "Sizes",
     "edge_parameters_of",
     "initial_parameters",

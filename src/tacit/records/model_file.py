@@ -13,7 +13,7 @@ from tacit.training import LatentGraphModel
 from tacit.whole_files import read_whole
 
 MODEL = "model.safetensors"
-KIND = Kind("model", 3, "put back the file that the run wrote, or run the command again", first=3)
+KIND = Kind("model", 3, "put back the file that the run wrote, or run the command again")
 SLOTS = "graph.slots"  # in front of the names of these, where there is a table
 SLOT_PARTS = ("row_node", "senders", "used")
 INFINITE = (f"graph.{Sigmoid.parameter}",)  # the logit of an edge that is always or never there

@@ -17,13 +17,13 @@ from torch import Tensor
 import tacit.config
 from tacit.config import Closed
 from tacit.errors import InputError, require
-from tacit.graph import Sigmoid, Slots
+from tacit.graph import Slots
 from tacit.records import SLOT_PARTS
+from tacit.records.model_file import INFINITE
 from tacit.tensor_files import Kind
 from tacit.whole_files import read_whole, write_whole
 
-KIND = Kind("saved estimator", 3, "fit and save it again", first=3)
-INFINITE = (f"graph.{Sigmoid.parameter}",)  # the logit of an edge that is always or never there
+KIND = Kind("saved estimator", 3, "fit and save it again")
 
 
 @dataclass(frozen=True)

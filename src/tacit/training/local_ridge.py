@@ -2,10 +2,11 @@ r"""Ridge regressions of each node on its own inputs and those of its candidates
 
 $$\hat y_i = b_i + u_i\, x_i + \sum_{k} w_{ik}\, x_{c(i, k)}$$
 
-$c(i, k)$ is the node in slot $k$ of node $i$. Inputs and targets have mean 0 and deviation 1, one penalty serves all
-nodes and is chosen on later pairs, and rows in which a target is missing are left out for that target. Nodes are solved
-some at a time, so that memory grows with the table. With all nodes as candidates every node is regressed on the same
-columns, and :func:`~tacit.data.ridge.ridge_regression` solves them together.
+$c(i, k)$ is the node in slot $k$ of node $i$. Inputs and targets have mean 0 and deviation 1. One penalty serves all
+nodes and is chosen on later pairs, by some of the nodes where matrices are large. Rows in which a target is missing are
+left out for that target. Nodes are solved some at a time, so that memory grows with the table. With all nodes as
+candidates every node is regressed on the same columns, and
+:func:`~tacit.data.ridge.ridge_regression` solves them together.
 """
 
 from collections.abc import Iterator, Sequence
@@ -16,13 +17,16 @@ from jaxtyping import Bool, Float, Int
 from torch import Tensor
 
 from tacit.data.pairs import Pairs
-from tacit.data.regression import CONSTANT
-from tacit.data.ridge import RIDGE_PENALTIES, ridge_regression, solve_ridge
+from tacit.data.regression import Deviations, Rows
+from tacit.data.ridge import RIDGE_PENALTIES, apply_to_all, ridge_regression, solve_ridge
 from tacit.graph import Slots
 
 BLOCK_NUMBERS = 2**23  # of 8 bytes each, for the designs of the nodes that are solved together
-# Matrices times the cube of their rows: all penalties take six to ten times as many operations, a minute on one core.
-MOST_WORK = 5 * 10**10
+MOST_WORK = 3 * 10**11  # matrices times the cube of their rows: half a minute on one core
+MOST_PRODUCTS = 4 * 10**11  # multiplications for the entries of all matrices: half a minute too
+MOST_SIDE = 4000  # rows of a matrix: no signal is heard while one is factorised, for about a second
+CHOICE_WORK = 5 * 10**9  # multiplications of the nodes that choose a penalty, who solve for each
+FEWEST_CHOOSE = 4  # such nodes, however large their matrices
 
 
 @dataclass(frozen=True)
@@ -43,12 +47,14 @@ class LocalRidge:
 
 
 def is_affordable(slots: Slots, in_channels: int, pairs: Pairs | None = None) -> bool:
-    """Say whether the regressions take a minute or less, of any pairs or of these, which may be few."""
+    """Say whether the regressions take about half a minute or less, of any pairs or of these, which may be few."""
     widest = int(torch.bincount(slots.edges()[1], minlength=slots.num_nodes).max())
-    side, together = (1 + widest) * in_channels, False
+    columns, matrices = (1 + widest) * in_channels, slots.num_nodes
+    side = other = columns
     if pairs is not None:
-        side, together = min(side, len(pairs)), pairs.observed is None and _is_complete(slots)
-    return (1 if together else slots.num_nodes) * side**3 <= MOST_WORK
+        side, other = sorted((columns, len(pairs)))
+        matrices = 1 if pairs.observed is None and _is_complete(slots) else matrices
+    return side <= MOST_SIDE and matrices * side**3 <= MOST_WORK and matrices * side**2 * other <= MOST_PRODUCTS
 
 
 def _is_complete(slots: Slots) -> bool:
@@ -71,16 +77,46 @@ def local_ridge(
     """
     if _is_complete(slots):
         return _of_all_nodes(train, validation, slots, penalties)
-    readers, scales = _Readers.of(slots.to(train.inputs.device)), _Scales.of(train)
+    penalty = penalties[0] if len(penalties) == 1 else choose_penalty(train, validation, slots, penalties).penalty
+    readers, scales = _Readers.of(slots.to(train.inputs.device)), Deviations.of(train)
     rows, later = scales.rows(train), scales.rows(validation)
+    weights, shifts, squares = [], [], []
+    for block in readers.blocks(train):
+        found = _solve(rows, readers, block, [penalty])
+        squares.append(_left(later, readers, block, *found)[0])
+        weights.append(found[0][0])
+        shifts.append(found[1][0])
+    left = (torch.cat(squares) / later.there.sum(0).clamp_min(1)).sqrt() * scales.target_scale
+    return _in_units(torch.cat(weights), torch.cat(shifts), scales, readers, slots, left, penalty, train.inputs.dtype)
+
+
+@dataclass(frozen=True)
+class PenaltyChoice:
+    """The penalty with the least error on later pairs; ``sigmas`` is that error of the ``nodes`` that chose it."""
+
+    penalty: float
+    nodes: Int[Tensor, " chosen"]
+    sigmas: Float[Tensor, "chosen channel"]
+
+
+def choose_penalty(
+    train: Pairs, validation: Pairs, slots: Slots, penalties: Sequence[float] = RIDGE_PENALTIES
+) -> PenaltyChoice:
+    """Choose one penalty for all nodes; where many large matrices would be solved for each, some nodes choose."""
+    if _is_complete(slots):
+        found = ridge_regression(train, validation, penalties=penalties)
+        return PenaltyChoice(found.penalty, torch.arange(slots.num_nodes, device=found.sigmas.device), found.sigmas)
+    readers, scales = _Readers.of(slots.to(train.inputs.device)), Deviations.of(train)
+    rows, later = scales.rows(train), scales.rows(validation)
+    side, other = sorted((len(train), readers.members.shape[1] * train.inputs.shape[2]))
+    step = -(-slots.num_nodes // max(FEWEST_CHOOSE, CHOICE_WORK // (side**2 * other)))
+    nodes = torch.arange(0, slots.num_nodes, step, device=train.inputs.device)
     squares = torch.cat(
-        [_left(later, readers, b, *_solve(rows, readers, b, penalties)) for b in readers.blocks(train)], 1
-    )  # (penalty, node, channel)
+        [_left(later, readers, b, *_solve(rows, readers, b, penalties)) for b in readers.blocks(train, nodes)], 1
+    )  # (penalty, chosen, channel)
     best = int(squares.sum((1, 2)).argmin())
-    parts = [_solve(rows, readers, block, [penalties[best]]) for block in readers.blocks(train)]
-    weights, shifts = (torch.cat([part[kind][0] for part in parts]) for kind in (0, 1))
-    left = (squares[best] / later.there.sum(0).clamp_min(1)).sqrt() * scales.target_scale
-    return _in_units(weights, shifts, scales, readers, slots, left, penalties[best], train.inputs.dtype)
+    left = (squares[best] / later.there.sum(0).clamp_min(1)[nodes]).sqrt() * scales.target_scale[nodes]
+    return PenaltyChoice(penalties[best], nodes, left.to(train.inputs.dtype))
 
 
 def _of_all_nodes(train: Pairs, validation: Pairs, slots: Slots, penalties: Sequence[float]) -> LocalRidge:
@@ -122,58 +158,27 @@ class _Readers:
         members[node, order], real[node, order], real[:, 0] = source, True, True
         return cls(members, real, node, order, slots.used.flatten().nonzero()[others, 0])
 
-    def blocks(self, pairs: Pairs) -> Iterator[Int[Tensor, " block"]]:
-        """Yield the nodes that are solved together."""
+    def blocks(self, pairs: Pairs, nodes: Int[Tensor, " chosen"] | None = None) -> Iterator[Int[Tensor, " block"]]:
+        """Yield the nodes that are solved together: of all, or of some."""
         columns = self.members.shape[1] * pairs.inputs.shape[2]
         size = max(1, BLOCK_NUMBERS // (columns * max(len(pairs), columns)))
-        return iter(torch.split(torch.arange(len(self.members), device=self.members.device), size))
+        nodes = torch.arange(len(self.members), device=self.members.device) if nodes is None else nodes
+        return iter(torch.split(nodes, size))
 
 
-@dataclass(frozen=True)
-class _Rows:
-    """Pairs in deviations, in double precision, and which targets are there."""
-
-    inputs: Float[Tensor, "pair node in_channel"]
-    targets: Float[Tensor, "pair node channel"]
-    there: Bool[Tensor, "pair node channel"]
-
-    def design(self, readers: _Readers, nodes: Int[Tensor, " block"]) -> Float[Tensor, "block pair column"]:
-        """Return what each of some nodes is regressed on, 0 where a node has fewer candidates than others."""
-        read = self.inputs[:, readers.members[nodes]] * readers.real[nodes][..., None]  # (pair, block, width, in)
-        return read.flatten(2).transpose(0, 1)
-
-
-@dataclass(frozen=True)
-class _Scales:
-    input_mean: Float[Tensor, "node in_channel"]
-    input_scale: Float[Tensor, "node in_channel"]
-    target_mean: Float[Tensor, "node channel"]
-    target_scale: Float[Tensor, "node channel"]
-
-    @classmethod
-    def of(cls, pairs: Pairs) -> "_Scales":
-        inputs, targets = pairs.inputs.double(), pairs.targets.double()
-        there = torch.ones_like(targets) if pairs.observed is None else pairs.observed.double()
-        count = there.sum(0).clamp_min(1)
-        mean = (targets * there).sum(0) / count
-        deviation = ((targets - mean).square() * there).sum(0).div(count).sqrt()
-        centre, spread = inputs.mean(0), inputs.std(0, correction=0)
-        # A column that never changes has no weight: rounding must not make it anything else.
-        input_scale = torch.where(spread > CONSTANT * centre.abs(), spread, torch.inf)
-        return cls(centre, input_scale, mean, torch.where(deviation > CONSTANT * mean.abs(), deviation, 1.0))
-
-    def rows(self, pairs: Pairs) -> _Rows:
-        """Return pairs in deviations."""
-        there = torch.ones_like(pairs.targets) if pairs.observed is None else pairs.observed
-        inputs = (pairs.inputs.double() - self.input_mean) / self.input_scale
-        return _Rows(inputs, (pairs.targets.double() - self.target_mean) / self.target_scale, there > 0)
+def _design(rows: Rows, readers: _Readers, nodes: Int[Tensor, " block"]) -> Float[Tensor, "block pair column"]:
+    """Return what each of some nodes is regressed on, 0 where a node has fewer candidates than others of them."""
+    real = readers.real[nodes]
+    width = int(real.sum(1).max())
+    read = rows.inputs[:, readers.members[nodes, :width]] * real[:, :width, None]  # (pair, block, width, in)
+    return read.flatten(2).transpose(0, 1)
 
 
 def _solve(
-    rows: _Rows, readers: _Readers, nodes: Int[Tensor, " block"], penalties: Sequence[float]
+    rows: Rows, readers: _Readers, nodes: Int[Tensor, " block"], penalties: Sequence[float]
 ) -> tuple[Float[Tensor, "penalty block column channel"], Float[Tensor, "penalty block channel"]]:
     """Return weights and shifts of some nodes for every penalty."""
-    design = rows.design(readers, nodes)
+    design = _design(rows, readers, nodes)
     weights, shifts = [], []
     for channel in range(rows.targets.shape[2]):
         there = rows.there[:, nodes, channel].T[..., None].double()  # (block, pair, 1)
@@ -185,14 +190,19 @@ def _solve(
         found = solve_ridge(centred, aims, count[:, 0], penalties)[..., 0]  # (penalty, block, column)
         weights.append(found)
         shifts.append(target_mean[:, 0] - (design_mean * found).sum(-1))
-    return torch.stack(weights, -1), torch.stack(shifts, -1)
+    columns = readers.members.shape[1] * rows.inputs.shape[2]
+    padded = torch.nn.functional.pad(torch.stack(weights, -1), (0, 0, 0, columns - design.shape[2]))
+    return padded, torch.stack(shifts, -1)
 
 
 def _left(
-    rows: _Rows, readers: _Readers, nodes: Int[Tensor, " block"], weights: Tensor, shifts: Tensor
+    rows: Rows, readers: _Readers, nodes: Int[Tensor, " block"], weights: Tensor, shifts: Tensor
 ) -> Float[Tensor, "penalty block channel"]:
     """Return the sum of squared errors of some nodes on other pairs, for every penalty."""
-    means = rows.design(readers, nodes) @ weights + shifts[:, :, None]  # (penalty, block, pair, channel)
+    design = _design(rows, readers, nodes)
+    means = (
+        apply_to_all(design, weights[:, :, : design.shape[2]]) + shifts[:, :, None]
+    )  # (penalty, block, pair, channel)
     errors = torch.where(rows.there[:, nodes], means.movedim(2, 1) - rows.targets[:, nodes], 0.0)
     return errors.square().sum(1)
 
@@ -200,7 +210,7 @@ def _left(
 def _in_units(
     weights: Float[Tensor, "node column channel"],
     shifts: Float[Tensor, "node channel"],
-    scales: _Scales,
+    scales: Deviations,
     readers: _Readers,
     slots: Slots,
     sigmas: Float[Tensor, "node channel"],

@@ -22,6 +22,10 @@ class Progress:
     loss: float | None
 
 
+def _unheard(line: str) -> None:
+    """Drop a line: nobody reads."""
+
+
 @dataclass(frozen=True)
 class Listener:
     """Whom to tell how a job goes.
@@ -35,7 +39,12 @@ class Listener:
     stage: Callable[[str], None] = field(default=lambda _: None)
     step: Callable[[Progress], None] = field(default=lambda _: None)
     finished: Callable[[str, float], None] = field(default=lambda _, __: None)
-    say: Callable[[str], None] = field(default=lambda _: None)
+    say: Callable[[str], None] = field(default=_unheard)
+
+    @property
+    def reads(self) -> bool:
+        """Whether anybody reads the lines."""
+        return self.say is not _unheard
 
 
 @dataclass(frozen=True)

@@ -25,7 +25,7 @@ from tacit.errors import require
 from tacit.graph import GraphDistribution, Slots
 from tacit.predictors.filter import GraphFilter
 from tacit.shapes import EdgeProbs
-from tacit.training.local_ridge import LocalRidge, is_affordable, local_ridge
+from tacit.training.local_ridge import LocalRidge, choose_penalty, is_affordable, local_ridge
 from tacit.training.model import LatentGraphModel
 
 # Measured on GPVAR, where 11% of the pairs are edges: the true graph was found from here.
@@ -90,16 +90,20 @@ def filter_start(
     return predictor.with_weights(own, edge_weights, fit.intercepts, jitter=jitter)
 
 
-def table_ridge(pairs: Pairs, predictor: GraphFilter, slots: Slots) -> LocalRidge:
+def table_ridge(pairs: Pairs, predictor: GraphFilter, slots: Slots, lags: int | None = None) -> LocalRidge:
     """Return the regressions on what the nodes of a filter send, on all pairs, the penalty chosen on the last.
 
-    What is left of the pairs themselves is too little: ``sigmas`` are as large as what was left of the last ones.
+    What is left of the pairs themselves is too little: ``sigmas`` are as large as what was left of the last ones. With
+    ``lags`` only so many newest steps are read, and the weights of older ones are 0.
     """
-    pairs = _sent(pairs, predictor)
-    later = local_ridge(*_cut(pairs), slots)
+    pairs = _sent(pairs, predictor, lags)
+    later = choose_penalty(*_cut(pairs), slots)
     found = local_ridge(pairs, pairs, slots, penalties=[later.penalty])
-    more = (later.sigmas.square().mean() / found.sigmas.square().mean().clamp_min(TINY)).sqrt()
-    return replace(found, sigmas=found.sigmas * more.clamp_min(1.0))
+    left = found.sigmas[later.nodes].square().mean()
+    more = (later.sigmas.square().mean() / left.clamp_min(TINY)).sqrt()
+    older = predictor.layout.window * predictor.sent_features - pairs.inputs.shape[2]
+    own, edges = (nn.functional.pad(weights, (0, 0, older, 0)) for weights in (found.own, found.edges))
+    return replace(found, own=own, edges=edges, sigmas=found.sigmas * more.clamp_min(1.0))
 
 
 def table_edge_start(found: LocalRidge, slots: Slots) -> EdgeProbs:
@@ -133,12 +137,13 @@ def start_at_regression(model: LatentGraphModel, train: Pairs) -> bool:
 
     With $w_{ij}$ the weights of the regression of node $i$ on its own past and on the nodes that it can read, an edge
     starts at $w_{ij} / \theta_{ij}$, so that the mean over graphs is the regression, and the noise at what it leaves.
+    Older steps than :func:`regression_lags` start at 0.
     """
     predictor, probs = model.predictor, model.graph.edge_probs.detach()
     slots = regression_table(predictor, model.graph, train)
     if slots is None or not isinstance(predictor, GraphFilter):
         return False
-    found = table_ridge(train, predictor, slots)
+    found = table_ridge(train, predictor, slots, regression_lags(predictor, slots, train))
     source, target = slots.edges()
     weights = torch.zeros_like(predictor.edge_weights)
     weights[target, source] = (found.edges[slots.used] / probs[target, source][:, None, None].to(found.edges)).to(
@@ -156,7 +161,21 @@ def regression_table(predictor: nn.Module, graph: GraphDistribution, train: Pair
     if not isinstance(predictor, GraphFilter) or predictor.activation != "linear" or graph.slots is not None:
         return None
     slots = Slots.from_mask((graph.edge_probs.detach() > 0).fill_diagonal_(False))
-    return slots if is_affordable(slots, predictor.edge_weights.shape[-2], train) else None
+    return slots if regression_lags(predictor, slots, train) else None
+
+
+def regression_lags(predictor: GraphFilter, slots: Slots, train: Pairs) -> int:
+    """Return how many of the newest steps the regressions can read without taking long."""
+    steps = range(predictor.layout.window, 0, -1)
+    return next((lags for lags in steps if is_affordable(slots, lags * predictor.sent_features, train)), 0)
+
+
+def steps_read(model: LatentGraphModel, train: Pairs) -> tuple[int, int]:
+    """Return how many steps :func:`start_at_regression` regresses on, and those of the window; 0 if on none."""
+    predictor, slots = model.predictor, regression_table(model.predictor, model.graph, train)
+    if slots is None or not isinstance(predictor, GraphFilter):
+        return 0, 0
+    return regression_lags(predictor, slots, train), predictor.layout.window
 
 
 def _require_linear(predictor: GraphFilter) -> None:
@@ -166,10 +185,12 @@ def _require_linear(predictor: GraphFilter) -> None:
     )
 
 
-def _sent(pairs: Pairs, predictor: GraphFilter) -> Pairs:
-    """Return pairs with only those inputs that the nodes of a filter send to each other."""
-    lags = predictor.layout.lags(pairs.inputs)[..., : predictor.sent_features]  # (pair, node, lag, sent feature)
-    return Pairs(lags.flatten(2).contiguous(), pairs.targets, pairs.observed)
+def _sent(pairs: Pairs, predictor: GraphFilter, lags: int | None = None) -> Pairs:
+    """Return pairs with only those inputs that the nodes of a filter send to each other, of the newest steps."""
+    layout = predictor.layout
+    first = 0 if lags is None else layout.window - lags
+    sent = layout.lags(pairs.inputs)[:, :, first:, : predictor.sent_features]  # (pair, node, lag, sent feature)
+    return Pairs(sent.flatten(2).contiguous(), pairs.targets, pairs.observed)
 
 
 def _cut(pairs: Pairs) -> tuple[Pairs, Pairs]:

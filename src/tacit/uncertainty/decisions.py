@@ -139,13 +139,14 @@ def significant_edges(
     excess = edge_probs.detach().double()[places] - above
     certain = torch.where(edge_probs.detach()[places] > above, torch.inf, -torch.inf)  # in the precision it comes in
     ratio = torch.where(error > 0, excess / error, certain).cpu().numpy()
-    p_values = torch.as_tensor(stats.norm.sf(ratio) if degrees is None else stats.t.sf(ratio, degrees))
-    p_values = p_values.to(edge_probs.device)
+    p_values = stats.norm.sf(ratio) if degrees is None else stats.t.sf(ratio, degrees)
+    adjusted = stats.false_discovery_control(p_values, method="bh" if dependence == "positive" else "by")
     everywhere = torch.full_like(edge_probs, torch.nan, dtype=torch.float64)
-    everywhere[places] = p_values
+    everywhere[places] = torch.as_tensor(p_values, device=edge_probs.device)
     if symmetric:
         everywhere = torch.where(places.mT, everywhere.mT, everywhere)
-    return EdgeTests(_placed(_step_up(p_values, rate, dependence), places, symmetric), everywhere)
+    chosen = torch.as_tensor(adjusted <= rate, device=edge_probs.device)
+    return EdgeTests(_placed(chosen, places, symmetric), everywhere)
 
 
 def expected_wrong_edges(
@@ -173,16 +174,6 @@ def expected_wrong_edges(
     shown = (edge_probs.detach() > threshold) & _candidates(edge_probs, learned, identifiable, symmetric)
     false, missed = float((1 - probs)[shown].sum()), float(probs[counted & ~shown].sum())
     return WrongEdges(false, missed, false + missed)
-
-
-def _step_up(p_values: Tensor, rate: float, dependence: Dependence) -> Tensor:
-    """Return true for each p-value up to the largest that is below its line."""
-    count = len(p_values)
-    ranks = torch.arange(1, count + 1, dtype=torch.float64, device=p_values.device)
-    price = (1 / ranks).sum() if dependence == "any" else 1.0
-    ranked = p_values.sort().values
-    passed = ranked[ranked <= ranks * rate / (count * price)]
-    return p_values <= passed[-1] if len(passed) else torch.zeros_like(p_values, dtype=torch.bool)
 
 
 def _candidates(

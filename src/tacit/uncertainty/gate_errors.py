@@ -25,9 +25,7 @@ from jaxtyping import Float
 from torch import Tensor
 
 from tacit.uncertainty.dependence import Dependence
-from tacit.uncertainty.moments import TINY, NodeData, NodeMoments, regress
-
-MOST_LEVERAGE = 0.9
+from tacit.uncertainty.moments import MOST_LEVERAGE, TINY, NodeData, NodeMoments, regress
 
 PerEdge = Float[Tensor, " source"]
 

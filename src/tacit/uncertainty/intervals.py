@@ -72,10 +72,6 @@ def intervals_around(
     $(1 + l^{1/m}) / 2$ (Sidak): exact if edges err independently, on the safe side for normal errors of any
     correlation (up to the noise in $s$). In a ``symmetric`` graph a pair is one edge of the $m$.
 
-    Why not the largest $|\theta^{(r)} - \bar\theta| / s$ over edges, and its quantile over replicas: no replica can
-    be further than $(R - 1) / \sqrt R$ errors from the mean of all (Samuelson), 2.5 of 8 replicas, where 100 edges
-    need 6.1; and fewer than 19 numbers have no quantile at 0.95 but their maximum.
-
     Where ``learned`` is false, and where the error is 0, the interval is the probability itself.
 
     >>> intervals = intervals_around(torch.tensor([[0.5]]), torch.tensor([[0.1]]), degrees=9)

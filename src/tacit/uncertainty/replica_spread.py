@@ -14,19 +14,18 @@ and by $\lambda$ differ by a factor above 1.5, an assumption of one of them fail
 
 import math
 
-import torch
 from jaxtyping import Float
 from torch import Tensor
 
 from tacit.shapes import EdgeMask, EdgeProbs
 from tacit.uncertainty.boundary import NOTHING_KNOWN
 from tacit.uncertainty.checks import ReplicaProbs
+from tacit.uncertainty.moments import TINY
 
 MOST_RHO = 0.9  # training may seem to explain all of the variance by chance
 FEWEST_KEEPING = 4  # replicas that keep an edge, to see its spread
 FEWEST_EDGES = 5  # well inside (0, 1), to compare variances over
 FARTHEST = 1.5  # standard errors from rho and from the sandwich, as a factor: farther apart, one is wrong
-TINY = torch.finfo(torch.float64).tiny
 
 Masks = Float[Tensor, "replica node node"]
 

@@ -10,15 +10,15 @@ from dataclasses import dataclass
 
 import numpy as np
 import torch
+from benchmarks.studies.known_data import KnownGraph
+from benchmarks.studies.lasso import LASSO_PENALTIES, lasso_path
+from benchmarks.studies.ranking import edge_ranking
 from torch import Tensor
 
 from tacit.data import Pairs, Scaling, Series
-from tacit.data.benchmarks import KnownGraph
 from tacit.data.regression import PathSolver, RegressionFit, regress
 from tacit.data.ridge import RIDGE_PENALTIES, ridge_path
 from tacit.data.windows import Windows
-from tacit.evaluation import edge_ranking
-from tacit.evaluation.regression import LASSO_PENALTIES, lasso_path
 from tacit.experiments.study import Listener, Options, Values
 from tacit.graph import EdgePrior, EdgeRules, density_prior
 from tacit.losses import EnergyScore

@@ -9,11 +9,9 @@ import math
 
 import torch
 from matplotlib.figure import Figure
-from scipy.stats import binom
-from torch import Tensor
 
 from tacit.data import Pairs
-from tacit.evaluation import edge_prob_errors
+from tacit.evaluation import edge_prob_errors, oracle_edge_prob_mae
 from tacit.experiments.replication import OUR_MODEL, column, mean_and_deviation, predictor_for, quick_note
 from tacit.experiments.study import Listener, Options, Records, Study, Table, Task, Values, Work
 from tacit.graph import BernoulliGraph
@@ -32,19 +30,6 @@ VALIDATION = 0.1  # as many pairs more, for the validation loss that tells a bad
 FIRST_DATA_SEED = 5_000  # other pairs than those of the other studies
 COLOURS = {"known": "#0072b2", "learned": "#d55e00"}
 ENTRIES = {"edge_prob_mae": "all entries", "true_edge_mae": "the true edges"}
-
-
-def floor(true_edge_probs: Tensor, num_pairs: int) -> float:
-    r"""Return the mean over entries of $E\,|B/n - \theta|$, by de Moivre's closed form of a binomial's mean deviation.
-
-    $E\,|B - n\theta| = 2 m (1 - \theta)\, P(B = m)$ with $m = \lfloor n\theta \rfloor + 1$.
-
-    >>> floor(torch.tensor([[0.5]]), 1), round(floor(CommunitySystem().true_edge_probs, 28_000), 5)
-    (0.5, 0.00072)
-    """
-    probs = true_edge_probs.double().flatten().numpy()
-    most = (num_pairs * probs).astype(int) + 1
-    return float((2 * most * (1 - probs) * binom.pmf(most, num_pairs, probs)).mean()) / num_pairs
 
 
 class SampleSize(Study):
@@ -155,7 +140,10 @@ def _work(psi: str, size: int) -> Work:
             runs.append({"seed": replica.seed, "validation_loss": replica.validation_loss, **errors})
         return {
             "pairs": num_pairs,
-            "floor": {"edge_prob_mae": floor(truth, num_pairs), "true_edge_mae": floor(truth[truth > 0], num_pairs)},
+            "floor": {
+                "edge_prob_mae": oracle_edge_prob_mae(truth, num_pairs),
+                "true_edge_mae": oracle_edge_prob_mae(truth[truth > 0], num_pairs),
+            },
             "runs": runs,
             "warnings": result.warnings,
             "steps": result.steps,

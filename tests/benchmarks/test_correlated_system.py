@@ -5,22 +5,21 @@ import itertools
 import numpy as np
 import pytest
 import torch
+from benchmarks.studies.correlated_system import (
+    CorrelatedGraph,
+    CorrelatedSystem,
+    columns_together,
+    each_alone,
+    exclusive_pairs,
+    rows_together,
+)
 from scipy.optimize import minimize
 
 from tacit.data import Pairs
 from tacit.errors import InputError
 from tacit.graph import BernoulliGraph
 from tacit.losses import MMD, EnergyScore, RationalQuadratic
-from tacit.systems import (
-    CommunitySystem,
-    CorrelatedGraph,
-    CorrelatedSystem,
-    columns_together,
-    community_edge_probs,
-    each_alone,
-    exclusive_pairs,
-    rows_together,
-)
+from tacit.systems import CommunitySystem, community_edge_probs
 from tacit.training import FitSettings, LatentGraphModel, fit
 
 GRAPHS = np.array(list(itertools.product((0, 1), repeat=2)))  # of two edges: (graph, edge)

@@ -6,8 +6,9 @@ from torch.fx.experimental.proxy_tensor import make_fx
 
 from tacit.errors import InputError
 from tacit.estimators import check_locality, check_relaxation
-from tacit.predictors import RecurrentGNN, initial_parameters
+from tacit.predictors import GraphNetwork, initial_parameters
 from tacit.predictors.gru import GRU
+from tacit.predictors.window_layers import WindowLayers
 from toys import even_graph
 
 
@@ -26,10 +27,18 @@ def test_the_unit_equals_that_of_torch(rng):
     assert torch.allclose(ours(windows), expected, atol=1e-12)
 
 
+def test_the_dense_layers_equal_those_of_torch(rng):
+    ours = started(WindowLayers(4, 3, 5), rng)
+    windows = torch.randn(2, 6, 4, 3, generator=rng).double()
+    inner = nn.functional.linear(windows.view(2, 6, 12), ours.first.mT, ours.first_bias).relu()
+    expected = nn.functional.linear(inner, ours.second.mT, ours.second_bias).relu()
+    assert torch.allclose(ours(windows), expected, atol=1e-12)
+
+
 def by_loop(predictor, x, adjacency):
     """One pair and one graph: (node, window * feature) to (node, mean and further numbers)."""
     nodes, layout = len(x), predictor.layout
-    first = [predictor.gru(x[i].view(1, 1, layout.window, layout.num_features))[0, 0] for i in range(nodes)]
+    first = [predictor.encoder(x[i].view(1, 1, layout.window, layout.num_features))[0, 0] for i in range(nodes)]
     states = first
     for own, neighbours, bias in zip(predictor.own, predictor.neighbours, predictor.bias, strict=True):
         new = []
@@ -52,13 +61,14 @@ def by_loop(predictor, x, adjacency):
     return torch.stack(rows)
 
 
+@pytest.mark.parametrize("encoder", ["recurrent", "feedforward"])
 @pytest.mark.parametrize(
     ("numbers", "reads", "layers", "channels", "residual", "shared"),
     [(1, False, 1, 1, True, True), (2, False, 2, 1, True, False), (3, True, 1, 2, False, True)],
 )
-def test_equals_the_loop(rng, numbers, reads, layers, channels, residual, shared):
+def test_equals_the_loop(rng, encoder, numbers, reads, layers, channels, residual, shared):
     head = {"numbers_per_target": numbers, "head_reads_graph": reads}
-    predictor = started(RecurrentGNN(4, 2, channels, 6, layers, residual, **head), rng)
+    predictor = started(getattr(GraphNetwork, encoder)(4, 2, channels, 6, layers, residual, **head), rng)
     inputs = torch.randn(3, 5, 8, generator=rng).double()
     graphs = (torch.rand(1 if shared else 3, 4, 5, 5, generator=rng) < 0.4).double()
     outputs = predictor(inputs, graphs)
@@ -72,7 +82,7 @@ def test_equals_the_loop(rng, numbers, reads, layers, channels, residual, shared
 @pytest.mark.parametrize(("layers", "numbers"), [(1, 1), (2, 2)])
 def test_it_is_as_local_as_it_says_and_has_derivatives(rng, layers, numbers):
     head = {"numbers_per_target": numbers, "head_reads_graph": True}
-    predictor = RecurrentGNN(3, 1, hidden=8, num_layers=layers, **head)
+    predictor = GraphNetwork.recurrent(3, 1, hidden=8, num_layers=layers, **head)
     assert predictor.num_hops == layers
     check_locality(predictor, even_graph(8), 3, layers, generator=rng)
     check_relaxation(predictor, even_graph(8), 3, generator=rng)
@@ -85,13 +95,14 @@ def test_further_numbers_read_the_graph_only_where_they_are_told_to(rng):
     inputs, graphs = torch.randn(2, 5, 3, generator=rng).double(), torch.ones(1, 2, 5, 5).double()
     graphs[:, 0] = 0
     for reads in (False, True):
-        predictor = started(RecurrentGNN(3, 1, numbers_per_target=2, head_reads_graph=reads), rng)
+        predictor = started(GraphNetwork.recurrent(3, 1, numbers_per_target=2, head_reads_graph=reads), rng)
         further = predictor(inputs, graphs)[..., 1]
         assert torch.equal(further[:, 0], further[:, 1]) != reads
 
 
-def test_it_can_be_lifted_differentiated_and_traced(rng):
-    predictor = started(RecurrentGNN(3, 2, hidden=4, numbers_per_target=2), rng)
+@pytest.mark.parametrize("encoder", ["recurrent", "feedforward"])
+def test_it_can_be_lifted_differentiated_and_traced(rng, encoder):
+    predictor = started(getattr(GraphNetwork, encoder)(3, 2, hidden=4, numbers_per_target=2), rng)
     inputs, graphs = torch.randn(2, 3, 6, generator=rng).double(), torch.ones(1, 2, 3, 3).double()
 
     def loss(parameters):
@@ -110,12 +121,14 @@ def test_it_can_be_lifted_differentiated_and_traced(rng):
 def test_errors(unchecked):
     for message, call in {
         "numbers_per_target needs to be a whole number of at least 1, got 0": (
-            lambda: RecurrentGNN(3, 1, numbers_per_target=0)
+            lambda: GraphNetwork.recurrent(3, 1, numbers_per_target=0)
         ),
-        "hidden needs to be a whole number of at least 1, got 0": lambda: RecurrentGNN(3, 1, hidden=0),
-        "num_layers needs to be a whole number of at least 1, got 0": lambda: RecurrentGNN(3, 1, num_layers=0),
+        "hidden needs to be a whole number of at least 1, got 0": lambda: GraphNetwork.recurrent(3, 1, hidden=0),
+        "num_layers needs to be a whole number of at least 1, got 0": lambda: GraphNetwork.recurrent(
+            3, 1, num_layers=0
+        ),
         r"inputs needs window \* num_features = 3 \* 1 = 3 numbers per node, got 4": (
-            lambda: RecurrentGNN(3, 1)(torch.zeros(1, 2, 4), torch.zeros(1, 1, 2, 2))
+            lambda: GraphNetwork.recurrent(3, 1)(torch.zeros(1, 2, 4), torch.zeros(1, 1, 2, 2))
         ),
     }.items():
         with pytest.raises(InputError, match=message):

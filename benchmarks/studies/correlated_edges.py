@@ -20,6 +20,14 @@ rows and never meets in one output leaves no trace in it, good or bad.
 
 import statistics
 
+from benchmarks.studies.correlated_system import (
+    CorrelatedSystem,
+    columns_together,
+    each_alone,
+    exclusive_pairs,
+    rows_together,
+)
+
 from tacit.config import ModelConfig
 from tacit.data import Pairs
 from tacit.evaluation import predictive_metrics
@@ -28,15 +36,7 @@ from tacit.experiments.study import Listener, Options, Records, Study, Table, Ta
 from tacit.goodness import goodness_of_fit
 from tacit.graph import BernoulliGraph
 from tacit.randomness import generator_for
-from tacit.systems import (
-    CommunitySystem,
-    CorrelatedSystem,
-    columns_together,
-    community_edge_probs,
-    each_alone,
-    exclusive_pairs,
-    rows_together,
-)
+from tacit.systems import CommunitySystem, community_edge_probs
 from tacit.training import CosineDecay, FitResult, FitSettings
 
 NUM_PAIRS, QUICK_PAIRS, QUICK_RUNS = 35_000, 400, 2

@@ -5,10 +5,12 @@ from dataclasses import dataclass
 from typing import Literal
 
 import torch
+from benchmarks.studies.gpvar_system import GPVARSystem
+from benchmarks.studies.ranking import edge_ranking
 
 from tacit.data import Pairs, Split
 from tacit.data.regression import RegressionFit
-from tacit.evaluation import edge_ranking, point_prediction
+from tacit.evaluation import point_prediction
 from tacit.experiments.replication import rounded, shortened
 from tacit.experiments.study import Listener, Options, Values
 from tacit.graph import BernoulliGraph
@@ -16,7 +18,6 @@ from tacit.losses import EnergyScore
 from tacit.observation import GaussianNoise
 from tacit.predictors import PolynomialFilter
 from tacit.randomness import generator_for
-from tacit.systems import GPVARSystem
 from tacit.training import FitResult, FitSettings, LatentGraphModel, fit, ridge_start
 
 Start = Literal["few edges", "ridge", "no graph"]

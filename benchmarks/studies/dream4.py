@@ -3,17 +3,17 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from matplotlib.figure import Figure
-
-from tacit.data.benchmarks import read_dream4
-from tacit.experiments.known_graph_tables import (
+from benchmarks.studies.known_data import read_dream4
+from benchmarks.studies.known_graph_tables import (
     RANKING_COLUMNS,
     RANKING_NOTE,
     method_rankings,
     ranking_cells,
     strips,
 )
-from tacit.experiments.known_graphs import PriorRule, Problem, compare, sparse
+from benchmarks.studies.known_graphs import PriorRule, Problem, compare, sparse
+from matplotlib.figure import Figure
+
 from tacit.experiments.replication import mean_and_deviation, quick_note
 from tacit.experiments.study import Listener, Options, Records, Study, Table, Task, Values, Work
 

@@ -2,15 +2,15 @@
 
 from dataclasses import asdict, dataclass
 
+from benchmarks.studies.gpvar_methods import WINDOW, Method, Steps, regression, trained
+from benchmarks.studies.gpvar_system import GPVARSystem
+from benchmarks.studies.lasso import lasso_regression
 from matplotlib.figure import Figure
 
 from tacit.data.ridge import ridge_regression
-from tacit.evaluation import lasso_regression
-from tacit.experiments.gpvar_methods import WINDOW, Method, Steps, regression, trained
 from tacit.experiments.replication import mean_and_deviation, quick_note
 from tacit.experiments.study import Listener, Options, Records, Study, Table, Task, Values, Work
 from tacit.report.drawing import heatmap_pair
-from tacit.systems import GPVARSystem
 from tacit.training import CosineDecay, FitSettings
 
 FIRST_DATA_SEED = 20  # the settings were chosen on series 0 to 3; these are others

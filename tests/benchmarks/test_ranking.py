@@ -1,8 +1,8 @@
 import pytest
 import torch
+from benchmarks.studies.ranking import edge_ranking
 
 from tacit.errors import InputError
-from tacit.evaluation import edge_ranking
 
 TRUTH = torch.tensor([[1.0, 1.0, 0.0], [0.0, 0.0, 1.0], [0.0, 0.0, 1.0]])  # two edges; self-loops do not count
 SCORES = torch.tensor([[0.0, 0.9, 0.6], [0.2, 1.0, 0.4], [0.1, 0.3, 0.0]])

@@ -2,17 +2,17 @@
 
 import pytest
 import torch
+from benchmarks.studies import gpvar_methods
+from benchmarks.studies.gpvar import FIRST_DATA_SEED, GPVAR, SETTINGS
+from benchmarks.studies.gpvar_methods import Steps, regression, trained
+from benchmarks.studies.gpvar_system import GPVARSystem
+from benchmarks.studies.ranking import edge_ranking
 
 from tacit.data.ridge import ridge_regression
-from tacit.evaluation import edge_ranking
-from tacit.experiments import gpvar_methods
-from tacit.experiments.gpvar import FIRST_DATA_SEED, GPVAR, SETTINGS
-from tacit.experiments.gpvar_methods import Steps, regression, trained
 from tacit.experiments.study import Listener, Options
 from tacit.graph import BernoulliGraph
 from tacit.losses import EnergyScore
 from tacit.observation import GaussianNoise
-from tacit.systems import GPVARSystem
 from tacit.training import CosineDecay, FitSettings, LatentGraphModel
 
 QUICK = Options(seeds=2, quick=True)

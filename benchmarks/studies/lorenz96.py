@@ -3,19 +3,19 @@
 from pathlib import Path
 
 import torch
-from matplotlib.figure import Figure
-
-from tacit.data.benchmarks import KnownGraph, read_lorenz96_var
-from tacit.data.ridge import RIDGE_PENALTIES, ridge_path
-from tacit.errors import require
-from tacit.experiments.known_graph_tables import (
+from benchmarks.studies.known_data import KnownGraph, read_lorenz96_var
+from benchmarks.studies.known_graph_tables import (
     RANKING_COLUMNS,
     RANKING_NOTE,
     method_rankings,
     ranking_cells,
     strips,
 )
-from tacit.experiments.known_graphs import Problem, blockwise_errors, compare, sparse
+from benchmarks.studies.known_graphs import Problem, blockwise_errors, compare, sparse
+from matplotlib.figure import Figure
+
+from tacit.data.ridge import RIDGE_PENALTIES, ridge_path
+from tacit.errors import require
 from tacit.experiments.replication import quick_note
 from tacit.experiments.study import Listener, Options, Records, Study, Table, Task, Values, Work
 

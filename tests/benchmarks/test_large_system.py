@@ -1,9 +1,10 @@
 import pytest
 import torch
+from benchmarks.large_system import LargeSystem
 
 from tacit.errors import InputError
 from tacit.graph import BernoulliGraph
-from tacit.systems import LargeSystem, community_edge_probs
+from tacit.systems import community_edge_probs
 
 
 def test_the_edges_are_those_of_the_chain_of_communities():

@@ -1,14 +1,12 @@
 import numpy as np
-import pytest
 import torch
+from benchmarks.studies.gpvar_system import GPVARSystem
+from benchmarks.studies.lasso import lasso_path, lasso_regression
+from benchmarks.studies.ranking import edge_ranking
 from sklearn.linear_model import Lasso
 
 from tacit.data import Pairs
 from tacit.data.ridge import ridge_regression
-from tacit.errors import InputError
-from tacit.evaluation import edge_ranking, lasso_regression, persistence
-from tacit.evaluation.regression import lasso_path
-from tacit.systems import GPVARSystem
 
 
 def test_each_weight_of_the_lasso_path_meets_the_conditions_of_a_minimum(rng):
@@ -52,16 +50,3 @@ def test_regressions_rank_the_edges_of_gpvar_above_chance():
         fit = regression(pairs[:1500], pairs[1500:])
         ranking = edge_ranking(fit.edge_scores, system.true_edge_probs, threshold=None)
         assert ranking["auroc"] > 0.9
-
-
-def test_persistence_is_the_newest_value_of_the_target_variables():
-    inputs = torch.arange(12.0).view(1, 1, 12)  # three lags of four features
-    assert persistence(inputs, num_features=4, out_channels=2).flatten().tolist() == [8.0, 9.0]
-    assert persistence(inputs).flatten().tolist() == [11.0]
-
-
-def test_errors(unchecked):
-    with pytest.raises(InputError, match="num_features needs to divide the 12 columns of inputs"):
-        persistence(torch.zeros(1, 1, 12), num_features=5)
-    with pytest.raises(InputError, match="at least out_channels=2, got 1"):
-        persistence(torch.zeros(1, 1, 12), out_channels=2)

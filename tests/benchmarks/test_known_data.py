@@ -2,8 +2,9 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from benchmarks.studies.known_data import read_dream4, read_lorenz96_var
 
-from tacit.data import Windows, read_aqi36, read_dream4, read_lorenz96_var
+from tacit.data import Windows
 from tacit.errors import InputError
 
 SHARED = Path(__file__).parents[2] / ".." / "shared" / "data"
@@ -48,7 +49,6 @@ def test_refusals(tmp_path, unchecked):
         r"shape.npz: needs X_np \(node, time\) .* got shapes \(2, 5\) and \(3, 3\)": lambda: read_lorenz96_var(
             tmp_path / "shape.npz"
         ),
-        r"pm25_ground.txt: there is no such file": lambda: read_aqi36(tmp_path),
     }
     for message, call in calls.items():
         with pytest.raises(InputError, match=message):

@@ -73,11 +73,6 @@ class GPVARSystem:
         r"""The mean absolute error of the truth, $\sigma \sqrt{2 / \pi}$: what the noise leaves."""
         return self.noise_sigma * math.sqrt(2 / math.pi)
 
-    @property
-    def optimal_crps(self) -> float:
-        r"""The mean CRPS of the truth, $\sigma / \sqrt{\pi}$."""
-        return self.noise_sigma / math.sqrt(math.pi)
-
     def true_graph(self) -> BernoulliGraph:
         r"""Return the distribution $P_{\theta^*}$, which has one graph in it."""
         return BernoulliGraph(self.true_edge_probs.to(self.coefficients.dtype))

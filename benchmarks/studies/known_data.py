@@ -1,4 +1,4 @@
-"""Readers of data sets that others have used; none of them ships with the package, each is read from a path."""
+"""Readers of data sets with a known graph: DREAM4, and Lorenz-96 and VAR of SRU; each is read from a path."""
 
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -8,7 +8,6 @@ from jaxtyping import Bool
 
 from tacit.data.arrays import load_arrays
 from tacit.data.cells import require_file
-from tacit.data.coordinates import read_coordinates
 from tacit.data.series import Series
 from tacit.data.tables import read_series
 from tacit.errors import InputError, require
@@ -31,17 +30,6 @@ class KnownGraph:
     def nodes(self) -> tuple[str, ...]:
         """Names of the nodes, in the order of the rows."""
         return self.experiments[0].nodes
-
-
-def read_aqi36(folder: str | Path) -> Series:
-    """Read hourly PM2.5 of 36 stations in Beijing, with latitude and longitude (Yi et al. 2016, Zheng et al. 2013).
-
-    ``folder`` holds pm25_ground.txt and pm25_latlng.txt.
-    """
-    folder = Path(folder)
-    series = read_series(folder / "pm25_ground.txt", layout="wide", time="datetime")
-    coordinates = read_coordinates(folder / "pm25_latlng.txt", series.nodes)
-    return replace(series, channels=("PM2.5",), coordinates=coordinates)
 
 
 def read_dream4(folder: str | Path, size: int, number: int) -> KnownGraph:

@@ -1,4 +1,4 @@
-r"""What stands beside a learned graph in every table: lasso VAR, ridge VAR, and the last value.
+r"""Lasso regression of each node on all others: on a series, the lasso VAR.
 
 $$w = \arg\min_w \tfrac{1}{2n} \lVert y - X w \rVert^2 + \lambda \lVert w \rVert_1$$
 
@@ -14,8 +14,6 @@ from torch import Tensor
 
 from tacit.data import Pairs
 from tacit.data.regression import Path, RegressionFit, regress
-from tacit.errors import require
-from tacit.shapes import Inputs, PointPrediction
 
 # Quarter decades. Inputs and targets have deviation 1, so at 1 every weight is 0.
 LASSO_PENALTIES = tuple(10.0 ** (quarter / 4) for quarter in range(-16, 1))
@@ -52,18 +50,3 @@ def lasso_path(
 def lasso_regression(train: Pairs, validation: Pairs, *, penalties: Sequence[float] = LASSO_PENALTIES) -> RegressionFit:
     """Return the lasso regression of each target on the inputs of all nodes: on a series, the lasso VAR."""
     return regress(train, validation, lasso_path, penalties)
-
-
-def persistence(inputs: Inputs, *, num_features: int = 1, out_channels: int = 1) -> PointPrediction:
-    """Return the newest value of each target variable: tomorrow is like today.
-
-    >>> persistence(torch.tensor([[[1.0, 0.0, 2.0, 1.0]]]), num_features=2).item()  # lags (1, flag 0), (2, flag 1)
-    2.0
-    """
-    columns = inputs.shape[-1]
-    require(
-        num_features >= 1 and columns % num_features == 0 and 1 <= out_channels <= num_features,
-        f"num_features needs to divide the {columns} columns of inputs and be at least out_channels={out_channels}, "
-        f"got {num_features}; pass the number of features at each lag",
-    )
-    return inputs[..., columns - num_features :][..., :out_channels]

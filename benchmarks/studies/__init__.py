@@ -1,0 +1,13 @@
+"""Studies that are ours and not the paper's: ``python -m benchmarks.studies NAME``."""
+
+from benchmarks.studies.correlated_edges import CorrelatedEdges
+from benchmarks.studies.dream4 import DREAM4
+from benchmarks.studies.gpvar import GPVAR
+from benchmarks.studies.lorenz96 import Lorenz96
+from benchmarks.studies.sample_size import SampleSize
+
+from tacit.experiments.study import Study
+
+STUDIES: dict[str, Study] = {
+    study.name: study for study in (SampleSize(), CorrelatedEdges(), GPVAR(), DREAM4(), Lorenz96())
+}

@@ -1,0 +1,149 @@
+r"""A state per node from its window, then graph layers: a general predictor for series.
+
+$$h^{(0)}_i = \mathrm{encoder}(x_i), \qquad
+  h^{(l+1)}_i = \mathrm{ReLU}\Big( W_l\, h^{(l)}_i
+  + V_l\, \frac{\sum_j A_{ij} h^{(l)}_j}{\max(1, \sum_j A_{ij})} + b_l \Big)$$
+
+$$\hat y_i = \Big[ x^{\text{new}}_i + \Big] \; P\, h^{(0)}_i + Q\, h^{(L)}_i + c$$
+
+The encoder is two dense layers (``feedforward``) or a recurrent unit (``recurrent``). All weights are shared by the
+nodes. The window is encoded once per pair and node, not once per graph. Neighbours are averaged, not summed, so that
+states have the same range whatever the degree; a node without neighbours gets zeros. A node's own state passes through
+every layer and directly to the output.
+"""
+
+import math
+from collections.abc import Callable
+from typing import Any
+
+import torch
+from torch import Generator, Tensor, nn
+
+from tacit.errors import require_whole
+from tacit.graph import AnyGraphs, Slots
+from tacit.predictors.gru import GRU
+from tacit.predictors.initial import uniform_within
+from tacit.predictors.kinds import Options, PredictorKind, Sizes, one_width
+from tacit.predictors.series import SeriesLayout
+from tacit.predictors.window_layers import WindowLayers
+from tacit.registry import OBSERVATIONS, PREDICTORS
+from tacit.shapes import Inputs, Outputs
+
+LEARNING_RATE = 0.006  # half of it needs twice as many steps for the same CRPS (docs/results/SPEED.md)
+
+
+class GraphNetwork(nn.Module):
+    r"""An encoder of the window, graph layers and a linear head.
+
+    ``encoder``             maps windows (batch, node, lag, feature) to states (batch, node, hidden), and has ``hidden``
+    ``numbers_per_target``  1, the mean; or more for an observation model that reads them, for example 2 for
+                            :class:`~tacit.observation.HeadGaussianNoise`. The further numbers start at 0
+    ``head_reads_graph``    the further numbers are read off $h^{(0)}_i$ and $h^{(L)}_i$; off the node's own state
+                            $h^{(0)}_i$ alone, the same under every graph, when False
+
+    >>> predictor = GraphNetwork.recurrent(window=12, num_features=2, hidden=8)
+    >>> predictor.num_hops, predictor(torch.randn(8, 5, 24), torch.ones(1, 4, 5, 5)).shape
+    (1, torch.Size([8, 4, 5, 1]))
+    >>> GraphNetwork.feedforward(12, 2, numbers_per_target=2)(torch.randn(8, 5, 24), torch.ones(1, 4, 5, 5)).shape
+    torch.Size([8, 4, 5, 2])
+    """
+
+    def __init__(
+        self,
+        layout: SeriesLayout,
+        encoder: GRU | WindowLayers,
+        num_layers: int = 1,
+        residual: bool = True,
+        *,
+        numbers_per_target: int = 1,
+        head_reads_graph: bool = False,
+    ) -> None:
+        """Build it with all weights at 0; a fit starts them at random."""
+        super().__init__()
+        layout.require_residual(residual)
+        require_whole("num_layers", num_layers)
+        require_whole("numbers_per_target", numbers_per_target)
+        self.layout, self.encoder, self.num_layers, self.residual = layout, encoder, num_layers, residual
+        self.numbers_per_target, self.head_reads_graph = numbers_per_target, head_reads_graph
+        self.out_channels, self.hidden = layout.out_channels, encoder.hidden
+        square = self.hidden, self.hidden
+        self.own = nn.ParameterList(torch.zeros(square) for _ in range(num_layers))
+        self.neighbours = nn.ParameterList(torch.zeros(square) for _ in range(num_layers))
+        self.bias = nn.ParameterList(torch.zeros(self.hidden) for _ in range(num_layers))
+        outputs = numbers_per_target * layout.out_channels
+        self.head_own = nn.Parameter(torch.zeros(self.hidden, outputs))
+        self.head_graph = nn.Parameter(torch.zeros(self.hidden, outputs if head_reads_graph else layout.out_channels))
+        self.head_bias = nn.Parameter(torch.zeros(outputs))
+
+    @classmethod
+    def recurrent(
+        cls, window: int, num_features: int, out_channels: int = 1, hidden: int = 32, *more: Any, **head: Any
+    ) -> "GraphNetwork":
+        """Return one with a recurrent unit per node; ``more`` and ``head`` as above, from ``num_layers`` on."""
+        return cls(SeriesLayout(window, num_features, out_channels), GRU(num_features, hidden), *more, **head)
+
+    @classmethod
+    def feedforward(
+        cls, window: int, num_features: int, out_channels: int = 1, hidden: int = 32, *more: Any, **head: Any
+    ) -> "GraphNetwork":
+        """Return one with two dense layers per node; ``more`` and ``head`` as above, from ``num_layers`` on."""
+        encoder = WindowLayers(window, num_features, hidden)
+        return cls(SeriesLayout(window, num_features, out_channels), encoder, *more, **head)
+
+    @property
+    def num_hops(self) -> int:
+        """Number of graph layers; each reads one edge further."""
+        return self.num_layers
+
+    def initial_parameters(self, generator: Generator) -> dict[str, Tensor]:
+        """Return fresh weights, uniform within one over the root of the states; the head's bias starts at 0."""
+        bound = 1 / math.sqrt(self.hidden)
+        fresh = {name: uniform_within(value, bound, generator) for name, value in self.named_parameters()}
+        return {**fresh, "head_bias": torch.zeros_like(self.head_bias, device=generator.device)}
+
+    def forward(self, inputs: Inputs, graphs: AnyGraphs) -> Outputs:
+        """Return the output of every pair under each of its graphs."""
+        state = self.encoder(self.layout.lags(inputs))[:, None]  # (batch, 1, node, hidden)
+        degree = graphs.sum(-1, keepdim=True).clamp_min(1)
+        hidden = state
+        for own, neighbours, bias in zip(self.own, self.neighbours, self.bias, strict=True):
+            messages = graphs @ (hidden @ neighbours) / degree
+            hidden = torch.relu(hidden @ own + messages + bias)  # (batch, graph, node, hidden)
+        from_own, from_graph = state @ self.head_own + self.head_bias, hidden @ self.head_graph
+        channels = self.out_channels
+        means: Tensor = from_own[..., :channels] + from_graph[..., :channels]
+        if self.residual:
+            means = means + self.layout.newest(inputs)[:, None]
+        further = from_own[..., channels:]
+        if self.head_reads_graph:
+            further = further + from_graph[..., channels:]
+        if self.numbers_per_target == 1:
+            return means
+        return torch.cat([means, further.expand(*means.shape[:-1], -1)], -1)
+
+
+def _register(name: str, make: Callable[..., GraphNetwork]) -> None:
+    def build(sizes: Sizes, options: Options, _slots: Slots | None, observation: str) -> GraphNetwork:
+        return make(
+            sizes.window,
+            sizes.num_features,
+            sizes.out_channels,
+            one_width(options),
+            options.layers,
+            bool(options.residual),
+            numbers_per_target=OBSERVATIONS[observation].num_given,
+        )
+
+    kind = PredictorKind(
+        build,
+        uses=("hidden", "layers", "residual"),
+        predicts_change=True,
+        observation="gaussian_head",
+        learning_rate=LEARNING_RATE,
+        compiles=True,
+    )
+    PREDICTORS.add(name, kind)
+
+
+_register("feedforward", GraphNetwork.feedforward)
+_register("recurrent", GraphNetwork.recurrent)
