@@ -4,10 +4,8 @@ from tacit.records.directories import CALL, make_directory, new_directory, resum
 from tacit.records.edges import (
     EDGE_COLUMNS,
     EdgeFindings,
-    EdgeTable,
     candidates_text,
     edges_text,
-    read_edges,
 )
 from tacit.records.model_file import CANDIDATE_PARTS, CANDIDATES, INFINITE, MODEL, model_tensors, read_model
 from tacit.records.reading import read_record, read_run
@@ -26,7 +24,6 @@ __all__ = [
     "RECORD",
     "CandidateCount",
     "EdgeFindings",
-    "EdgeTable",
     "Record",
     "Run",
     "candidates_text",
@@ -36,7 +33,6 @@ __all__ = [
     "make_directory",
     "model_tensors",
     "new_directory",
-    "read_edges",
     "read_model",
     "read_record",
     "read_run",
