@@ -10,14 +10,16 @@ import pandas as pd
 import pytest
 import torch
 
-from own_files import NODES, learn, series
+from own_files import NODES, learn, quick, series
 from tacit.assessment.identification import CERTAIN
 from tacit.assessment.identification.representations import Representation
 from tacit.cli import main
+from tacit.cli.answers import print_fit
 from tacit.config import AssessmentOptions
 from tacit.errors import InputError, TrainingError
 from tacit.pipeline import Fitted, assessment, comparisons, fitting, std_errors
 from tacit.pipeline.assessment import CERTAIN_MEANS, WIDENED, Assessment, as_done, take_representations
+from tacit.pipeline.job import run_fit
 from tacit.pipeline.resampling import block_length
 from tacit.records import EdgeFindings, read_run
 from tacit.training import Difference, FitSettings
@@ -125,6 +127,37 @@ def test_stopped_meanwhile_the_fit_is_kept(folder, tmp_path, monkeypatch):
     run = read_run(tmp_path / "run")
     assert "identifiable" in run.edges  # was found before
     assert run.record.goodness == {}
+
+
+@pytest.mark.parametrize("stage", ["controls", "the simplest forecasts", "the page"])
+def test_stopped_in_a_late_stage_the_run_is_written_and_no_page_is_drawn(stage, folder, tmp_path, monkeypatch, capsys):
+    def stopped(*arguments, **options):
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(fitting, "STOPPED_VALUES", 8)
+    if stage == "controls":
+        monkeypatch.setattr(assessment, "graph_controls", stopped)
+    elif stage == "the page":
+        monkeypatch.setattr("tacit.report.draw_run", stopped)
+    else:
+        real = fitting.references
+        monkeypatch.setattr(
+            fitting, "references", lambda *given, ridge: (stopped if ridge else real)(*given, ridge=ridge)
+        )
+    controls = {"bootstrap_replicas": 0, "controls": stage == "controls"}
+    source = folder / "wide.csv"
+    job = run_fit(str(source), quick(source, assessment=controls), tmp_path / "run", device=torch.device("cpu"))
+    assert job.complete is (stage == "the page")
+    assert job.report is None
+    run = read_run(tmp_path / "run")
+    assert not (tmp_path / "run" / "report.html").exists()
+    few = "the run was stopped: its scores are those of 2 of"
+    assert run.record.warnings[0].startswith(few) is (stage != "the page")
+    print_fit(job, 1.0)
+    assert f"tacit report {tmp_path / 'run'}" in capsys.readouterr().out.replace("\n", "")
+    monkeypatch.undo()
+    assert call("report", tmp_path / "run") == 0
+    assert (tmp_path / "run" / "report.html").exists()
 
 
 def test_a_stage_that_fails_says_so_and_the_fit_is_kept(folder, tmp_path, monkeypatch):

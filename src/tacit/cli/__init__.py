@@ -92,7 +92,8 @@ def main(arguments: list[str] | None = None) -> None:
         print(f"tacit: {one_line(str(error))}", file=sys.stderr)
         sys.exit(2 if isinstance(error, InputError) else 1)
     ended = _run(launch, arguments)
-    code, stopped = launch.end(*ended), not ended[2]
+    code = launch.end(*ended)
+    stopped = code == 1 or not ended[2]
     if is_program:
         _let_go_of_output()
     # Threads of the transport may abort a process that ends the usual way; one that was stopped ends at once: to put

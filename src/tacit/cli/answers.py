@@ -1,5 +1,6 @@
 """What ``tacit fit`` and ``tacit evaluate`` print: sentences, a table of edges, a table of scores."""
 
+import shlex
 import sys
 from typing import TYPE_CHECKING, Any
 
@@ -70,7 +71,8 @@ def print_fit(job: "FitJob", seconds: float) -> None:
     stages = {"starting": seconds - sum(job.stages.values()), **job.stages}
     parts = [f"{name} {took:.1f}" for name, took in stages.items() if took >= SHOWN_SECONDS]
     say(f"took {seconds:.1f} s: {', '.join(parts)}")
-    say(f"report: {job.report}")
+    undrawn = f"not drawn, because the run was stopped; draw it with tacit report {shlex.quote(str(job.directory))}"
+    say(f"report: {undrawn if job.report is None else job.report}")
 
 
 def _print_edges(console: Any, job: "FitJob") -> None:

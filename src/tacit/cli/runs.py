@@ -154,9 +154,10 @@ def fit(
         return
     if as_json:
         record = job.run.record.model_dump(include=FIT_JSON)
-        print(json.dumps({"directory": str(job.directory), "report": str(job.report), **record}, indent=2))
+        report = None if job.report is None else str(job.report)
+        print(json.dumps({"directory": str(job.directory), "report": report, **record}, indent=2))
     elif quiet:
-        print(job.report)
+        print(job.report or job.directory)
     else:
         print_fit(job, display.seconds)
     require_complete(job.complete, job.directory, f"; go on with {resuming(job.directory)}")

@@ -46,6 +46,8 @@ CAVEAT = (
     "uses chance to imitate noise: on real data it is not by itself evidence of a random graph."
 )
 HALVINGS = (0.1, 0.2)  # parts of the training after which the worse half of the replicas stops
+STOPPED_VALUES = 2000  # of the test part, that a run is scored on after Ctrl-C: a person waits for it to end
+STOPPED = "the run was stopped: its scores are those of {pairs} of {all} test pairs, evenly spread"
 
 
 @dataclass(frozen=True, eq=False)
@@ -61,6 +63,20 @@ class Learned:
     assessment: Assessment
     complete: bool
     too_early: str = ""
+
+    def compared(self) -> "Learned":
+        """Return it with the scores of forecasts without a model; stopped by Ctrl-C meanwhile, it is not complete."""
+        if self.assessment.simple or not self.complete:
+            return self
+        self.plan.listener.stage("scoring: forecasts without a model")
+        try:
+            ridge = self.result.model.graph.slots is None
+            self.assessment.simple = references(self.plan.dataset.preparation, self.split, ridge=ridge)
+        except KeyboardInterrupt:
+            if Processes.current().several:
+                raise
+            return replace(self, complete=False)
+        return self
 
     def conclude(self) -> Fitted:
         """Score the model on the test part, and return all that is kept of it."""
@@ -232,7 +248,8 @@ def fit_settings(config: FitConfig) -> FitSettings:
 
 
 def _record(learned: Learned) -> Record:
-    plan, split, result, assessment = learned.plan, learned.split, learned.result, learned.assessment
+    plan, result, assessment = learned.plan, learned.result, learned.assessment
+    split, few = _scored(learned)
     model, device, preparation = result.model, split.test.inputs.device, plan.dataset.preparation
     scores = assessment.scores
     if scores is None:
@@ -270,7 +287,7 @@ def _record(learned: Learned) -> Record:
         best_replica=result.best,
         node_names=list(plan.dataset.nodes),
         converged=not learned.too_early,
-        warnings=[*plan.notes, *result.warnings, CAVEAT],
+        warnings=[*few, *plan.notes, *result.warnings, CAVEAT],
         choices=plan.choices if result.history else in_closed_form(plan.choices),
         references=compared,
         preparation=preparation.to_dict(),
@@ -290,6 +307,15 @@ def _record(learned: Learned) -> Record:
         node_gains=assessment.node_gains,
         candidates=None if candidates is None else CandidateCount(count=candidates.num_edges),
     )
+
+
+def _scored(learned: Learned) -> tuple[Split, list[str]]:
+    """Return the data on which a model is scored: of a run that was stopped few test pairs, and that it is so."""
+    split, most = learned.split, max(1, STOPPED_VALUES // learned.split.test.num_nodes)
+    if learned.complete or learned.assessment.scores is not None or len(split.test) <= most:
+        return split, []
+    test = split.test[:: -(-len(split.test) // most)]
+    return replace(split, test=test), [STOPPED.format(pairs=len(test), all=len(split.test))]
 
 
 def _finite(numbers: Mapping[str, float]) -> dict[str, float]:

@@ -23,11 +23,14 @@ from tacit.training import Checkpoints, Listener, Processes, meet_in_step
 
 @dataclass(frozen=True)
 class FitJob:
-    """What the job made, and the seconds of its stages: those of the record, and writing."""
+    """What the job made, and the seconds of its stages: those of the record, and writing.
+
+    ``report``  None where Ctrl-C came before it was drawn: ``tacit report`` draws it
+    """
 
     run: Run
     directory: Path
-    report: Path
+    report: Path | None
     complete: bool
     stages: dict[str, float]
 
@@ -81,7 +84,9 @@ def resume_fit(
             request.require_same_files()
             device = find_device(_named(request.device, processes))
             job = _work(_plan(request, device, TimedListener.of(listener)), whole, processes, lock)
-    return None if job is None else replace(job, directory=directory, report=directory / job.report.name)
+    if job is None:
+        return None
+    return replace(job, directory=directory, report=None if job.report is None else directory / job.report.name)
 
 
 def _plan(request: Request, device: torch.device, listener: Listener) -> Plan:
@@ -113,19 +118,28 @@ def _work(plan: Plan, directory: Path, processes: Processes, lock: Lock) -> FitJ
 
 
 def _write(learned: Learned, directory: Path, lock: Lock) -> FitJob:
-    """Write the run and draw its report."""
-    with deferred_interrupts():
+    """Write the run, then draw its report; after Ctrl-C the report, which takes seconds, is left out."""
+    learned = learned.compared()
+    with deferred_interrupts() as held:
         fitted = learned.conclude()
         lock.require()
         listener = learned.plan.listener
         listener.stage("writing: the run and its report")
         fitted.write(directory)
         run = read_run(directory)
-        report = draw_run(directory, run)
+    report = _drawn(directory, run) if learned.complete and not held else None
+    with deferred_interrupts():
         if learned.complete:
             finish(directory)
         listener.times.finish()
     return FitJob(run, directory, report, learned.complete, listener.times.rounded())
+
+
+def _drawn(directory: Path, run: Run) -> Path | None:
+    try:
+        return draw_run(directory, run)
+    except KeyboardInterrupt:  # the run is written, and the report can be drawn at any time
+        return None
 
 
 def draw_run(directory: Path, run: Run) -> Path:

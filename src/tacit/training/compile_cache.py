@@ -6,23 +6,26 @@ from pathlib import Path
 VARIABLE = "TORCHINDUCTOR_CACHE_DIR"  # read by torch when it first compiles or differentiates
 NOT_KEPT = (
     "compiled programs cannot be kept in {directory}, so every run compiles them again; set " + VARIABLE + " to a "
-    "directory that can be written"
+    "directory that can be written and whose path has no spaces"
 )
 
 
 def keep_compiled() -> str | None:
     """Name a directory for compiled programs, unless the user named one; say so where it cannot be written.
 
-    It is ``$XDG_CACHE_HOME/tacit/compiled``, or ``~/.cache/tacit/compiled``; where that cannot be written, torch's own
-    below ``/tmp``. Torch finds a program by its text, the versions and the processor.
+    It is ``$XDG_CACHE_HOME/tacit/compiled``, or ``~/.cache/tacit/compiled``. Where that cannot be written, or its path
+    has spaces, at which the C++ compiler would fail, it is torch's own below ``/tmp``. Torch finds a program by its
+    text, the versions and the processor.
     """
     directory = Path(os.environ.get(VARIABLE) or _usual())
     try:
-        directory.mkdir(parents=True, exist_ok=True)
-        writable = os.access(directory, os.W_OK | os.X_OK)
+        usable = not any(letter.isspace() for letter in str(directory.absolute()))
+        if usable:
+            directory.mkdir(parents=True, exist_ok=True)
+            usable = os.access(directory, os.W_OK | os.X_OK)
     except OSError:
-        writable = False
-    if writable:
+        usable = False
+    if usable:
         os.environ[VARIABLE] = str(directory)
         return None
     os.environ.pop(VARIABLE, None)
