@@ -2,6 +2,7 @@
 
 import pytest
 import torch
+from benchmarks.polynomial_filter import PolynomialFilter
 from torch.func import functional_call, grad
 
 from tacit.data import Pairs
@@ -14,7 +15,6 @@ from tacit.predictors import (
     ConvolutionStack,
     GraphFilter,
     HopPredictor,
-    PolynomialFilter,
     PyGPredictor,
     RecurrentGNN,
 )

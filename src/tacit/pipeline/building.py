@@ -114,8 +114,7 @@ def _warm_start(predictor: nn.Module, train: Pairs, graph: BernoulliGraph, *, fo
     if graph.slots is None:
         if not found:
             graph.start_around(ridge_start(train).float(), START_SPREAD)
-        probs = graph.edge_probs.detach()
-        return filter_start(train, predictor, probs, in_expectation=False, jitter=START_JITTER)
+        return filter_start(train, predictor, graph.edge_probs.detach() > 0, jitter=START_JITTER)
     slots = graph.slots.among(graph.edge_probs.detach() > 0) if found else graph.slots
     ridge = table_ridge(train, predictor, slots)
     if not found:

@@ -4,7 +4,6 @@ from tacit.predictors.convolution import ConvolutionStack
 from tacit.predictors.filter import GraphFilter
 from tacit.predictors.hops import HopPredictor
 from tacit.predictors.kinds import PredictorKind, Sizes
-from tacit.predictors.polynomial import PolynomialFilter
 from tacit.predictors.protocol import (
     Predictor,
     edge_parameters_of,
@@ -20,7 +19,6 @@ __all__ = [
     "ConvolutionStack",
     "GraphFilter",
     "HopPredictor",
-    "PolynomialFilter",
     "Predictor",
     "PredictorKind",
     "PyGPredictor",
