@@ -13,7 +13,7 @@ from jaxtyping import Float
 from torch import Generator, Tensor
 
 from tacit.data import Pairs
-from tacit.evaluation.chunks import pairs_at_once
+from tacit.evaluation.draws import pairs_at_once
 from tacit.evaluation.point import mean_prediction, point_prediction
 from tacit.graph import Context
 from tacit.observation import NoNoise, ObservationModel

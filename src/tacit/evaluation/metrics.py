@@ -6,7 +6,7 @@ from torch import Generator, Tensor
 
 from tacit.data import Pairs
 from tacit.errors import require
-from tacit.evaluation.chunks import pairs_at_once
+from tacit.evaluation.draws import pairs_at_once
 from tacit.evaluation.point import mean_prediction, point_prediction
 from tacit.graph import Context
 from tacit.losses import EnergyScore, Loss, LossTerms
