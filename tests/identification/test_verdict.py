@@ -1,9 +1,10 @@
 import pytest
 import torch
 
+import toys
 from tacit.errors import InputError
 from tacit.graph import BernoulliGraph
-from tacit.identification import edge_effects, identify
+from tacit.identification import identify
 from tacit.losses import EnergyScore
 from tacit.predictors import ConvolutionStack, HopPredictor
 from tacit.systems import CommunitySystem
@@ -152,7 +153,7 @@ def test_large_graphs_try_doubtful_edges_again(rng, monkeypatch):
     fixed = torch.zeros(4, 4, dtype=torch.bool)
     fixed[1:, 0] = True
     model = scaled(torch.ones(4, 4), fixed=fixed)
-    at_first = edge_effects(model, inputs, targets, generator=torch.Generator().manual_seed(2))
+    at_first = toys.edge_effects(model, inputs, targets, generator=torch.Generator().manual_seed(2))
     assert at_first[0, 0] == 0
     found = identify(model, inputs, targets, generator=torch.Generator().manual_seed(2))
     assert found.flag(0, 0) == "yes"
