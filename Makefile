@@ -65,7 +65,7 @@ bench: .venv/installed-dev
 	$(BIN)/python benchmarks/gradient_variance.py
 	$(BIN)/python benchmarks/best.py
 	$(BIN)/python benchmarks/limit.py
-	$(BIN)/python benchmarks/scale.py
+	$(BIN)/python -m benchmarks.scale
 	$(BIN)/python benchmarks/waiting.py
 	$(BIN)/python benchmarks/busy.py
 	$(BIN)/python benchmarks/page.py

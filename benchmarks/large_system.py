@@ -12,13 +12,13 @@ from dataclasses import dataclass, field
 from functools import cached_property
 
 import torch
+from benchmarks.polynomial_filter import PolynomialFilter
 from jaxtyping import Float
 from torch import Tensor
 
 from tacit.data import Pairs
 from tacit.errors import require, require_int
 from tacit.graph import BernoulliGraph, CandidateEdges
-from tacit.predictors import PolynomialFilter
 from tacit.randomness import generator_for
 from tacit.shapes import EdgeProbs
 from tacit.systems.community import COMMUNITY_EDGES, NODES_PER_COMMUNITY

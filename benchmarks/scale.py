@@ -8,7 +8,7 @@ and the most memory the process held. Every size runs in a process of its own, s
 Targets: on two cores 10,000 nodes and 500,000 candidates within 8 GB, AUROC at least 0.99, and time per epoch at most
 linear in the edges from 1,000 nodes on; on a GPU 100,000 nodes and 5,000,000 candidates train at all.
 
-Run ``python benchmarks/scale.py [--nodes 1000 10000] [--device cpu] [--json FILE]``.
+Run ``python -m benchmarks.scale [--nodes 1000 10000] [--device cpu] [--json FILE]``.
 """
 
 import argparse
@@ -19,10 +19,10 @@ import sys
 from pathlib import Path
 
 import torch
+from benchmarks.large_system import LargeSystem
 from scipy.stats import rankdata
 from torch import Tensor
 
-from large_system import LargeSystem
 from tacit.graph import BernoulliGraph
 from tacit.losses import EnergyScore
 from tacit.randomness import generator_for
@@ -87,7 +87,7 @@ def main() -> None:
     print("".join(f"{head:>12}" for head in heads))
     rows: list[dict[str, float]] = []
     for nodes in args.nodes:
-        call = [sys.executable, __file__, "--one", "--nodes", str(nodes), "--device", args.device]
+        call = [sys.executable, "-m", "benchmarks.scale", "--one", "--nodes", str(nodes), "--device", args.device]
         done = subprocess.run([*call, "--epochs", str(args.epochs)], capture_output=True, text=True, check=False)
         if done.returncode:
             raise SystemExit(f"{nodes} nodes failed:\n{done.stderr[-2000:]}")

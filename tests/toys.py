@@ -6,6 +6,7 @@ import torch
 from torch.func import functional_call, grad, vmap
 
 import oracles
+from tacit.assessment.identification.effects import flip_edges, place_effects, prepare_trials
 from tacit.data import Pairs
 from tacit.graph import BernoulliGraph, EdgePrior
 from tacit.losses import (
@@ -169,3 +170,13 @@ class RowMean(HopPredictor):
 def even_graph(num_nodes):
     """A graph over all pairs of nodes, every edge as likely as not."""
     return BernoulliGraph(torch.full((num_nodes, num_nodes), 0.5))
+
+
+@torch.no_grad()
+def edge_effects(model, inputs, targets=None, *, generator, observed=None, contexts=None, weights=None):
+    """The effect of every learned edge, with all inputs under given graphs, or as the first trial of ``identify``."""
+    trials = prepare_trials(model, inputs, targets, generator=generator, observed=observed, contexts=contexts)
+    effects = torch.zeros_like(model.graph.fixed_probs)
+    for flips in flip_edges(model, trials):
+        place_effects(effects, flips, trials.spread, symmetric=model.graph.symmetric, weights=weights)
+    return effects

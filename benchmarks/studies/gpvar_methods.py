@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from typing import Literal
 
 import torch
+from benchmarks.polynomial_filter import PolynomialFilter
 from benchmarks.studies.gpvar_system import GPVARSystem
 from benchmarks.studies.ranking import edge_ranking
 
@@ -16,7 +17,6 @@ from tacit.experiments.study import Listener, Options, Values
 from tacit.graph import BernoulliGraph
 from tacit.losses import EnergyScore
 from tacit.observation import GaussianNoise
-from tacit.predictors import PolynomialFilter
 from tacit.randomness import generator_for
 from tacit.training import FitResult, FitSettings, LatentGraphModel, fit, ridge_start
 

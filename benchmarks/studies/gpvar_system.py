@@ -11,13 +11,13 @@ import math
 from dataclasses import dataclass, field
 
 import torch
+from benchmarks.polynomial_filter import PolynomialFilter
 from jaxtyping import Float
 from torch import Tensor
 
 from tacit.data import Pairs
 from tacit.errors import require, require_int, require_positive
 from tacit.graph import BernoulliGraph
-from tacit.predictors.polynomial import PolynomialFilter
 from tacit.randomness import generator_for
 from tacit.shapes import EdgeProbs
 from tacit.systems.community import community_edge_probs

@@ -139,7 +139,7 @@ def _train(pairs: Pairs, prior: EdgePrior, options: Options, listener: Listener,
     start = torch.full((nodes, nodes), START).fill_diagonal_(0)
     graph.start_around(start, START_SPREAD)
     untrained = GraphFilter(nodes, window, num_features=1)
-    predictor = filter_start(pairs.to("cpu"), untrained, start, in_expectation=False, jitter=START_JITTER)
+    predictor = filter_start(pairs.to("cpu"), untrained, start > 0, jitter=START_JITTER)
     model = LatentGraphModel(
         graph,
         predictor,

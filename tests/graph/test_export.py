@@ -120,9 +120,7 @@ def test_attributes_that_do_not_fit(unchecked):
             InputError, match=r"attributes\['low'\] must be a tensor of shape \(3, 3\), .* got \(2, 3\)"
         ):
             call(PROBS, NODES, attributes={"low": LOW[:2]})
-        with pytest.raises(
-            InputError, match=r"attributes\['low'\] must be .* got list; use torch.as_tensor\(values\)"
-        ):
+        with pytest.raises(InputError, match=r"attributes\['low'\] must be .* got list; use torch.as_tensor\(values\)"):
             call(PROBS, NODES, attributes={"low": [[0.0]]})
         with pytest.raises(
             InputError, match=r"attributes must have names other than source, .* got 'target'; rename it"

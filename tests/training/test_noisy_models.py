@@ -267,7 +267,12 @@ def test_impossible_combinations_are_refused(rng, unchecked):
         numbers_per_target = "two"
 
     for predictor, observation, loss, message in (
-        (bare, None, NoisyEnergyScore(noise), "NoisyEnergyScore must have an observation model with noise, got NoNoise"),
+        (
+            bare,
+            None,
+            NoisyEnergyScore(noise),
+            "NoisyEnergyScore must have an observation model with noise, got NoNoise",
+        ),
         (bare, two, NoisyEnergyScore(noise), "NoisyEnergyScore requires one channel per node, got 2 of GaussianNoise"),
         (
             bare,

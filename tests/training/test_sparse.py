@@ -2,6 +2,7 @@
 
 import pytest
 import torch
+from benchmarks.polynomial_filter import PolynomialFilter
 from torch.func import functional_call, grad
 
 from tacit.data import Pairs
@@ -15,7 +16,6 @@ from tacit.predictors import (
     GraphFilter,
     GraphNetwork,
     HopPredictor,
-    PolynomialFilter,
     PyGPredictor,
 )
 from tacit.training import FitSettings, LatentGraphModel, fit

@@ -98,7 +98,7 @@ def test_a_filter_starts_where_the_matrix_starts(rng):
     pairs, candidates = some_pairs(rng), all_slots(NODES)
     dense = GraphFilter(NODES, WINDOW, 2).double()
     over_table = GraphFilter(NODES, WINDOW, 2, candidates=candidates).double()
-    wanted = filter_start(pairs, dense, torch.ones(NODES, NODES), in_expectation=False, jitter=0.1)
+    wanted = filter_start(pairs, dense, torch.ones(NODES, NODES, dtype=torch.bool), jitter=0.1)
     found = table_filter_start(table_ridge(pairs, over_table, candidates), over_table, jitter=0.1)
     torch.testing.assert_close(found.own, wanted.own, rtol=1e-7, atol=1e-9)
     torch.testing.assert_close(found.bias, wanted.bias, rtol=1e-7, atol=1e-9)

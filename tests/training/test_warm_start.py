@@ -17,14 +17,16 @@ def linear_pairs(rng, rows=200, nodes=4, window=2, features=1, channels=1, noise
     return Pairs(inputs, 1.5 + torch.einsum("bjc,ijco->bio", inputs, weights) + error)
 
 
-def mean_over_graphs(predictor, inputs, edge_probs):
-    """E f(x, A) of a predictor that is linear in the graph: its value at the edge probabilities themselves."""
-    return predictor.double()(inputs, edge_probs[None, None])[:, 0]
+EVERY_EDGE = torch.ones(4, 4, dtype=torch.bool)
+
+
+def prediction(predictor, inputs, edges=EVERY_EDGE):
+    return predictor.double()(inputs, edges.double()[None, None])[:, 0]
 
 
 def test_the_strongest_share_of_edges_starts_high():
     system = GPVARSystem()
-    start = ridge_start(system.pairs(2002, window=2), top=0.15, high=0.5, low=0.03)
+    start = ridge_start(system.pairs(2002, window=2))
     away = ~torch.eye(30, dtype=torch.bool)
     assert sorted(start[away].unique().tolist()) == pytest.approx([0.03, 0.5])
     assert (start.diagonal() == 0).all()
@@ -39,60 +41,52 @@ def test_the_penalty_is_chosen_on_the_last_fifth_and_all_pairs_are_used(rng):
     chosen = ridge_regression(pairs[:32], pairs[32:]).penalty
     assert chosen != ridge_regression(pairs[:20], pairs[20:]).penalty  # else the share would not matter here
     fit = ridge_regression(pairs, pairs, penalties=[chosen])
-    edge_probs = torch.full((4, 4), 0.5, dtype=torch.float64)
-    warm = filter_start(pairs, GraphFilter(4, 2, 1), edge_probs)
-    assert torch.allclose(mean_over_graphs(warm, pairs.inputs, edge_probs), fit.predict(pairs.inputs), atol=1e-5)
-    cut = fit.edge_scores.flatten().sort(descending=True).values[5]  # half of the twelve
-    assert torch.equal(ridge_start(pairs, top=0.5) == 0.5, fit.edge_scores >= cut)
+    warm = filter_start(pairs, GraphFilter(4, 2, 1), EVERY_EDGE)
+    assert torch.allclose(prediction(warm, pairs.inputs), fit.predict(pairs.inputs), atol=1e-5)
+    cut = fit.edge_scores.flatten().sort(descending=True).values[1]  # 15% of the twelve
+    assert torch.equal(ridge_start(pairs) == 0.5, fit.edge_scores >= cut)
 
 
 @pytest.mark.parametrize("residual", [True, False])
 @pytest.mark.parametrize(("features", "channels"), [(1, 1), (2, 2)])
-def test_in_expectation_the_filter_predicts_what_the_regression_does(rng, residual, features, channels):
+def test_with_every_edge_the_filter_predicts_what_the_regression_does(rng, residual, features, channels):
     pairs = linear_pairs(rng, features=features, channels=channels)
-    edge_probs = torch.rand(4, 4, generator=rng, dtype=torch.float64).clamp_min(0.1)  # self-loops too: they start at 0
     plain = GraphFilter(4, 2, features, channels, residual=residual)
-    warm = filter_start(pairs, plain, edge_probs, penalties=[0.01])
-    expected = ridge_regression(pairs, pairs, penalties=[0.01]).predict(pairs.inputs)
-    assert torch.allclose(mean_over_graphs(warm, pairs.inputs, edge_probs), expected, atol=1e-5)
-    full = filter_start(pairs, plain, edge_probs, in_expectation=False, penalties=[0.01])
-    everything = torch.ones(4, 4, dtype=torch.float64)
-    assert torch.allclose(mean_over_graphs(full, pairs.inputs, everything), expected, atol=1e-5)
+    warm = filter_start(pairs, plain, EVERY_EDGE)  # self-loops too: they start at 0
+    chosen = ridge_regression(pairs[:160], pairs[160:]).penalty
+    expected = ridge_regression(pairs, pairs, penalties=[chosen]).predict(pairs.inputs)
+    assert torch.allclose(prediction(warm, pairs.inputs), expected, atol=1e-5)
 
 
 def test_what_is_not_sent_has_no_part_in_the_regression(rng):
     """Three features, one of them sent: the own path of the others starts at 0."""
     pairs = linear_pairs(rng, features=3)
-    edge_probs = torch.full((4, 4), 0.5, dtype=torch.float64).fill_diagonal_(0)
-    warm = filter_start(pairs, GraphFilter(4, 2, 3, residual=False), edge_probs, penalties=[0.01])
+    warm = filter_start(pairs, GraphFilter(4, 2, 3, residual=False), EVERY_EDGE)
     assert (warm.own.detach().view(4, 2, 3, 1)[:, :, 1:] == 0).all()
     sent = Pairs(pairs.inputs[..., ::3].contiguous(), pairs.targets)
-    expected = ridge_regression(sent, sent, penalties=[0.01]).predict(sent.inputs)
-    assert torch.allclose(mean_over_graphs(warm, pairs.inputs, edge_probs), expected, atol=1e-5)
+    chosen = ridge_regression(sent[:160], sent[160:]).penalty
+    expected = ridge_regression(sent, sent, penalties=[chosen]).predict(sent.inputs)
+    assert torch.allclose(prediction(warm, pairs.inputs), expected, atol=1e-5)
 
 
 def test_an_edge_that_cannot_be_starts_at_0_and_replicas_differ_by_the_jitter(rng):
     pairs = linear_pairs(rng)
-    edge_probs = torch.full((4, 4), 0.5, dtype=torch.float64).fill_diagonal_(0)
-    edge_probs[1, 2] = 0
-    warm = filter_start(pairs, GraphFilter(4, 2, 1), edge_probs)
+    possible = EVERY_EDGE.clone()
+    possible[1, 2] = False
+    warm = filter_start(pairs, GraphFilter(4, 2, 1), possible)
     assert torch.isfinite(warm.edge_weights).all()
     assert (warm.edge_weights[1, 2] == 0).all()
     assert (warm.edge_weights[0, 1] != 0).all()
     same = warm.initial_parameters(torch.Generator().manual_seed(1))
     assert torch.equal(same["edge_weights"], warm.edge_weights)
-    moved = filter_start(pairs, GraphFilter(4, 2, 1), edge_probs, jitter=0.1)
+    moved = filter_start(pairs, GraphFilter(4, 2, 1), possible, jitter=0.1)
     one, other = (moved.initial_parameters(torch.Generator().manual_seed(s))["edge_weights"] for s in (1, 2))
     assert not torch.equal(one, other)
 
 
 def test_errors(rng, unchecked):
     pairs = linear_pairs(rng)
-    with pytest.raises(InputError, match=r"top must be a share between 0 and 1, got 1\.5"):
-        ridge_start(pairs, top=1.5)
-    with pytest.raises(InputError, match=r"low and high need 0 < low <= high < 1, got 0\.0 and 0\.5"):
-        ridge_start(pairs, low=0.0)
     with pytest.raises(InputError, match="pairs requires three or more for a regression, got 2"):
         ridge_start(pairs[:2])
     with pytest.raises(InputError, match="predictor must have activation 'linear', got 'tanh'"):
-        filter_start(pairs, GraphFilter(4, 2, 1, activation="tanh"), torch.ones(4, 4))
+        filter_start(pairs, GraphFilter(4, 2, 1, activation="tanh"), EVERY_EDGE)

@@ -113,8 +113,7 @@ def _warm_start(predictor: nn.Module, train: Pairs, graph: BernoulliGraph, *, fo
     if graph.candidates is None:
         if not found:
             graph.start_around(ridge_start(train).float(), START_SPREAD)
-        probs = graph.edge_probs.detach()
-        return filter_start(train, predictor, probs, in_expectation=False, jitter=START_JITTER)
+        return filter_start(train, predictor, graph.edge_probs.detach() > 0, jitter=START_JITTER)
     candidates = graph.candidates.among(graph.edge_probs.detach() > 0) if found else graph.candidates
     ridge = table_ridge(train, predictor, candidates)
     if not found:

@@ -70,7 +70,7 @@ class Learned:
             return self
         self.plan.listener.stage("scoring: forecasts without a model")
         try:
-            ridge = self.result.model.graph.slots is None
+            ridge = self.result.model.graph.candidates is None
             self.assessment.simple = references(self.plan.dataset.preparation, self.split, ridge=ridge)
         except KeyboardInterrupt:
             if Processes.current().several:

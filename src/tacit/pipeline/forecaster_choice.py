@@ -117,15 +117,9 @@ def _train(
         schedule=CosineDecay(training.learning_rate),
         predictor_learning_rate=rate,
     )
-    fit(
-        model,
-        part,
-        validation,
-        settings,
-        seeds=(seed,),
-        compile=False,
-        on_progress=listener.step,
-    )
+    result = fit(model, part, validation, settings, seeds=(seed,), compile=False, on_progress=listener.step)
+    if result.interrupted:
+        raise KeyboardInterrupt
 
 
 def _part(pairs: Pairs, most: int) -> Pairs:

@@ -5,7 +5,6 @@ from tacit.predictors.filter import GraphFilter, LinearParts
 from tacit.predictors.hops import HopPredictor
 from tacit.predictors.kinds import PredictorKind, Sizes
 from tacit.predictors.network import GraphNetwork
-from tacit.predictors.polynomial import PolynomialFilter
 from tacit.predictors.protocol import (
     Predictor,
     edge_parameters_of,
@@ -23,7 +22,6 @@ __all__ = [
     "GraphNetwork",
     "HopPredictor",
     "LinearParts",
-    "PolynomialFilter",
     "Predictor",
     "PredictorKind",
     "PyGPredictor",

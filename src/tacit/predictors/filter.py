@@ -21,8 +21,8 @@ from torch import Generator, Tensor, nn
 
 from tacit.errors import require, require_int
 from tacit.graph import AnyGraphs, CandidateEdges, CandidateGraphs
-from tacit.predictors.initial import uniform_within
 from tacit.predictors.kinds import Options, PredictorKind, Sizes
+from tacit.predictors.protocol import uniform_within
 from tacit.predictors.series import SeriesLayout
 from tacit.registry import PREDICTORS
 from tacit.shapes import Inputs, Samples, Targets

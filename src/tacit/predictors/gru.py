@@ -14,7 +14,7 @@ from jaxtyping import Float
 from torch import Generator, Tensor, nn
 
 from tacit.errors import require_int
-from tacit.predictors.initial import uniform_within
+from tacit.predictors.protocol import uniform_within
 
 
 class GRU(nn.Module):

@@ -22,8 +22,8 @@ from torch import Generator, Tensor, nn
 from tacit.errors import require_int
 from tacit.graph import AnyGraphs, CandidateEdges
 from tacit.predictors.gru import GRU
-from tacit.predictors.initial import uniform_within
 from tacit.predictors.kinds import Options, PredictorKind, Sizes, one_width
+from tacit.predictors.protocol import uniform_within
 from tacit.predictors.series import SeriesLayout
 from tacit.predictors.window_layers import WindowLayers
 from tacit.registry import OBSERVATIONS, PREDICTORS

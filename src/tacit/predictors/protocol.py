@@ -110,3 +110,14 @@ def initial_parameters(module: nn.Module, generator: Generator) -> dict[str, Ten
             if callable(reset):
                 reset()
     return {name: value.detach() for name, value in fresh.named_parameters() if value.requires_grad}
+
+
+def uniform_within(like: Tensor, bound: float, generator: Generator) -> Tensor:
+    """Return numbers uniform in (-bound, bound), with the shape and type of a parameter.
+
+    >>> fresh = uniform_within(torch.zeros(2, 3), 0.1, Generator().manual_seed(0))
+    >>> fresh.shape, bool((fresh.abs() <= 0.1).all())
+    (torch.Size([2, 3]), True)
+    """
+    uniforms = torch.rand(like.shape, generator=generator, device=generator.device, dtype=like.dtype)
+    return (2 * uniforms - 1) * bound

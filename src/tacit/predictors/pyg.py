@@ -19,9 +19,8 @@ from torch import Generator, Tensor, nn
 
 from tacit.errors import InputError, require
 from tacit.graph import AnyGraphs, CandidateEdges, CandidateGraphs
-from tacit.predictors.initial import uniform_within
 from tacit.predictors.kinds import Options, PredictorKind, Sizes, one_width
-from tacit.predictors.protocol import initial_parameters
+from tacit.predictors.protocol import initial_parameters, uniform_within
 from tacit.predictors.series import SeriesLayout
 from tacit.registry import PREDICTORS
 from tacit.shapes import Inputs, Samples

@@ -33,9 +33,8 @@ from tacit.pipeline import (
 from tacit.report import write_page
 from tacit.sklearn.learned import LearnedGraph
 from tacit.sklearn.options import read_parameters, seed_of, to_python
-from tacit.sklearn.progress import PRINTED
 from tacit.sklearn.saved import NotStored, Stored, damage_said, decode, encode, is_stored, write_said
-from tacit.training import Listener
+from tacit.training import Listener, Progress
 
 E = TypeVar("E", bound="LatentGraphEstimator")
 
@@ -232,4 +231,14 @@ class LatentGraphEstimator(LearnedGraph, BaseEstimator):  # type: ignore[misc]  
         return fitted
 
     def _listener(self) -> Listener:
-        return PRINTED if self.verbose else Listener()
+        return Listener(print, _print_epoch, _print_finished, print) if self.verbose else Listener()
+
+
+def _print_epoch(progress: Progress) -> None:
+    if progress.step % max(1, progress.steps // progress.epochs) == 0:
+        loss = "" if progress.loss is None else f", loss {progress.loss:.4g}"
+        print(f"epoch {progress.epoch + 1} of {progress.epochs}{loss}", flush=True)
+
+
+def _print_finished(name: str, seconds: float) -> None:
+    print(f"{name} took {seconds:.1f} s", flush=True)

@@ -11,18 +11,17 @@ No edge starts at 0 or 1, from which it could not return. Over all pairs of node
 :func:`table_edge_start` and :func:`table_filter_start`.
 """
 
-from collections.abc import Sequence
 from dataclasses import replace
 
 import torch
 from jaxtyping import Bool, Float
 from torch import Tensor, nn
 
-from tacit.data import RIDGE_PENALTIES, Pairs, RegressionFit, regress, ridge_path
+from tacit.data import Pairs, RegressionFit, ridge_regression
 from tacit.errors import require
 from tacit.graph import CandidateEdges, GraphDistribution
 from tacit.predictors import GraphFilter
-from tacit.shapes import EdgeProbs
+from tacit.shapes import EdgeMask, EdgeProbs
 from tacit.training.local_ridge import LocalRidge, choose_penalty, is_affordable, local_ridge
 from tacit.training.model import LatentGraphModel
 
@@ -32,58 +31,30 @@ TINY = 1e-30
 LATER_SHARE = 0.2  # of the pairs, the last ones, that choose the penalty
 
 
-def ridge_start(
-    pairs: Pairs,
-    *,
-    top: float = TOP,
-    high: float = HIGH,
-    low: float = LOW,
-    penalties: Sequence[float] = RIDGE_PENALTIES,
-) -> EdgeProbs:
-    """Return edge probabilities to begin with: ``high`` on the ``top`` share of edges, ``low`` elsewhere.
+def ridge_start(pairs: Pairs) -> EdgeProbs:
+    """Return edge probabilities to begin with: high for the largest weights and low elsewhere, 0 on the diagonal.
 
-    The diagonal is 0. Give the result to :meth:`~tacit.graph.BernoulliGraph.start_around`, with a spread that makes
-    replicas differ.
+    Give the result to :meth:`~tacit.graph.BernoulliGraph.start_around`, with a spread that makes replicas differ.
 
     >>> inputs = torch.randn(60, 3, 1, generator=torch.Generator().manual_seed(0))
-    >>> pairs = Pairs(inputs, inputs[:, [2, 1, 0]])                 # 0 reads 2, 2 reads 0, 1 reads itself
-    >>> ridge_start(pairs, top=1 / 3, high=0.5, low=0.25).tolist()
-    [[0.0, 0.25, 0.5], [0.25, 0.0, 0.25], [0.5, 0.25, 0.0]]
+    >>> ridge_start(Pairs(inputs, inputs[:, [2, 1, 2]])).gt(0.4).nonzero().tolist()  # 0 reads 2, the others themselves
+    [[0, 2]]
     """
-    require(0 < top < 1, f"top must be a share between 0 and 1, got {top}; pass for example {TOP}")
-    require(
-        0 < low <= high < 1,
-        f"low and high need 0 < low <= high < 1, got {low} and {high}; an edge that starts at 0 or 1 stays there",
-    )
-    scores = _ridge(pairs, penalties).edge_scores
-    away = ~torch.eye(pairs.num_nodes, dtype=torch.bool, device=scores.device)
-    return _high_and_low(scores, away, top, high, low)
+    scores = _ridge(pairs).edge_scores
+    return _high_and_low(scores, ~torch.eye(pairs.num_nodes, dtype=torch.bool, device=scores.device))
 
 
-def filter_start(
-    pairs: Pairs,
-    predictor: GraphFilter,
-    edge_probs: EdgeProbs,
-    *,
-    in_expectation: bool = True,
-    jitter: float = 0.0,
-    penalties: Sequence[float] = RIDGE_PENALTIES,
-) -> GraphFilter:
+def filter_start(pairs: Pairs, predictor: GraphFilter, possible: EdgeMask, *, jitter: float = 0.0) -> GraphFilter:
     r"""Return a linear filter that begins at the ridge regression of what its nodes send to each other.
 
-    With $w_{ij}$ the regression's weights and $\theta$ = ``edge_probs`` where the graph begins, an edge starts at
-    $w_{ij} / \theta_{ij}$: the mean prediction over graphs is then the regression's, as $E[A_{ij}]\, W_{ij} = w_{ij}$.
-    Without ``in_expectation`` it starts at $w_{ij}$, and the prediction is the regression's once every edge is there.
-    An edge that cannot be ($\theta_{ij} = 0$) starts at 0. Each replica is moved by ``jitter``, see
-    :meth:`GraphFilter.with_weights`.
+    An edge starts at the regression's weight $w_{ij}$, and at 0 where it is not ``possible``: with every edge present
+    the prediction is the regression's. Each replica is moved by ``jitter``, see :meth:`GraphFilter.with_weights`.
     """
     _require_linear(predictor)
-    fit = _ridge(_sent(pairs, predictor), penalties)
+    fit = _ridge(_sent(pairs, predictor))
     nodes = torch.arange(pairs.num_nodes, device=fit.coefficients.device)
     own = _own_weights(fit.coefficients[nodes, nodes], predictor)
-    probs = edge_probs.to(fit.coefficients)[..., None, None]
-    factor = torch.where(probs > 0, 1 / probs if in_expectation else 1.0, 0.0)
-    edge_weights = fit.coefficients * factor
+    edge_weights = fit.coefficients * possible.to(fit.coefficients)[..., None, None]
     edge_weights[nodes, nodes] = 0
     return predictor.with_weights(own, edge_weights, fit.intercepts, jitter=jitter)
 
@@ -121,7 +92,7 @@ def table_edge_start(found: LocalRidge, candidates: CandidateEdges) -> EdgeProbs
     [0.03, 0.5]
     """
     others = candidates.used & (candidates.sources != candidates.row_node[:, None])
-    return _high_and_low(found.edge_scores, others, TOP, HIGH, LOW)
+    return _high_and_low(found.edge_scores, others)
 
 
 def table_filter_start(found: LocalRidge, predictor: GraphFilter, *, jitter: float = 0.0) -> GraphFilter:
@@ -202,21 +173,18 @@ def _cut(pairs: Pairs) -> tuple[Pairs, Pairs]:
     return pairs[:cut], pairs[cut:]
 
 
-def _ridge(pairs: Pairs, penalties: Sequence[float]) -> RegressionFit:
+def _ridge(pairs: Pairs) -> RegressionFit:
     """Return the ridge regression on all pairs, its penalty chosen on the last of them."""
-    chosen = regress(*_cut(pairs), ridge_path, penalties).penalty
-    return regress(pairs, pairs, ridge_path, [chosen])
+    return ridge_regression(pairs, pairs, penalties=[ridge_regression(*_cut(pairs)).penalty])
 
 
-def _high_and_low(
-    scores: Float[Tensor, "row slot"], others: Bool[Tensor, "row slot"], top: float, high: float, low: float
-) -> EdgeProbs:
-    """Return ``high`` for the ``top`` share of scores among the ``others``, ``low`` for the rest, 0 elsewhere."""
+def _high_and_low(scores: Float[Tensor, "row slot"], others: Bool[Tensor, "row slot"]) -> EdgeProbs:
+    """Return ``HIGH`` for the ``TOP`` share of scores among the ``others``, ``LOW`` for the rest, 0 elsewhere."""
     ranked = scores[others].sort(descending=True).values
     if not len(ranked):
         return torch.zeros_like(scores)
-    chosen = scores >= ranked[max(0, round(top * len(ranked)) - 1)]
-    return torch.where(chosen, high, low).to(scores) * others
+    chosen = scores >= ranked[max(0, round(TOP * len(ranked)) - 1)]
+    return torch.where(chosen, HIGH, LOW).to(scores) * others
 
 
 def _own_weights(sent: Float[Tensor, "node in_channel channel"], predictor: GraphFilter) -> Tensor:

@@ -3,7 +3,7 @@ import torch
 
 import oracles
 import toys
-from tacit.assessment.identification import draw_contexts, edge_effects
+from tacit.assessment.identification import draw_contexts
 from tacit.errors import InputError
 from tacit.graph import BernoulliGraph
 from tacit.losses import EnergyScore
@@ -43,7 +43,7 @@ def test_effects_are_the_sum_over_all_512_graphs(hops):
     exact = exact_effects(
         model, inputs, targets, graphs, probs, lambda x, a: oracles.hop_predictor(x, a, weights)
     )  # fmt: skip
-    found = edge_effects(model, inputs, targets, generator=torch.Generator(), contexts=graphs, weights=probs)
+    found = toys.edge_effects(model, inputs, targets, generator=torch.Generator(), contexts=graphs, weights=probs)
     assert toys.gap(found, exact) < toys.TOLERANCE
     assert exact.min() > 0.05
 
@@ -57,7 +57,7 @@ def test_effects_of_a_symmetric_graph_flip_both_entries():
     exact = exact_effects(
         model, inputs, targets, graphs, probs, lambda x, a: oracles.hop_predictor(x, a, weights)
     )  # fmt: skip
-    found = edge_effects(model, inputs, targets, generator=torch.Generator(), contexts=graphs, weights=probs)
+    found = toys.edge_effects(model, inputs, targets, generator=torch.Generator(), contexts=graphs, weights=probs)
     assert toys.gap(found, exact) < toys.TOLERANCE
     assert torch.equal(found, found.mT)
 
@@ -69,12 +69,12 @@ def test_fixed_edges_have_no_entry_and_parts_equal_the_whole(rng, monkeypatch):
     )
     inputs = torch.randn(5, 4, 2, generator=rng)
     contexts = draw_contexts(model.graph, 6, generator=rng)
-    whole = edge_effects(model, inputs, generator=rng, contexts=contexts)
+    whole = toys.edge_effects(model, inputs, generator=rng, contexts=contexts)
     assert (whole.diagonal() == 0).all()
     assert (whole[~fixed] > 0).all()
     monkeypatch.setattr("tacit.assessment.identification.effects.TOGETHER", 3)  # node by node
     monkeypatch.setattr("tacit.assessment.identification.effects.NUMBERS_AT_ONCE", 1)  # and edge by edge
-    assert torch.allclose(edge_effects(model, inputs, generator=rng, contexts=contexts), whole, atol=1e-6)
+    assert torch.allclose(toys.edge_effects(model, inputs, generator=rng, contexts=contexts), whole, atol=1e-6)
 
 
 def test_an_edge_that_changes_sigma_alone_has_an_effect(rng):
@@ -89,7 +89,7 @@ def test_an_edge_that_changes_sigma_alone_has_an_effect(rng):
     graph = BernoulliGraph(torch.full((2, 2), 0.5))
     model = LatentGraphModel(graph, Louder(), EnergyScore(), observation=HeadGaussianNoise())
     targets = torch.tensor([-2.0, 2.0]).view(2, 1, 1).expand(2, 2, 1)
-    effects = edge_effects(model, torch.zeros(2, 2, 1), targets, generator=rng)
+    effects = toys.edge_effects(model, torch.zeros(2, 2, 1), targets, generator=rng)
     assert torch.allclose(effects, torch.full((2, 2), 0.5))  # one more sigma, targets of deviation 2
 
 
@@ -99,7 +99,7 @@ def test_noise_counts_in_the_spread(rng):
     contexts, inputs = torch.zeros(1, 3, 3), torch.ones(4, 3, 1)
     for noise in (GaussianNoise(3), InputGaussianNoise(3, 1)):
         model = LatentGraphModel(BernoulliGraph(torch.full((3, 3), 0.5)), filter_, EnergyScore(), observation=noise)
-        effects = edge_effects(model, inputs, generator=rng, contexts=contexts)
+        effects = toys.edge_effects(model, inputs, generator=rng, contexts=contexts)
         assert torch.allclose(effects, torch.full((3, 3), 2.0), atol=1e-4)  # a change of 1 against a sigma of 0.5
 
 
@@ -115,9 +115,9 @@ def test_contexts_show_edges_that_theta_hides(rng):
     probs[0, 1] = 1e-6
     model = LatentGraphModel(BernoulliGraph(probs), Chain(), EnergyScore())
     inputs, targets = torch.randn(20, 3, 1, generator=rng), torch.randn(20, 3, 1, generator=rng)
-    assert edge_effects(model, inputs, targets, generator=rng)[1, 2] > 0.1
+    assert toys.edge_effects(model, inputs, targets, generator=rng)[1, 2] > 0.1
     at_theta = draw_contexts(model.graph, 32, generator=rng, pulled=False)
-    assert edge_effects(model, inputs, targets, generator=rng, contexts=at_theta)[1, 2] == 0
+    assert toys.edge_effects(model, inputs, targets, generator=rng, contexts=at_theta)[1, 2] == 0
 
 
 def test_pulled_contexts_leave_fixed_edges_alone_and_are_symmetric(rng):
@@ -135,8 +135,8 @@ def test_bad_input_is_named(rng, unchecked):
         BernoulliGraph(torch.full((3, 3), 0.5)), ConvolutionStack.random([1, 1], generator=rng), EnergyScore()
     )
     with pytest.raises(InputError, match=r"inputs must have shape \(pairs, 3 nodes, channels\) like the graph, got"):
-        edge_effects(model, torch.zeros(5, 4, 1), generator=rng)
+        toys.edge_effects(model, torch.zeros(5, 4, 1), generator=rng)
     with pytest.raises(InputError, match="inputs must have at least one pair, got none"):
-        edge_effects(model, torch.zeros(0, 3, 1), generator=rng)
+        toys.edge_effects(model, torch.zeros(0, 3, 1), generator=rng)
     with pytest.raises(InputError, match=r"targets must have shape \(pairs, 3 nodes, channels\)"):
-        edge_effects(model, torch.zeros(5, 3, 1), torch.zeros(5, 2, 1), generator=rng)
+        toys.edge_effects(model, torch.zeros(5, 3, 1), torch.zeros(5, 2, 1), generator=rng)

@@ -1,7 +1,8 @@
 import pytest
 import torch
 
-from tacit.assessment.identification import edge_effects, identify
+import toys
+from tacit.assessment.identification import identify
 from tacit.errors import InputError
 from tacit.graph import BernoulliGraph
 from tacit.losses import EnergyScore
@@ -152,7 +153,7 @@ def test_large_graphs_try_doubtful_edges_again(rng, monkeypatch):
     fixed = torch.zeros(4, 4, dtype=torch.bool)
     fixed[1:, 0] = True
     model = scaled(torch.ones(4, 4), fixed=fixed)
-    at_first = edge_effects(model, inputs, targets, generator=torch.Generator().manual_seed(2))
+    at_first = toys.edge_effects(model, inputs, targets, generator=torch.Generator().manual_seed(2))
     assert at_first[0, 0] == 0
     found = identify(model, inputs, targets, generator=torch.Generator().manual_seed(2))
     assert found.flag(0, 0) == "yes"

@@ -4,7 +4,7 @@ import torch
 from jaxtyping import Float
 from torch import Generator, Tensor
 
-from tacit.assessment.evaluation.chunks import pairs_at_once
+from tacit.assessment.evaluation.draws import pairs_at_once
 from tacit.assessment.evaluation.point import mean_prediction, point_prediction
 from tacit.data import Pairs
 from tacit.errors import require

@@ -1,7 +1,6 @@
 """What the data can tell: which edges have an effect, which look alike, and whether another answer is as good."""
 
 from tacit.assessment.identification.contexts import draw_contexts
-from tacit.assessment.identification.effects import edge_effects
 from tacit.assessment.identification.injectivity import Injectivity, check_injectivity
 from tacit.assessment.identification.replicas import ReplicaGraph, compare_replicas
 from tacit.assessment.identification.representations import Representation, find_representations
@@ -20,7 +19,6 @@ __all__ = [
     "check_injectivity",
     "compare_replicas",
     "draw_contexts",
-    "edge_effects",
     "find_representations",
     "identify",
 ]

@@ -50,38 +50,6 @@ class Trials(NamedTuple):
     spread: Spread
 
 
-@torch.no_grad()
-def edge_effects(
-    model: LatentGraphModel,
-    inputs: Inputs,
-    targets: Targets | None = None,
-    *,
-    generator: Generator,
-    observed: Observed | None = None,
-    contexts: Contexts | None = None,
-    weights: Float[Tensor, " graph"] | None = None,
-) -> EdgeProbs:
-    """Return the effect of every edge that is learned, relative to the spread of the outputs; 0 for fixed edges.
-
-    ``contexts`` are graphs to use, with all inputs, instead of random ones; ``weights`` what each of them counts.
-
-    >>> from tacit.graph import BernoulliGraph
-    >>> from tacit.losses import EnergyScore
-    >>> from tacit.predictors import ConvolutionStack
-    >>> rng = Generator().manual_seed(0)
-    >>> stack = ConvolutionStack.random([1, 1], self_loops=True, generator=rng)
-    >>> model = LatentGraphModel(BernoulliGraph(torch.full((2, 2), 0.5)), stack, EnergyScore())
-    >>> (edge_effects(model, torch.randn(8, 2, 1, generator=rng), generator=rng) > 1e-4).tolist()
-    [[False, True], [True, False]]
-    """
-    model.graph.require_all_pairs("edge_effects")
-    trials = prepare_trials(model, inputs, targets, generator=generator, observed=observed, contexts=contexts)
-    effects = torch.zeros_like(model.graph.fixed_probs)
-    for flips in flip_edges(model, trials):
-        place_effects(effects, flips, trials.spread, symmetric=model.graph.symmetric, weights=weights)
-    return effects
-
-
 def prepare_trials(
     model: LatentGraphModel,
     inputs: Inputs,

@@ -79,7 +79,7 @@ def listed_edges(exists: Exists, fdr: float = FDR, learned: Shown | None = None,
     return _placed(share <= fdr + ROUNDING, places, symmetric)
 
 
-def false_discoveries(exists: Exists, listed: Shown, *, symmetric: bool = False) -> float:
+def false_discoveries(exists: Exists, listed: Shown) -> float:
     r"""Return how many edges of a list are expected to be false: $\sum_{\text{listed}} (1 - e_{ij})$.
 
     >>> exists = torch.tensor([[1.0, 0.75], [0.75, 0.25]])
@@ -88,8 +88,7 @@ def false_discoveries(exists: Exists, listed: Shown, *, symmetric: bool = False)
     """
     _require_exists(exists)
     require_mask("listed", listed, exists)
-    counted = listed.triu() if symmetric else listed
-    return float((1 - exists.detach().double())[counted].sum())
+    return float((1 - exists.detach().double())[listed].sum())
 
 
 def significant_edges(

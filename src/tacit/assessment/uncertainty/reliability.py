@@ -4,13 +4,12 @@ It needs a truth: a 0/1 graph, or the true probabilities of a system that is kno
 """
 
 from dataclasses import dataclass
-from typing import Literal
 
 import torch
 from jaxtyping import Float, Int
 from torch import Tensor
 
-from tacit.assessment.uncertainty.checks import distinct_edges, require_probabilities
+from tacit.assessment.uncertainty.checks import learned_edges, require_probabilities
 from tacit.errors import require, require_int
 from tacit.shapes import EdgeMask, EdgeProbs
 
@@ -32,19 +31,15 @@ def reliability(
     truth: EdgeProbs,
     *,
     num_bins: int = NUM_BINS,
-    equal: Literal["width", "count"] = "width",
     learned: EdgeMask | None = None,
-    symmetric: bool = False,
 ) -> Reliability:
     r"""Return mean predicted and mean true probability of edges of like probability, and how far they are apart.
 
     $$\mathrm{ECE} = \sum_b \frac{n_b}{n} \, \Big| \operatorname{mean}_{ij \in b} \theta_{ij}
     - \operatorname{mean}_{ij \in b} \theta^*_{ij} \Big|$$
 
-    Bin $b$ of $B$ holds the $n_b$ of $n$ edges with $(b - 1) / B < \theta_{ij} \le b / B$, the first one 0 too; with
-    ``equal="count"`` the ends are quantiles of $\theta$, better for sparse graphs, where nearly all edges are in the
-    first bin. Errors of opposite sign within a bin cancel: few bins flatter. Edges that are not ``learned`` are left
-    out (pass a mask to leave out self-loops), and a pair of a ``symmetric`` graph counts once.
+    Bin $b$ of $B$ holds the $n_b$ of $n$ edges with $(b - 1) / B < \theta_{ij} \le b / B$, the first one 0 too. Errors
+    of opposite sign within a bin cancel. Edges that are not ``learned`` are left out.
 
     >>> truth = torch.tensor([[1.0, 0.0], [1.0, 1.0]])
     >>> reliability(torch.tensor([[0.25, 0.25], [0.75, 1.0]]), truth, num_bins=2)
@@ -52,11 +47,8 @@ def reliability(
     dtype=torch.float64), count=tensor([2, 2]), calibration_error=0.1875)
     """
     require_int("num_bins", num_bins)
-    require(equal in ("width", "count"), f"equal must be 'width' or 'count', got {equal!r}; choose 'width'")
-    predicted, true = _pairs_of_numbers(edge_probs, truth, learned, symmetric)
+    predicted, true = _pairs_of_numbers(edge_probs, truth, learned)
     ends = torch.linspace(0, 1, num_bins + 1, dtype=predicted.dtype, device=predicted.device)
-    if equal == "count":
-        ends = torch.quantile(predicted, ends)
     place = torch.searchsorted(ends[1:-1].contiguous(), predicted)
     count = torch.bincount(place, minlength=num_bins)
     held = count > 0
@@ -67,9 +59,7 @@ def reliability(
     return Reliability(predicted, true, count[held], error)
 
 
-def _pairs_of_numbers(
-    edge_probs: EdgeProbs, truth: EdgeProbs, learned: EdgeMask | None, symmetric: bool
-) -> tuple[Tensor, Tensor]:
+def _pairs_of_numbers(edge_probs: EdgeProbs, truth: EdgeProbs, learned: EdgeMask | None) -> tuple[Tensor, Tensor]:
     """Return predicted and true probability of each edge that counts."""
     require_probabilities("edge_probs", edge_probs)
     require_probabilities("truth", truth)
@@ -79,7 +69,6 @@ def _pairs_of_numbers(
         "pass the truth for the same nodes",
     )
     true = truth.to(edge_probs.device)
-    places = distinct_edges("edge_probs", edge_probs, learned, symmetric)
-    places = places & distinct_edges("truth", true, learned, symmetric)
+    places = learned_edges(edge_probs, learned)
     require(bool(places.any()), "learned must have at least one edge to compare, got none; mark some as true")
     return edge_probs.detach().double()[places], true.double()[places]

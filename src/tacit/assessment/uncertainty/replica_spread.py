@@ -40,6 +40,7 @@ def kept_mean(replicas: ReplicaProbs, kept: Masks) -> EdgeProbs:
 def kept_variance(replicas: ReplicaProbs, kept: Masks) -> EdgeProbs:
     """Return the variance over replicas that keep an edge, in double precision; 0 where fewer than two do.
 
+    >>> import torch
     >>> replicas = torch.tensor([[[0.2]], [[0.4]], [[0.0]]])
     >>> kept_variance(replicas, torch.tensor([[[1.0]], [[1.0]], [[0.0]]])).round(decimals=4)
     tensor([[0.0200]], dtype=torch.float64)

@@ -1,9 +1,10 @@
 import pytest
 import torch
+from benchmarks.polynomial_filter import PolynomialFilter
 
 from tacit.errors import InputError
 from tacit.estimators import check_locality, check_relaxation
-from tacit.predictors import PolynomialFilter, initial_parameters
+from tacit.predictors import initial_parameters
 from toys import even_graph
 
 
