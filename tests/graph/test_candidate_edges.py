@@ -140,7 +140,7 @@ def test_errors(unchecked):
         CandidateEdges.from_edges(torch.tensor([0]), [1], 3)
     with pytest.raises(InputError, match="num_nodes must be a whole number of at least 1, got 0"):
         edges([], [], 0)
-    with pytest.raises(InputError, match="source must be nodes from 0 to 2, got 4 for edge 0"):
+    with pytest.raises(InputError, match="source must have nodes from 0 to 2, got 4 for edge 0"):
         edges([0], [1]).positions(torch.tensor([4]), torch.tensor([0]))
     with pytest.raises(InputError, match="mask must be a square tensor of booleans"):
         CandidateEdges.from_mask(torch.ones(2, 3, dtype=torch.bool))

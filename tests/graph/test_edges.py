@@ -217,9 +217,9 @@ def test_a_graph_over_the_table_keeps_the_same_rules(rng, self_loops, as_table):
 
 def test_a_table_needs_candidates_that_have_a_direction():
     with pytest.raises(InputError, match="a table of candidates requires candidates, got none; name some"):
-        _ = EdgeRules(NODES).candidates
+        _ = EdgeRules(NODES).candidate_edges
     with pytest.raises(InputError, match="a table of candidates has edges with a direction; leave symmetric out"):
-        _ = EdgeRules(NODES, candidates={("a", "b")}, symmetric=True).candidates
+        _ = EdgeRules(NODES, candidates={("a", "b")}, symmetric=True).candidate_edges
     with pytest.raises(
         InputError, match="candidates must be a table of 4 nodes, got one of 3; make it for these nodes"
     ):

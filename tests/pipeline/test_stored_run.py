@@ -44,7 +44,7 @@ def test_a_damaged_model(copy):
         model.write_bytes(KIND.pack(text, tensors))
         reseal(copy)
         message = refused(copy)
-        assert message.startswith(f"{copy} holds a damaged run (model.safetensors: must be ")
+        assert message.startswith(f"{copy} holds a damaged run (model.safetensors: must have ")
         assert message.endswith("; run tacit fit again")
         return message
 

@@ -108,7 +108,7 @@ def test_the_layout_is_chosen_by_nodes_and_candidates(tmp_path):
         table, places = tmp_path / f"{nodes}.csv", tmp_path / f"places{nodes}.csv"
         pd.DataFrame(rng.normal(size=(30, nodes)), columns=names).assign(time=range(30)).to_csv(table, index=False)
         pd.DataFrame({"node": names, "x": rng.random(nodes), "y": rng.random(nodes)}).to_csv(places, index=False)
-        graph = {"coordinates": str(places), "nearest": nearest, "metric": "euclidean"}
+        graph = {"coordinates": str(places), "k_nearest": nearest, "metric": "euclidean"}
         plan = plan_of(table, graph=graph)
         assert plan.config.graph.layout == expected
         (said,) = [choice for choice in plan.choices if choice.startswith("layout")]

@@ -94,7 +94,7 @@ def fit(
             print(init)
             return
         shown = (display.stage, display.step, display.finished, display.say)
-        listener = Listener() if display.quiet else Listener(*shown)
+        listener = Listener(*shown[:3] if display.quiet else shown)
 
         def find_device(name: str) -> "torch.device":
             return launch.own_device(present_device(name))

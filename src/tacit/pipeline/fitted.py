@@ -167,7 +167,7 @@ def restored_model(
             continue
         found = _kind(tensors[name]) if name in tensors else "none"
         if found != _kind(value):
-            raise ValueError(f"requires {name} of {_kind(value)}, got {found}")
+            raise ValueError(f"must have {name} of {_kind(value)}, got {found}")
         state[name] = tensors[name]
     model.load_state_dict(state)
     return model
