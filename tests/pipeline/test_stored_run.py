@@ -68,7 +68,7 @@ def test_a_model_of_another_run(copy, folder, tmp_path):
     shutil.copy(other.directory / "model.safetensors", copy / "model.safetensors")
     assert "model.safetensors is a whole model, but not that of this run: its checksum is not the one" in refused(copy)
     reseal(copy)
-    assert "model.safetensors: requires predictor." in refused(copy)
+    assert "model.safetensors: must have predictor." in refused(copy)
 
 
 @pytest.mark.parametrize(
