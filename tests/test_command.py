@@ -280,7 +280,7 @@ def test_ctrl_c_keeps_what_was_learned(tmp_path):
     process.send_signal(signal.SIGINT)
     output, errors = process.communicate(timeout=120)
     assert process.returncode == 1, errors
-    assert "stopped before the end; what was learned is in" in errors
+    assert "stopped early; partial results are in" in errors
     assert "stopped by the user after" in output
     record = json.loads((tmp_path / "out" / "known" / "record.json").read_text())
     assert record["timings"]["steps"] > 0

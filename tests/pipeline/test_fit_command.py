@@ -335,7 +335,7 @@ def test_ctrl_c_keeps_what_was_learned(folder, tmp_path, monkeypatch, capsys):
     monkeypatch.setattr(Display, "step", stop)
     out = tmp_path / "out"
     assert call("fit", folder / "wide.csv", "--window", 2, "--out", out, *QUICK, "--set", "training.epochs=5000") == 1
-    assert f"stopped before the end; what was learned is in {out}" in capsys.readouterr().err
+    assert f"stopped early; partial results are in {out}" in capsys.readouterr().err
     assert (out / "report.html").is_file()
     assert call("predict", out, folder / "wide.csv", "--out", tmp_path / "a.csv") == 0
     assert len(pd.read_csv(tmp_path / "a.csv")) == 4 * 119
@@ -349,7 +349,7 @@ def test_a_failed_write_leaves_only_what_it_takes_to_go_on(folder, tmp_path, mon
 
     monkeypatch.setattr(tacit.records.writing, "pack_model", full)
     assert call("fit", folder / "wide.csv", "--window", 2, "--out", tmp_path / "out", *QUICK) == 1
-    assert f"No space left on device; go on with 'tacit fit --resume {tmp_path / 'out'}'" in capsys.readouterr().err
+    assert f"No space left on device; resume with 'tacit fit --resume {tmp_path / 'out'}'" in capsys.readouterr().err
     assert {path.name for path in (tmp_path / "out").iterdir()} == {"call.json", "checkpoint.safetensors"}
     assert [path.name for path in tmp_path.iterdir()] == ["out"]
 

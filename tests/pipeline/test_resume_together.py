@@ -90,7 +90,7 @@ def probabilities(run):
 
 
 def way_on(run):
-    return f"go on with 'tacit fit --resume {run}', through torchrun or alone"
+    return f"resume with 'tacit fit --resume {run}', through torchrun or alone"
 
 
 def test_one_that_is_killed_costs_nothing(stopped, together, folder, alone, tmp_path):
@@ -142,8 +142,11 @@ def test_two_go_on_with_what_one_began(together, folder, alone, tmp_path):
 @pytest.mark.parametrize(
     ("number", "line"),
     [
-        (signal.SIGTERM, "stopped by SIGTERM, which torchrun sends when another process of this training ended; all"),
-        (signal.SIGINT, "stopped by the user; go on"),
+        (
+            signal.SIGTERM,
+            "stopped by SIGTERM, sent by torchrun because another process of this training ended; start all",
+        ),
+        (signal.SIGINT, "stopped by the user; resume"),
     ],
 )
 def test_asked_to_stop(number, line, together, folder, tmp_path):
@@ -191,5 +194,5 @@ def test_what_is_refused_is_refused_in_both(stopped, together):
     (run / CALL).rename(run / "other.json")
     codes, (line,) = together("--resume", "run")
     assert codes == [2, 2]
-    assert "--resume must be a run that tacit fit began and did not finish, got run, which holds none" in line
+    assert "--resume must be an unfinished run of tacit fit, got run; check the path" in line
     assert (run / CHECKPOINT).read_bytes() == good

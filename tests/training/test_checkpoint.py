@@ -259,7 +259,7 @@ def test_another_training_is_refused(changes, message, tmp_path):
     with pytest.raises(Stop):
         learn(Checkpoints(path, every=0), stop_after=2)
     before = path.read_bytes()
-    with pytest.raises(InputError, match=rf"fit.safetensors is of another training: .*{message}.*or delete it"):
+    with pytest.raises(InputError, match=rf"belongs to another training run: .*{message}.*or delete it"):
         learn(Checkpoints(path), **changes)
     assert path.read_bytes() == before
 
@@ -300,10 +300,10 @@ def test_another_context_of_the_pairs_is_refused(tmp_path):
         learn_from(train, validation, stop)
     for name in ("series", "times", "covariates"):
         for change in (None, getattr(train, name) + 1):
-            with pytest.raises(InputError, match=f"of another training: another training {name};"):
+            with pytest.raises(InputError, match=f"to another training run: another training {name};"):
                 learn_from(with_context(pairs(), **{name: change}), validation)
         other = with_context(pairs(20, 1), **{name: getattr(validation, name) * 2})
-        with pytest.raises(InputError, match=f"of another training: another validation {name};"):
+        with pytest.raises(InputError, match=f"to another training run: another validation {name};"):
             learn_from(train, other)
     assert content(learn_from(train, validation)) == content(learn())
 
@@ -325,7 +325,7 @@ def test_another_observation_model_without_parameters_is_refused(tmp_path):
     checkpoint = Checkpoints(tmp_path / "fit.safetensors", every=0)
     with pytest.raises(Stop):
         learn(checkpoint, stop_after=2, choices=choices(0.5))
-    with pytest.raises(InputError, match="of another training: another observation;"):
+    with pytest.raises(InputError, match="to another training run: another observation;"):
         learn(checkpoint, choices=choices(0.6))
     assert content(learn(checkpoint, choices=choices(0.5))) == content(learn(choices=choices(0.5)))
 

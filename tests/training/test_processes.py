@@ -58,7 +58,7 @@ REFUSED = {
     "times in one": "validation times must be the same in every process, got None in process 0 and #",
     "other noise": "observation must be the same in every process, got #",
     "other loss": "loss must be the same in every process, got #",
-    "checkpoint of another": "is of another training: epochs is 1 here and 2 there, another schedule; fit as",
+    "checkpoint of another": "belongs to another training run: epochs is 1 here and 2 there, another schedule; fit as",
 }
 
 

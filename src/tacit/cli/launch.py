@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 # nothing is wrong they wait for the slowest to read the data, to compile, or to draw the report.
 PATIENCE = timedelta(minutes=10)
 PATIENCE_AT_THE_END = timedelta(seconds=5)
-AS_TORCHRUN_DOES = "which torchrun sends when another process of this training ended; all need to start again"
+AS_TORCHRUN_DOES = "sent by torchrun because another process of this training ended; start all processes again"
 
 
 @dataclass(frozen=True)

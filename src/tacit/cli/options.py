@@ -64,5 +64,5 @@ def command_line() -> str:
 def require_complete(complete: bool, directory: Path, remedy: str = "") -> None:
     """End with exit code 1, and say so, when a job was stopped before its end."""
     if not complete:
-        print(f"tacit: stopped before the end; what was learned is in {directory}{remedy}", file=sys.stderr)
+        print(f"tacit: stopped early; partial results are in {directory}{remedy}", file=sys.stderr)
         raise typer.Exit(1)

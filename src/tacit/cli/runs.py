@@ -45,7 +45,7 @@ FIT_JSON = {
 ERRORS = "Replicas on resampled data for standard errors; 0 for none. [default: 16 where that is quick]"
 QUICK = "Evidence and fit only: no standard errors, no fit test, no controls."
 THOROUGH = "32 replicas, the sandwich, 8 starts, and controls, whatever they take."
-RESUME = "Go on with a run that was stopped; takes no DATA and no choices."
+RESUME = "Resume a stopped run; takes no DATA and no other options."
 SETTING = "A choice as in the file, such as --set training.epochs=20; may be repeated."
 
 
@@ -88,7 +88,7 @@ def fit(
         from tacit.training import Listener
 
         if init is not None:
-            require(resume is None, "--init writes a file of choices and --resume goes on with a run; keep one of them")
+            require(resume is None, "--init writes a config file and --resume resumes a run; keep one of them")
             launch.require_alone("tacit fit --init")
             write_template(init)
             print(init)
@@ -105,7 +105,8 @@ def fit(
             except InputError as error:
                 missing = str(error).split("; ")[0]
                 raise InputError(
-                    f"{missing}, and the run was begun on one; go on where there is one, or fit again with --device cpu"
+                    f"{missing}, and the run was started on one; resume on a machine with a GPU, or fit again with "
+                    "--device cpu"
                 ) from None
 
         if resume is not None:
@@ -160,7 +161,7 @@ def fit(
         print(job.report or job.directory)
     else:
         print_fit(job, display.seconds)
-    require_complete(job.complete, job.directory, f"; go on with {resuming(job.directory)}")
+    require_complete(job.complete, job.directory, f"; resume with {resuming(job.directory)}")
 
 
 def predict(
@@ -244,7 +245,7 @@ def _require_alone(given: dict[str, Any]) -> None:
     """Refuse --resume beside anything that the run has settled: it would be ignored."""
     for name, value in given.items():
         if value is not None and value is not False:
-            raise InputError(f"--resume goes on as the run was begun and takes no {name}; leave it out")
+            raise InputError(f"--resume uses the options of the original run and takes no {name}; leave it out")
 
 
 def _together(settings: dict[tuple[str, str], Any], options: dict[tuple[str, str], Any]) -> dict[str, dict[str, Any]]:

@@ -16,7 +16,7 @@ from tacit.records import versions
 
 CONNECT_SECONDS, WORKERS_SECONDS = 6, 4  # together less than anyone waits for an answer
 SCHEMES = ("tcp", "tls")
-LOST = "the Dask cluster lost a task ({}); what was finished is kept: start it again to go on"
+LOST = "the Dask cluster lost a task ({}); finished tasks are kept; start the command again to resume"
 SAME = ("tacit", "torch")  # what a worker needs in the caller's version, for the same results
 
 

@@ -73,8 +73,8 @@ def _in_processes(jobs: int) -> RunTasks:
             yield from found
         except BrokenExecutor as error:
             raise TrainingError(
-                f"a process of this machine ended in the middle of a task ({type(error).__name__}), perhaps for want "
-                "of memory; what was finished is kept: start it again with fewer --jobs"
+                f"a process of this machine ended in the middle of a task ({type(error).__name__}), possibly out of "
+                "memory; finished tasks are kept; start the command again with fewer --jobs"
             ) from error
         finally:
             with warnings.catch_warnings():  # that tasks are given up is known here

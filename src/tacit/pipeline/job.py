@@ -105,7 +105,7 @@ def _plan(request: Request, device: torch.device, listener: Listener) -> Plan:
         command=request.command,
         name=name,
         listener=listener,
-        notes=(f"the run was begun and ended under different versions: {', '.join(others)}",) if others else (),
+        notes=(f"the run was started and finished under different versions: {', '.join(others)}",) if others else (),
     )
 
 

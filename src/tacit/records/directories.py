@@ -22,7 +22,7 @@ def make_directory(directory: Path, *, besides: tuple[str, ...] = ()) -> bool:
             not directory.is_dir()
             or any(path.name != LOCK and not path.name.startswith(besides) for path in directory.iterdir())
         ):
-            remedy = f"go on with {resuming(directory)}, or choose" if (directory / CALL).is_file() else "choose"
+            remedy = f"resume with {resuming(directory)}, or choose" if (directory / CALL).is_file() else "choose"
             raise InputError(
                 f"out must be a new or empty directory, got {directory}, which exists; {remedy} another --out"
             )

@@ -68,7 +68,7 @@ def _said_in_one_line(directory: Path) -> Iterator[None]:
         raise
     except (OSError, ValueError, KeyError, AttributeError, TypeError, RecursionError) as error:
         if (directory / CALL).is_file():
-            raise InputError(f"{directory} is not finished; go on with {resuming(directory)}") from None
+            raise InputError(f"{directory} is not finished; resume with {resuming(directory)}") from None
         raise InputError(_words(directory, error)) from None
 
 

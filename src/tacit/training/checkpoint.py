@@ -92,7 +92,8 @@ class CheckpointFile:
             raise InputError(f"{self.path} is a damaged checkpoint (fingerprint); {KIND.remedy}") from None
         require(
             not others,
-            f"checkpoint {self.path} is of another training: {', '.join(others)}; fit as it was begun, or delete it",
+            f"checkpoint {self.path} belongs to another training run: {', '.join(others)}; use the settings and data "
+            "it was started with, or delete it",
         )
         return text, tensors
 

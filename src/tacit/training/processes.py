@@ -36,8 +36,8 @@ Found = TypeVar("Found")
 # Stands for the weight of a share that observes nothing: far below the rounding of any other, yet where no share
 # observes anything the gradient is still that of the prior.
 NOTHING = 1e-30
-LOST = "another process of this training ended, and this one cannot go on alone; all need to start again"
-SILENT = "another process of this training did not answer in time; see what became of it; all need to start again"
+LOST = "another process of this training ended; start all processes again"
+SILENT = "another process of this training did not answer in time; check it, and start all processes again"
 
 
 class Ended(NamedTuple):
