@@ -140,7 +140,7 @@ def test_kernel_scales():
     targets = torch.randn(50, 4, 1, generator=torch.Generator().manual_seed(3))
     config = override(DemoConfig(), {"model": {"loss": "mmd", "kernel_scale": "median"}}).model
     assert config.build_loss(targets).kernel == RationalQuadratic(median_distance(targets, "node"))
-    with pytest.raises(InputError, match=r"kernel_scale in \[model\] is taken from targets, got none; pass targets"):
+    with pytest.raises(InputError, match=r"kernel_scale in \[model\] requires targets, got none; pass targets"):
         config.build_loss()
     default = override(DemoConfig(), {"model": {"loss": "mmd", "kernel": "gaussian"}}).model
     assert default.build_loss(targets).kernel == Gaussian(median_distance(targets, "node"))

@@ -52,7 +52,7 @@ def one_line(text: str) -> str:
     >>> one_line("column 'a\\x1b[31m'\\n  is \\udcff")
     "column 'a\\\\x1b[31m' is \\\\udcff"
     >>> len(one_line("x" * 10_000)), one_line("x" * 10_000 + "; resume with 'this'")[-30:]
-    (300, "xxxxxxxxxxxx; resume with 'this'")
+    (300, "xxxxxxxxxx; resume with 'this'")
     """
     words = " ".join(text.split())
     shown = "".join(letter if letter.isprintable() else ascii(letter)[1:-1] for letter in words)

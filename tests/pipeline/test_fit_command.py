@@ -275,7 +275,7 @@ def broken(tmp_path):
         (["ok.csv", "--set", "data.targets=z"], "ok.csv: targets names 'z', which is no variable"),
         (["ok.csv", "--set", "data.covariates=z"], "ok.csv: covariates names the column 'z', which is not there"),
         (["ok.csv", "--set", "data.separator=:"], "ok.csv: column 'a' must have the form node:variable; rename it"),
-        (["ok.csv", "--set", "data.train_fraction=0.95"], "need a sum below 1, so that something is left for the test"),
+        (["ok.csv", "--set", "data.train_fraction=0.95"], "must have a sum below 1, got 0.95"),
         (["ok.csv", "--set", "graph.k_nearest=2"], "k_nearest in [graph] requires coordinates, and the data has none"),
         (["ok.csv", "--device", "tpu"], "device must be one of auto, cpu, cuda, cuda:N, got 'tpu'"),
         (["ok.csv", "--out", "ok.csv"], "out must be a new or empty directory, got ok.csv, which exists"),

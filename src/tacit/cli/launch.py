@@ -79,8 +79,8 @@ class Launch:
         except (RuntimeError, ValueError) as error:
             first_line = str(error).splitlines()[0]
             raise ProcessesError(
-                f"process {self.rank} of {self.count} did not find the others ({first_line}); check that all were "
-                "started and reach MASTER_ADDR"
+                f"process {self.rank} of {self.count} could not connect to the others ({first_line}); check that all "
+                "were started and can reach MASTER_ADDR"
             ) from None
 
     def reason(self, error: Terminated) -> str:

@@ -42,26 +42,26 @@ FIT_JSON = {
     "goodness",
     "uncertainty",
 }
-ERRORS = "Replicas on resampled data for standard errors; 0 for none. [default: 16 where that is quick]"
-QUICK = "Evidence and fit only: no standard errors, no fit test, no controls."
-THOROUGH = "32 replicas, the sandwich, 8 starts, and controls, whatever they take."
+ERRORS = "Bootstrap replicas for standard errors; 0 for none. [default: 16 if they are quick]"
+QUICK = "Evidence and fit only; no standard errors, fit test or controls."
+THOROUGH = "32 replicas, the sandwich, 8 starts and controls, however long they take."
 RESUME = "Resume a stopped run; takes no DATA and no other options."
-SETTING = "A choice as in the file, such as --set training.epochs=20; may be repeated."
+SETTING = "An option of the config file, such as --set training.epochs=20; may be repeated."
 
 
 def fit(
     data: Annotated[str | None, typer.Argument(help=".csv, .parquet or .npz file, or beijing-air.")] = None,
-    config: Annotated[Path | None, typer.Option(help="TOML file of choices; --init writes one.")] = None,
-    init: Annotated[Path | None, typer.Option(help="Write a commented file of choices and exit.")] = None,
+    config: Annotated[Path | None, typer.Option(help="TOML config file; --init writes one.")] = None,
+    init: Annotated[Path | None, typer.Option(help="Write a commented config file and exit.")] = None,
     set_: Annotated[list[str] | None, typer.Option("--set", metavar="SECTION.KEY=VALUE", help=SETTING)] = None,
     window: Annotated[
-        int | None, typer.Option(parser=at_least(1), metavar="N", help="Steps of the past that a prediction sees.")
+        int | None, typer.Option(parser=at_least(1), metavar="N", help="Number of past steps in the input.")
     ] = None,
     horizon: Annotated[
-        int | None, typer.Option(parser=at_least(1), metavar="N", help="Steps ahead that are predicted.")
+        int | None, typer.Option(parser=at_least(1), metavar="N", help="Number of steps ahead to predict.")
     ] = None,
     series: Annotated[
-        str | None, typer.Option(metavar="NAME", help="Column that says which of several series a row belongs to.")
+        str | None, typer.Option(metavar="NAME", help="Column with the name of the series of each row.")
     ] = None,
     edges: Annotated[Path | None, typer.Option(help="CSV of rules: source,target,kind,probability.")] = None,
     symmetric: Annotated[bool, typer.Option("--symmetric", help="Edges have no direction.")] = False,
@@ -166,9 +166,11 @@ def fit(
 
 def predict(
     run: Annotated[Path, typer.Argument(help="A directory that tacit fit wrote.")],
-    data: Annotated[str, typer.Argument(help="Data of the same kind as it was trained on.")],
+    data: Annotated[str, typer.Argument(help="Data in the format of the training data.")],
     out: Annotated[Path | None, typer.Option(help="New .csv or .parquet file. [default: print CSV]")] = None,
-    samples: Annotated[int, typer.Option(parser=at_least(0), metavar="N", help="Samples to add, each a column.")] = 0,
+    samples: Annotated[
+        int, typer.Option(parser=at_least(0), metavar="N", help="Number of samples to add, one column each.")
+    ] = 0,
     seed: OwnSeed = None,
     device: Device = "auto",
     quiet: Quiet = False,

@@ -1,7 +1,7 @@
 """Air quality: which stations help to forecast which, beside every control that could explain the gain.
 
-A recurrent unit per station, one graph layer, noise whose size follows the input. The models differ in the graph alone:
-none, every edge, the nearest stations, edges drawn at random with one probability that is not learned, and learned.
+A recurrent unit per station, one graph layer, noise whose size depends on the input. The models differ only in the
+graph: none, every edge, the nearest stations, random edges with one fixed probability, and learned edges.
 """
 
 import statistics

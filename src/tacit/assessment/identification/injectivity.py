@@ -63,16 +63,18 @@ class Injectivity:
     def sentence(self) -> str:
         """Say it, and how far it is proven."""
         if self.num_edges == 0:
-            return "No edge is left whose presence could be told from the predictions."
+            return "No learned edge is identifiable from the predictions."
         edges = f"the {self.num_edges} learned edges that have an effect"
         what = f"all {2**self.num_edges:,} graphs" if self.enumerated else f"{self.comparisons:,} pairs of graphs"
         inputs = f"{round(self.share * self.num_inputs)} of {self.num_inputs} inputs"
         if not self.holds:
-            none = f"at each of the {self.num_inputs} inputs looked at some of {what} over {edges} predict the same"
+            none = (
+                f"at each of the {self.num_inputs} tested inputs some of {what} over {edges} give the same prediction"
+            )
             return f"The condition of the theorem was not met: {none}."
         if self.enumerated:
-            return f"The condition of the theorem holds: {what} over {edges} predict differently at {inputs}."
-        apart = f"{what} over {edges} were told apart at {inputs}"
+            return f"The condition of the theorem holds: {what} over {edges} give different predictions at {inputs}."
+        apart = f"{what} over {edges} gave different predictions at {inputs}"
         return f"The condition of the theorem was not refuted: {apart}; sampled, not proven."
 
 

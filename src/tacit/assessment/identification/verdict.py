@@ -81,8 +81,8 @@ class Identifiability:
         if self.twins:
             edges = [" and ".join(self.nodes.edge(column, row) for row, column in pair) for pair in self.twins]
             number = count_of(count_edges(self._with_twin, symmetric=self.nodes.symmetric), "edge")
-            why = "each has the same effect as another, so that only how many are present can be seen"
-            lines.append(f"{number} cannot be told from each other: {why} ({listed(edges)}).")
+            why = "each has the same effect as another, so only the number of present edges is identifiable"
+            lines.append(f"{number} cannot be distinguished: {why} ({listed(edges)}).")
         return lines
 
     def sentences(self) -> list[str]:
