@@ -60,7 +60,7 @@ def make_run(
             "references": {"the last value": {"point_mae": 0.2, "point_mse": 0.3}},
             "preparation": {"kind": "series"},
             "choices": ["window = 12: usual"],
-            "findings": ["does not fit", "All edges can be told."],
+            "findings": ["does not fit", "All edges are identifiable."],
             "warnings": ["a made run means nothing"],
             "goodness": GOODNESS | {"names": names, "ranks": [_ranks(rng) for _ in names]},
             "coordinates": _coordinates(nodes, rng) if coordinates else None,

@@ -124,7 +124,7 @@ def test_what_differs_from_its_mirror_image_is_refused(unchecked):
     fixed = torch.tensor([[False, True], [False, False]])
     with pytest.raises(
         InputError,
-        match=r"fixed must equal .* got True at \[0, 1\] and False at \[1, 0\]; hold both entries of a pair or non",
+        match=r"fixed must equal .* got True at \[0, 1\] and False at \[1, 0\]; fix both entries of a pair or non",
     ):
         BernoulliGraph(torch.full((2, 2), 0.5), fixed, symmetric=True)
     prior = EdgePrior(torch.tensor([[0.5, 0.5], [0.25, 0.5]]))

@@ -177,7 +177,7 @@ def test_a_checkpoint_that_cannot_be_written(together, folder, tmp_path):
     prepare = (fail_from_the_fourth, None)
     codes, (line,) = together(folder / "wide.csv", "--out", "run", *QUICK, prepare=prepare)
     assert codes == [1, 1]
-    assert line.startswith("tacit: process 0 could not keep its checkpoint: [Errno 28] No space left on device: 'run/")
+    assert line.startswith("tacit: process 0 could not write its checkpoint: [Errno 28] No space left on device: 'run/")
     assert line.endswith(f"; make room; {way_on('run')}")
     assert KIND.unpack((tmp_path / "run" / CHECKPOINT).read_bytes(), "it")[0]["steps_done"] == 2
 

@@ -368,6 +368,6 @@ def test_a_run_directory_holds_what_has_a_name(fitted, pairs, tmp_path):
     fitted._fitted.write(tmp_path / "run")
     restored = Fitted.read(tmp_path / "run", torch.device("cpu"))
     assert torch.equal(restored.graph.edge_probs, fitted.graph_.edge_probs)
-    with pytest.raises(InputError, match="a run directory cannot hold a predictor of a person's own; use save"):
+    with pytest.raises(InputError, match="a run directory cannot store a custom predictor; use save"):
         regressor(predictor=OneLayer(1)).fit(*pairs)._fitted.write(tmp_path / "own")
     assert not (tmp_path / "own").exists()

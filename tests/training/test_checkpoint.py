@@ -160,7 +160,7 @@ def test_what_could_not_be_lifted_goes_on_in_turn(tmp_path):
     case = CASES["halving, lifted"] | {"choices": {"predictor": NotLiftable(torch.full((2, 2, 1), 0.3))}}
     whole = learn(**case)
     pieces, _ = in_pieces(tmp_path / "fit.safetensors", **case)
-    assert whole.warnings[0].startswith("the predictor cannot be lifted")
+    assert whole.warnings[0].startswith("the predictor does not support vmap")
     assert content(pieces) == content(whole)
 
 

@@ -37,7 +37,7 @@ class Concrete(Estimator):
         require_positive("first", self.first, 1.0)
         require(
             self.last <= self.first,
-            f"temperatures need 0 < last <= first, got first={self.first} and last={self.last}; "
+            f"temperatures must satisfy 0 < last <= first, got first={self.first} and last={self.last}; "
             "pass for example first=1.0, last=0.1",
         )
 

@@ -97,10 +97,10 @@ def _claims(runs: dict[str, list[Values]]) -> list[str]:
     if mean["none"] > mean["learned"]:
         share = (mean["none"] - mean["random"]) / (mean["none"] - mean["learned"])
         said.append(
-            f"random edges that nobody learned give {share:.0%} of the gain over no graph: most of it does not come "
-            "from knowing which stations matter"
+            f"random edges that are not learned give {share:.0%} of the gain over no graph: most of the gain does not "
+            "come from the choice of stations"
             if share > 0.5
-            else f"random edges that nobody learned give {share:.0%} of the gain over no graph"
+            else f"random edges that are not learned give {share:.0%} of the gain over no graph"
         )
     return said
 

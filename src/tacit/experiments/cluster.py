@@ -68,8 +68,8 @@ def _connected(address: str) -> Client:
         return found[0]
     why = f" ({found[0]})" if found and not isinstance(found[0], OSError) else ""  # OSError: nobody there in time
     raise InputError(
-        f"scheduler must be a Dask scheduler that answers, got {address}, where none did within "
-        f"{CONNECT_SECONDS} s{why};"
+        f"scheduler must be a running Dask scheduler, got {address}, which did not answer within {CONNECT_SECONDS} "
+        f"s{why};"
         " start one there with 'dask scheduler', or correct the address"
     )
 

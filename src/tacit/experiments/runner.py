@@ -218,7 +218,7 @@ def _require_data(study: Study, options: Options) -> None:
     if options.data is not None and not (study.needs_data or study.takes_data):
         raise InputError(f"{study.name} takes no data, got {options.data}; leave --data out")
     if options.data is not None and not Path(options.data).exists():
-        raise InputError(f"data must be a file or folder that is there, got {options.data}; correct --data")
+        raise InputError(f"data must be an existing file or folder, got {options.data}; correct --data")
 
 
 def _said(seeds: int | None, quick: bool | None) -> str:

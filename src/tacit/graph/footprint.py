@@ -81,7 +81,8 @@ def require_memory(needed: int, device: torch.device | str, what: str, remedy: s
     if free is not None and needed > free:
         where = f" on {device}" if torch.device(device).type != "cpu" else ""
         raise InputError(
-            f"{what} needs about {size_in_words(needed)} of memory, {size_in_words(free)} are free{where}; {remedy}"
+            f"{what} requires about {size_in_words(needed)} of memory, but {size_in_words(free)} is free{where}; "
+            f"{remedy}"
         )
 
 

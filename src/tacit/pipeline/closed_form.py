@@ -19,8 +19,8 @@ from tacit.training import FitResult, LatentGraphModel, Replica, start_at_regres
 
 ALWAYS = 1 - 1e-6
 CHOICE = (
-    "training = closed form: regressions of mean and variance give weights and probabilities; any option of [training] "
-    "trains by gradients"
+    "training = closed form: regressions of mean and variance give weights and probabilities; set any option of "
+    "[training] to train by gradients"
 )
 
 

@@ -181,7 +181,7 @@ def _constant_targets(pairs: Pairs, names: Sequence[str]) -> list[str]:
         return []
     rest = f" and {len(still) - NAMED} more" if len(still) > NAMED else ""
     nodes = ", ".join(names[node] for node in still[:NAMED]) + rest
-    return [f"The targets of {nodes} are constant: whether edges lead there cannot be judged."]
+    return [f"The targets of {nodes} are constant: edges into them cannot be tested."]
 
 
 def layout_of(preparation: Preparation) -> SeriesLayout:

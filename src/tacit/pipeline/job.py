@@ -51,7 +51,7 @@ def run_fit(
     """
     require(
         directory.resolve() != Path.cwd(),
-        f"out must be a directory for this run alone, got '{directory}', where the command runs; choose another --out",
+        f"out must be a directory for this run only, got '{directory}', the working directory; choose another --out",
     )
     processes = Processes.current()
     request = Request(

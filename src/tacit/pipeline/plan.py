@@ -162,7 +162,8 @@ def _with_evidence(
     regression, weight = evidence_method(config, own) == REGRESSION, config.graph.prior_weight
     require(
         not regression or weight is None,
-        f"prior_weight in [graph] must be left out where regressions say which edges exist, got {weight}; set density, "
+        f"prior_weight in [graph] must be left out where regressions decide which edges exist, got {weight}; set "
+        "density, "
         'or evidence = "model" or "none"',
     )
     window = longest_window(source.content) if regression and config.data.window is None else None

@@ -42,7 +42,7 @@ def read_model(directory: Path, record: Record) -> dict[str, Tensor]:
     _, tensors = KIND.unpack(data, str(path))
     require(
         record.files.get(MODEL) == checksum(data),
-        f"{path} is a whole model, but not that of this run: its checksum is not the one in record.json; {KIND.remedy}",
+        f"{path} is not the model of this run: its checksum differs from that in record.json; {KIND.remedy}",
     )
     KIND.require_finite(tensors, str(path), INFINITE)
     return tensors

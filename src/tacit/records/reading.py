@@ -20,7 +20,7 @@ from tacit.records.record import FORMAT, RECORD, Record
 from tacit.records.run import HISTORY, Run
 
 RUN_AGAIN = "run the command again"
-PUT_BACK = f"put it back as it was and change a copy, or {RUN_AGAIN}"
+PUT_BACK = f"restore it and change a copy, or {RUN_AGAIN}"
 
 
 def read_record(directory: Path) -> Record:
@@ -43,7 +43,7 @@ def _require_format(directory: Path, fields: dict[str, Any]) -> None:
     """Raise :class:`InputError` if this tacit cannot read the format of a record."""
     found = fields.get("format")
     if not isinstance(found, int) or isinstance(found, bool) or found < 1:
-        raise ValueError(f"{RECORD} says no format")
+        raise ValueError(f"{RECORD} has no format")
     if found != FORMAT:
         raise InputError(
             f"{directory} has format {found}, this tacit reads format {FORMAT}; use the version that wrote it, or "
@@ -79,10 +79,10 @@ def _words(directory: Path, error: Exception) -> str:
             f"({error.strerror}); pass the directory that a tacit command wrote"
         )
     if isinstance(error, ChangedError):
-        return f"{directory / str(error)} is not as the run wrote it (its checksum does not fit); {PUT_BACK}"
+        return f"{directory / str(error)} has changed since the run wrote it (its checksum does not match); {PUT_BACK}"
     if isinstance(error, ValidationError):
         first = error.errors()[0]
         where = ".".join(str(part) for part in first["loc"])
-        return f"{directory} holds a damaged run ({where}{': ' if where else ''}{first['msg']}); {RUN_AGAIN}"
+        return f"{directory} is a damaged run ({where}{': ' if where else ''}{first['msg']}); {RUN_AGAIN}"
     lacking = "lacks " if isinstance(error, KeyError) else ""
-    return f"{directory} holds a damaged run ({lacking}{error}); {RUN_AGAIN}"
+    return f"{directory} is a damaged run ({lacking}{error}); {RUN_AGAIN}"

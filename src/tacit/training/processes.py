@@ -144,8 +144,8 @@ def require_shareable(model: LatentGraphModel, train: Pairs, settings: FitSettin
     if baseline == "paper" or (baseline == "moving_average" and train.observed is not None):
         why = "mixes the pairs of a batch" if baseline == "paper" else "weighs pairs by their missing targets"
         raise InputError(
-            f"baseline '{baseline}' {why}, which {count} processes share out; use baseline 'leave_one_out', or one "
-            "process"
+            f"baseline '{baseline}' {why}, and these are split between {count} processes; use baseline "
+            "'leave_one_out', or one process"
         )
 
 
@@ -157,7 +157,7 @@ def require_same_in_all_processes(processes: Processes, facts: Mapping[str, str]
             require(
                 other.get(name) == value,
                 f"{name} must be the same in every process, got {value} in process 0 and {other.get(name)} in "
-                f"process {rank}; give all of them the same data, settings and seeds",
+                f"process {rank}; use the same data, settings and seeds in all of them",
             )
 
 

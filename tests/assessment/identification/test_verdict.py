@@ -45,7 +45,7 @@ def test_of_the_generic_stack_exactly_the_diagonal_is_flagged(rng, widths, start
     assert found.reasons == [
         "12 edges cannot be learned: flipping them changes no prediction (every node's edge to itself)."
     ]
-    assert found.sentences()[0] == "132 of 144 learned edges can be told from the predictions."
+    assert found.sentences()[0] == "132 of 144 learned edges are identifiable from the predictions."
 
 
 def test_without_forced_self_loops_every_edge_is_identifiable(rng):
@@ -55,7 +55,7 @@ def test_without_forced_self_loops_every_edge_is_identifiable(rng):
         found = identify(model, pairs.inputs, pairs.targets, generator=rng, num_pairs=28_000)
         assert found.identifiable.all()
         assert found.reasons == []
-        assert found.sentences()[0] == "All 144 learned edges can be told from the predictions."
+        assert found.sentences()[0] == "All 144 learned edges are identifiable from the predictions."
 
 
 def test_a_node_that_ignores_its_inputs_and_one_that_nobody_reads(rng, inputs):
