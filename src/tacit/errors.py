@@ -58,10 +58,10 @@ def one_line(text: str) -> str:
     shown = "".join(letter if letter.isprintable() else ascii(letter)[1:-1] for letter in words)
     what, mark, way = shown.rpartition(RESUME_WITH)
     what, way = (what, mark + way) if mark else (shown, "")
-    room = max(LONGEST - len(way), LONGEST // 2)
-    if len(what) > room:
-        tail = room // 3
-        what = f"{what[: room - tail - 5]} ... {what[-tail:]}"
+    limit = max(LONGEST - len(way), LONGEST // 2)
+    if len(what) > limit:
+        tail = limit // 3
+        what = f"{what[: limit - tail - 5]} ... {what[-tail:]}"
     return what + way
 
 

@@ -63,7 +63,7 @@ def test_seeds_that_are_none(refused, seed):
 def test_sizes_beyond_any_memory(refused):
     """Every two graphs are compared, at each of 3 nodes, for each of 26 training pairs, in each replica."""
     line = refused("fit", "t.csv", "--window", "2", "--set", f"model.num_graphs={10**400}")
-    assert f"needs about {size_in_words(NUMBER_BYTES * 26 * 10**800 * 3 * REPLICAS)} of memory" in line
+    assert f"requires about {size_in_words(NUMBER_BYTES * 26 * 10**800 * 3 * REPLICAS)} of memory" in line
     assert "num_graphs" in line
 
 

@@ -131,7 +131,7 @@ def test_times_that_start_again(times, expected):
 
 def test_accidents_stay_errors(tmp_path):
     for text, message in {
-        "time,a\n0,1\n2,2\n1,3\n3,4\n": "1 in row 3 comes before that of row 2; sort the table by time, or name",
+        "time,a\n0,1\n2,2\n1,3\n3,4\n": "1 in row 3 comes before that of row 2; sort the table by time, or set",
         "time,a\n0,1\n1,2\n1,3\n2,4\n": "1 comes twice, in rows 2 and 3; keep one of them, or set series",
         "time,node,v\n0,a,1\n1,a,2\n0,a,3\n1,a,4\n": "0 in row 3 comes before that of row 2 for node 'a'",
     }.items():

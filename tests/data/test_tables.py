@@ -176,7 +176,7 @@ TEXTS = {
     "time,node,v\n0,a,1\n1,b,2\n1,a,2\n0,b,3\n": ".*0 in row 4 comes before that of row 2 for node 'b'; sort the table",
     "time,node,v\n1,b,2\n1,a,2\n0,a,3\n0,b,3\n": ".*0 in row 3 comes before that of row 2 for node 'a'",
     "time,node,v\n0,a,1\n1,,2\n": "column 'node' must have a name in every row, got an empty cell in row 2",
-    "time,node,v,wind\n0,a,1,N\n1,a,2,N\n": "column 'wind' must have numbers, got 'N' in row 1 .*name the columns",
+    "time,node,v,wind\n0,a,1,N\n1,a,2,N\n": "column 'wind' must have numbers, got 'N' in row 1 .*list the columns",
     "time,node,station,v\n0,a,x,1\n": "a long table must have one column of node names, got node, "
     "station; set node to its name",
     "time,node\n0,a\n1,a\n": "a long table must have a column of values besides 'time' and 'node'",

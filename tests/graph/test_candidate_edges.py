@@ -166,7 +166,7 @@ def test_a_table_made_by_hand_is_checked(unchecked):
 def test_a_mask_that_does_not_fit_is_refused(monkeypatch):
     monkeypatch.setattr(footprint, "free_bytes", lambda _: 8)
     with pytest.raises(
-        InputError, match="a mask of 3 x 3 nodes needs about 1 MB of memory, 1 MB are free; keep the table"
+        InputError, match="a mask of 3 x 3 nodes requires about 1 MB of memory, but 1 MB is free; keep the table"
     ):
         table(3, [(0, 1)]).to_mask()
     assert table(2, [(0, 1)]).to_mask().sum() == 1

@@ -39,7 +39,7 @@ def test_finite_at_zero_and_one(link):
 def test_bad_priors(unchecked):
     for bad in (0.0, 1.0, -0.1, float("nan")):
         with pytest.raises(
-            InputError, match=rf"prior must have probabilities strictly between 0 and 1, got {bad:g}; to rul"
+            InputError, match=rf"prior must have probabilities strictly between 0 and 1, got {bad:g}; to req"
         ):
             EdgePrior(bad)
     matrix = torch.full((2, 2), 0.5)

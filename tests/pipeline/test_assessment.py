@@ -177,10 +177,10 @@ def test_a_stage_that_fails_says_so_and_the_fit_is_kept(folder, tmp_path, monkey
 
 
 @pytest.mark.parametrize(
-    "room", ["tacit.assessment.fit_tests.controls", "tacit.assessment.identification.representations"]
+    "folder_name", ["tacit.assessment.fit_tests.controls", "tacit.assessment.identification.representations"]
 )
-def test_stopped_in_a_further_training_the_run_is_not_complete(room, folder, tmp_path, monkeypatch):
-    inner = import_module(room)
+def test_stopped_in_a_further_training_the_run_is_not_complete(folder_name, folder, tmp_path, monkeypatch):
+    inner = import_module(folder_name)
     train = inner.fit
     monkeypatch.setattr(inner, "fit", lambda *given, **more: replace(train(*given, **more), interrupted=True))
     job, _ = learn(folder / "wide.csv", tmp_path / "run", assessment={"bootstrap_replicas": 0, "controls": True})

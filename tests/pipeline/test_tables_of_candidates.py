@@ -147,7 +147,7 @@ def test_nodes_without_candidates_are_said_and_still_predicted(folder, tmp_path)
             {},
             r"a fit over all pairs of 4 nodes requires about \d+ MB of memory, but 1 MB is free; limit the sources",
         ),
-        ({"candidates": SOME, "layout": "table"}, r"a fit over 5 candidates of 4 nodes needs about 1 MB of memory"),
+        ({"candidates": SOME, "layout": "table"}, r"a fit over 5 candidates of 4 nodes requires about 1 MB of memory"),
     ],
 )
 def test_what_memory_cannot_hold_is_refused_before_it_is_taken(graph, message, folder, tmp_path, monkeypatch):
@@ -167,7 +167,7 @@ def test_a_fit_over_all_pairs_of_very_many_nodes_is_refused_by_the_command(tmp_p
     assert caught.value.code == 2
     said = capsys.readouterr().err
     assert said.count("\n") == 1
-    assert "a fit over all pairs of 20,000 nodes needs about" in said
+    assert "a fit over all pairs of 20,000 nodes requires about" in said
     assert "limit the sources of each node (k_nearest, k_correlated or candidates in [graph])" in said
     assert not (tmp_path / "run").exists()
 

@@ -211,7 +211,7 @@ def test_numbers_that_are_none_are_refused(copy):
         reseal(copy)
         with pytest.raises(InputError) as caught:
             Fitted.read(copy, CPU)
-        assert one_line(caught) == f"{model} must have finite numbers, {message}; {end}"
+        assert one_line(caught) == f"{model} must be finite, {message}; {end}"
     certain = logits.clone()
     certain[0, 1] = -torch.inf  # an edge that is never there has this logit
     model.write_bytes(KIND.pack(text, tensors | {"graph.edge_logits": certain}))

@@ -328,7 +328,9 @@ def test_importing_tacit_does_not_import_sklearn():
 def test_more_than_memory_holds(pairs):
     x = pairs[0]
     model = regressor(point_graphs=2**62).fit(x, x)
-    with pytest.raises(InputError, match=r"a prediction under 4,.* graphs needs about 10\^.* GB .*lower the number of"):
+    with pytest.raises(
+        InputError, match=r"a prediction under 4,.* graphs requires about 10\^.* GB .*lower the number of"
+    ):
         model.predict(x)
     with pytest.raises(InputError, match=r"lower .*num_graphs"):
         regressor(model={"num_graphs": 4_000_000}).fit(x, x)

@@ -114,7 +114,9 @@ def test_wrong_choices(options, message):
 
 def test_what_memory_cannot_hold_is_refused(monkeypatch):
     monkeypatch.setattr(footprint, "free_bytes", lambda _device: 1000)
-    with pytest.raises(InputError, match="a fit over all pairs of 4 nodes needs about 1 MB of memory, 1 MB are free"):
+    with pytest.raises(
+        InputError, match="a fit over all pairs of 4 nodes requires about 1 MB of memory, but 1 MB is free"
+    ):
         regressor(**QUICK).fit(*ring(4))
 
 

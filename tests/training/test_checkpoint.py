@@ -215,13 +215,13 @@ def test_how_often(tmp_path, monkeypatch):
         times[0] += 1.0
 
     monkeypatch.setattr(tacit.training.checkpoint.time, "monotonic", lambda: times[0])
-    monkeypatch.setattr(tacit.training.checkpoint, "write_whole", write)
+    monkeypatch.setattr(tacit.training.checkpoint, "write_atomic", write)
     settings = dataclasses.replace(SETTINGS, epochs=15)  # 30 steps of a second
     learn(Checkpoints(tmp_path / "a", every=5), settings=settings, on_progress=second)
     assert writes == pytest.approx([5.0, 26.2, 30.4])
     times[0] = 0.0
     writes.clear()
-    monkeypatch.setattr(tacit.training.checkpoint, "write_whole", lambda *_: writes.append(times[0]))
+    monkeypatch.setattr(tacit.training.checkpoint, "write_atomic", lambda *_: writes.append(times[0]))
     learn(Checkpoints(tmp_path / "a", every=7), settings=settings, on_progress=second)
     assert writes == pytest.approx([7.0, 14.0, 21.0, 28.0, 30.0])
 

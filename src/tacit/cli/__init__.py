@@ -1,4 +1,4 @@
-"""The command ``tacit``: reads options, prints, returns an exit code. Torch is imported only when a job starts.
+"""The command ``tacit``: read options, print, return an exit code. Torch is imported only when a job starts.
 
 Exit codes: 0 the job was done; 2 bad usage or bad input, one line says what; 1 anything else.
 """

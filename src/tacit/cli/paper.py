@@ -96,7 +96,7 @@ def reproduce(
     """Run one study of the paper, or all; write records, a table beside the paper's and figures."""
     with Display(quiet=quiet or as_json or list_) as display:
         display.stage("starting")
-        from tacit.atomic_files import write_whole
+        from tacit.atomic_files import write_atomic
         from tacit.experiments import PAGE, STUDIES, Listener, Options, results_page, run_studies
 
         if list_:
@@ -118,7 +118,7 @@ def reproduce(
         )
         page = pages[0]
         if name == "all" or (out / PAGE).exists():  # the page of all stays what the records give
-            write_whole(out / PAGE, results_page(out, STUDIES.values()).encode())
+            write_atomic(out / PAGE, results_page(out, STUDIES.values()).encode())
             page = out / PAGE if name == "all" else page
     if as_json:
         print(json.dumps({"page": str(page), "studies": names}))

@@ -99,7 +99,7 @@ def fit(
         def find_device(name: str) -> "torch.device":
             return launch.own_device(present_device(name))
 
-        def find_begun(name: str) -> "torch.device":
+        def find_original(name: str) -> "torch.device":
             try:
                 return find_device(name)
             except InputError as error:
@@ -127,7 +127,7 @@ def fit(
                 "--out": out,
             }
             _require_alone({**settled, "--seed": seed or None, "--device": device != "auto"})
-            job = resume_fit(resume, find_device=find_begun, listener=listener)
+            job = resume_fit(resume, find_device=find_original, listener=listener)
         elif data is None:
             raise InputError("DATA must be a file (.csv, .parquet, .npz) or beijing-air; see 'tacit fit --help'")
         else:

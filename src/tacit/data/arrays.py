@@ -101,8 +101,8 @@ def _array(archive: zipfile.ZipFile, member: zipfile.ZipInfo) -> np.ndarray:
         old = np.lib.format.read_magic(stream) == (1, 0)
         read = np.lib.format.read_array_header_1_0 if old else np.lib.format.read_array_header_2_0
         shape, _, dtype = read(stream)
-    declared, room = math.prod(shape) * dtype.itemsize, min(member.file_size, DENSEST * member.compress_size + 10**6)
-    if min(shape, default=0) < 0 or declared > room:
+    declared, largest = math.prod(shape) * dtype.itemsize, min(member.file_size, DENSEST * member.compress_size + 10**6)
+    if min(shape, default=0) < 0 or declared > largest:
         raise ValueError(
             f"array '{member.filename}' has shape {shape} in its header, which does not match the size of the file"
         )

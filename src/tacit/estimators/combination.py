@@ -68,7 +68,7 @@ def require_combination(
     )
     require(
         num_graphs % size == 0,
-        f"{type(estimator).__name__} draws {size} graphs at a time so num_graphs must be a multiple of {size}, got "
+        f"{type(estimator).__name__} draws {size} graphs at a time, so num_graphs must be a multiple of {size}, got "
         f"{num_graphs}; use {num_graphs + 1} or ScoreFunction()",
     )
 

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import matplotlib as mpl
 
-from tacit.atomic_files import made, remove_leftovers, write_together, write_whole
+from tacit.atomic_files import made, remove_leftovers, write_atomic, write_together
 from tacit.errors import InputError
 from tacit.experiments.study import Listener, Options, Records, Study, Values
 from tacit.experiments.task_record import do_task
@@ -192,7 +192,7 @@ def _write(record: Values, directory: Path, task: str) -> None:
     """Write the record of a task, whole or not at all."""
     path = _record_path(directory, task)
     with made(path.parent):
-        write_whole(path, f"{json.dumps(record)}\n".encode())
+        write_atomic(path, f"{json.dumps(record)}\n".encode())
 
 
 def _record_path(directory: Path, task: str) -> Path:

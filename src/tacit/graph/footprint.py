@@ -134,7 +134,7 @@ def _left_in_groups(root: Path) -> list[int]:
 
 
 def _reclaimable(group: Path) -> int:
-    """Return the bytes of files that a group holds only because nobody else wants the room."""
+    """Return the bytes of the file cache that a group can release."""
     stats = dict(line.split() for line in _text(group / "memory.stat").splitlines() if len(line.split()) == 2)
     return int(stats.get("total_inactive_file", stats.get("inactive_file", 0)))
 

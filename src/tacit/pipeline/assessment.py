@@ -227,8 +227,8 @@ def _flags(answer: Assessment, fit: AssessmentInputs) -> None:
         return
     found = identify_edges(model, train, fit.preparation, fit.generator("identify"))
     answer.edges = answer.edges.updated(identifiable=found.flags())
-    told = "always" in answer.uncertainty  # how often edges act does not depend on the start then
-    others = [] if told else [o.sentence() for o in compare_replicas(fit.result) if o.relation != "same"]
+    always_known = "always" in answer.uncertainty  # how often edges act does not depend on the start then
+    others = [] if always_known else [o.sentence() for o in compare_replicas(fit.result) if o.relation != "same"]
     answer.findings += [*found.sentences(), *others]
     if answer.edges.exists is not None:  # the answer says which edges are expected to be false
         return

@@ -161,8 +161,8 @@ def _with_needed_edges(
 
 def _too_early(result: FitResult, assessment: Assessment) -> str:
     """Say that training stopped too early, unless regressions gave the answer in the end."""
-    told = "always" in assessment.uncertainty and assessment.uncertainty["adopted"] > 0
-    return "" if told or not result.late_fall else TOO_EARLY.format(fall=result.late_fall)
+    always_known = "always" in assessment.uncertainty and assessment.uncertainty["adopted"] > 0
+    return "" if always_known or not result.late_fall else TOO_EARLY.format(fall=result.late_fall)
 
 
 def _train(

@@ -59,7 +59,7 @@ def judge_edges(
     plan: Plan, result: FitResult, untrained: LatentGraphModel, split: Split, settings: FitSettings
 ) -> JudgedFit:
     """Return the evidence of a trained model, and the model trained on with what may exist, without prior."""
-    begun, config, preparation = time.perf_counter(), plan.config, plan.dataset.preparation
+    start, config, preparation = time.perf_counter(), plan.config, plan.dataset.preparation
     model, listener, compiled = result.model, plan.listener, bool(config.training.compile)
     listener.stage(STAGE)
     evidence = model_evidence(
@@ -88,7 +88,7 @@ def judge_edges(
         replace(result, model=model),
         without_prior(without_edges(untrained, dropped)),
         dropped.cpu(),
-        time.perf_counter() - begun,
+        time.perf_counter() - start,
     )
 
 

@@ -178,7 +178,7 @@ def _with_evidence(
     over_table = (usual if config.graph.layout == "auto" else config.graph.layout) == "table"
     require_memory_for_evidence(rules, torch.device("cpu"), table=over_table)
     with threads_for(len(dataset.nodes) ** 2):
-        if listener.reads:
+        if listener.shows_lines:
             look = find_evidence(dataset, rules, config, seed, over_table=over_table, first_look=True)
             listener.say(first_edges(look, config.assessment.fdr, FIRST_LOOK))
         listener.stage("evidence: which edges exist")

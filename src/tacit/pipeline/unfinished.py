@@ -9,7 +9,7 @@ from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
 
-from tacit.atomic_files import remove_leftovers, write_whole
+from tacit.atomic_files import remove_leftovers, write_atomic
 from tacit.errors import InputError, TrainingError
 from tacit.locks import Lock, locked
 from tacit.pipeline.request import Request
@@ -69,7 +69,7 @@ def _start_run(directory: Path, call: Request) -> Iterator[Lock]:
     with new_directory(directory, besides=NOTHING) as lock:
         remove_leftovers(directory)
         try:
-            write_whole(directory / CALL, call.to_bytes())
+            write_atomic(directory / CALL, call.to_bytes())
             yield lock
         except BaseException as error:
             if lock.held and not _can_go_on(lock, error):

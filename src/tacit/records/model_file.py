@@ -4,7 +4,7 @@ from pathlib import Path
 
 from torch import Tensor
 
-from tacit.atomic_files import read_whole
+from tacit.atomic_files import read_file
 from tacit.errors import InputError, require
 from tacit.graph import Sigmoid
 from tacit.records.checksums import checksum
@@ -36,7 +36,7 @@ def read_model(directory: Path, record: Record) -> dict[str, Tensor]:
     """Return the tensors of the model that belongs to a record; anything else is an :class:`InputError`."""
     path = directory / MODEL
     try:
-        data = read_whole(path)
+        data = read_file(path)
     except OSError as error:
         raise InputError(f"{path} cannot be read ({error.strerror}); {KIND.remedy}") from None
     _, tensors = KIND.unpack(data, str(path))

@@ -11,7 +11,7 @@ from typing import Any
 
 from pydantic import ValidationError
 
-from tacit.atomic_files import read_whole
+from tacit.atomic_files import read_file
 from tacit.errors import InputError
 from tacit.records.checksums import ChangedError, checksum, read_object, read_sealed
 from tacit.records.directories import CALL, resuming
@@ -26,7 +26,7 @@ PUT_BACK = f"restore it and change a copy, or {RUN_AGAIN}"
 def read_record(directory: Path) -> Record:
     """Read ``record.json`` alone."""
     with _said_in_one_line(directory):
-        data = read_whole(directory / RECORD)
+        data = read_file(directory / RECORD)
         _require_format(directory, read_object(data))
         return Record.model_validate(read_sealed(data))
 
@@ -53,7 +53,7 @@ def _require_format(directory: Path, fields: dict[str, Any]) -> None:
 
 def _belonging(directory: Path, name: str, record: Record) -> str:
     """Return the text of a file of the run, as it was written."""
-    data = read_whole(directory / name)
+    data = read_file(directory / name)
     if record.files.get(name) != checksum(data):
         raise ChangedError(name)
     return data.decode("utf-8")

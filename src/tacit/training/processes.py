@@ -115,14 +115,14 @@ class Processes:
             dist.all_gather_object(found, brought)
         return found
 
-    def told(self, word: Any) -> Any:
-        """Return what the first process says, in all of them."""
+    def broadcast(self, value: Any) -> Any:
+        """Return the value of the first process in all processes."""
         if not self.several:
-            return word
-        said = [word]
+            return value
+        values = [value]
         with _others_needed():
-            dist.broadcast_object_list(said, src=0)
-        return said[0]
+            dist.broadcast_object_list(values, src=0)
+        return values[0]
 
 
 @contextmanager
@@ -177,8 +177,8 @@ def from_the_first(processes: Processes, find: Callable[[], Found]) -> Found:
     refused = meet_in_step(processes, refused)[0]  # before anything long is sent: none may have ended
     if refused is not None:
         raise InputError(refused)
-    told: Found = processes.told(found)
-    return told
+    shared: Found = processes.broadcast(found)
+    return shared
 
 
 def meet_in_step(processes: Processes, brought: Any) -> list[Any]:

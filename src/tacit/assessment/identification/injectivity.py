@@ -34,7 +34,7 @@ from tacit.shapes import EdgeMask, Inputs
 from tacit.training import LatentGraphModel
 
 ENUMERATED_EDGES = 12
-TOLD_APART = 1e-9
+DISTINCT = 1e-9
 # Comparisons by enumeration decide how many inputs are looked at: 4 for 4,096 graphs, at most 32.
 COMPARISONS, MOST_INPUTS = 2**26, 32
 SAMPLED_INPUTS, BASES = 8, 8
@@ -116,7 +116,7 @@ def check_injectivity(
         closest, pairs = closest_of_sampled(
             predict, bases, others, places, symmetric=graph.symmetric, generator=generator
         )
-    share = (closest > TOLD_APART).double().mean().item()
+    share = (closest > DISTINCT).double().mean().item()
     return Injectivity(enumerated, len(places), len(some), pairs, share, closest.max().item())
 
 

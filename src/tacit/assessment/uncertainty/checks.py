@@ -1,4 +1,4 @@
-"""What the functions of this room ask of their arguments."""
+"""Checks of the arguments of this folder's functions."""
 
 import torch
 from jaxtyping import Float
