@@ -87,9 +87,9 @@ def make_run(
         edges.insert(2, "exists", np.where(edges.source == edges.target, 0, exists))
         edges["effect"] = effect
     if candidates is None:
-        flags = rng.choice(["yes", "yes", "yes", "no"], size=(nodes, nodes)).ravel()
+        drawn = rng.choice(["yes", "yes", "yes", "no"], size=(nodes, nodes)).ravel()
         if flags:
-            edges["identifiable"] = pd.Categorical(np.where(edges.source == edges.target, "", flags), categories=FLAGS)
+            edges["identifiable"] = pd.Categorical(np.where(edges.source == edges.target, "", drawn), categories=FLAGS)
     if evidence:
         acting = edges.columns.intersection(["probability", "std_error", "low", "high"])
         edges.loc[edges.exists < KEEP, acting] = np.nan

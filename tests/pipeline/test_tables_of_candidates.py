@@ -212,7 +212,10 @@ def test_correlated_candidates_of_pairs(folder):
             r"nearest in .graph. and k_correlated in .graph. both define the candidate edges",
         ),
         ({"k_correlated": 1, "candidates": SOME}, r"correlated in .graph. and candidates in .graph. both define"),
-        ({"candidates": SOME, "edges": "rules.csv"}, r"candidates in .graph. and candidates in .*rules.csv both say"),
+        (
+            {"candidates": SOME, "edges": "rules.csv"},
+            r"candidates in .graph. and candidates in .*rules.csv both define",
+        ),
         ({"k_correlated": 4}, r"correlated in .graph. must be below the number of nodes, 4, got 4; lower it"),
     ],
 )

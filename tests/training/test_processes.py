@@ -50,15 +50,15 @@ REFUSED = {
     "small batch": "batch_size must have a pair for each of 2 processes, got 1; start fewer processes",
     "other data": "training inputs must be the same in every process, got #",
     "fewer data": "training pairs must be the same in every process, got 320 in process 0 and 319 in process 1;",
-    "other seeds": "seeds must be the same in every process, got [0] in process 0 and [1] in process 1; give all",
-    "other settings": "epochs must be the same in every process, got 1 in process 0 and 2 in process 1; give all",
+    "other seeds": "seeds must be the same in every process, got [0] in process 0 and [1] in process 1; use the same",
+    "other settings": "epochs must be the same in every process, got 1 in process 0 and 2 in process 1; use the same",
     "other start": "start must be the same in every process",
     "checkpoint in one": "checkpoint must be the same in every process, got one in process 0 and none in process 1",
     "other times": "training times must be the same in every process, got #",
     "times in one": "validation times must be the same in every process, got None in process 0 and #",
     "other noise": "observation must be the same in every process, got #",
     "other loss": "loss must be the same in every process, got #",
-    "checkpoint of another": "belongs to another training run: epochs is 1 here and 2 there, another schedule; fit as",
+    "checkpoint of another": "belongs to another training run: epochs is 1 here and 2 there, another schedule; use the",
 }
 
 
