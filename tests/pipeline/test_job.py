@@ -233,7 +233,7 @@ def test_over_a_table_only_kept_edges_start_with_a_weight(folder):
         ({"predictor": {"kind": "recurrent", "warm_start": True}}, "warm_start in .predictor. is not for 'recurrent'"),
         (
             {"predictor": {"activation": "tanh", "warm_start": True}},
-            "warm_start in .predictor. is for the linear filter",
+            "warm_start in .predictor. requires activation 'linear'",
         ),
         ({"predictor": {"kind": "gcn", "activation": "tanh"}}, "activation in .predictor. is not for 'gcn'"),
         ({"predictor": {"kind": "filter", "hidden": 8}}, "hidden in .predictor. is not for 'filter'"),
