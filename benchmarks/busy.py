@@ -3,8 +3,8 @@
     python benchmarks/busy.py
 
 After a first run of each, which fills the compile cache, each job runs alone, beside one busy loop and beside three,
-``--rounds`` times in turn. On two cores the share that is left of the processor is 1/2 to 2/3 of what one job needs with
-one loop and less with three: targets are at most 2.5 and 4 times the time alone. The record is
+``--rounds`` times in turn. On two cores the share that is left of the processor is 1/2 to 2/3 of what one job needs
+with one loop and less with three: targets are at most 2.5 and 4 times the time alone. The record is
 ``benchmarks/results/busy.json``.
 """
 

@@ -75,7 +75,7 @@ class EdgePrior(nn.Module):
 
     def check(self, graph: GraphDistribution) -> None:
         """Raise :class:`InputError` if a matrix of priors does not have the shape of the graph, or its symmetry."""
-        graph.require_coins("prior")
+        graph.require_edge_probs("prior")
         expected = graph.edge_shape
         require(
             self.probs.ndim == 0 or tuple(self.probs.shape) == expected,

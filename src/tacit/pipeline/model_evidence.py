@@ -39,7 +39,7 @@ class JudgedFit:
 def judges_edges(plan: Plan, result: FitResult) -> bool:
     """Does this model have to say which edges exist, and can it?"""
     graph = result.model.graph
-    return evidence_method(plan.config, plan.own) == MODEL and graph.coins and graph.candidates is None
+    return evidence_method(plan.config, plan.own) == MODEL and graph.has_edge_probs and graph.candidates is None
 
 
 def why_unknown(config: FitConfig, graph: GraphDistribution) -> str:
@@ -50,7 +50,11 @@ def why_unknown(config: FitConfig, graph: GraphDistribution) -> str:
         return "with this predictor the trained model is asked, which is part of the assessment, and that is off"
     if graph.candidates is not None:
         return f"with this predictor the trained model is asked, which needs all pairs of at most {MOST_EXPANDED} nodes"
-    return "the graph distribution has no edges by themselves" if not graph.coins else "the run was stopped before"
+    return (
+        "the graph distribution has no edges by themselves"
+        if not graph.has_edge_probs
+        else "the run was stopped before"
+    )
 
 
 def judge_edges(

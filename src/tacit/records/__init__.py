@@ -1,7 +1,7 @@
 """Run directories: one JSON record per run, edges, history and model beside it; each file whole, the record last."""
 
 from tacit.records.directories import CALL, make_directory, new_directory, resuming
-from tacit.records.edges import (
+from tacit.records.edges_csv import (
     EDGE_COLUMNS,
     EdgeFindings,
     candidates_text,
