@@ -23,7 +23,7 @@ def call(*arguments):
 def chosen(path, *arguments, monkeypatch):
     """Return the options of the assessment that a command line stands for."""
     seen = []
-    monkeypatch.setattr("tacit.pipeline.job.run_fit", lambda _source, config, *_, **__: seen.append(config))
+    monkeypatch.setattr("tacit.pipeline.run_fit", lambda _source, config, *_, **__: seen.append(config))
     assert call("fit", path, *arguments, "--quiet") == 0
     return seen[0].assessment
 

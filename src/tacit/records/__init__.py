@@ -1,6 +1,6 @@
 """Run directories: one JSON record per run, edges, history and model beside it; each file whole, the record last."""
 
-from tacit.records.directories import CALL, make_directory, new_directory, resuming
+from tacit.records.directories import CALL, make_directory, new_directory, require_new, resuming
 from tacit.records.edges_csv import (
     EDGE_COLUMNS,
     EdgeFindings,
@@ -36,6 +36,7 @@ __all__ = [
     "read_model",
     "read_record",
     "read_run",
+    "require_new",
     "resuming",
     "run_of",
     "versions",
