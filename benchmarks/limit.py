@@ -89,10 +89,10 @@ def seconds_of(work, device: torch.device, rounds: int = 7, calls: int = 3, befo
             torch.cuda.synchronize()
             found.append(start.elapsed_time(end) / 1e3 / calls)
         else:
-            begun = time.perf_counter()
+            before = time.perf_counter()
             for _ in range(calls):
                 work()
-            found.append((time.perf_counter() - begun) / calls)
+            found.append((time.perf_counter() - before) / calls)
     return median(found)
 
 

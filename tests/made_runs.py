@@ -60,7 +60,7 @@ def make_run(
             "references": {"the last value": {"point_mae": 0.2, "point_mse": 0.3}},
             "preparation": {"kind": "series"},
             "choices": ["window = 12: usual"],
-            "findings": ["does not fit", "All edges can be told."],
+            "findings": ["does not fit", "All edges are identifiable."],
             "warnings": ["a made run means nothing"],
             "goodness": GOODNESS | {"names": names, "ranks": [_ranks(rng) for _ in names]},
             "coordinates": _coordinates(nodes, rng) if coordinates else None,
@@ -87,9 +87,9 @@ def make_run(
         edges.insert(2, "exists", np.where(edges.source == edges.target, 0, exists))
         edges["effect"] = effect
     if candidates is None:
-        told = rng.choice(["yes", "yes", "yes", "no"], size=(nodes, nodes)).ravel()
+        flags = rng.choice(["yes", "yes", "yes", "no"], size=(nodes, nodes)).ravel()
         if flags:
-            edges["identifiable"] = pd.Categorical(np.where(edges.source == edges.target, "", told), categories=FLAGS)
+            edges["identifiable"] = pd.Categorical(np.where(edges.source == edges.target, "", flags), categories=FLAGS)
     if evidence:
         acting = edges.columns.intersection(["probability", "std_error", "low", "high"])
         edges.loc[edges.exists < KEEP, acting] = np.nan

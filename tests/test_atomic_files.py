@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from tacit import atomic_files
-from tacit.atomic_files import made, read_whole, remove_leftovers, write_new, write_together, write_whole
+from tacit.atomic_files import made, read_file, remove_leftovers, write_atomic, write_new, write_together
 from tacit.errors import InputError
 from tacit.locks import LOCK, locked
 
@@ -131,7 +131,7 @@ def test_many_writers_of_one_name(tmp_path):
 
     def write(number):
         for _ in range(20):
-            write_whole(tmp_path / "shared", bytes([number]) * 10_000)
+            write_atomic(tmp_path / "shared", bytes([number]) * 10_000)
         try:
             write_new(tmp_path / "new", bytes([number]))
         except FileExistsError:
@@ -160,15 +160,15 @@ def test_directories_that_cannot_be_synced(tmp_path, monkeypatch):
         original(descriptor)
 
     monkeypatch.setattr(os, "fsync", fsync)
-    write_whole(tmp_path / "a", b"1")
-    write_whole(tmp_path / "a", b"1")
+    write_atomic(tmp_path / "a", b"1")
+    write_atomic(tmp_path / "a", b"1")
     with pytest.raises(OSError, match="Input/output error"):
-        write_whole(tmp_path / "a", b"2")
+        write_atomic(tmp_path / "a", b"2")
 
 
 def test_names_as_long_as_they_can_be(tmp_path):
     for name in ("n" * 255, "ü" * 127):
-        write_whole(tmp_path / name, b"1")
+        write_atomic(tmp_path / name, b"1")
         write_new(tmp_path / f"2{name[:-1]}", b"2")
     assert len(list(tmp_path.iterdir())) == 4
 
@@ -193,7 +193,7 @@ def test_what_is_no_file_is_not_waited_for(tmp_path):
         ("/dev/zero", "Not a regular file"),
     ):
         with pytest.raises(OSError, match=message):
-            read_whole(tmp_path / name)
+            read_file(tmp_path / name)
 
 
 def _touch_and_stop(path):

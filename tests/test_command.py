@@ -152,7 +152,7 @@ def test_json_and_table(tiny, tmp_path, capsys, undrawn):
         (["demo", "--method", "nodes"], "'nodes' is not one of 'node', 'paper'"),
         (["demo", "--device", "tpu"], "device must be one of auto, cpu, cuda, cuda:N, got 'tpu'; use 'auto'"),
         (["demo", "--device", "meta"], "device must be one of auto, cpu, cuda, cuda:N, got 'meta'"),
-        (["demo", "--device", "cuda:99"], "device must be a CUDA device that is there, got 'cuda:99'"),
+        (["demo", "--device", "cuda:99"], "device must be an available CUDA device, got 'cuda:99'"),
         (["demo", "--config", "none.toml"], "config must be a readable file, got none.toml"),
         (["dem"], "there is no command 'dem'; did you mean 'demo'?"),
         (["report", "nowhere"], "RUN must be a directory, got nowhere"),
@@ -211,12 +211,12 @@ def test_reading_foreign_or_damaged_runs(finished, tmp_path, capsys):
     record = json.loads((damaged / "record.json").read_text())
     for name, text, message in (
         ("edges.csv", "source,target,probability\n0,0,0.5\n", "edges.csv lacks 143 edges, the first 1 -> 0"),
-        ("edges.csv", "nothing", "holds a damaged run"),
+        ("edges.csv", "nothing", "is a damaged run"),
         ("history.jsonl", "{}\n", "history.jsonl line 1 is not that of an epoch of 1 replicas"),
-        ("history.jsonl", "3\n", "holds a damaged run"),
+        ("history.jsonl", "3\n", "is a damaged run"),
         ("history.jsonl", '{"epoch": 1, "train_loss": [1, 2]}\n', "history.jsonl line 1 is not"),
-        ("record.json", '{"title": 3}', "holds a damaged run"),
-        ("record.json", "not json", "holds a damaged run"),
+        ("record.json", '{"title": 3}', "is a damaged run"),
+        ("record.json", "not json", "is a damaged run"),
         ("record.json", json.dumps(record | {"format": 5, "new": 1}), "has format 5, this tacit reads format 4"),
         (
             "record.json",
@@ -280,7 +280,7 @@ def test_ctrl_c_keeps_what_was_learned(tmp_path):
     process.send_signal(signal.SIGINT)
     output, errors = process.communicate(timeout=120)
     assert process.returncode == 1, errors
-    assert "stopped before the end; what was learned is in" in errors
+    assert "stopped early; partial results are in" in errors
     assert "stopped by the user after" in output
     record = json.loads((tmp_path / "out" / "known" / "record.json").read_text())
     assert record["timings"]["steps"] > 0

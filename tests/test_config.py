@@ -140,7 +140,7 @@ def test_kernel_scales():
     targets = torch.randn(50, 4, 1, generator=torch.Generator().manual_seed(3))
     config = override(DemoConfig(), {"model": {"loss": "mmd", "kernel_scale": "median"}}).model
     assert config.build_loss(targets).kernel == RationalQuadratic(median_distance(targets, "node"))
-    with pytest.raises(InputError, match=r"kernel_scale in \[model\] is taken from targets, got none; pass targets"):
+    with pytest.raises(InputError, match=r"kernel_scale in \[model\] requires targets, got none; pass targets"):
         config.build_loss()
     default = override(DemoConfig(), {"model": {"loss": "mmd", "kernel": "gaussian"}}).model
     assert default.build_loss(targets).kernel == Gaussian(median_distance(targets, "node"))
@@ -166,12 +166,12 @@ def test_kernel_scales():
         ),
         ({"prior_weight": 0.5}, r"prior_weight in \[model\] requires a prior, got none; set prior, or remove"),
         ({"loss": "elbo"}, r"loss 'elbo' in \[model\] requires a prior, got none; set prior, for example to 0.5"),
-        ({"prior": 1.0}, "prior must have probabilities strictly between 0 and 1, got 1; to rule an edge in or out"),
+        ({"prior": 1.0}, "prior must have probabilities strictly between 0 and 1, got 1; to require or forbid an edge"),
         ({"prior": [[0.1, 0.2], [0.3]]}, r"prior in \[model\] must have rows of one length"),
         ({"prior": [[0.1, 0.2], [0.3, 0.4]]}, r"prior must have shape \(4, 4\) like the graph, got \(2, 2\)"),
         (
             {"estimator": "disarm", "num_graphs": 7},
-            "DisARM draws 2 graphs at a time and requires num_graphs to be a mult",
+            "DisARM draws 2 graphs at a time, so num_graphs must be a mult",
         ),
         ({"loss": "literature_2_mse", "scope": "joint"}, "NodewiseExpectedError requires scope='node', got 'joint'"),
         (

@@ -132,7 +132,7 @@ def test_a_disk_that_fills_up_under_way(place, small_disk, tmp_path):
     assert end(begin("fit", place / "wide.csv", "--out", disk / "run", *SMALL, said=said)) == 1
     line = one_line(said.read_text())
     assert "No space left on device" in line
-    assert line.endswith(f"go on with 'tacit fit --resume {disk / 'run'}'")
+    assert line.endswith(f"resume with 'tacit fit --resume {disk / 'run'}'")
     read_run(disk / "run")
     assert {CALL, CHECKPOINT} <= set(os.listdir(disk / "run"))
     assert not list((disk / "run").rglob("*.partial-*"))

@@ -19,7 +19,7 @@ def test_a_second_one_is_refused(tmp_path):
 
 def test_a_file_of_somebody_else_stays(tmp_path, capsys):
     (tmp_path / LOCK).write_text("mine")
-    with pytest.raises(InputError, match="is a file of another program; move it away"), locked(tmp_path):
+    with pytest.raises(InputError, match="is not a lock file of tacit; move it"), locked(tmp_path):
         pass
     with pytest.raises(SystemExit) as ended:
         main(["report", str(tmp_path)])

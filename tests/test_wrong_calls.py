@@ -78,7 +78,7 @@ CALLS = {
     ),
     "two channels of targets": (
         lambda: EnergyScore()(torch.zeros(2, 4, 3, 1), torch.zeros(2, 3, 2)),
-        "need the same batch, nodes and channels",
+        "must have the same batch, nodes and channels",
     ),
 }
 

@@ -5,7 +5,7 @@ from pathlib import Path
 
 from benchmarks.studies import STUDIES
 
-from tacit.atomic_files import write_whole
+from tacit.atomic_files import write_atomic
 from tacit.console import Display
 from tacit.devices import find_device
 from tacit.errors import InputError
@@ -38,7 +38,7 @@ def main(arguments: list[str] | None = None) -> None:
             (page,) = run_studies([STUDIES[chosen.name]], chosen.out, options, **how)
     except InputError as error:
         parser.error(str(error))
-    write_whole(chosen.out / PAGE, results_page(chosen.out, STUDIES.values(), WORDS).encode())
+    write_atomic(chosen.out / PAGE, results_page(chosen.out, STUDIES.values(), WORDS).encode())
     print(page.read_text(encoding="utf-8"))
 
 

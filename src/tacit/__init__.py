@@ -1,4 +1,4 @@
-"""tacit learns the graph that data does not show, and says how sure it is.
+"""tacit learns the graph behind data, and how certain each edge is.
 
 The public names are listed in ``__init__.pyi``. Each is imported at its first use, so that ``tacit --help`` does not
 wait for torch.

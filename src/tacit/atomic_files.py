@@ -20,7 +20,7 @@ NO_LINKS = {errno.EPERM, errno.EMLINK, errno.ENOTSUP, errno.EOPNOTSUPP, errno.EN
 NO_SPACE = {errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EIO}  # no fault of the name that was given
 
 
-def read_whole(path: Path) -> bytes:
+def read_file(path: Path) -> bytes:
     """Return what is in a file; a pipe or device, which could be waited for without end, is an :class:`OSError`."""
     descriptor = os.open(path, os.O_RDONLY | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_BINARY", 0))
     try:
@@ -35,12 +35,12 @@ def read_whole(path: Path) -> bytes:
         os.close(descriptor)
 
 
-def write_whole(path: Path, data: bytes) -> None:
+def write_atomic(path: Path, data: bytes) -> None:
     """Write one file.
 
     >>> import tempfile
     >>> with tempfile.TemporaryDirectory() as folder:
-    ...     write_whole(Path(folder) / "a.txt", b"whole")
+    ...     write_atomic(Path(folder) / "a.txt", b"whole")
     ...     os.listdir(folder), (Path(folder) / "a.txt").read_bytes()
     (['a.txt'], b'whole')
     """

@@ -5,7 +5,7 @@ from collections.abc import Iterable
 
 LISTED = 20  # so many known words are listed, and the others are counted
 LONGEST = 300  # characters of a line that says what went wrong
-WAY_ON = "go on with "  # a command follows
+RESUME_WITH = "resume with "  # a command follows
 
 
 class InputError(ValueError):
@@ -47,21 +47,21 @@ def one_line(text: str) -> str:
     """Return a text as one line that any terminal can show: no control characters, and not too long.
 
     What comes from outside stands in errors as it came, and may be anything. The middle of a long text is left out, as
-    what is wrong stands at its beginning and the remedy at its end; a command to go on with stays whole.
+    what is wrong stands at its beginning and the remedy at its end; a command after "resume with" is not cut.
 
     >>> one_line("column 'a\\x1b[31m'\\n  is \\udcff")
     "column 'a\\\\x1b[31m' is \\\\udcff"
-    >>> len(one_line("x" * 10_000)), one_line("x" * 10_000 + "; go on with 'this'")[-30:]
-    (300, "xxxxxxxxxxx; go on with 'this'")
+    >>> len(one_line("x" * 10_000)), one_line("x" * 10_000 + "; resume with 'this'")[-30:]
+    (300, "xxxxxxxxxx; resume with 'this'")
     """
     words = " ".join(text.split())
     shown = "".join(letter if letter.isprintable() else ascii(letter)[1:-1] for letter in words)
-    what, mark, way = shown.rpartition(WAY_ON)
+    what, mark, way = shown.rpartition(RESUME_WITH)
     what, way = (what, mark + way) if mark else (shown, "")
-    room = max(LONGEST - len(way), LONGEST // 2)
-    if len(what) > room:
-        tail = room // 3
-        what = f"{what[: room - tail - 5]} ... {what[-tail:]}"
+    limit = max(LONGEST - len(way), LONGEST // 2)
+    if len(what) > limit:
+        tail = limit // 3
+        what = f"{what[: limit - tail - 5]} ... {what[-tail:]}"
     return what + way
 
 

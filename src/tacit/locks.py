@@ -47,7 +47,7 @@ def locked(directory: Path) -> Iterator[Lock]:
     """
     path = directory.absolute() / LOCK  # the process may go elsewhere
     if path.is_file() and path.stat().st_size:  # tacit's is empty
-        raise InputError(f"{path} is a file of another program; move it away, or use another directory")
+        raise InputError(f"{path} is not a lock file of tacit; move it, or use another directory")
     lock, file = FileLock(path, timeout=0), None
     try:
         lock.acquire()

@@ -59,7 +59,7 @@ class Kind:
         try:
             tensors, written = load(data), metadata["text"]
             if _checksum(written, tensors) != metadata["sha256"]:
-                raise ValueError("the checksum does not fit")
+                raise ValueError("the checksum does not match")
             text = json.loads(written)
             if not isinstance(text, dict):
                 raise ValueError("its text is not that of an object")
@@ -68,12 +68,12 @@ class Kind:
             raise InputError(f"{where} is a damaged {self.name} ({_line(error)}); {self.remedy}") from None
 
     def require_finite(self, tensors: Mapping[str, Tensor], where: str, infinite: Collection[str] = ()) -> None:
-        """Refuse numbers that are none; infinity only where a name in ``infinite`` allows it."""
+        """Refuse NaN and infinity; names in ``infinite`` may have infinity."""
         for name, value in tensors.items():
             bad = value.isnan() if name in infinite else ~value.isfinite()
             if value.is_floating_point() and bool(bad.any()):
-                what = "not a number" if bool(value.isnan().any()) else "infinite"
-                raise InputError(f"{where} must have finite numbers, got one that is {what} in {name}; {self.remedy}")
+                what = "NaN" if bool(value.isnan().any()) else "infinity"
+                raise InputError(f"{where} must be finite, got {what} in {name}; {self.remedy}")
 
 
 def load(data: bytes) -> dict[str, Tensor]:

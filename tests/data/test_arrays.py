@@ -45,7 +45,7 @@ REFUSALS = {
     "y must have finite numbers, got -inf": {"x": X, "y": with_cell(Y, -np.inf)},
     "array 'x' must have numbers, got type <U1": {"x": np.array([["a"]]), "y": Y},
     r"array 'y' must have shape \(pair, node, channel\) or \(pair, node\), got \(4,\)": {"x": X, "y": Y[:, 0]},
-    r"x and y need the same number of pairs and nodes, got \(4, 3\) and \(3, 3\)": {"x": X, "y": Y[:3]},
+    r"x and y must have the same number of pairs and nodes, got \(4, 3\) and \(3, 3\)": {"x": X, "y": Y[:3]},
     "x must have at least one pair, got none": {"x": X[:0], "y": Y[:0]},
     r"array 'nodes' must have one name for each of the 3 nodes, got shape \(2,\)": {
         "x": X,
@@ -75,10 +75,10 @@ def test_bad_files(tmp_path):
     (tmp_path / "broken.npz").write_bytes(stored)
     messages = {
         "none.npz": "there is no such file",
-        "objects.npz": "cannot be read as arrays of numbers: it holds Python objects; write it with np.savez",
-        "one.npz": "is no .npz file",
-        "text.npz": "is no .npz file",
-        "empty.npz": "is no .npz file",
+        "objects.npz": "cannot be read as arrays of numbers: it contains Python objects; write it with np.savez",
+        "one.npz": "must be an .npz file",
+        "text.npz": "must be an .npz file",
+        "empty.npz": "must be an .npz file",
         "broken.npz": "cannot be read as arrays of numbers: Bad CRC",
     }
     for name, message in messages.items():
@@ -93,8 +93,11 @@ def test_bad_files(tmp_path):
             "{'descr': '<f8', 'fortran_order': False, 'shape': (1000000000, 1000, 1000)}",
             r"shape \(1000000000, 1000, 1000\)",
         ),
-        ("{'descr': '<f8', 'fortran_order': False, 'shape': (-4, 3)}", r"shape \(-4, 3\), which the file cannot hold"),
-        ("{'descr': '<U1000000', 'fortran_order': False, 'shape': (3,)}", "which the file cannot hold"),
+        (
+            "{'descr': '<f8', 'fortran_order': False, 'shape': (-4, 3)}",
+            r"shape \(-4, 3\) in its header, which does not match",
+        ),
+        ("{'descr': '<U1000000', 'fortran_order': False, 'shape': (3,)}", "which does not match the size of the file"),
         ("{" * 50, "cannot be read as arrays of numbers"),
         ("", "cannot be read as arrays of numbers"),
     ],

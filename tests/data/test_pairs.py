@@ -48,7 +48,7 @@ def test_errors(unchecked):
         Pairs(good, good.numpy())
     with pytest.raises(InputError, match=r"inputs must be float32 or float64, got torch.bfloat16"):
         Pairs(good.bfloat16(), good)
-    with pytest.raises(InputError, match=r"need one type, got torch.float32 and torch.float64"):
+    with pytest.raises(InputError, match=r"must have one type, got torch.float32 and torch.float64"):
         Pairs(good, good.double())
     with pytest.raises(InputError, match="at least one pair in each part"):
         Pairs(good, good).split()
@@ -80,7 +80,7 @@ def test_bad_masks(unchecked):
         r"observed must have the shape of targets, \(4, 2, 1\), got \(4, 2\)": lambda: Pairs(
             inputs, targets, torch.ones(4, 2)
         ),
-        "observed must have 1 where a target is there and 0 where it is missing": lambda: Pairs(
+        "observed must be 1 where a target is known and 0 where it is missing": lambda: Pairs(
             inputs, targets, targets + 0.5
         ),
         "targets must be a torch tensor, got list": lambda: Pairs.with_missing([[1.0]], [[1.0]]),
@@ -91,7 +91,7 @@ def test_bad_masks(unchecked):
             inputs, targets, times=torch.zeros(4)
         ),
         "times must be a torch tensor, got list": lambda: Pairs(inputs, targets, times=[1.0]),
-        r"targets must have finite numbers, got inf .*put any number where observed is 0": lambda: Pairs(
+        r"targets must have finite numbers, got inf .*use any number where observed is 0": lambda: Pairs(
             inputs, torch.full((4, 2, 1), torch.inf), torch.ones(4, 2, 1)
         ),
     }

@@ -131,8 +131,8 @@ def test_times_that_start_again(times, expected):
 
 def test_accidents_stay_errors(tmp_path):
     for text, message in {
-        "time,a\n0,1\n2,2\n1,3\n3,4\n": "1 in row 3 comes before that of row 2; sort the table by time, or name",
-        "time,a\n0,1\n1,2\n1,3\n2,4\n": "1 comes twice, in rows 2 and 3; keep one of them, or name the column",
+        "time,a\n0,1\n2,2\n1,3\n3,4\n": "1 in row 3 comes before that of row 2; sort the table by time, or set",
+        "time,a\n0,1\n1,2\n1,3\n2,4\n": "1 comes twice, in rows 2 and 3; keep one of them, or set series",
         "time,node,v\n0,a,1\n1,a,2\n0,a,3\n1,a,4\n": "0 in row 3 comes before that of row 2 for node 'a'",
     }.items():
         with pytest.raises(InputError, match=message) as refusal:
@@ -140,15 +140,15 @@ def test_accidents_stay_errors(tmp_path):
         assert "\n" not in str(refusal.value)
     with pytest.raises(InputError, match=r"0 comes twice in series 'x', in rows 1 and 3; keep one of them$"):
         read_series(write(tmp_path, "time,s,a\n0,x,1\n0,y,2\n0,x,3\n"), series="s")
-    with pytest.raises(InputError, match="series names the column 'q', which is not there"):
+    with pytest.raises(InputError, match="series names the column 'q', which does not exist"):
         read_series(write(tmp_path, "time,s,a\n0,x,1\n1,x,2\n"), series="q")
-    with pytest.raises(InputError, match="series must name a column of its own, got 's', which covariates names"):
+    with pytest.raises(InputError, match="series must name its own column, got 's', which is also covariates"):
         read_series(write(tmp_path, "time,s,a\n0,1,1\n1,1,2\n"), series="s", covariates=["s"])
 
 
 def test_a_column_that_only_tells_series_apart_is_no_node(tmp_path):
     text = "time,trial,a\n0,1,5\n1,1,6\n2,1,4\n0,2,5\n1,2,3\n2,2,9\n"
-    with pytest.raises(InputError, match=r"node 'trial' is constant within every series.*; leave it out, or name its"):
+    with pytest.raises(InputError, match=r"node 'trial' is constant within every series.*; leave it out, or set"):
         read_series(write(tmp_path, text))
     assert read_series(write(tmp_path, text), series="trial").series_names == ("1", "2")
     assert read_series(write(tmp_path, text), covariates=["trial"]).nodes == ("a",)
@@ -161,17 +161,21 @@ def test_each_series_has_its_own_grid(tmp_path):
     assert series.times.tolist() == [0, 1, 2, 3, 10, 11, 12, 0, 1, 1.5]
     assert np.array_equal(np.isnan(series.values[:, 0, 0]), [0, 0, 1, 0, 0, 1, 0, 0, 0, 0])
     assert series.covariates[:, 0].tolist() == [5, 6, 6, 7, 1, 1, 2, 3, 3, 3]
-    assert series.notes[0].startswith("2 steps without a row were put in as missing, in 2 of 3 series, one every 1")
-    assert series.notes[1] == "times are not even in 1 of 3 series; rows count as one step each"
-    with pytest.raises(InputError, match=r"times of series 'y' need an even grid with few gaps, got 990 steps of 1"):
+    assert series.notes[0].startswith(
+        "2 steps without a row were added as missing values, in 2 of 3 series, one every 1"
+    )
+    assert series.notes[1] == "times are not evenly spaced in 1 of 3 series; each row counts as one step"
+    with pytest.raises(
+        InputError, match=r"times of series 'y' must form a regular grid with few gaps, got 990 steps of 1"
+    ):
         read_series(write(tmp_path, "time,s,a\n0,x,1\n1,x,2\n2,x,3\n0,y,1\n1,y,2\n991,y,3\n"), series="s")
 
 
 def test_the_column_of_series_is_not_taken_for_the_times(tmp_path):
     text = "trial,hour,a\n1,0,5\n2,0,6\n3,0,4\n"
-    with pytest.raises(InputError, match="the first, 'hour', does not count up evenly"):
+    with pytest.raises(InputError, match="the first, 'hour', does not increase in even steps"):
         read_series(write(tmp_path, text), series="trial")
-    with pytest.raises(InputError, match="there is no column of times; add one"):
+    with pytest.raises(InputError, match="the table must have a column of times, got none"):
         read_series(write(tmp_path, "trial\n1\n2\n"), series="trial")
 
 
@@ -303,7 +307,7 @@ def test_series_that_are_too_short_are_left_out_and_said():
     ) as e:
         Windows(20).prepare(series)
     assert "\n" not in str(e.value)
-    with pytest.raises(InputError, match="none of 1 series has a known target"):
+    with pytest.raises(InputError, match="must have a known target, got none in 1 series"):
         Windows(3).prepare(replace(series, values=np.full_like(values, np.nan), piece=True).selected([0]))
 
 

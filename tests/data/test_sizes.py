@@ -25,13 +25,13 @@ def test_a_cell_that_is_too_large(tmp_path, value):
 @pytest.mark.parametrize("small", [1e-310, 1e-20])
 def test_numbers_without_a_spread(tmp_path, small):
     series = read_series(write(tmp_path / "t.csv", lambda row: row % 5 * small))
-    with pytest.raises(InputError, match=r"node 'a' .* hardly moves in the training part: by .* around"):
+    with pytest.raises(InputError, match=r"node 'a' .* hardly varies in the training part: by .* around"):
         Windows(2).prepare(series)
 
 
 def test_a_constant_but_for_rounding(tmp_path):
     series = read_series(write(tmp_path / "t.csv", lambda row: 1.0 + (row == 9) * 1e-15))
-    with pytest.raises(InputError, match=r"node 'a' .* hardly moves in the training part"):
+    with pytest.raises(InputError, match=r"node 'a' .* hardly varies in the training part"):
         Windows(2).prepare(series)
 
 
@@ -58,5 +58,5 @@ def test_arrays_that_are_too_large(tmp_path, kind):
 
 def test_a_node_without_a_name():
     values = np.stack([np.arange(30.0) % 5, np.arange(30.0) % 7], axis=-1)[:, :, None]
-    with pytest.raises(InputError, match="a node has no name; name every column of the table"):
+    with pytest.raises(InputError, match="every node must have a name, got an empty one"):
         Series(values, ("a", ""))

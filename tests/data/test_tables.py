@@ -88,7 +88,7 @@ def test_columns_found_without_being_named(tmp_path):
     assert words.nodes == ("b", "a")
     counted = read_series(write(tmp_path, "step,a\n5,1\n6,2\n7,4\n"))
     assert counted.times.tolist() == [5, 6, 7]
-    assert counted.notes == ("column 'step' was taken for the times; name another by time",)
+    assert counted.notes == ("column 'step' was used as the times; set time to use another column",)
     unnamed = read_series(write(tmp_path, ",a\n5,1\n6,2\n"))
     assert unnamed.times.tolist() == [5, 6]
     dates = read_series(write(tmp_path, "day,a\n2020/01/05,1\n2020/01/06,2\n"))
@@ -101,8 +101,8 @@ def test_gaps_are_put_in_and_told(tmp_path):
     assert np.array_equal(series.values[:, 0, 0], [1, 2, np.nan, np.nan, 3, 4], equal_nan=True)
     assert series.covariates[:, 0].tolist() == [5, 6, 6, 6, 7, 8]
     assert series.times.astype("datetime64[D]").astype(int).tolist() == list(range(18262, 18268))
-    assert series.notes[0].startswith("2 steps without a row were put in as missing: 6 rows from 2020-01-01")
-    assert series.notes[1] == "covariates of the steps put in are those of the row before"
+    assert series.notes[0].startswith("2 steps without a row were added as missing values: 6 rows from 2020-01-01")
+    assert series.notes[1] == "covariates of the added steps are copied from the previous row"
     long = read_series(write(tmp_path, "time,node,v\n0.0,a,1\n0.5,a,2\n1.5,a,3\n0.0,b,2\n1.5,b,4\n"))
     assert long.times.tolist() == [0.0, 0.5, 1.0, 1.5]
     assert np.isnan(long.values[2]).all()
@@ -111,7 +111,7 @@ def test_gaps_are_put_in_and_told(tmp_path):
 def test_uneven_times_are_kept_and_told(tmp_path):
     series = read_series(write(tmp_path, "time,a\n2020-01-31,1\n2020-02-29,2\n2020-03-31,3\n2020-04-30,5\n"))
     assert len(series) == 4
-    assert "times are not even" in series.notes[0]
+    assert "times are not evenly spaced" in series.notes[0]
 
 
 def test_grid_against_a_loop():
@@ -129,9 +129,9 @@ def test_grid_against_a_loop():
 def test_grid_of_awkward_times():
     uneven = Grid.around(np.array([0, 10, 20, 21, 30, 40]))  # one row out of place makes no grid of ones
     assert len(uneven.times) == 6
-    assert uneven.notes[0].startswith("times are not even (steps from 1 to 10)")
+    assert uneven.notes[0].startswith("times are not evenly spaced (steps from 1 to 10)")
     nearly_twice = Grid.around(np.array([0, 1, 1 + 1e-8, 2, 3]))
-    assert "not even" in nearly_twice.notes[0]
+    assert "not evenly spaced" in nearly_twice.notes[0]
     tenths = np.delete(np.arange(40) / 10, 17)
     even = Grid.around(tenths)
     assert len(even.times) == 40
@@ -169,16 +169,16 @@ TEXTS = {
     "time,a\n0,1\n,2\n": "column 'time' must have a time in every row, got an empty cell in row 2",
     "time,a,b\n0,1,\n1,2,\n": "node 'b' is missing at every time; leave it out",
     "time,a,b\n0,1,3\n1,2,3\n": r"node 'b' is constant \(3.0 wherever it is observed\)",
-    "time,a\n0,1\n1,2\n2,3\n9999,4\n": "times need an even grid with few gaps, got 9997 steps of 1 between 2 and 9999",
-    "a,b\n5,1\n3,2\n": "no column is called time, date or the like, and the first, 'a', does not count up evenly",
+    "time,a\n0,1\n1,2\n2,3\n9999,4\n": "times must form a regular grid with few gaps, got 9997 steps of 1 between",
+    "a,b\n5,1\n3,2\n": "no column is called time, date or the like, and the first, 'a', does not increase in",
     "time\n0\n1\n": "a wide table must have a column per node besides 'time', got none",
     "time,node,v\n0,a,1\n1,a,2\n1,a,3\n": ".*1 comes twice for node 'a', in rows 2 and 3",
     "time,node,v\n0,a,1\n1,b,2\n1,a,2\n0,b,3\n": ".*0 in row 4 comes before that of row 2 for node 'b'; sort the table",
     "time,node,v\n1,b,2\n1,a,2\n0,a,3\n0,b,3\n": ".*0 in row 3 comes before that of row 2 for node 'a'",
     "time,node,v\n0,a,1\n1,,2\n": "column 'node' must have a name in every row, got an empty cell in row 2",
-    "time,node,v,wind\n0,a,1,N\n1,a,2,N\n": "column 'wind' must have numbers, got 'N' in row 1 .*name the columns",
+    "time,node,v,wind\n0,a,1,N\n1,a,2,N\n": "column 'wind' must have numbers, got 'N' in row 1 .*list the columns",
     "time,node,station,v\n0,a,x,1\n": "a long table must have one column of node names, got node, "
-    "station; name it by node",
+    "station; set node to its name",
     "time,node\n0,a\n1,a\n": "a long table must have a column of values besides 'time' and 'node'",
 }
 
@@ -193,16 +193,16 @@ def test_bad_tables(text, tmp_path):
 
 
 CALLS = {
-    r"time names the column 'tme', which is not there; did you mean 'time'\?": {"time": "tme"},
-    "node names the column 'x', which is not there; known are a, b, time": {"node": "x"},
-    "covariates names the column 'x', which is not there": {"covariates": ["x"]},
+    r"time names the column 'tme', which does not exist; did you mean 'time'\?": {"time": "tme"},
+    "node names the column 'x', which does not exist; known are a, b, time": {"node": "x"},
+    "covariates names the column 'x', which does not exist": {"covariates": ["x"]},
     r"covariates must be a list of column names, got 'a'; put it in \[ \]": {"covariates": "a"},
     "covariate 'a' must have a number in every row, got none in row 2": {"covariates": ["a"]},
     "layout must be one of auto, wide, long, got 'tall'": {"layout": "tall"},
     "node and value are for long tables, but layout is 'wide'": {"layout": "wide", "value": "a"},
     "column 'a' must have the form node:variable": {"sep": ":"},
     "sep is for wide tables, got ':' for a long one": {"sep": ":", "layout": "long"},
-    "a long table must have one column of node names, got none; name it by node": {"layout": "long"},
+    "a long table must have one column of node names, got none; set node to its name": {"layout": "long"},
 }
 
 
@@ -217,7 +217,7 @@ def test_bad_variables_and_covariates(tmp_path):
         read_series(write(tmp_path, "time,a:u,a:v,b:u\n0,1,2,3\n1,2,3,4\n"), sep=":")
     text = "time,node,v,h\n0,a,1,5\n0,b,2,6\n1,a,3,5\n1,b,3,5\n"
     with pytest.raises(
-        InputError, match=r"covariate 'h' must have one number per time, got several at 0 .*name it by value"
+        InputError, match=r"covariate 'h' must have one number per time, got several at 0 .*list it in value"
     ):
         read_series(write(tmp_path, text), covariates=["h"])
 
@@ -261,7 +261,7 @@ def test_coordinates(tmp_path):
     calls = {
         r"table.csv: node 'd' has no row \(1 such nodes\); add it": (good, ("a", "d")),
         "node 'c' in row 3 must have two numbers, got an empty cell": (good, ("c",)),
-        "node 'a' comes twice, the second time in row 2": ("n,x,y\na,1,2\na,3,4\n", ("a",)),
+        "node 'a' occurs twice, again in row 2": ("n,x,y\na,1,2\na,3,4\n", ("a",)),
         "must have a column of node names and two of numbers, got n, x": ("n,x\na,1\n", ("a",)),
         "column 'x' must have numbers, got 'east' in row 1": ("n,x,y\na,east,2\n", ("a",)),
     }

@@ -208,7 +208,7 @@ def test_apply_sorts_nodes_by_name():
     assert torch.equal(one.inputs, other.inputs)
     with pytest.raises(InputError, match=r"nodes must be .*got none called 'b'; add it"):
         Windows(4).apply(replace(series, nodes=("a", "x", "c")), made.scaling)
-    with pytest.raises(InputError, match=r"covariates must be .*got 'g', which is none of them; leave it out"):
+    with pytest.raises(InputError, match=r"covariates must be .*got 'g', which is not one of them; leave it out"):
         Windows(4).apply(make_series(covariates=1), made.scaling)
 
 
@@ -263,7 +263,7 @@ def test_refusals():
     calls = {
         "window must be a whole number of at least 1, got 0": lambda: Windows(0),
         "horizon must be a whole number of at least 1, got 0": lambda: Windows(3, 0),
-        r"fractions must have two positive numbers .*got \(0.8, 0.2\)": lambda: Windows(fractions=(0.8, 0.2)),
+        r"fractions must be two positive numbers .*got \(0.8, 0.2\)": lambda: Windows(fractions=(0.8, 0.2)),
         "the series must have at least 45 rows for a window of 41 and a horizon of 4, got 40": lambda: Windows(
             41, 4
         ).prepare(series),
@@ -273,7 +273,7 @@ def test_refusals():
         "the series must have at least 41 rows for a window of 41, got 40": lambda: Windows(41, 4).apply(
             series, Windows(3).prepare(series).scaling
         ),
-        r"fractions \(0.7, 0.1\) need at least one pair in each .*horizon of 1 leave 3 pairs": lambda: Windows(
+        r"fractions \(0.7, 0.1\) must leave at least one pair for each .*horizon of 1 leave 3 pairs": lambda: Windows(
             37
         ).prepare(make_series(missing=0)),
         r"node 'b' \(variable 'u'\) is constant throughout the training part, the first \d+ rows": lambda: Windows(
@@ -282,7 +282,7 @@ def test_refusals():
         r"node 'c' \(variable 'v'\) is missing throughout the training part": lambda: Windows(4).prepare(
             replace(series, values=gone)
         ),
-        "targets names 'z', which is no variable of the series; known are u, v": lambda: Windows(4).prepare(
+        "targets names 'z', which is not a variable of the series; known are u, v": lambda: Windows(4).prepare(
             series, targets=["z"]
         ),
         "targets names 'u' twice": lambda: Windows(4).prepare(series, targets=["u", "u"]),

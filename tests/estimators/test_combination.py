@@ -86,11 +86,11 @@ REFUSALS = {
     ),
     "literature 2 with another credit": (
         lambda: build(NodewiseExpectedError(), credit="global"),
-        "NodewiseExpectedError is made by credit='own_row', got 'global'; use credit='auto', or the loss ExpectedError",
+        "NodewiseExpectedError requires credit='own_row', got 'global'; use credit='auto', or the loss ExpectedError",
     ),
     "own row with two hops": (
         lambda: build(EnergyScore(), credit="own_row"),
-        "credit='own_row' is exact for one hop alone, and HopPredictor does not declare num_hops=1; use credit='auto'",
+        "credit='own_row' is exact only for one hop, and HopPredictor does not declare num_hops=1; use credit='auto'",
     ),
     "two graphs, leave-one-out": (
         lambda: build(MMD(), num_graphs=2),
@@ -111,7 +111,7 @@ REFUSALS = {
     ),
     "odd antithetic": (
         lambda: build(EnergyScore(), DisARM(), num_graphs=5),
-        r"DisARM draws 2 graphs at a time and requires num_graphs to be a multiple of 2, got 5; use 6 or ScoreFunction",
+        r"DisARM draws 2 graphs at a time, so num_graphs must be a multiple of 2, got 5; use 6 or ScoreFunction",
     ),
     "estimator by name": (
         lambda: build(EnergyScore(), "disarm"),
@@ -124,7 +124,7 @@ REFUSALS = {
     ),
     "two priors": (
         lambda: build(ELBO(), prior=EdgePrior(0.5)),
-        "ELBO has a prior of its own and takes no second one; give it to the loss",
+        "ELBO has its own prior and takes no second one; pass it to the loss",
     ),
     "prior of another size": (
         lambda: build(EnergyScore(), prior=EdgePrior(torch.full((2, 2), 0.5))),
@@ -132,7 +132,7 @@ REFUSALS = {
     ),
     "hot end": (
         lambda: Concrete(0.1, 1.0),
-        "temperatures need 0 < last <= first, got first=0.1 and last=1.0; pass for example first=1.0, last=0.1",
+        "temperatures must satisfy 0 < last <= first, got first=0.1 and last=1.0; pass for example first=1.0, last=0.1",
     ),
     "no temperature": (lambda: Concrete(1.0, 0.0), "last must be positive, got 0.0; pass for example 0.1"),
     "words as temperature": (lambda: Concrete("hot"), "first must be positive, got 'hot'"),

@@ -54,7 +54,7 @@ def test_predictors_with_derivatives_pass(rng, predictor):
 
 @pytest.mark.parametrize("predictor", [THRESHOLD, Hidden(torch.ones(2, 3, 1))])
 def test_thresholds_are_found_out(rng, predictor):
-    need = r"need a predictor with derivatives for the graph, but \d+% of the changes that edges made in"
+    need = r"require a predictor with derivatives for the graph, but \d+% of the changes that edges made in"
     with pytest.raises(InputError, match=need + r" \w+ had none; give it a method relaxed\(inputs, graphs\), or use"):
         check_relaxation(predictor, even_graph(8), 3, generator=rng)
 
@@ -68,7 +68,7 @@ def test_a_relaxed_form_that_is_another_function_is_refused(rng):
 def test_the_model_checks_before_training(rng, estimator):
     graph = BernoulliGraph.uniform(5, generator=rng)
     model = LatentGraphModel(graph, THRESHOLD, EnergyScore(), estimator=estimator)
-    with pytest.raises(InputError, match="need a predictor with derivatives"):
+    with pytest.raises(InputError, match="require a predictor with derivatives"):
         model.check(torch.randn(4, 5, 3, generator=rng), torch.zeros(4, 5, 1))
 
 

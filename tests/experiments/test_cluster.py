@@ -147,7 +147,7 @@ def test_nobody_answers(mute, tmp_path, capsys, monkeypatch):
         address = f"tcp://127.0.0.1:{other.getsockname()[1]}"
         assert call("reproduce", "injectivity", "--scheduler", address, "--out", tmp_path / "out", "--quiet") == 2
     assert capsys.readouterr().err == (
-        f"tacit: scheduler must be a Dask scheduler that answers, got {address}, where none did within 0.5 s; "
+        f"tacit: scheduler must be a running Dask scheduler, got {address}, which did not answer within 0.5 s; "
         "start one there with 'dask scheduler', or correct the address\n"
     )
     assert not (tmp_path / "out").exists()

@@ -112,7 +112,7 @@ def test_injectivity_by_rows_equals_the_lemma():
 
 def test_sets_of_entries_of_the_misconfigured_study():
     counts = {name: int(mask.sum()) for name, mask in masks().items()}
-    assert counts["held at 0.25"] == 14
+    assert counts["fixed at 0.25"] == 14
     assert counts["free, an end in the second community"] == 108  # 75% of 144
     assert int((community_edge_probs()[:6, :6] > 0).sum()) == 24
 
@@ -161,7 +161,7 @@ def test_what_cannot_start_is_refused_before_any_work(tmp_path):
     (tmp_path / "file").write_text("")
     with pytest.raises(InputError, match=r"out must be a directory that can be made, got .*file \(Not a directory\)"):
         run_study("injectivity", tmp_path / "file", TINY)
-    with pytest.raises(InputError, match="jobs must be 1 on a GPU, which one task fills, got 2"):
+    with pytest.raises(InputError, match="jobs must be 1 on a GPU, got 2"):
         run_study("injectivity", tmp_path, Options(device="cuda"), jobs=2)
     records = tmp_path / "counterexample" / "records"
     records.mkdir(parents=True)

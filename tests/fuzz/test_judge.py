@@ -66,7 +66,7 @@ def test_a_traceback_is_an_error(behave):
 
 def test_memory_is_bounded(behave):
     behave(lambda: bytearray(8 * 2**30))
-    with pytest.raises(Failure, match="exit code 1: tacit: the memory ran out"):
+    with pytest.raises(Failure, match="exit code 1: tacit: out of memory"):
         judge(CASE, Tally())
 
 

@@ -94,7 +94,7 @@ def test_errors(unchecked):
         BernoulliGraph(torch.tensor([[0.0, 1.5], [0.0, 0.0]]))
     with pytest.raises(InputError, match=r"edge_probs must have values in \[0, 1\], got nan at \[1, 0\]"):
         BernoulliGraph(torch.tensor([[0.0, 0.5], [torch.nan, 0.0]]))
-    with pytest.raises(InputError, match=r"low and high need 0 <= low <= high <= 1, got 0.5 and 0.2"):
+    with pytest.raises(InputError, match=r"low and high must satisfy 0 <= low <= high <= 1, got 0.5 and 0.2"):
         BernoulliGraph.uniform(3, low=0.5, high=0.2, generator=torch.Generator())
     with pytest.raises(InputError, match="num_nodes must be a whole number of at least 1, got 0"):
         BernoulliGraph.uniform(0, generator=torch.Generator())

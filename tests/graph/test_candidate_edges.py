@@ -126,13 +126,13 @@ def test_errors(unchecked):
     def edges(source, target, num_nodes=3):
         return CandidateEdges.from_edges(torch.tensor(source), torch.tensor(target), num_nodes)
 
-    with pytest.raises(InputError, match="edge 2 -> 1 comes twice; keep one of them"):
+    with pytest.raises(InputError, match="edge 2 -> 1 occurs twice; keep one of them"):
         edges([0, 2, 1, 2], [0, 1, 1, 1])
     with pytest.raises(InputError, match="source must have nodes from 0 to 2, got 3 for edge 1; correct it"):
         edges([0, 3], [0, 1])
     with pytest.raises(InputError, match="target must have nodes from 0 to 2, got -1 for edge 0; correct it"):
         edges([0, 2], [-1, 1])
-    with pytest.raises(InputError, match="source and target need one node per edge each, got 2 and 1"):
+    with pytest.raises(InputError, match="source and target must have one node per edge each, got 2 and 1"):
         edges([0, 2], [1])
     with pytest.raises(InputError, match="source must be a tensor of whole numbers, one per edge"):
         edges([0.0], [1])
@@ -166,7 +166,7 @@ def test_a_table_made_by_hand_is_checked(unchecked):
 def test_a_mask_that_does_not_fit_is_refused(monkeypatch):
     monkeypatch.setattr(footprint, "free_bytes", lambda _: 8)
     with pytest.raises(
-        InputError, match="a mask of 3 x 3 nodes needs about 1 MB of memory, 1 MB are free; keep the table"
+        InputError, match="a mask of 3 x 3 nodes requires about 1 MB of memory, but 1 MB is free; keep the table"
     ):
         table(3, [(0, 1)]).to_mask()
     assert table(2, [(0, 1)]).to_mask().sum() == 1

@@ -176,11 +176,11 @@ def test_correlated_on_a_gpu(rng):
 def test_tables_that_do_not_fit_are_refused_first(rng, monkeypatch):
     monkeypatch.setattr(footprint, "free_bytes", lambda _: 100)
     with pytest.raises(
-        InputError, match="a table of 20 candidate edges needs about 1 MB of memory, 1 MB are free; lower"
+        InputError, match="a table of 20 candidate edges requires about 1 MB of memory, but 1 MB is free; lower"
     ):
         nearest_candidates(torch.rand(10, 2, generator=rng), 2, metric="euclidean")
     with pytest.raises(
-        InputError, match="a table of 20 candidate edges needs about 1 MB of memory, 1 MB are free; lower"
+        InputError, match="a table of 20 candidate edges requires about 1 MB of memory, but 1 MB is free; lower"
     ):
         correlated_candidates(torch.rand(10, 10, generator=rng), 2)
 

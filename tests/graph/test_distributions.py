@@ -270,7 +270,7 @@ def test_what_needs_coins_or_independent_edges_is_refused(rng):
     graph, predictor = correlated("rows", torch.full((2, 2), 0.5)), HopPredictor(torch.ones(1, 1, 1))
     for estimator in (DisARM(), Concrete(), StraightThrough()):
         with pytest.raises(
-            InputError, match=r"requires a graph with one coin per edge, got CorrelatedGraph; use ScoreFun"
+            InputError, match=r"requires a graph with independent edges, got CorrelatedGraph; use ScoreFun"
         ):
             LatentGraphModel(graph, predictor, EnergyScore(), estimator=estimator)
     for choices, message in (
@@ -280,15 +280,15 @@ def test_what_needs_coins_or_independent_edges_is_refused(rng):
         ),
         (
             {"prior": EdgePrior(0.5)},
-            "prior requires a graph with one coin per edge, got CorrelatedGraph; use Bernoulli",
+            "prior requires a graph with independent edges, got CorrelatedGraph; use Bernoulli",
         ),
     ):
         with pytest.raises(InputError, match=message):
             LatentGraphModel(graph, predictor, EnergyScore(), **choices)
     with pytest.raises(InputError, match="credit='own_row' requires a graph whose edges are independent"):
         LatentGraphModel(graph, predictor, NodewiseExpectedError())
-    with pytest.raises(InputError, match="sandwich requires a graph with one coin per edge, got CorrelatedGraph"):
+    with pytest.raises(InputError, match="sandwich requires a graph with independent edges, got CorrelatedGraph"):
         graph.require_all_pairs("sandwich")
-    coins = BernoulliGraph(torch.full((2, 2), 0.5))
+    has_edge_probs = BernoulliGraph(torch.full((2, 2), 0.5))
     coins.require_all_pairs("sandwich")
     assert coins.conditioned(Context(torch.zeros(1, 2, 1))) is coins

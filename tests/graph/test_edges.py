@@ -119,9 +119,12 @@ CONTRADICTIONS = {
     ),
     "required self-loop": (
         {"required": {("c", "c")}},
-        "required names edge 'c -> c', but self-loops are out; drop it, or set self_loops=True",
+        "required names edge 'c -> c', but self-loops are disabled; drop it, or set self_loops=True",
     ),
-    "self-loop with a prior": ({"priors": {("c", "c"): 0.5}}, "priors names edge 'c -> c', but self-loops are out"),
+    "self-loop with a prior": (
+        {"priors": {("c", "c"): 0.5}},
+        "priors names edge 'c -> c', but self-loops are disabled",
+    ),
     "required, no candidate": (
         {"required": {("a", "b")}, "candidates": {("b", "a")}},
         "required names edge 'a -> b', which is not among the candidates; add it to them",
@@ -176,7 +179,7 @@ def test_nodes_need_names_that_differ(unchecked):
     for wrong in ((), ("a", ""), ("a", 1), "ab"):
         with pytest.raises(InputError, match="nodes must be a tuple of names, got"):
             EdgeRules(wrong)
-    with pytest.raises(InputError, match=r"low and high need 0 <= low <= high <= 1, got 0.5 and 0.2"):
+    with pytest.raises(InputError, match=r"low and high must satisfy 0 <= low <= high <= 1, got 0.5 and 0.2"):
         EdgeRules(NODES).build(generator=torch.Generator(), low=0.5, high=0.2)
     with pytest.raises(InputError, match="default must be a probability strictly between 0 and 1, got 1; pass for"):
         EdgeRules(NODES).prior(default=1)
@@ -218,7 +221,9 @@ def test_a_graph_over_the_table_keeps_the_same_rules(rng, self_loops, as_table):
 def test_a_table_needs_candidates_that_have_a_direction():
     with pytest.raises(InputError, match="a table of candidates requires candidates, got none; name some"):
         _ = EdgeRules(NODES).candidate_edges
-    with pytest.raises(InputError, match="a table of candidates has edges with a direction; leave symmetric out"):
+    with pytest.raises(
+        InputError, match="a table of candidates must have directed edges, got symmetric; leave symmetric out"
+    ):
         _ = EdgeRules(NODES, candidates={("a", "b")}, symmetric=True).candidate_edges
     with pytest.raises(
         InputError, match="candidates must be a table of 4 nodes, got one of 3; make it for these nodes"

@@ -49,22 +49,22 @@ def test_networkx_without_directions():
 
 
 LOW = torch.arange(9.0).view(3, 3) / 16  # a number of its own for each edge, at [target, source]
-TOLD = torch.tensor([[True, False, True], [True, True, True], [True, True, False]])
+IDENTIFIABLE = torch.tensor([[True, False, True], [True, True, True], [True, True, False]])
 
 
 def test_a_table_with_more_columns():
-    table = edge_table(PROBS, NODES, attributes={"low": LOW.requires_grad_(), "identifiable": TOLD})
+    table = edge_table(PROBS, NODES, attributes={"low": LOW.requires_grad_(), "identifiable": IDENTIFIABLE})
     assert list(table.columns) == ["source", "target", "probability", "low", "identifiable"]
     assert table[["source", "target", "probability"]].equals(edge_table(PROBS, NODES))
     assert (table["low"].dtype, table["identifiable"].dtype) == ("float64", "bool")
-    for source, target, _, low, told in table.itertuples(index=False, name=None):
+    for source, target, _, low, identifiable in table.itertuples(index=False, name=None):
         i, j = NODES.index(target), NODES.index(source)
-        assert (low, told) == ((3 * i + j) / 16, (i, j) not in [(0, 1), (2, 2)])
+        assert (low, identifiable) == ((3 * i + j) / 16, (i, j) not in [(0, 1), (2, 2)])
 
 
 @pytest.mark.parametrize("threshold", [0.0, 0.5])
 def test_networkx_with_more_attributes(threshold):
-    graph = to_networkx(PROBS, NODES, threshold, attributes={"low": LOW, "identifiable": TOLD})
+    graph = to_networkx(PROBS, NODES, threshold, attributes={"low": LOW, "identifiable": IDENTIFIABLE})
     plain = to_networkx(PROBS, NODES, threshold)
     assert list(graph.edges(data="probability")) == list(plain.edges(data="probability"))
     assert graph.number_of_edges() > 0

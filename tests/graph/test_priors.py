@@ -39,13 +39,13 @@ def test_finite_at_zero_and_one(link):
 def test_bad_priors(unchecked):
     for bad in (0.0, 1.0, -0.1, float("nan")):
         with pytest.raises(
-            InputError, match=rf"prior must have probabilities strictly between 0 and 1, got {bad:g}; to rul"
+            InputError, match=rf"prior must have probabilities strictly between 0 and 1, got {bad:g}; to req"
         ):
             EdgePrior(bad)
     matrix = torch.full((2, 2), 0.5)
     matrix[1, 0] = 1.0
     with pytest.raises(
-        InputError, match=r"strictly between 0 and 1, got 1 at \[1, 0\]; to rule an edge in or out, hold"
+        InputError, match=r"strictly between 0 and 1, got 1 at \[1, 0\]; to require or forbid an edge, fix"
     ):
         EdgePrior(matrix)
     with pytest.raises(InputError, match=r"prior must be one probability or a matrix of floats, got .* \(3,\)"):

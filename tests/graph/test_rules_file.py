@@ -114,7 +114,8 @@ WRONG = {
     ),
     "self-loop": (
         HEAD + "north,north,candidate,\n",
-        "row 2: candidate edge 'north -> north' is a self-loop, and self-loops are out; delete the row, or set self_l",
+        "row 2: candidate edge 'north -> north' is a self-loop, and self-loops are disabled; delete the row, or set "
+        "self_l",
     ),
     "no candidate": (
         HEAD + "north,south,required,\nsouth,north,candidate,\n",

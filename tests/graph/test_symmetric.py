@@ -21,7 +21,7 @@ def symmetric_probs(nodes, rng):
 @pytest.mark.parametrize("link", LINKS)
 def test_probabilities_of_all_symmetric_graphs_add_up_to_one(rng, link):
     probs = symmetric_probs(3, rng)
-    coins = oracles.all_graphs(torch.ones(3, 3, dtype=torch.bool).triu())  # 64 of them
+    has_edge_probs = oracles.all_graphs(torch.ones(3, 3, dtype=torch.bool).triu())  # 64 of them
     graph = BernoulliGraph(probs, link=link, symmetric=True)
     log_prob = graph.log_prob(torch.maximum(coins, coins.mT)[None])[0]
     expected = torch.where(coins > 0, probs, 1 - probs)
@@ -124,7 +124,7 @@ def test_what_differs_from_its_mirror_image_is_refused(unchecked):
     fixed = torch.tensor([[False, True], [False, False]])
     with pytest.raises(
         InputError,
-        match=r"fixed must equal .* got True at \[0, 1\] and False at \[1, 0\]; hold both entries of a pair or non",
+        match=r"fixed must equal .* got True at \[0, 1\] and False at \[1, 0\]; fix both entries of a pair or non",
     ):
         BernoulliGraph(torch.full((2, 2), 0.5), fixed, symmetric=True)
     prior = EdgePrior(torch.tensor([[0.5, 0.5], [0.25, 0.5]]))

@@ -212,7 +212,7 @@ def test_errors(unchecked):
         "NoisyEnergyScore requires one channel per node, got 2 of HeadGaussianNoise; use EnergyScore": (
             lambda: NoisyEnergyScore(HeadGaussianNoise(2))
         ),
-        r"need the same batch, nodes and channels, times 2 numbers for each; check the predictor's output": (
+        r"must have the same batch, nodes and channels, times 2 numbers for each; check the predictor's output": (
             lambda: NoisyEnergyScore(NOISE)(torch.ones(1, 4, 3, 1), torch.ones(1, 3, 1))
         ),
     }.items():

@@ -117,8 +117,8 @@ def test_elbo_density_of_one_number():
 def test_errors_name_argument_need_value_and_remedy(unchecked):
     calls = {
         r"error must be one of mae, mse, got 'rmse'; did you mean 'mse'\?": lambda: ExpectedError("rmse"),
-        r"NodewiseExpectedError requires scope='node', got 'joint'; it is about single nodes": lambda: (
-            NodewiseExpectedError(scope="joint")
+        r"NodewiseExpectedError requires scope='node', got 'joint'; use ExpectedError": lambda: NodewiseExpectedError(
+            scope="joint"
         ),
         r"sd must be positive, got 0; pass for example 0.1": lambda: ELBO(0),
         r"prior must be an object like EdgePrior\(0.5\), got 0.5; build one": lambda: ELBO(0.1, 0.5),
@@ -134,7 +134,7 @@ def test_errors_name_argument_need_value_and_remedy(unchecked):
         r"observed must have the shape of targets, \(1, 3, 1\), got \(1, 3\)": lambda: PointMSE()(
             torch.zeros(1, 3, 3, 1), torch.zeros(1, 3, 1), torch.zeros(1, 3)
         ),
-        r"samples \(1, 3, 2, 1\) .* and targets \(1, 3, 1\) .* need the same batch, nodes and channels": (
+        r"samples \(1, 3, 2, 1\) .* and targets \(1, 3, 1\) .* must have the same batch, nodes and channels": (
             lambda: ExpectedError()(torch.zeros(1, 3, 2, 1), torch.zeros(1, 3, 1))
         ),
     }

@@ -59,7 +59,8 @@ def test_no_edge_is_listed():
     said = answer_sentences(listed(exists), {"no graph": SAME, "full graph": WORSE})
     assert said == [
         "No graph found: no edge is listed.",
-        "The most likely edge, b -> a, exists with probability 0.40; of a list at most 10% may be false.",
+        "The most likely edge, b -> a, exists with probability 0.40; it is not listed, because the false discovery "
+        "rate is limited to 10%.",
         "With all edges the model forecasts better, by 3.0% +- 0.5%: weak edges may be missing.",
     ]
     many = answer_sentences(listed(exists), {"no graph": BETTER})
@@ -134,8 +135,8 @@ def test_where_existence_was_not_computed_no_verdict_is_given():
     ("options", "reason"),
     [
         ({"graph": {"evidence": "none"}}, 'evidence in [graph] is "none"'),
-        ({"graph": {"evidence": "model"}, "assessment": {"enabled": False}}, "part of the assessment, and that is off"),
-        ({"graph": {"evidence": "model"}}, "the run was stopped before"),
+        ({"graph": {"evidence": "model"}, "assessment": {"enabled": False}}, "part of the assessment, which is off"),
+        ({"graph": {"evidence": "model"}}, "the run was stopped earlier"),
     ],
 )
 def test_why_existence_is_not_known(options, reason):

@@ -59,7 +59,7 @@ def test_the_answer_is_the_mean_over_replicas_unless_it_predicts_worse(whole):
     adopted = run.record.uncertainty["adopted"]
     same = np.allclose(run.matrix("probability"), run.matrix("bagged"), atol=1e-5)
     assert same == bool(adopted)
-    said = "the answer is the mean over them" if adopted else "the fit stays the answer"
+    said = "the estimate is the mean over them" if adopted else "the estimate is the fit"
     assert any(said in line for line in run.record.findings)
 
 
@@ -152,7 +152,7 @@ def test_stopped_in_a_late_stage_the_run_is_written_and_no_page_is_drawn(stage, 
     assert job.report is None
     run = read_run(tmp_path / "run")
     assert not (tmp_path / "run" / "report.html").exists()
-    few = "the run was stopped: its scores are those of 2 of"
+    few = "the run was stopped: the scores use 2 of"
     assert run.record.warnings[0].startswith(few) is (stage != "the page")
     print_fit(job, 1.0)
     assert f"tacit report {tmp_path / 'run'}" in capsys.readouterr().out.replace("\n", "")
@@ -178,10 +178,10 @@ def test_a_stage_that_fails_says_so_and_the_fit_is_kept(folder, tmp_path, monkey
 
 
 @pytest.mark.parametrize(
-    "room", ["tacit.assessment.fit_tests.controls", "tacit.assessment.identification.representations"]
+    "folder_name", ["tacit.assessment.fit_tests.controls", "tacit.assessment.identification.representations"]
 )
-def test_stopped_in_a_further_training_the_run_is_not_complete(room, folder, tmp_path, monkeypatch):
-    inner = import_module(room)
+def test_stopped_in_a_further_training_the_run_is_not_complete(folder_name, folder, tmp_path, monkeypatch):
+    inner = import_module(folder_name)
     train = inner.fit
     monkeypatch.setattr(inner, "fit", lambda *given, **more: replace(train(*given, **more), interrupted=True))
     job, _ = learn(folder / "wide.csv", tmp_path / "run", assessment={"bootstrap_replicas": 0, "controls": True})
@@ -220,7 +220,7 @@ def test_settings_as_done():
         (
             {"bootstrap_replicas": 0, "block": 3},
             120,
-            "block in [assessment] requires bootstrap_replicas, and there are none",
+            "block in [assessment] requires bootstrap_replicas, got 0",
         ),
     ],
 )
@@ -237,7 +237,7 @@ def test_standard_errors_are_left_out_by_themselves_where_data_is_short(tmp_path
     table = pd.DataFrame(series(26), columns=NODES).assign(time=pd.date_range("2024-01-01", periods=26, freq="h"))
     table.to_csv(tmp_path / "data.csv", index=False)
     job, _ = learn(tmp_path / "data.csv", tmp_path / "run", assessment={"bootstrap_replicas": None})
-    assert any("training pairs are too few to resample" in choice for choice in job.run.record.choices)
+    assert any("training pairs are too few for a bootstrap" in choice for choice in job.run.record.choices)
     assert "std_error" not in job.run.edges
 
 

@@ -47,7 +47,10 @@ def test_options_of_the_command_are_options_of_the_assessment(folder, tmp_path, 
     [
         (["wide.csv", "--quick", "--thorough"], "--quick leaves the assessment out, got --thorough too; keep one"),
         (["wide.csv", "--quick", "--std-errors", 0], "--quick leaves the assessment out, got --std-errors too; keep"),
-        (["--resume", "run", "--quick"], "--resume goes on as the run was begun and takes no --quick; leave it out"),
+        (
+            ["--resume", "run", "--quick"],
+            "--resume uses the options of the original run and takes no --quick; leave it out",
+        ),
         (["--resume", "run", "--thorough"], "takes no --thorough; leave it out"),
         (
             ["wide.csv", "--set", "assessment.thorough=true", "--set", "assessment.enabled=false"],

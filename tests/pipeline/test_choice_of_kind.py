@@ -75,7 +75,7 @@ def test_edges_into_a_target_that_is_constant_are_said_to_be_unknown():
     table = series()
     table["b"] = np.where(np.arange(300) == 0, 1.0, 2.0)  # it moves, but never as a target
     evidence = make_plan(table=table).evidence.evidence
-    assert evidence.notes[-1] == "The targets of b are constant: whether edges lead there cannot be judged."
+    assert evidence.notes[-1] == "The targets of b are constant: edges into them cannot be tested."
     assert float(evidence.exists[1].max()) <= evidence.prior["density"] + 1e-6
 
 

@@ -86,12 +86,16 @@ def frame(rows=40, **columns):
     ("table", "sections", "message"),
     [
         (frame().drop(columns="b"), {}, "a graph must have two nodes or more, got one, 'a'; add others"),
-        (frame(3), {}, r"fractions \(0.7, 0.1\) need at least one pair in each of training, validation and test"),
+        (
+            frame(3),
+            {},
+            r"fractions \(0.7, 0.1\) must leave at least one pair for each of training, validation and test",
+        ),
         (frame(2), {}, "the series must have at least 3 rows for a window of 2 and a horizon of 1, got 2"),
         (frame(c=1), {}, "node 'c' is constant"),
         (frame(c=np.nan), {}, "node 'c' is missing at every time"),
         (frame(c=[1, 2] + [np.nan] * 38), {}, "node 'c' requires 2 known targets or more in the training part, got 0"),
-        (frame(), {"data": {"targets": "z"}}, "targets names 'z', which is no variable of the series"),
+        (frame(), {"data": {"targets": "z"}}, "targets names 'z', which is not a variable of the series"),
     ],
 )
 def test_tables_that_cannot_be_learned_from(table, sections, message, tmp_path):
@@ -107,7 +111,7 @@ def test_tables_that_cannot_be_learned_from(table, sections, message, tmp_path):
         ({"data": {"window": 3}}, "window in .data. has no meaning for .*pairs.npz, which has pairs x and y"),
         ({"data": {"horizon": 2}}, "horizon in .data. has no meaning"),
         ({"data": {"covariates": "a"}}, "covariates in .data. has no meaning"),
-        ({"data": {"train_fraction": 0.95}}, "need a sum below 1, .* got 0.95 and 0.1; lower one"),
+        ({"data": {"train_fraction": 0.95}}, "must have a sum below 1, got 0.95 and 0.1; lower one"),
         ({"graph": {"k_nearest": 1}}, "nearest in .graph. requires coordinates, and the data has"),
     ],
 )
@@ -161,7 +165,7 @@ def test_two_answers_to_which_edges_can_be(folder, tmp_path):
     (tmp_path / "rules.csv").write_text("source,target,kind\nnorth,east,candidate\n")
     graph = {"coordinates": str(tmp_path / "places.csv"), "k_nearest": 1, "edges": str(tmp_path / "rules.csv")}
     with pytest.raises(
-        InputError, match=r"nearest in .graph. and candidates in .*rules.csv both say which edges can be"
+        InputError, match=r"nearest in .graph. and candidates in .*rules.csv both define the candidate edges"
     ):
         rules_of(folder / "wide.csv", graph=graph)
 

@@ -230,7 +230,7 @@ def broken(tmp_path):
         (["header.csv"], "header.csv: there is a header but no rows"),
         (["bytes.csv"], "bytes.csv: must be text in UTF-8, got byte 128 that is not; convert it"),
         (["bytes.parquet"], "bytes.parquet: cannot be read as parquet"),
-        (["bytes.npz"], "bytes.npz: is no .npz file"),
+        (["bytes.npz"], "bytes.npz: must be an .npz file"),
         (["table.xlsx"], "table.xlsx: a table must end in .parquet or .csv"),
         (["words.csv"], "words.csv: column 'a' must have numbers, got 'x' in row 6"),
         (["ragged.csv"], "ragged.csv: cannot be read as a table: Expected 4 fields in line 7, saw 5"),
@@ -242,7 +242,10 @@ def broken(tmp_path):
             ["few.csv", "--window", "9"],
             "few.csv: the series must have at least 10 rows for a window of 9 and a horizon of 1, got 9",
         ),
-        (["few.csv", "--window", "7"], "few.csv: fractions (0.7, 0.1) need at least one pair in each of training"),
+        (
+            ["few.csv", "--window", "7"],
+            "few.csv: fractions (0.7, 0.1) must leave at least one pair for each of training",
+        ),
         (["one.csv"], "one.csv: a graph must have two nodes or more, got one, 'a'; add others"),
         (["no_time.csv"], "no_time.csv: no column is called time, date or the like"),
         (["same_name.csv"], "same_name.csv: the header names column 'a' twice"),
@@ -272,14 +275,14 @@ def broken(tmp_path):
             ["ok.csv", "--set", "predictor.kind=gru"],
             "kind in [predictor] is not usable: predictor must be a registered name (convolution, feedforward,",
         ),
-        (["ok.csv", "--set", "data.targets=z"], "ok.csv: targets names 'z', which is no variable"),
-        (["ok.csv", "--set", "data.covariates=z"], "ok.csv: covariates names the column 'z', which is not there"),
+        (["ok.csv", "--set", "data.targets=z"], "ok.csv: targets names 'z', which is not a variable"),
+        (["ok.csv", "--set", "data.covariates=z"], "ok.csv: covariates names the column 'z', which does not exist"),
         (["ok.csv", "--set", "data.separator=:"], "ok.csv: column 'a' must have the form node:variable; rename it"),
-        (["ok.csv", "--set", "data.train_fraction=0.95"], "need a sum below 1, so that something is left for the test"),
+        (["ok.csv", "--set", "data.train_fraction=0.95"], "must have a sum below 1, got 0.95"),
         (["ok.csv", "--set", "graph.k_nearest=2"], "k_nearest in [graph] requires coordinates, and the data has none"),
         (["ok.csv", "--device", "tpu"], "device must be one of auto, cpu, cuda, cuda:N, got 'tpu'"),
         (["ok.csv", "--out", "ok.csv"], "out must be a new or empty directory, got ok.csv, which exists"),
-        (["ok.csv", "--out", "."], "out must be a directory for this run alone, got '.', where the command runs"),
+        (["ok.csv", "--out", "."], "out must be a directory for this run only, got '.', the working directory"),
         (["ok.csv", "--sed", "1"], "unknown option '--sed'; did you mean '--seed'?"),
         (["pairs.npz", "--window", "3"], "window in [data] has no meaning for pairs.npz, which has pairs x and y"),
         (["beijing-air", "--set", "data.layout=wide"], "layout in [data] has no meaning for beijing-air"),
@@ -335,7 +338,7 @@ def test_ctrl_c_keeps_what_was_learned(folder, tmp_path, monkeypatch, capsys):
     monkeypatch.setattr(Display, "step", stop)
     out = tmp_path / "out"
     assert call("fit", folder / "wide.csv", "--window", 2, "--out", out, *QUICK, "--set", "training.epochs=5000") == 1
-    assert f"stopped before the end; what was learned is in {out}" in capsys.readouterr().err
+    assert f"stopped early; partial results are in {out}" in capsys.readouterr().err
     assert not (out / "report.html").exists()  # drawing takes seconds
     assert call("report", out) == 0
     assert call("predict", out, folder / "wide.csv", "--out", tmp_path / "a.csv") == 0
@@ -350,7 +353,7 @@ def test_a_failed_write_leaves_only_what_it_takes_to_go_on(folder, tmp_path, mon
 
     monkeypatch.setattr(tacit.records.writing, "pack_model", full)
     assert call("fit", folder / "wide.csv", "--window", 2, "--out", tmp_path / "out", *QUICK) == 1
-    assert f"No space left on device; go on with 'tacit fit --resume {tmp_path / 'out'}'" in capsys.readouterr().err
+    assert f"No space left on device; resume with 'tacit fit --resume {tmp_path / 'out'}'" in capsys.readouterr().err
     assert {path.name for path in (tmp_path / "out").iterdir()} == {"call.json", "checkpoint.safetensors"}
     assert [path.name for path in tmp_path.iterdir()] == ["out"]
 

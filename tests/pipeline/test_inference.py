@@ -151,7 +151,7 @@ def test_only_what_is_known_is_scored(stored, folder, tmp_path):
     assert np.isnan(found["by_node"]["crps"]["north"])
     assert runs._finite(found)["by_node"]["crps"]["north"] is None  # null in JSON
     table.iloc[:2].to_csv(tmp_path / "two.csv", index=False)
-    with pytest.raises(InputError, match=r"two.csv: no target is known, so that there is nothing to score"):
+    with pytest.raises(InputError, match=r"two.csv: at least one target must be known"):
         evaluate_file(stored, tmp_path / "two.csv")
 
 
@@ -166,7 +166,7 @@ def test_several_variables_and_horizons(horizon, folder, tmp_path):
     assert found["time"].iloc[-1] == pd.Timestamp("2024-01-05 23:00") + horizon * pd.Timedelta("1h")
     table = pd.read_csv(folder / "two.csv")
     table.drop(columns="hour").to_csv(tmp_path / "no_hour.csv", index=False)
-    with pytest.raises(InputError, match=r"no_hour.csv: covariates names the column 'hour', which is not there"):
+    with pytest.raises(InputError, match=r"no_hour.csv: covariates names the column 'hour', which does not exist"):
         predict_file(stored, tmp_path / "no_hour.csv")
     table.rename(columns=lambda name: name.replace(":b", ":c")).to_csv(tmp_path / "c.csv", index=False)
     with pytest.raises(InputError, match=r"c.csv: variables must be those of the training data, got none called 'b'"):
@@ -181,7 +181,7 @@ def test_pairs_are_predicted_with_and_without_y(folder, tmp_path):
     assert found["pair"].tolist() == np.repeat(np.arange(7), 4).tolist()
     assert set(found["variable"]) == {"y"}
     assert evaluate_file(stored, folder / "pairs.npz")["pairs"] == 120
-    with pytest.raises(InputError, match=r"x_only.npz: no target is known"):
+    with pytest.raises(InputError, match=r"x_only.npz: at least one target must be known"):
         evaluate_file(stored, folder / "x_only.npz")
     with pytest.raises(InputError, match=r"wide.csv: this run learned from pairs; pass an .npz file with x"):
         predict_file(stored, folder / "wide.csv")

@@ -164,7 +164,7 @@ def test_sigterm_names_the_command_that_goes_on(data, whole, tmp_path, monkeypat
         kill_at()
         assert call("fit", data, "--out", run, *QUICK) == 1
     said = capsys.readouterr().err.splitlines()[-1]
-    assert said == f"tacit: stopped by SIGTERM; go on with 'tacit fit --resume {run}'"
+    assert said == f"tacit: stopped by SIGTERM; resume with 'tacit fit --resume {run}'"
     assert {path.name for path in run.iterdir()} == {CALL, CHECKPOINT}
     assert signal.getsignal(signal.SIGTERM) == signal.SIG_DFL
     assert call("fit", "--resume", run, "--quiet") == 0
@@ -201,7 +201,7 @@ def test_after_ctrl_c_what_was_learned_is_there_and_the_run_can_go_on(data, whol
         patched.setattr(Display, "step", None)
         signal_at_step(7, signal.SIGINT)
         assert call("fit", data, "--out", run, *QUICK) == 1
-    message = f"what was learned is in {run}; go on with 'tacit fit --resume {run}'"
+    message = f"partial results are in {run}; resume with 'tacit fit --resume {run}'"
     assert message in capsys.readouterr().err
     assert read_run(run).record.timings["steps"] == 7
     assert call("fit", "--resume", run) == 0
@@ -217,7 +217,7 @@ def test_only_one_process_writes_a_run(stopped, data, whole, capsys):
         assert call("fit", "--resume", stopped) == 2
         assert f"tacit: {stopped} is being written by another process; wait until" in capsys.readouterr().err
         assert call("fit", data, "--out", stopped, *QUICK) == 2
-        assert f"which exists; go on with 'tacit fit --resume {stopped}', or choose" in capsys.readouterr().err
+        assert f"which exists; resume with 'tacit fit --resume {stopped}', or choose" in capsys.readouterr().err
         assert everything(stopped) == before
     finally:
         os.kill(process, signal.SIGCONT)
@@ -267,9 +267,9 @@ def only_line(capsys):
     [
         (
             lambda file: file.write_text(file.read_text().replace("5", "6", 1)),
-            "has changed since the run began; put it",
+            "has changed since the run started; restore it",
         ),
-        (lambda file: file.unlink(), "is gone, and the run needs it to go on; put it back"),
+        (lambda file: file.unlink(), "was removed, and the run cannot be resumed without it; put it back"),
     ],
     ids=["changed", "gone"],
 )
@@ -299,14 +299,14 @@ def cut(path):
             lambda run: (run / CHECKPOINT).write_bytes(b"foreign"),
             "must be a checkpoint of tacit, but is damaged or",
         ),
-        (lambda run: cut(run / CALL), "call.json is damaged, so that the run cannot go on; run the command again"),
+        (lambda run: cut(run / CALL), "call.json is damaged, so the run cannot be resumed; run the command again"),
         (
             lambda run: (run / CALL).write_text((run / CALL).read_text().replace('"format": 2', '"format": 3')),
-            "call.json has format 3, this tacit reads format 2; use the version that began the run",
+            "call.json has format 3, this tacit reads format 2; use the version that started the run",
         ),
         (
             lambda run: (run / CALL).write_text((run / CALL).read_text().replace('"seed": 0', '"seed": 5')),
-            "checkpoint.safetensors is of another training: seeds is [5000, 5001] here and [0, 1] there",
+            "checkpoint.safetensors belongs to another training run: seeds is [5000, 5001] here and [0, 1] there",
         ),
     ],
 )
@@ -327,17 +327,20 @@ def test_wrong_calls(stopped, data, tmp_path, capsys):
         (["--out", tmp_path / "x"], "--out"),
     ):
         assert call("fit", "--resume", stopped, *arguments) == 2
-        assert only_line(capsys) == f"tacit: --resume goes on as the run was begun and takes no {given}; leave it out"
+        assert (
+            only_line(capsys)
+            == f"tacit: --resume uses the options of the original run and takes no {given}; leave it out"
+        )
     assert call("predict", stopped, data) == 2
-    assert only_line(capsys) == f"tacit: {stopped} is not finished; go on with 'tacit fit --resume {stopped}'"
+    assert only_line(capsys) == f"tacit: {stopped} is not finished; resume with 'tacit fit --resume {stopped}'"
     for nothing in (tmp_path, tmp_path / "nowhere", data):
         assert call("fit", "--resume", nothing) == 2
-        assert f"--resume must be a run that tacit fit began and did not finish, got {nothing}" in only_line(capsys)
+        assert f"--resume must be an unfinished run of tacit fit, got {nothing}" in only_line(capsys)
     assert call("fit", "--resume", stopped) == 0
     capsys.readouterr()
     before = everything(stopped)
     assert call("fit", "--resume", stopped) == 2
-    assert only_line(capsys).startswith(f"tacit: {stopped} is finished: nothing is left to do; see ")
+    assert only_line(capsys).startswith(f"tacit: {stopped} is already finished; see ")
     assert everything(stopped) == before
 
 
@@ -346,7 +349,7 @@ def test_another_version_is_noted(stopped, whole):
     (stopped / CALL).write_text(text.replace('"python": "', '"python": "2.'))
     assert call("fit", "--resume", stopped) == 0
     found = content(stopped)
-    assert "begun and ended under different versions: python 2." in found["record"]["warnings"][0]
+    assert "started and finished under different versions: python 2." in found["record"]["warnings"][0]
     assert found["edges.csv"] == whole[0]["edges.csv"]
 
 
@@ -362,7 +365,7 @@ def test_a_full_disk_at_the_end_costs_nothing(data, whole, tmp_path, monkeypatch
         assert call("fit", data, "--out", run, *QUICK) == 1
     said = only_line(capsys)
     assert "No space left on device" in said
-    assert said.endswith(f"; go on with 'tacit fit --resume {run}'")
+    assert said.endswith(f"; resume with 'tacit fit --resume {run}'")
     assert {path.name for path in run.iterdir()} == {CALL, CHECKPOINT}
     kill = []
     monkeypatch.setattr(Display, "step", lambda _self, progress: kill.append(progress))
@@ -400,7 +403,7 @@ def test_ctrl_c_before_a_resumed_training_names_the_way_to_go_on(stopped, monkey
     with monkeypatch.context() as patched:
         patched.setattr(Display, "stage", lambda _self, text: "reading" in text and signal.raise_signal(signal.SIGINT))
         assert call("fit", "--resume", stopped) == 1
-    assert only_line(capsys) == f"tacit: stopped by the user; go on with 'tacit fit --resume {stopped}'"
+    assert only_line(capsys) == f"tacit: stopped by the user; resume with 'tacit fit --resume {stopped}'"
     del before[LOCK]
     assert everything(stopped) == before
 
@@ -427,7 +430,7 @@ def test_a_run_kept_by_ctrl_c_stays_whole_when_its_rewriting_fails(data, whole, 
         with monkeypatch.context() as patched:
             patched.setattr(os, "replace", replace)
             assert call("fit", "--resume", run) == 1
-        assert f"No space left on device: '{run / failing}'; go on with" in only_line(capsys)
+        assert f"No space left on device: '{run / failing}'; resume with" in only_line(capsys)
         assert {name: (run / name).read_bytes() for name in kept} == kept
         assert not list(run.glob(".*.partial-*"))
         assert read_run(run).record.timings["steps"] == 7

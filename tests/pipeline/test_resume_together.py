@@ -89,14 +89,14 @@ def probabilities(run):
     return [float(row["probability"] or 0) for row in csv.DictReader((run / "edges.csv").read_text().splitlines())]
 
 
-def way_on(run):
-    return f"go on with 'tacit fit --resume {run}', through torchrun or alone"
+def resume_line(run):
+    return f"resume with 'tacit fit --resume {run}', through torchrun or alone"
 
 
 def test_one_that_is_killed_costs_nothing(stopped, together, folder, alone, tmp_path):
     """The other says how to go on; two go on to the bits of two that nothing stopped, one alone up to rounding."""
     run, lines = stopped
-    assert lines == [f"tacit: {LOST}; {way_on('run')}"]
+    assert lines == [f"tacit: {LOST}; {resume_line('run')}"]
     assert {path.name for path in run.iterdir()} == {CALL, CHECKPOINT}
     text, tensors = KIND.unpack((run / CHECKPOINT).read_bytes(), "it")
     assert text["steps_done"] == 7
@@ -118,7 +118,7 @@ def test_the_first_is_killed(together, folder, alone, tmp_path):
     kill = partial(signal_at_step, 7, signal.SIGKILL)
     codes, lines = together(folder / "wide.csv", "--out", "run", *QUICK, prepare=(kill, None))
     assert codes == [-signal.SIGKILL, 1]
-    assert lines == [f"tacit: {LOST}; {way_on('run')}"]
+    assert lines == [f"tacit: {LOST}; {resume_line('run')}"]
     assert {path.name for path in (tmp_path / "run").iterdir()} == {CALL, CHECKPOINT, LOCK}
     assert together("--resume", "run") == ([0, 0], [])
     assert probabilities(tmp_path / "run") == pytest.approx(alone, abs=1e-6)
@@ -142,8 +142,11 @@ def test_two_go_on_with_what_one_began(together, folder, alone, tmp_path):
 @pytest.mark.parametrize(
     ("number", "line"),
     [
-        (signal.SIGTERM, "stopped by SIGTERM, which torchrun sends when another process of this training ended; all"),
-        (signal.SIGINT, "stopped by the user; go on"),
+        (
+            signal.SIGTERM,
+            "stopped by SIGTERM, sent by torchrun because another process of this training ended; start all",
+        ),
+        (signal.SIGINT, "stopped by the user; resume"),
     ],
 )
 def test_asked_to_stop(number, line, together, folder, tmp_path):
@@ -153,7 +156,7 @@ def test_asked_to_stop(number, line, together, folder, tmp_path):
     assert codes == [1, 1]
     assert len(lines) == 1
     assert lines[0].startswith(f"tacit: {line}")
-    assert lines[0].endswith(way_on("run"))
+    assert lines[0].endswith(resume_line("run"))
     assert {path.name for path in (tmp_path / "run").iterdir()} == {CALL, CHECKPOINT}
 
 
@@ -161,7 +164,7 @@ def test_a_checkpoint_that_cannot_be_written(together, folder, tmp_path):
     """The first says so, and the other, in the middle of a step, does not wait for it."""
 
     def fail_from_the_fourth():  # after the two steps and the end of the first epoch
-        written, write = [], checkpoint.write_whole
+        written, write = [], checkpoint.write_atomic
 
         def write_some(path, data):
             written.append(path)
@@ -169,13 +172,13 @@ def test_a_checkpoint_that_cannot_be_written(together, folder, tmp_path):
                 raise OSError(28, "No space left on device", str(path))
             write(path, data)
 
-        checkpoint.write_whole = write_some
+        checkpoint.write_atomic = write_some
 
     prepare = (fail_from_the_fourth, None)
     codes, (line,) = together(folder / "wide.csv", "--out", "run", *QUICK, prepare=prepare)
     assert codes == [1, 1]
-    assert line.startswith("tacit: process 0 could not keep its checkpoint: [Errno 28] No space left on device: 'run/")
-    assert line.endswith(f"; make room; {way_on('run')}")
+    assert line.startswith("tacit: process 0 could not write its checkpoint: [Errno 28] No space left on device: 'run/")
+    assert line.endswith(f"; free some space; {resume_line('run')}")
     assert KIND.unpack((tmp_path / "run" / CHECKPOINT).read_bytes(), "it")[0]["steps_done"] == 2
 
 
@@ -191,5 +194,5 @@ def test_what_is_refused_is_refused_in_both(stopped, together):
     (run / CALL).rename(run / "other.json")
     codes, (line,) = together("--resume", "run")
     assert codes == [2, 2]
-    assert "--resume must be a run that tacit fit began and did not finish, got run, which holds none" in line
+    assert "--resume must be an unfinished run of tacit fit, got run; check the path" in line
     assert (run / CHECKPOINT).read_bytes() == good

@@ -24,7 +24,7 @@ def test_a_fit_with_a_long_window_ends_soon(tmp_path, number):
         time.sleep(1)
         assert job.poll() is None
         job.send_signal(number)
-        begun = time.monotonic()
+        start = time.monotonic()
         assert job.wait(60) == 1
-        assert time.monotonic() - begun < 5
+        assert time.monotonic() - start < 5
         assert "tacit: stopped by" in job.stderr.read()

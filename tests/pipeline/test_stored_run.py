@@ -44,7 +44,7 @@ def test_a_damaged_model(copy):
         model.write_bytes(KIND.pack(text, tensors))
         reseal(copy)
         message = refused(copy)
-        assert message.startswith(f"{copy} holds a damaged run (model.safetensors: must have ")
+        assert message.startswith(f"{copy} is a damaged run (model.safetensors: must have ")
         assert message.endswith("; run tacit fit again")
         return message
 
@@ -60,13 +60,13 @@ def test_a_damaged_model(copy):
     )
     model.write_bytes(KIND.pack(text, tensors | {"graph.candidates.used": tensors["graph.fixed"]}))
     reseal(copy)
-    assert "holds a damaged run (model.safetensors: lacks 'graph.candidates.row_node')" in refused(copy)
+    assert "is a damaged run (model.safetensors: lacks 'graph.candidates.row_node')" in refused(copy)
 
 
 def test_a_model_of_another_run(copy, folder, tmp_path):
     other, _ = learn(folder / "wide.csv", tmp_path / "other", predictor={"kind": "recurrent", "hidden": 3})
     shutil.copy(other.directory / "model.safetensors", copy / "model.safetensors")
-    assert "model.safetensors is a whole model, but not that of this run: its checksum is not the one" in refused(copy)
+    assert "model.safetensors is not the model of this run: its checksum differs" in refused(copy)
     reseal(copy)
     assert "model.safetensors: must have predictor." in refused(copy)
 
@@ -82,9 +82,9 @@ def test_a_model_of_another_run(copy, folder, tmp_path):
         (lambda record: record["preparation"].update(windows=3), "(record.json: "),
         (lambda record: record["config"].update(extra=1), "(record.json: extra: Extra inputs are not permitted)"),
         (lambda record: record["config"]["predictor"].update(kind="tree"), "(record.json: predictor.kind: "),
-        (lambda record: record.update(preparation={}), "is a run of tacit demo or another job"),
+        (lambda record: record.update(preparation={}), "must be a run of tacit fit, got a run of another command"),
         (lambda record: record.update(format=9), "has format 9, this tacit reads format 4"),
-        (lambda record: record.pop("seed"), "holds a damaged run (seed: Field required)"),
+        (lambda record: record.pop("seed"), "is a damaged run (seed: Field required)"),
     ],
 )
 def test_a_damaged_record(change, message, copy):
@@ -97,6 +97,6 @@ def test_a_damaged_record(change, message, copy):
 def test_what_is_no_run(tmp_path, copy):
     assert "must be a run directory, but record.json cannot be read" in refused(tmp_path)
     (copy / "record.json").write_bytes(b"\xff\xfe")
-    assert "holds a damaged run" in refused(copy)
+    assert "is a damaged run" in refused(copy)
     (copy / "record.json").write_text("[]")
-    assert "holds a damaged run" in refused(copy)
+    assert "is a damaged run" in refused(copy)

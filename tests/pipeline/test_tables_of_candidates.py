@@ -122,7 +122,7 @@ def test_the_layout_is_chosen_by_nodes_and_candidates(tmp_path):
     ("graph", "message"),
     [
         ({}, "layout 'table' requires candidates, got none; name some"),
-        ({"candidates": SOME, "symmetric": True}, r"holds edges with a direction, and symmetric is set; leave one"),
+        ({"candidates": SOME, "symmetric": True}, r"requires directed edges, and symmetric is set; leave one"),
     ],
 )
 def test_tables_that_cannot_be(graph, message, folder, tmp_path):
@@ -134,7 +134,7 @@ def test_tables_that_cannot_be(graph, message, folder, tmp_path):
 def test_nodes_without_candidates_are_said_and_still_predicted(folder, tmp_path):
     graph = {"candidates": SOME[:2], "layout": "table"}
     made, _ = learn(folder / "wide.csv", tmp_path / "run", graph=graph)
-    said = "no candidate leads to or from 1 of 4 nodes ('west'): predicted from their own inputs alone"
+    said = "no candidate leads to or from 1 of 4 nodes ('west'): predicted only from their own inputs"
     assert said in made.run.record.warnings
     both, _ = learn(folder / "wide.csv", tmp_path / "both", graph={"candidates": SOME[:2], "symmetric": True})
     assert said in both.run.record.warnings
@@ -145,9 +145,9 @@ def test_nodes_without_candidates_are_said_and_still_predicted(folder, tmp_path)
     [
         (
             {},
-            r"a fit over all pairs of 4 nodes needs about \d+ MB of memory, 1 MB are free; let each node read few oth",
+            r"a fit over all pairs of 4 nodes requires about \d+ MB of memory, but 1 MB is free; limit the sources",
         ),
-        ({"candidates": SOME, "layout": "table"}, r"a fit over 5 candidates of 4 nodes needs about 1 MB of memory"),
+        ({"candidates": SOME, "layout": "table"}, r"a fit over 5 candidates of 4 nodes requires about 1 MB of memory"),
     ],
 )
 def test_what_memory_cannot_hold_is_refused_before_it_is_taken(graph, message, folder, tmp_path, monkeypatch):
@@ -167,8 +167,8 @@ def test_a_fit_over_all_pairs_of_very_many_nodes_is_refused_by_the_command(tmp_p
     assert caught.value.code == 2
     said = capsys.readouterr().err
     assert said.count("\n") == 1
-    assert "a fit over all pairs of 20,000 nodes needs about" in said
-    assert "let each node read few others (k_nearest, k_correlated or candidates in [graph])" in said
+    assert "a fit over all pairs of 20,000 nodes requires about" in said
+    assert "limit the sources of each node (k_nearest, k_correlated or candidates in [graph])" in said
     assert not (tmp_path / "run").exists()
 
 
@@ -209,9 +209,9 @@ def test_correlated_candidates_of_pairs(folder):
     [
         (
             {"k_correlated": 1, "k_nearest": 1},
-            r"nearest in .graph. and k_correlated in .graph. both say which edges can be",
+            r"nearest in .graph. and k_correlated in .graph. both define the candidate edges",
         ),
-        ({"k_correlated": 1, "candidates": SOME}, r"correlated in .graph. and candidates in .graph. both say which"),
+        ({"k_correlated": 1, "candidates": SOME}, r"correlated in .graph. and candidates in .graph. both define"),
         ({"candidates": SOME, "edges": "rules.csv"}, r"candidates in .graph. and candidates in .*rules.csv both say"),
         ({"k_correlated": 4}, r"correlated in .graph. must be below the number of nodes, 4, got 4; lower it"),
     ],
@@ -258,7 +258,7 @@ def test_fifteen_hundred_nodes_from_the_command(tmp_path, capsys, monkeypatch):
     assert len(skipped) == 1  # which edges are identifiable; errors and controls were not chosen, for the same reason
     chosen = [choice for choice in record["choices"] if "there are more than 400 nodes" in choice]
     assert [choice.split(" = ")[0] for choice in chosen] == ["bootstrap_replicas", "controls"]
-    assert all("there are more than 400 nodes; fit some of the nodes by themselves" in finding for finding in skipped)
+    assert all("there are more than 400 nodes; fit fewer nodes" in finding for finding in skipped)
     assert record["goodness"]["num_pairs"] == 8
     assert set(record["references"]) == {"the last value"}
     edges = pd.read_csv(run / "edges.csv")

@@ -75,7 +75,7 @@ def test_replicas_are_looped_where_lifting_was_asked_for(rng):
     pairs = Pairs(torch.randn(60, 3, 4, generator=rng), torch.randn(60, 3, 2, generator=rng)).split()
     settings = FitSettings(epochs=1, batch_size=12)
     result = fit(model, pairs.train, pairs.validation, settings, seeds=(0, 1), lift="vmap", compile=False)
-    assert "cannot be lifted by vmap" in result.warnings[0]
+    assert "does not support vmap" in result.warnings[0]
 
 
 def test_errors(rng, unchecked):
@@ -95,7 +95,7 @@ def test_errors(rng, unchecked):
         PyGPredictor(Two(), window=2, num_features=2)(inputs, graphs)
     with torch.random.fork_rng():
         cached = nn.Sequential(GCNConv(4, 2, cached=True))
-    with pytest.raises(InputError, match="every graph anew, but 0 has cached=True; build it with cached=False"):
+    with pytest.raises(InputError, match="without a cache, but 0 has cached=True; build it with cached=False"):
         PyGPredictor(cached, window=2, num_features=2, out_channels=2)
     with pytest.raises(InputError, match=r"module must be a module like GCNConv\(12, 1\), got 'gcn'"):
         PyGPredictor("gcn", window=2, num_features=2)

@@ -74,7 +74,7 @@ def test_an_edited_table_of_edges_is_said_and_the_run_still_predicts(copy, writt
     edges = copy / "edges.csv"
     edges.write_text(edges.read_text().replace("north,east,", "north,east,1", 1))
     assert refused("report", copy) == (
-        f"{edges} is not as the run wrote it (its checksum does not fit); put it back as it was and change a copy, or "
+        f"{edges} has changed since the run wrote it (its checksum does not match); restore it and change a copy, or "
         "run the command again"
     )
     assert not (copy / "report.html").exists()
@@ -87,9 +87,9 @@ def test_an_edited_table_of_edges_is_said_and_the_run_still_predicts(copy, writt
 def test_files_of_two_runs_are_not_mixed(copy, written, tmp_path, refused):
     other = learn(written[1], tmp_path / "other", training={"epochs": 2})[0].directory
     for name, message in (
-        ("model.safetensors", "is a whole model, but not that of this run: its checksum is not the one in record.json"),
-        ("edges.csv", "is not as the run wrote it"),
-        ("history.jsonl", "is not as the run wrote it"),
+        ("model.safetensors", "is not the model of this run: its checksum differs from that in record.json"),
+        ("edges.csv", "has changed since the run wrote it"),
+        ("history.jsonl", "has changed since the run wrote it"),
     ):
         mixed = shutil.copytree(copy, tmp_path / f"mixed-{name}")
         shutil.copy(other / name, mixed / name)
@@ -97,8 +97,8 @@ def test_files_of_two_runs_are_not_mixed(copy, written, tmp_path, refused):
             read_all(mixed)
         assert one_line(caught).startswith(f"{mixed / name} {message}")
     shutil.copy(other / "record.json", copy / "record.json")
-    assert "not that of this run" in refused("predict", copy, written[1])
-    assert "is not as the run wrote it" in refused("report", copy)
+    assert "is not the model of this run" in refused("predict", copy, written[1])
+    assert "has changed since the run wrote it" in refused("report", copy)
 
 
 def foreign(folder):
@@ -177,7 +177,7 @@ def test_newer_formats(copy, written, refused):
 @pytest.mark.parametrize("format", [0, -1, "2", None, True, 2.5])
 def test_a_record_without_a_format(format, copy):
     write_fields(copy, read_fields(copy) | {"format": format})
-    with pytest.raises(InputError, match=r"holds a damaged run \(record.json says no format\)"):
+    with pytest.raises(InputError, match=r"is a damaged run \(record.json has no format\)"):
         read_record(copy)
 
 
@@ -192,7 +192,7 @@ def test_what_is_no_record(text, copy):
     (copy / "record.json").write_text(text)
     with pytest.raises(InputError) as caught:
         read_record(copy)
-    assert "record.json" in one_line(caught) or "holds a damaged run" in one_line(caught)
+    assert "record.json" in one_line(caught) or "is a damaged run" in one_line(caught)
 
 
 def test_numbers_that_are_none_are_refused(copy):
@@ -201,9 +201,9 @@ def test_numbers_that_are_none_are_refused(copy):
     own, logits = (tensors[name] for name in ("predictor.own", "graph.edge_logits"))
     end = "put back the file that the run wrote, or run the command again"
     for name, values, value, message in (
-        ("predictor.own", own, torch.nan, "got one that is not a number in predictor.own"),
-        ("predictor.own", own, -torch.inf, "got one that is infinite in predictor.own"),
-        ("graph.edge_logits", logits, torch.nan, "got one that is not a number in graph.edge_logits"),
+        ("predictor.own", own, torch.nan, "got NaN in predictor.own"),
+        ("predictor.own", own, -torch.inf, "got infinity in predictor.own"),
+        ("graph.edge_logits", logits, torch.nan, "got NaN in graph.edge_logits"),
     ):
         changed = values.clone()
         changed.flatten()[1] = value
@@ -211,7 +211,7 @@ def test_numbers_that_are_none_are_refused(copy):
         reseal(copy)
         with pytest.raises(InputError) as caught:
             Fitted.read(copy, CPU)
-        assert one_line(caught) == f"{model} must have finite numbers, {message}; {end}"
+        assert one_line(caught) == f"{model} must be finite, {message}; {end}"
     certain = logits.clone()
     certain[0, 1] = -torch.inf  # an edge that is never there has this logit
     model.write_bytes(KIND.pack(text, tensors | {"graph.edge_logits": certain}))
@@ -227,7 +227,7 @@ def test_a_probability_that_is_none(probability, copy):
     cells[3] = probability
     (run / "edges.csv").write_text("\n".join([*lines[:2], ",".join(cells), *lines[3:]]) + "\n")
     reseal(run)  # so that no checksum notices it
-    with pytest.raises(InputError, match=r"holds a damaged run \(.*\); run the command again"):
+    with pytest.raises(InputError, match=r"is a damaged run \(.*\); run the command again"):
         read_run(run)
 
 
@@ -273,5 +273,5 @@ def test_what_exists_is_read_as_it_was_written(candidates, tmp_path):
     kept[rows[0].index("probability")] = ""
     (directory / "edges.csv").write_text("\n".join(",".join(row) for row in rows) + "\n")
     reseal(directory)
-    with pytest.raises(InputError, match=r"holds a damaged run \(.*\); run the command again"):
+    with pytest.raises(InputError, match=r"is a damaged run \(.*\); run the command again"):
         read_run(directory)

@@ -58,8 +58,8 @@ def test_the_slider_changes_how_many_edges_are_drawn(graph):
     assert graph.locator(".threshold-number").input_value() == "0.30"
     wait_for_lines(graph, drawn(run, 0.30))
     assert 0 < drawn(run, 0.30) < drawn(run, 0.10)
-    told = NODES * NODES - NODES - int((run.matrix("identifiable") == "no").sum())
-    words = f"{drawn(run, 0.3)} edges of {told} with probability 0.30 or more, {drawn(run, 0.3)} drawn"
+    identifiable = NODES * NODES - NODES - int((run.matrix("identifiable") == "no").sum())
+    words = f"{drawn(run, 0.3)} edges of {identifiable} with probability 0.30 or more, {drawn(run, 0.3)} drawn"
     assert graph.locator(COUNT).inner_text().startswith(words)
     graph.keyboard.press("End")
     wait_for_lines(graph, drawn(run, 1.0))

@@ -119,7 +119,7 @@ def test_covariates_are_known_and_shared(table):
     model = forecaster(covariates=["hour"]).fit(with_hour)
     assert model.nodes_ == list(NODES)
     assert model._fitted.preparation.sizes.num_features == 2
-    with pytest.raises(InputError, match="covariates names the column 'hour', which is not there"):
+    with pytest.raises(InputError, match="covariates names the column 'hour', which does not exist"):
         model.predict(table)
 
 
@@ -224,8 +224,8 @@ def test_what_is_wrong_is_one_line(table, fitted, tmp_path, unchecked):
         (lambda: forecaster(window=200).fit(table), "the series must have at least 201 rows for a window of 200"),
         (lambda: forecaster(window=0).fit(table), "window in .data. is not usable: .*got 0"),
         (lambda: forecaster(horizon="far").fit(table), "horizon in .data. is not usable: .*got 'far'"),
-        (lambda: forecaster(targets="z").fit(table), "targets names 'z', which is no variable"),
-        (lambda: forecaster(series="z").fit(table), "series names the column 'z', which is not there"),
+        (lambda: forecaster(targets="z").fit(table), "targets names 'z', which is not a variable"),
+        (lambda: forecaster(series="z").fit(table), "series names the column 'z', which does not exist"),
         (lambda: forecaster(covariates=3).fit(table), "covariates in .data. is not usable: .*got 3"),
         (lambda: forecaster(data={"shuffle": False}).fit(table), "shuffle in .data. has no meaning for the table"),
         (lambda: forecaster(random_state="x").fit(table), "random_state must be a whole number of at least 0"),

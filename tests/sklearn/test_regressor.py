@@ -328,7 +328,9 @@ def test_importing_tacit_does_not_import_sklearn():
 def test_more_than_memory_holds(pairs):
     x = pairs[0]
     model = regressor(point_graphs=2**62).fit(x, x)
-    with pytest.raises(InputError, match=r"a prediction under 4,.* graphs needs about 10\^.* GB .*lower the number of"):
+    with pytest.raises(
+        InputError, match=r"a prediction under 4,.* graphs requires about 10\^.* GB .*lower the number of"
+    ):
         model.predict(x)
     with pytest.raises(InputError, match=r"lower .*num_graphs"):
         regressor(model={"num_graphs": 4_000_000}).fit(x, x)
@@ -368,6 +370,6 @@ def test_a_run_directory_holds_what_has_a_name(fitted, pairs, tmp_path):
     fitted._fitted.write(tmp_path / "run")
     restored = Fitted.read(tmp_path / "run", torch.device("cpu"))
     assert torch.equal(restored.graph.edge_probs, fitted.graph_.edge_probs)
-    with pytest.raises(InputError, match="a run directory cannot hold a predictor of a person's own; use save"):
+    with pytest.raises(InputError, match="a run directory cannot store a custom predictor; use save"):
         regressor(predictor=OneLayer(1)).fit(*pairs)._fitted.write(tmp_path / "own")
     assert not (tmp_path / "own").exists()

@@ -82,12 +82,12 @@ def test_many_nodes_have_a_table_of_edges_and_no_matrix(tmp_path):
         ({"graph": {"layout": "table"}}, "layout 'table' requires candidates, got none; name some"),
         (
             {"graph": {"k_correlated": 1}, "candidates": [(0, 1)]},
-            r"correlated in \[graph\] and candidates in \[graph\] both say which edges can be; keep one",
+            r"correlated in \[graph\] and candidates in \[graph\] both define the candidate edges; keep one",
         ),
         ({"graph": {"k_correlated": 4}}, r"correlated in \[graph\] must be below the number of nodes, 4, got 4"),
         (
             {"graph": {"layout": "table", "k_correlated": 1, "symmetric": True}},
-            "holds edges with a direction, and symmetric is set",
+            "requires directed edges, and symmetric is set",
         ),
         (
             {"candidates": np.ones((4, 4))},
@@ -99,7 +99,7 @@ def test_many_nodes_have_a_table_of_edges_and_no_matrix(tmp_path):
                 "graph": {"k_correlated": 1},
                 "candidates": CandidateEdges.from_edges(torch.tensor([0]), torch.tensor([1]), num_nodes=4),
             },
-            r"correlated in \[graph\] and the table of candidates both say which edges can be",
+            r"correlated in \[graph\] and the table of candidates both define the candidate edges",
         ),
         (
             {"candidates": CandidateEdges.from_edges(torch.tensor([0]), torch.tensor([1]), num_nodes=3)},
@@ -114,7 +114,9 @@ def test_wrong_choices(options, message):
 
 def test_what_memory_cannot_hold_is_refused(monkeypatch):
     monkeypatch.setattr(footprint, "free_bytes", lambda _device: 1000)
-    with pytest.raises(InputError, match="a fit over all pairs of 4 nodes needs about 1 MB of memory, 1 MB are free"):
+    with pytest.raises(
+        InputError, match="a fit over all pairs of 4 nodes requires about 1 MB of memory, but 1 MB is free"
+    ):
         regressor(**QUICK).fit(*ring(4))
 
 

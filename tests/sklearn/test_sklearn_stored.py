@@ -65,7 +65,7 @@ def test_save_and_load(fitted, pairs, tmp_path):
     ):
         LatentGraphRegressor.load(path)
     path.write_bytes(data.replace(b'\\"symmetric\\"', b'\\"symmmtric\\"'))
-    with pytest.raises(InputError, match=r"is a damaged saved estimator \(the checksum does not fit\); fit"):
+    with pytest.raises(InputError, match=r"is a damaged saved estimator \(the checksum does not match\); fit"):
         LatentGraphRegressor.load(path)
     text, tensors = KIND.unpack(data, "it")
     del text["fitted"]["history"]
@@ -93,7 +93,7 @@ def test_a_module_of_ones_own_is_kept_by_its_weights(pairs, tmp_path):
     restored = LatentGraphRegressor.load(tmp_path / "own")
     np.testing.assert_array_equal(restored.edge_probs_, model.edge_probs_)  # needs no predictor
     assert restored.edges_.equals(model.edges_)
-    with pytest.raises(InputError, match="predictor is not stored, only its weights are; pass the module with set_par"):
+    with pytest.raises(InputError, match="only the weights of the predictor are stored; pass the module with set_par"):
         restored.predict(x)
     with pytest.raises(InputError, match="predictor was a OneLayer, which is not stored; pass it with set_params"):
         clone(restored).fit(x, y)
@@ -103,6 +103,6 @@ def test_a_module_of_ones_own_is_kept_by_its_weights(pairs, tmp_path):
     np.testing.assert_array_equal(made.predict(x), model.predict(x))
     loaded = LatentGraphRegressor.load(tmp_path / "own", predictor=lambda in_channels, **_: OneLayer(in_channels))
     np.testing.assert_array_equal(loaded.predict(x), model.predict(x))
-    with pytest.raises(InputError, match="predictor must be like the one that was fitted"):
+    with pytest.raises(InputError, match="predictor must have the structure of the fitted one"):
         LatentGraphRegressor.load(tmp_path / "own", predictor=OneLayer(2)).predict(x)
     assert copy.deepcopy(model).predictor.weight is not model.predictor.weight

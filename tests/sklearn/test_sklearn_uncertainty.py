@@ -130,7 +130,7 @@ def test_standard_errors_are_those_of_the_bootstrap(pairs):
     assert model.estimate_std_errors(x, y, num_resamples=4, block=3) is model
     adopted = bool(model.record_.uncertainty["adopted"])  # the mean over the replicas, where it predicts as well
     np.testing.assert_allclose(model.edge_probs_, model.edge_probs_bagged_ if adopted else probs, rtol=1e-5)
-    said = "the answer is the mean over them" if adopted else "the fit stays the answer"
+    said = "the estimate is the mean over them" if adopted else "the estimate is the fit"
     assert any(said in finding for finding in model.findings_)
 
     inputs, targets = ((part - part[:42].mean()) / part[:42].std() for part in (x, y))

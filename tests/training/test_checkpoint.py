@@ -160,7 +160,7 @@ def test_what_could_not_be_lifted_goes_on_in_turn(tmp_path):
     case = CASES["halving, lifted"] | {"choices": {"predictor": NotLiftable(torch.full((2, 2, 1), 0.3))}}
     whole = learn(**case)
     pieces, _ = in_pieces(tmp_path / "fit.safetensors", **case)
-    assert whole.warnings[0].startswith("the predictor cannot be lifted")
+    assert whole.warnings[0].startswith("the predictor does not support vmap")
     assert content(pieces) == content(whole)
 
 
@@ -215,13 +215,13 @@ def test_how_often(tmp_path, monkeypatch):
         times[0] += 1.0
 
     monkeypatch.setattr(tacit.training.checkpoint.time, "monotonic", lambda: times[0])
-    monkeypatch.setattr(tacit.training.checkpoint, "write_whole", write)
+    monkeypatch.setattr(tacit.training.checkpoint, "write_atomic", write)
     settings = dataclasses.replace(SETTINGS, epochs=15)  # 30 steps of a second
     learn(Checkpoints(tmp_path / "a", every=5), settings=settings, on_progress=second)
     assert writes == pytest.approx([5.0, 26.2, 30.4])
     times[0] = 0.0
     writes.clear()
-    monkeypatch.setattr(tacit.training.checkpoint, "write_whole", lambda *_: writes.append(times[0]))
+    monkeypatch.setattr(tacit.training.checkpoint, "write_atomic", lambda *_: writes.append(times[0]))
     learn(Checkpoints(tmp_path / "a", every=7), settings=settings, on_progress=second)
     assert writes == pytest.approx([7.0, 14.0, 21.0, 28.0, 30.0])
 
@@ -259,7 +259,7 @@ def test_another_training_is_refused(changes, message, tmp_path):
     with pytest.raises(Stop):
         learn(Checkpoints(path, every=0), stop_after=2)
     before = path.read_bytes()
-    with pytest.raises(InputError, match=rf"fit.safetensors is of another training: .*{message}.*or delete it"):
+    with pytest.raises(InputError, match=rf"belongs to another training run: .*{message}.*or delete it"):
         learn(Checkpoints(path), **changes)
     assert path.read_bytes() == before
 
@@ -300,10 +300,10 @@ def test_another_context_of_the_pairs_is_refused(tmp_path):
         learn_from(train, validation, stop)
     for name in ("series", "times", "covariates"):
         for change in (None, getattr(train, name) + 1):
-            with pytest.raises(InputError, match=f"of another training: another training {name};"):
+            with pytest.raises(InputError, match=f"to another training run: another training {name};"):
                 learn_from(with_context(pairs(), **{name: change}), validation)
         other = with_context(pairs(20, 1), **{name: getattr(validation, name) * 2})
-        with pytest.raises(InputError, match=f"of another training: another validation {name};"):
+        with pytest.raises(InputError, match=f"to another training run: another validation {name};"):
             learn_from(train, other)
     assert content(learn_from(train, validation)) == content(learn())
 
@@ -325,7 +325,7 @@ def test_another_observation_model_without_parameters_is_refused(tmp_path):
     checkpoint = Checkpoints(tmp_path / "fit.safetensors", every=0)
     with pytest.raises(Stop):
         learn(checkpoint, stop_after=2, choices=choices(0.5))
-    with pytest.raises(InputError, match="of another training: another observation;"):
+    with pytest.raises(InputError, match="to another training run: another observation;"):
         learn(checkpoint, choices=choices(0.6))
     assert content(learn(checkpoint, choices=choices(0.5))) == content(learn(choices=choices(0.5)))
 

@@ -77,7 +77,7 @@ def test_without_a_compiler_training_runs_eagerly_and_says_so_once(monkeypatch, 
     )
     result = fit(model, pairs.train, pairs.validation, FitSettings(epochs=2, batch_size=20), seeds=(0, 1))
     assert len(result.warnings) == 1
-    assert result.warnings[0].startswith("torch.compile is not usable here, so training runs eagerly")
+    assert result.warnings[0].startswith("torch.compile is not available, so training runs eagerly")
     assert "no working C++ compiler" in result.warnings[0]
     assert "\n" not in result.warnings[0]
 

@@ -32,7 +32,7 @@ def test_a_directory_that_cannot_be_written_is_left_out(environment, tmp_path):
     environment.setenv(VARIABLE, str(tmp_path / "file" / "cache"))
     said = keep_compiled()
     assert said.startswith(
-        f"compiled programs cannot be kept in {tmp_path}/file/cache, so every run compiles them again"
+        f"compiled programs cannot be cached in {tmp_path}/file/cache, so every run compiles them again"
     )
     assert VARIABLE not in os.environ
 
@@ -40,7 +40,7 @@ def test_a_directory_that_cannot_be_written_is_left_out(environment, tmp_path):
 def test_a_path_with_spaces_is_left_out_because_compilers_fail_there(environment, tmp_path):
     environment.setenv("XDG_CACHE_HOME", str(tmp_path / "my files"))
     said = keep_compiled()
-    assert said.startswith(f"compiled programs cannot be kept in {tmp_path}/my files/tacit/compiled")
+    assert said.startswith(f"compiled programs cannot be cached in {tmp_path}/my files/tacit/compiled")
     assert said.endswith("whose path has no spaces")
     assert VARIABLE not in os.environ
     assert not (tmp_path / "my files").exists()

@@ -86,7 +86,7 @@ def test_a_predictor_that_cannot_be_lifted_is_looped_with_the_same_result(system
         model = make(system, known=True)
         model.predictor = NotLiftable(system.hop_weights)
         results[lift] = fit(model, pairs.train, pairs.validation, settings, seeds=SEEDS, lift=lift, compile=False)
-    assert results["vmap"].warnings[0].startswith("the predictor cannot be lifted by vmap, so replicas are trained in")
+    assert results["vmap"].warnings[0].startswith("the predictor does not support vmap, so replicas are trained")
     assert results["loop"].warnings == []
     for name, value in results["vmap"].parameters.items():
         assert torch.equal(value, results["loop"].parameters[name])

@@ -45,8 +45,8 @@ CASES = {  # model, settings, seeds, the part of the pairs that has no targets, 
 }
 ON_GPU = ("graphs shared, psi trained", "missing targets", "replicas at once, halved", "temperature")
 REFUSED = {
-    "paper": "baseline 'paper' mixes the pairs of a batch, which 2 processes share out; use baseline 'leave_one_out'",
-    "moving average": "baseline 'moving_average' weighs pairs by their missing targets, which 2 processes share out",
+    "paper": "baseline 'paper' mixes the pairs of a batch, and these are split between 2 processes; use",
+    "moving average": "baseline 'moving_average' weighs pairs by their missing targets, and these are split",
     "small batch": "batch_size must have a pair for each of 2 processes, got 1; start fewer processes",
     "other data": "training inputs must be the same in every process, got #",
     "fewer data": "training pairs must be the same in every process, got 320 in process 0 and 319 in process 1;",
@@ -58,7 +58,7 @@ REFUSED = {
     "times in one": "validation times must be the same in every process, got None in process 0 and #",
     "other noise": "observation must be the same in every process, got #",
     "other loss": "loss must be the same in every process, got #",
-    "checkpoint of another": "is of another training: epochs is 1 here and 2 there, another schedule; fit as",
+    "checkpoint of another": "belongs to another training run: epochs is 1 here and 2 there, another schedule; fit as",
 }
 
 

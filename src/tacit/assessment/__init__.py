@@ -1,1 +1,1 @@
-"""How far an answer can be trusted: does an edge exist, how uncertain is it, is it identifiable, does the model fit."""
+"""Assessment of an answer: evidence for edges, uncertainty, identifiability and goodness of fit."""

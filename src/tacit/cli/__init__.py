@@ -1,4 +1,4 @@
-"""The command ``tacit``: reads options, prints, returns an exit code. Torch is imported only when a job starts.
+"""The command ``tacit``: read options, print, return an exit code. Torch is imported only when a job starts.
 
 Exit codes: 0 the job was done; 2 bad usage or bad input, one line says what; 1 anything else.
 """
@@ -25,7 +25,7 @@ app = typer.Typer(
     add_completion=False,
     rich_markup_mode=None,
     pretty_exceptions_enable=False,
-    help="Learns the graph that data does not show, and says how sure it is.",
+    help="Learn the graph behind data, and how certain each edge is.",
 )
 
 # The errors of the command line, whichever copy of click typer works with.
@@ -41,7 +41,7 @@ BAD_NAMES = {errno.ENAMETOOLONG, errno.ELOOP, errno.ENOTDIR, errno.EINVAL}  # wh
 def tacit(
     version: Annotated[bool, typer.Option("--version", help="Print the version and exit.")] = False,
 ) -> None:
-    """Learns the graph that data does not show, and says how sure it is."""
+    """Learn the graph behind data, and how certain each edge is."""
     if version:
         from tacit import __version__
 
@@ -69,7 +69,7 @@ def report(
         from tacit.report import draw_demo, draw_run, is_demo
 
         if not run.is_dir():
-            raise InputError(f"RUN must be a directory, got {run}, which is not; pass what a tacit command wrote")
+            raise InputError(f"RUN must be a directory, got {run}; pass one that a tacit command wrote")
         if not is_demo(run):
             read_record(run)  # so that nothing is written into a directory that is no run
         display.stage("drawing")
@@ -124,7 +124,7 @@ def _run(launch: Launch, arguments: list[str]) -> tuple[int, str | None, bool]:
         return 1, None, True
     except OSError as error:
         if error.errno in BAD_NAMES:
-            return 2, f"{error.filename} cannot be a path here ({error.strerror}); choose another", True
+            return 2, f"{error.filename} cannot be used as a path ({error.strerror}); choose another", True
         return 1, _with_notes(error, str(error)), True
     except (TrainingError, CommandError) as error:
         return 1, _with_notes(error, str(error)), True
@@ -137,7 +137,7 @@ def _run(launch: Launch, arguments: list[str]) -> tuple[int, str | None, bool]:
     except (RuntimeError, MemoryError) as error:
         if not _is_out_of_memory(error):
             raise
-        return 1, _with_notes(error, "the memory ran out; lower batch_size, num_graphs, replicas or hidden"), True
+        return 1, _with_notes(error, "out of memory; lower batch_size, num_graphs, replicas or hidden"), True
 
 
 def _require_text(arguments: list[str]) -> None:

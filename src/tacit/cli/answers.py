@@ -71,7 +71,7 @@ def print_fit(job: "FitJob", seconds: float) -> None:
     stages = {"starting": seconds - sum(job.stages.values()), **job.stages}
     parts = [f"{name} {took:.1f}" for name, took in stages.items() if took >= SHOWN_SECONDS]
     say(f"took {seconds:.1f} s: {', '.join(parts)}")
-    undrawn = f"not drawn, because the run was stopped; draw it with tacit report {shlex.quote(str(job.directory))}"
+    undrawn = f"not drawn because the run was stopped; draw it with tacit report {shlex.quote(str(job.directory))}"
     say(f"report: {undrawn if job.report is None else job.report}")
 
 

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 # nothing is wrong they wait for the slowest to read the data, to compile, or to draw the report.
 PATIENCE = timedelta(minutes=10)
 PATIENCE_AT_THE_END = timedelta(seconds=5)
-AS_TORCHRUN_DOES = "which torchrun sends when another process of this training ended; all need to start again"
+AS_TORCHRUN_DOES = "sent by torchrun because another process of this training ended; start all processes again"
 
 
 @dataclass(frozen=True)
@@ -79,8 +79,8 @@ class Launch:
         except (RuntimeError, ValueError) as error:
             first_line = str(error).splitlines()[0]
             raise ProcessesError(
-                f"process {self.rank} of {self.count} did not find the others ({first_line}); check that all were "
-                "started and reach MASTER_ADDR"
+                f"process {self.rank} of {self.count} could not connect to the others ({first_line}); check that all "
+                "were started and can reach MASTER_ADDR"
             ) from None
 
     def reason(self, error: Terminated) -> str:

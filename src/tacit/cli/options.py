@@ -39,12 +39,15 @@ def at_least(low: int) -> Callable[[str | int], int]:
     return read
 
 
-Seed = Annotated[int, typer.Option(parser=whole_number, metavar="N", help="Same seed, same machine, same result.")]
+Seed = Annotated[
+    int, typer.Option(parser=whole_number, metavar="N", help="Random seed; results are reproducible on one machine.")
+]
 OwnSeed = Annotated[
-    int | None, typer.Option(parser=whole_number, metavar="N", help="Of the random graphs. [default: that of the run]")
+    int | None,
+    typer.Option(parser=whole_number, metavar="N", help="Seed of the random graphs. [default: seed of the run]"),
 ]
 Device = Annotated[str, typer.Option(help="auto, cpu, cuda or cuda:N.")]
-Quiet = Annotated[bool, typer.Option("--quiet", help="Show no progress, and of a job that draws a page only its path.")]
+Quiet = Annotated[bool, typer.Option("--quiet", help="Show no progress; print only the path of the report.")]
 Json = Annotated[bool, typer.Option("--json", help="Print the result as one JSON object.")]
 
 
@@ -64,5 +67,5 @@ def command_line() -> str:
 def require_complete(complete: bool, directory: Path, remedy: str = "") -> None:
     """End with exit code 1, and say so, when a job was stopped before its end."""
     if not complete:
-        print(f"tacit: stopped before the end; what was learned is in {directory}{remedy}", file=sys.stderr)
+        print(f"tacit: stopped early; partial results are in {directory}{remedy}", file=sys.stderr)
         raise typer.Exit(1)

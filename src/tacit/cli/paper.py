@@ -73,20 +73,22 @@ def demo(
 
 def reproduce(
     name: Annotated[str | None, typer.Argument(help="A study, or 'all'; --list names them.")] = None,
-    list_: Annotated[bool, typer.Option("--list", help="Name the studies and exit.")] = False,
+    list_: Annotated[bool, typer.Option("--list", help="List the studies and exit.")] = False,
     seeds: Annotated[
         int, typer.Option(parser=at_least(1), metavar="N", help="Initialisations of each row; the paper has 8.")
     ] = 8,
-    quick: Annotated[bool, typer.Option("--quick", help="Fewer pairs and epochs, to try it out.")] = False,
-    data: Annotated[Path | None, typer.Option(help="Folder or file of the data, for studies that need some.")] = None,
+    quick: Annotated[bool, typer.Option("--quick", help="Fewer pairs and epochs, for a short trial.")] = False,
+    data: Annotated[Path | None, typer.Option(help="Folder or file of the data, for studies that need it.")] = None,
     jobs: Annotated[
-        int, typer.Option(parser=at_least(1), metavar="N", help="Tasks at a time, each in a process of its own.")
+        int, typer.Option(parser=at_least(1), metavar="N", help="Number of parallel tasks, each in its own process.")
     ] = 1,
     scheduler: Annotated[
         str | None,
-        typer.Option(metavar="ADDRESS", help="Dask scheduler, as tcp://host:8786: its workers do the tasks."),
+        typer.Option(metavar="ADDRESS", help="Dask scheduler, as tcp://host:8786; its workers run the tasks."),
     ] = None,
-    out: Annotated[Path, typer.Option(help="Directory; what is finished there is not done again.")] = Path("results"),
+    out: Annotated[Path, typer.Option(help="Directory of the results; finished tasks are not repeated.")] = Path(
+        "results"
+    ),
     device: Device = "auto",
     quiet: Quiet = False,
     as_json: Json = False,
@@ -94,7 +96,7 @@ def reproduce(
     """Run one study of the paper, or all; write records, a table beside the paper's and figures."""
     with Display(quiet=quiet or as_json or list_) as display:
         display.stage("starting")
-        from tacit.atomic_files import write_whole
+        from tacit.atomic_files import write_atomic
         from tacit.experiments import PAGE, STUDIES, Listener, Options, results_page, run_studies
 
         if list_:
@@ -116,7 +118,7 @@ def reproduce(
         )
         page = pages[0]
         if name == "all" or (out / PAGE).exists():  # the page of all stays what the records give
-            write_whole(out / PAGE, results_page(out, STUDIES.values()).encode())
+            write_atomic(out / PAGE, results_page(out, STUDIES.values()).encode())
             page = out / PAGE if name == "all" else page
     if as_json:
         print(json.dumps({"page": str(page), "studies": names}))

@@ -42,26 +42,26 @@ FIT_JSON = {
     "goodness",
     "uncertainty",
 }
-ERRORS = "Replicas on resampled data for standard errors; 0 for none. [default: 16 where that is quick]"
-QUICK = "Evidence and fit only: no standard errors, no fit test, no controls."
-THOROUGH = "32 replicas, the sandwich, 8 starts, and controls, whatever they take."
-RESUME = "Go on with a run that was stopped; takes no DATA and no choices."
-SETTING = "A choice as in the file, such as --set training.epochs=20; may be repeated."
+ERRORS = "Bootstrap replicas for standard errors; 0 for none. [default: 16 if they are quick]"
+QUICK = "Evidence and fit only; no standard errors, fit test or controls."
+THOROUGH = "32 replicas, the sandwich, 8 starts and controls, however long they take."
+RESUME = "Resume a stopped run; takes no DATA and no other options."
+SETTING = "An option of the config file, such as --set training.epochs=20; may be repeated."
 
 
 def fit(
     data: Annotated[str | None, typer.Argument(help=".csv, .parquet or .npz file, or beijing-air.")] = None,
-    config: Annotated[Path | None, typer.Option(help="TOML file of choices; --init writes one.")] = None,
-    init: Annotated[Path | None, typer.Option(help="Write a commented file of choices and exit.")] = None,
+    config: Annotated[Path | None, typer.Option(help="TOML config file; --init writes one.")] = None,
+    init: Annotated[Path | None, typer.Option(help="Write a commented config file and exit.")] = None,
     set_: Annotated[list[str] | None, typer.Option("--set", metavar="SECTION.KEY=VALUE", help=SETTING)] = None,
     window: Annotated[
-        int | None, typer.Option(parser=at_least(1), metavar="N", help="Steps of the past that a prediction sees.")
+        int | None, typer.Option(parser=at_least(1), metavar="N", help="Number of past steps in the input.")
     ] = None,
     horizon: Annotated[
-        int | None, typer.Option(parser=at_least(1), metavar="N", help="Steps ahead that are predicted.")
+        int | None, typer.Option(parser=at_least(1), metavar="N", help="Number of steps ahead to predict.")
     ] = None,
     series: Annotated[
-        str | None, typer.Option(metavar="NAME", help="Column that says which of several series a row belongs to.")
+        str | None, typer.Option(metavar="NAME", help="Column with the name of the series of each row.")
     ] = None,
     edges: Annotated[Path | None, typer.Option(help="CSV of rules: source,target,kind,probability.")] = None,
     symmetric: Annotated[bool, typer.Option("--symmetric", help="Edges have no direction.")] = False,
@@ -88,7 +88,7 @@ def fit(
         from tacit.training import Listener
 
         if init is not None:
-            require(resume is None, "--init writes a file of choices and --resume goes on with a run; keep one of them")
+            require(resume is None, "--init writes a config file and --resume resumes a run; keep one of them")
             launch.require_alone("tacit fit --init")
             write_template(init)
             print(init)
@@ -99,13 +99,14 @@ def fit(
         def find_device(name: str) -> "torch.device":
             return launch.own_device(present_device(name))
 
-        def find_begun(name: str) -> "torch.device":
+        def find_original(name: str) -> "torch.device":
             try:
                 return find_device(name)
             except InputError as error:
                 missing = str(error).split("; ")[0]
                 raise InputError(
-                    f"{missing}, and the run was begun on one; go on where there is one, or fit again with --device cpu"
+                    f"{missing}, and the run was started on one; resume on a machine with a GPU, or fit again with "
+                    "--device cpu"
                 ) from None
 
         if resume is not None:
@@ -126,7 +127,7 @@ def fit(
                 "--out": out,
             }
             _require_alone({**settled, "--seed": seed or None, "--device": device != "auto"})
-            job = resume_fit(resume, find_device=find_begun, listener=listener)
+            job = resume_fit(resume, find_device=find_original, listener=listener)
         elif data is None:
             raise InputError("DATA must be a file (.csv, .parquet, .npz) or beijing-air; see 'tacit fit --help'")
         else:
@@ -160,14 +161,16 @@ def fit(
         print(job.report or job.directory)
     else:
         print_fit(job, display.seconds)
-    require_complete(job.complete, job.directory, f"; go on with {resuming(job.directory)}")
+    require_complete(job.complete, job.directory, f"; resume with {resuming(job.directory)}")
 
 
 def predict(
     run: Annotated[Path, typer.Argument(help="A directory that tacit fit wrote.")],
-    data: Annotated[str, typer.Argument(help="Data of the same kind as it was trained on.")],
+    data: Annotated[str, typer.Argument(help="Data in the format of the training data.")],
     out: Annotated[Path | None, typer.Option(help="New .csv or .parquet file. [default: print CSV]")] = None,
-    samples: Annotated[int, typer.Option(parser=at_least(0), metavar="N", help="Samples to add, each a column.")] = 0,
+    samples: Annotated[
+        int, typer.Option(parser=at_least(0), metavar="N", help="Number of samples to add, one column each.")
+    ] = 0,
     seed: OwnSeed = None,
     device: Device = "auto",
     quiet: Quiet = False,
@@ -244,7 +247,7 @@ def _require_alone(given: dict[str, Any]) -> None:
     """Refuse --resume beside anything that the run has settled: it would be ignored."""
     for name, value in given.items():
         if value is not None and value is not False:
-            raise InputError(f"--resume goes on as the run was begun and takes no {name}; leave it out")
+            raise InputError(f"--resume uses the options of the original run and takes no {name}; leave it out")
 
 
 def _together(settings: dict[tuple[str, str], Any], options: dict[tuple[str, str], Any]) -> dict[str, dict[str, Any]]:

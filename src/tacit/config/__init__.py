@@ -1,4 +1,4 @@
-"""Every choice of a run as data: closed, frozen, checked; strings become objects here and nowhere below."""
+"""Options of a run as frozen, validated data classes; this folder turns names into objects."""
 
 from tacit.config.closed import Closed, load_config, override
 from tacit.config.demo import METHODS, DemoConfig, SystemConfig

@@ -66,7 +66,7 @@ def load_config(path: Path, base: C) -> C:
     try:
         require(
             path.is_file() or not path.exists(),
-            f"config must be a readable file, got {path}, which is none; check the path",
+            f"config must be a readable file, got {path}; check the path",
         )
         values = tomllib.loads(path.read_text(encoding="utf-8-sig"))
     except OSError as error:

@@ -19,7 +19,7 @@ OWN = "own"  # the kind of a predictor or loss that was passed as an object
 
 
 def _listed(value: Any) -> Any:
-    """One name is a list of one."""
+    """Convert one name to a list of one."""
     return (value,) if isinstance(value, str) else value
 
 
@@ -42,22 +42,28 @@ PAIRS_KEYS = ("shuffle", "scale")
 
 
 class DataOptions(Closed):
-    """How the data is read, and what is predicted from what."""
+    """Format of the data, inputs and targets."""
 
     layout: Literal["auto", "wide", "long"] = Field("auto", description="wide: a column per node; long: a row per node")
     time: str | None = Field(None, description="name of the time column; found by its name when left out")
-    series: str | None = Field(None, description="name of the column that says which series a row belongs to")
+    series: str | None = Field(None, description="name of the column with the series of each row")
     node: str | None = Field(None, description="name of the column of node names, in a long table")
-    value: str | tuple[str, ...] | None = Field(None, description="name or names of the columns of values, long table")
-    separator: str | None = Field(None, description='parts node and variable in wide column names, as in "north:pm25"')
+    value: str | tuple[str, ...] | None = Field(
+        None, description="name or names of the columns of values, in a long table"
+    )
+    separator: str | None = Field(
+        None, description='separates node and variable in wide column names, as in "north:pm25"'
+    )
     covariates: Names = Field((), description="columns that are known and shared by all nodes")
     targets: Names | None = Field(None, description="variables to predict; all of them when left out")
-    window: int | None = Field(None, ge=1, description="steps of the past that a prediction sees")
-    horizon: int = Field(1, ge=1, description="steps from the last one seen to the one predicted")
+    window: int | None = Field(None, ge=1, description="number of past steps in the input")
+    horizon: int = Field(1, ge=1, description="number of steps ahead to predict")
     shuffle: bool = Field(True, description="pairs without time are shuffled before they are split")
-    scale: bool | None = Field(None, description="pairs: train on numbers of mean 0 and deviation 1; no for 'hops'")
-    train_fraction: float = Field(0.7, gt=0, lt=1, description="part of the pairs to train on; the first of a series")
-    validation_fraction: float = Field(0.1, gt=0, lt=1, description="next part, to choose by; the rest is the test")
+    scale: bool | None = Field(None, description="pairs: standardize inputs and targets; no for 'hops'")
+    train_fraction: float = Field(
+        0.7, gt=0, lt=1, description="fraction of the pairs for training; the first ones of a series"
+    )
+    validation_fraction: float = Field(0.1, gt=0, lt=1, description="fraction for validation; the rest is for the test")
 
     @property
     def fractions(self) -> tuple[float, float]:
@@ -65,8 +71,8 @@ class DataOptions(Closed):
         both = self.train_fraction, self.validation_fraction
         require(
             sum(both) < 1,
-            "train_fraction and validation_fraction in [data] need a sum below 1, so that something is left for the "
-            f"test, got {both[0]:g} and {both[1]:g}; lower one",
+            f"train_fraction and validation_fraction in [data] must have a sum below 1, got {both[0]:g} and "
+            f"{both[1]:g}; lower one",
         )
         return both
 
@@ -78,50 +84,54 @@ class DataOptions(Closed):
 
 
 class GraphOptions(Closed):
-    """What is known of the edges."""
+    """Known edges, candidate edges and priors."""
 
     edges: str | None = Field(None, description="CSV of rules: source,target,kind,probability")
-    forbidden: Edges = Field((), description='edges that cannot be, as [["source", "target"]]')
-    required: Edges = Field((), description="edges that are always there")
-    candidates: tuple[Edge, ...] | None = Field(None, description="the only edges that can be; all when left out")
-    priors: tuple[tuple[Node, Node, float], ...] = Field((), description='beliefs, as [["source", "target", 0.9]]')
+    forbidden: Edges = Field((), description='edges that do not exist, as [["source", "target"]]')
+    required: Edges = Field((), description="edges that always exist")
+    candidates: tuple[Edge, ...] | None = Field(None, description="the only possible edges; all when left out")
+    priors: tuple[tuple[Node, Node, float], ...] = Field(
+        (), description='prior probabilities, as [["source", "target", 0.9]]'
+    )
     symmetric: bool = Field(False, description="edges have no direction")
-    self_loops: bool = Field(False, description="a node's own path is always on; this adds a random one")
+    self_loops: bool = Field(False, description="a node's own past is always an input; this adds a random self-loop")
     coordinates: str | None = Field(None, description="CSV: node and its two coordinates, for nearest and for maps")
-    k_nearest: int | None = Field(None, ge=1, description="a node reads at most so many nearest others")
+    k_nearest: int | None = Field(
+        None, ge=1, description="number of nearest nodes that are candidate sources of a node"
+    )
     metric: Literal["great_circle", "euclidean"] = Field(
         "great_circle", description="great_circle: latitude, longitude"
     )
     k_correlated: int | None = Field(
-        None, ge=1, description="a node reads at most so many others: those its values follow"
+        None, ge=1, description="number of candidate sources of a node, chosen by correlation"
     )
     layout: Literal["auto", "matrix", "table"] = Field(
-        "auto", description="matrix: all pairs of nodes; table: candidates alone, for many nodes"
+        "auto", description="matrix: all pairs of nodes; table: only the candidates, for many nodes"
     )
     evidence: Literal["auto", "regression", "model", "none"] = Field(
-        "auto", description="what says whether an edge exists; the model where influences pass several edges"
+        "auto", description="how edges are tested; model: for influences that pass several edges"
     )
     density: float | None = Field(
-        None, gt=0, lt=1, description="prior share of edges that exist; learned from the data if left out"
+        None, gt=0, lt=1, description="prior share of edges that exist; estimated from the data if left out"
     )
     prior_weight: float | None = Field(
-        None, gt=0, description="strength of priors in the training; from the data if left out"
+        None, gt=0, description="weight of the priors in training; set from the data if left out"
     )
 
 
 class PredictorOptions(Closed):
-    """What turns inputs and a graph into a prediction."""
+    """The model that predicts from inputs and a graph."""
 
     kind: Annotated[str, AfterValidator(RegisteredName(PREDICTORS, also=("auto", OWN)))] = Field(
         "auto", description="a registered name; chosen from the data by default"
     )
     hidden: Width | tuple[Width, ...] = Field(32, description="width of hidden layers")
-    layers: int = Field(1, ge=1, le=100, description="hidden graph layers; each lets a node read one edge further")
-    num_hops: int = Field(2, ge=1, le=100, description="of 'hops': edges that an influence travels at most")
-    activation: Literal["linear", "tanh"] = Field("linear", description="of the filter")
+    layers: int = Field(1, ge=1, le=100, description="hidden graph layers; each extends the reach by one edge")
+    num_hops: int = Field(2, ge=1, le=100, description="for 'hops': maximum number of edges that an influence passes")
+    activation: Literal["linear", "tanh"] = Field("linear", description="activation of the filter")
     residual: bool | None = Field(None, description="predict the change from the last value; yes for series")
-    warm_start: bool | None = Field(None, description="begin at a ridge regression; yes for the linear filter")
-    options: dict[str, Any] = Field({}, description="of a kind that was registered from outside")
+    warm_start: bool | None = Field(None, description="start from a ridge regression; yes for the linear filter")
+    options: dict[str, Any] = Field({}, description="options of a registered kind")
 
     def require_used(self, kind: PredictorKind) -> None:
         """Refuse choices that the kind of predictor would ignore: they are a mistake, not a wish."""
@@ -132,12 +142,12 @@ class PredictorOptions(Closed):
                 raise InputError(f"{key} in [predictor] is not for '{self.kind}', {used}; leave it out")
         require(
             not self.warm_start or self.activation == "linear",
-            "warm_start in [predictor] is for the linear filter: a regression says nothing about tanh; leave it out",
+            "warm_start in [predictor] requires activation 'linear', got 'tanh'; leave it out",
         )
 
 
 class ObservationOptions(Closed):
-    """What the graph does not explain: the noise of the targets."""
+    """The noise of the targets."""
 
     kind: Annotated[str, AfterValidator(RegisteredName(OBSERVATIONS, also=("auto",)))] = Field(
         "auto", description="a registered name"
@@ -145,29 +155,31 @@ class ObservationOptions(Closed):
 
 
 class TrainingOptions(Closed):
-    """How long, how fast, how many at once."""
+    """Length of the training, learning rates and random starts."""
 
     epochs: int | None = Field(None, ge=1, le=1_000_000, description="passes over the training pairs")
-    batch_size: int | None = Field(None, ge=1, description="pairs in a step")
-    learning_rate: float = Field(0.05, gt=0, le=100, description="of the edges; decays to 0 along a cosine")
-    predictor_learning_rate: float | None = Field(None, gt=0, le=100, description="of the predictor")
-    replicas: int | None = Field(None, ge=1, description="random starts; the best by validation loss is kept")
-    patience: int | None = Field(None, ge=1, description="epochs without any gain after which training ends")
-    compile: bool | None = Field(None, description="compile the step; pays for long trainings")
+    batch_size: int | None = Field(None, ge=1, description="pairs per step")
+    learning_rate: float = Field(
+        0.05, gt=0, le=100, description="learning rate of the edges; decays to 0 along a cosine"
+    )
+    predictor_learning_rate: float | None = Field(None, gt=0, le=100, description="learning rate of the predictor")
+    replicas: int | None = Field(
+        None, ge=1, description="random starts; the one with the lowest validation loss is kept"
+    )
+    patience: int | None = Field(None, ge=1, description="epochs without improvement before training stops")
+    compile: bool | None = Field(None, description="compile the training step; faster for long training")
 
 
 class AssessmentOptions(Closed):
-    """How far the answer can be trusted; what takes as long as further trainings."""
+    """Uncertainty, goodness of fit and comparisons."""
 
-    enabled: bool = Field(True, description="false: train and score only")
+    enabled: bool = Field(True, description="false: only train and score")
     thorough: bool = Field(False, description="true: 32 replicas, 8 starts, a larger sandwich, and always controls")
-    bootstrap_replicas: int | None = Field(
-        None, ge=0, description="replicas on resampled data, for standard errors; 0: none"
-    )
+    bootstrap_replicas: int | None = Field(None, ge=0, description="bootstrap replicas for standard errors; 0: none")
     starts: int | None = Field(None, ge=0, description="further fits from other starts, where replicas are trained")
-    block: int | None = Field(None, ge=1, description="neighbouring pairs that are resampled together, for series")
+    block: int | None = Field(None, ge=1, description="block length of the bootstrap, for series")
     fdr: float = Field(0.1, gt=0, lt=1, description="false discovery rate of the listed edges")
-    controls: bool | None = Field(None, description="train without any edge and with all of them, to compare")
+    controls: bool | None = Field(None, description="also train without edges and with all edges, to compare")
 
     @model_validator(mode="after")
     def _not_both(self) -> "AssessmentOptions":
@@ -189,7 +201,7 @@ class AssessmentOptions(Closed):
 
 
 class FitConfig(Closed):
-    """All choices of a fit."""
+    """All options of a fit."""
 
     data: DataOptions = DataOptions()
     graph: GraphOptions = GraphOptions()

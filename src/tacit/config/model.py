@@ -38,7 +38,7 @@ Positive = Annotated[float, Field(gt=0, strict=True)]  # strict: true is not 1.0
 
 
 class ModelConfig(Closed):
-    """The loss, how its gradient is estimated, and what is believed beforehand."""
+    """The loss, the gradient estimator and the prior."""
 
     loss: Annotated[str, AfterValidator(RegisteredName(LOSSES))] = "energy"
     scope: Literal["node", "joint"] = "node"
@@ -121,7 +121,7 @@ class ModelConfig(Closed):
             return RationalQuadratic()
         if scale is None or isinstance(scale, str):
             if targets is None:
-                raise InputError("kernel_scale in [model] is taken from targets, got none; pass targets, or a number")
+                raise InputError("kernel_scale in [model] requires targets, got none; pass targets, or a number")
             return kind(scale=median_distance(targets, self.scope))
         if isinstance(scale, tuple):
             require(

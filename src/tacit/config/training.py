@@ -10,7 +10,7 @@ from tacit.training import CosineDecay, FitSettings, StepDecay
 
 
 class TrainingConfig(Closed):
-    """How long, how fast, how many at once."""
+    """Length of the training, learning rates and random starts."""
 
     epochs: int = Field(10, ge=1, le=1_000_000)
     batch_size: int = Field(128, ge=1)

@@ -1,4 +1,4 @@
-"""Pairs of inputs and targets, however they came to be: a user's tables, series and arrays."""
+"""Data: tables, series and arrays, read and cut into pairs of inputs and targets."""
 
 from tacit.data.air import load_beijing_air, read_aqi36
 from tacit.data.arrays import NamedPairs, pairs_from_arrays, read_named_pairs

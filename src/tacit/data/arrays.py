@@ -82,18 +82,16 @@ def pairs_from_arrays(
 def load_arrays(path: Path) -> dict[str, np.ndarray]:
     """Return the arrays of an .npz file by name; pickled objects are never opened, and no header is believed."""
     require_file(path)
-    require(
-        zipfile.is_zipfile(path), f"{path}: is no .npz file, which holds arrays by name; write it with np.savez(x=, y=)"
-    )
+    require(zipfile.is_zipfile(path), f"{path}: must be an .npz file; write it with np.savez(x=, y=)")
     try:
         with zipfile.ZipFile(path) as archive, warnings.catch_warnings():
             warnings.simplefilter("ignore")  # about headers of old versions
             members = [member for member in archive.infolist() if member.filename.endswith(".npy")]
             return {member.filename.removesuffix(".npy"): _array(archive, member) for member in members}
     except MemoryError:
-        raise InputError(f"{path}: needs more memory than there is; pass fewer pairs") from None
+        raise InputError(f"{path}: does not fit in memory; pass fewer pairs") from None
     except Exception as error:  # a broken archive or header can make the readers raise anything
-        reason = "it holds Python objects" if "allow_pickle" in str(error) else str(error) or type(error).__name__
+        reason = "it contains Python objects" if "allow_pickle" in str(error) else str(error) or type(error).__name__
         raise InputError(f"{path}: cannot be read as arrays of numbers: {reason}; write it with np.savez") from None
 
 
@@ -103,9 +101,11 @@ def _array(archive: zipfile.ZipFile, member: zipfile.ZipInfo) -> np.ndarray:
         old = np.lib.format.read_magic(stream) == (1, 0)
         read = np.lib.format.read_array_header_1_0 if old else np.lib.format.read_array_header_2_0
         shape, _, dtype = read(stream)
-    declared, room = math.prod(shape) * dtype.itemsize, min(member.file_size, DENSEST * member.compress_size + 10**6)
-    if min(shape, default=0) < 0 or declared > room:
-        raise ValueError(f"array '{member.filename}' is said to have shape {shape}, which the file cannot hold")
+    declared, largest = math.prod(shape) * dtype.itemsize, min(member.file_size, DENSEST * member.compress_size + 10**6)
+    if min(shape, default=0) < 0 or declared > largest:
+        raise ValueError(
+            f"array '{member.filename}' has shape {shape} in its header, which does not match the size of the file"
+        )
     with archive.open(member) as stream:
         return np.lib.format.read_array(stream, allow_pickle=False)
 

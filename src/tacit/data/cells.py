@@ -37,7 +37,7 @@ class Table:
     def require_column(self, argument: str, column: str) -> None:
         """Raise :class:`InputError` unless there is such a column."""
         if column not in self.columns:
-            raise self.refuse(f"{argument} names the column '{column}', which is not there{self._near(column)}")
+            raise self.refuse(f"{argument} names the column '{column}', which does not exist{self._near(column)}")
 
     def numbers(
         self, column: str, remedy: str = "correct the cell, or leave the column out", largest: float = LARGEST
@@ -223,7 +223,7 @@ def _read_parquet(path: Path) -> tuple[tuple[str, ...], Any]:
                 require(names.count(name) == 1, f"{path}: the file has column '{name}' twice; rename one")
         frame = pd.read_parquet(path)
     except MemoryError:
-        raise InputError(f"{path}: needs more memory than there is; pass fewer rows") from None
+        raise InputError(f"{path}: does not fit in memory; pass fewer rows") from None
     except InputError:
         raise
     except Exception as error:  # broken bytes can make the reader raise anything

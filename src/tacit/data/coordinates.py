@@ -28,7 +28,7 @@ def read_coordinates(path: str | Path, nodes: tuple[str, ...]) -> Float[np.ndarr
     places = np.stack([table.numbers(column) for column in table.columns[-2:]], axis=-1)
     for row, name in enumerate(names):
         if name in names[:row]:
-            raise table.refuse(f"node '{name}' comes twice, the second time in row {row + 1}; keep one of them")
+            raise table.refuse(f"node '{name}' occurs twice, again in row {row + 1}; keep one of them")
         if name in nodes and np.isnan(places[row]).any():
             raise table.refuse(f"node '{name}' in row {row + 1} must have two numbers, got an empty cell; fill it in")
     missing = [node for node in nodes if node not in names]

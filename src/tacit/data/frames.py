@@ -90,4 +90,4 @@ def _column_names(frame: "pd.DataFrame", sep: str | None) -> tuple[tuple[str, ..
     for sep in SEPARATORS:
         if not any(sep in word for pair in pairs for word in pair):
             return tuple(node + sep + variable if variable else node for node, variable in pairs), sep
-    raise InputError(f"{WHAT}: the names of the columns hold all of {' '.join(SEPARATORS)}; rename some")
+    raise InputError(f"{WHAT}: the column names contain all of {' '.join(SEPARATORS)}; rename some")

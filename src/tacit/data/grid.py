@@ -29,7 +29,7 @@ class Grid:
         >>> grid.times.tolist(), grid.lengths
         ([0, 1, 2, 3, 0, 1, 2], (4, 3))
         >>> grid.notes
-        ('1 steps without a row were put in as missing, in 1 of 2 series, one every 1',)
+        ('1 steps without a row were added as missing values, in 1 of 2 series, one every 1',)
         """
         parts = np.split(times, np.cumsum(lengths)[:-1])
         step = _median(np.concatenate([np.diff(part) for part in parts]))
@@ -39,9 +39,9 @@ class Grid:
         gaps, notes = sum(new > 0 for new in added), []
         if gaps:
             where = f"in {gaps} of {len(grids)} series, one every {step}"
-            notes.append(f"{sum(added)} steps without a row were put in as missing, {where}")
+            notes.append(f"{sum(added)} steps without a row were added as missing values, {where}")
         if uneven:
-            notes.append(f"times are not even in {uneven} of {len(grids)} series; rows count as one step each")
+            notes.append(f"times are not evenly spaced in {uneven} of {len(grids)} series; each row counts as one step")
         new_lengths = tuple(len(grid.times) for grid in grids)
         starts = np.cumsum([0, *new_lengths[:-1]])
         places = np.concatenate([start + grid.places for start, grid in zip(starts, grids, strict=True)])
@@ -59,7 +59,7 @@ class Grid:
         >>> grid.times.tolist(), grid.places.tolist()
         ([0, 1, 2, 3, 4, 5], [0, 1, 2, 5])
         >>> grid.notes
-        ('2 steps without a row were put in as missing: 6 rows from 0 to 5, one every 1',)
+        ('2 steps without a row were added as missing values: 6 rows from 0 to 5, one every 1',)
         """
         rows = np.arange(len(times))
         if len(times) < (3 if step is None else 2):
@@ -69,8 +69,9 @@ class Grid:
         ratios = differences / step
         steps = np.rint(ratios).astype(np.int64)
         if (np.abs(ratios - steps) > 1e-6 * np.maximum(steps, 1)).any() or steps.min() < 1:
-            note = f"times are not even (steps from {differences.min()} to {differences.max()}); rows count as one step"
-            return cls(times, rows, (f"{note} each",))
+            steps_found = f"steps from {differences.min()} to {differences.max()}"
+            note = f"times are not evenly spaced ({steps_found}); each row counts as one step"
+            return cls(times, rows, (note,))
         places = np.concatenate([[0], steps.cumsum()])
         missing = int(places[-1]) + 1 - len(times)
         if missing == 0:
@@ -78,12 +79,14 @@ class Grid:
         if missing > MOST_ROWS_ADDED * len(times):
             widest = int(steps.argmax())
             raise InputError(
-                f"{what} need an even grid with few gaps, got {steps[widest]} steps of {step} between "
+                f"{what} must form a regular grid with few gaps, got {steps[widest]} steps of {step} between "
                 f"{times[widest]} and {times[widest + 1]}; correct that time, or cut the table there"
             )
         even = times[0] + np.arange(places[-1] + 1) * step
         even[places] = times  # what was given stays as it was
-        note = f"{missing} steps without a row were put in as missing: {len(even)} rows from {even[0]} to {even[-1]}"
+        note = (
+            f"{missing} steps without a row were added as missing values: {len(even)} rows from {even[0]} to {even[-1]}"
+        )
         return cls(even, places, (f"{note}, one every {step}",))
 
 

@@ -66,12 +66,13 @@ class Pairs:
         _require_finite("inputs", self.inputs, "remove or fill them")
         require(
             self.inputs.shape[:2] == self.targets.shape[:2],
-            "inputs and targets need the same number of pairs and nodes, got "
+            "inputs and targets must have the same number of pairs and nodes, got "
             f"{tuple(self.inputs.shape[:2])} and {tuple(self.targets.shape[:2])}; pass rows that belong together",
         )
         require(
             self.inputs.dtype == self.targets.dtype,
-            f"inputs and targets need one type, got {self.inputs.dtype} and {self.targets.dtype}; convert one of them",
+            f"inputs and targets must have one type, got {self.inputs.dtype} and {self.targets.dtype}; convert one of "
+            "them",
         )
         require(len(self) > 0, "inputs must have at least one pair, got none; pass more rows")
         if self.observed is None:
@@ -175,9 +176,9 @@ class Pairs:
         )
         require(
             bool(((observed == 0) | (observed == 1)).all()),
-            "observed must have 1 where a target is there and 0 where it is missing, got other numbers; pass a mask",
+            "observed must be 1 where a target is known and 0 where it is missing, got other numbers; pass a mask",
         )
-        _require_finite("targets", self.targets, "put any number where observed is 0: it is not looked at")
+        _require_finite("targets", self.targets, "use any number where observed is 0; it is ignored")
 
 
 def epoch_batches(num_pairs: int, batch_size: int, generator: Generator) -> Int[Tensor, "step batch"]:

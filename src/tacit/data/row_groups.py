@@ -62,7 +62,7 @@ class RowGroups:
         else:
             what, remedy = f"in row {row + 1} comes before that of row {before + 1}{whose}", "sort the table by time"
         if not self.names:
-            remedy += ", or name the column that tells several series apart by series"
+            remedy += ", or set series to the column that separates several series"
         raise table.refuse(f"column '{time}' must have ascending times, but {times[row]} {what}; {remedy}")
 
 
@@ -71,7 +71,7 @@ def require_other(table: Table, series: str | None, taken: dict[str, list[str | 
     for what, columns in taken.items():
         require(
             series is None or series not in columns,
-            f"{table.path}: series must name a column of its own, got '{series}', which {what} names; name another",
+            f"{table.path}: series must name its own column, got '{series}', which is also {what}; name another",
         )
 
 

@@ -165,7 +165,7 @@ def _mean_and_deviation(
     mean, deviation = np.nanmean(rows, axis=0), np.nanstd(rows, axis=0)
     for node, variable in np.argwhere(deviation < np.maximum(ROUNDING * np.abs(mean), 1 / LARGEST)):
         raise InputError(
-            f"node '{nodes[node]}' (variable '{variables[variable]}') hardly moves in the training part: by "
+            f"node '{nodes[node]}' (variable '{variables[variable]}') hardly varies in the training part: by "
             f"{deviation[node, variable]:.3g} around {mean[node, variable]:.6g}; leave it out, or {RESCALE}"
         )
     return mean, deviation
@@ -186,6 +186,6 @@ def _places(what: str, have: tuple[str, ...], need: tuple[str, ...]) -> list[int
     """Return where each needed name is; the two need to be the same names in any order."""
     place, wanted = {word: number for number, word in enumerate(have)}, set(need)
     for word in (*(word for word in need if word not in place), *(word for word in have if word not in wanted)):
-        got = f"none called '{word}'; add it" if word in wanted else f"'{word}', which is none of them; leave it out"
+        got = f"none called '{word}'; add it" if word in wanted else f"'{word}', which is not one of them; leave it out"
         raise InputError(f"{what} must be those of the training data, got {got}")
     return [place[word] for word in need]

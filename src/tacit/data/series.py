@@ -49,7 +49,7 @@ class Series:
 
     def __post_init__(self) -> None:
         self._require_shapes()
-        require(all(self.nodes), "a node has no name; name every column of the table, and every node")
+        require(all(self.nodes), "every node must have a name, got an empty one; name every column and node")
         require_unique("nodes", self.nodes)
         require_unique("channels", self.channels)
         self._require_series()
@@ -238,7 +238,7 @@ class Series:
             if level == low[:, node, channel].min():
                 how, remedy = f"({level} wherever it is observed)", "leave it out"
             else:
-                how, remedy = "within every series", "leave it out, or name its column by series or covariates"
+                how, remedy = "within every series", "leave it out, or set series or covariates to its column"
             raise InputError(
                 f"{self._name(node, channel)} is constant {how}, so nothing can be learned about it; {remedy}"
             )

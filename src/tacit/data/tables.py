@@ -127,14 +127,14 @@ def _time_column(table: Table, time: str | None, columns: list[str]) -> tuple[st
     if called:
         return called[0], ()
     if not columns:
-        raise table.refuse("there is no column of times; add one, and name it by time")
+        raise table.refuse("the table must have a column of times, got none; add one, and set time to its name")
     first = columns[0]
     steps = np.diff(table.numbers(first, largest=np.inf)) if table.is_numeric(first) else np.ones(1)
     if len(steps) and (steps > 0).all() and (steps == steps[0]).all():
-        return first, (f"column '{first}' was taken for the times; name another by time",)
+        return first, (f"column '{first}' was used as the times; set time to use another column",)
     raise table.refuse(
-        f"no column is called time, date or the like, and the first, '{first}', does not count up evenly; "
-        "name the column of times by time"
+        f"no column is called time, date or the like, and the first, '{first}', does not increase in even steps; "
+        "set time to the column of times"
     )
 
 
@@ -143,7 +143,7 @@ def _node_column(table: Table, others: list[str], named: list[str]) -> str:
     words = named or [column for column in others if not table.is_numeric(column)]
     if len(words) != 1:
         found = f"got {', '.join(words)}" if words else "got none"
-        raise table.refuse(f"a long table must have one column of node names, {found}; name it by node")
+        raise table.refuse(f"a long table must have one column of node names, {found}; set node to its name")
     return words[0]
 
 
@@ -156,7 +156,7 @@ def _wide(
     groups = RowGroups.recognised(table, time, times) if series is None else RowGroups.named(table, series)
     groups.require_ascending(table, time, times)
     nodes, channels = _nodes_and_variables(table, columns, sep)
-    remedy = "correct it, leave the column out, name it by series, or read the table as layout='long'"
+    remedy = "correct it, leave the column out, set series to it, or use layout='long'"
     place = {column: number for number, column in enumerate(columns)}
     order = [place[node if sep is None else node + sep + channel] for node in nodes for channel in channels]
     values = table.many_numbers(columns, remedy)[:, order].reshape(len(times), len(nodes), len(channels))
@@ -173,7 +173,7 @@ def _nodes_and_variables(table: Table, columns: list[str], sep: str | None) -> t
     for column in columns:
         if column.count(sep) != 1 or not all(column.split(sep)):
             raise table.refuse(
-                f"column '{column}' must have the form node{sep}variable; rename it, or give no separator"
+                f"column '{column}' must have the form node{sep}variable; rename it, or leave the separator out"
             )
     parts = [column.split(sep) for column in columns]
     nodes, channels = (tuple(dict.fromkeys(part)) for part in zip(*parts, strict=True))
@@ -195,7 +195,9 @@ def _long(
 
     values = [column for column in values if column != node]
     if not values:
-        raise table.refuse(f"a long table must have a column of values besides '{time}' and '{node}'; name it by value")
+        raise table.refuse(
+            f"a long table must have a column of values besides '{time}' and '{node}'; set value to its name"
+        )
     times, notes = table.times(time)
     groups = RowGroups.named(table, series)
     place_of_row, nodes = pd.factorize(np.array(table.names(node), dtype=object))  # nodes in the order of the file
@@ -203,7 +205,7 @@ def _long(
     moments, moment_of_row = np.unique(times, return_inverse=True)
     steps, step_of_row = np.unique(groups.series_of_row * len(moments) + moment_of_row, return_inverse=True)
     step_times = moments[steps % len(moments)]
-    remedy = "correct it, or name the columns to use by value"
+    remedy = "correct it, or list the columns to use in value"
     cells = np.full((len(steps), len(nodes), len(values)), np.nan)
     cells[step_of_row, place_of_row] = np.stack([table.numbers(column, remedy) for column in values], axis=-1)
     known = [_known_per_step(table, name, step_times, step_of_row) for name in covariates]
@@ -233,7 +235,7 @@ def _known_per_step(table: Table, name: str, steps: Times, step_of_row: Int[np.n
         row = differing[0]
         raise table.refuse(
             f"covariate '{name}' must have one number per time, got several at {steps[step_of_row[row]]} "
-            f"(one in row {row + 1}); name it by value, as a variable of each node"
+            f"(one in row {row + 1}); list it in value, as a variable of each node"
         )
     return per_step
 
@@ -265,7 +267,7 @@ class _Steps:
         notes += grid.notes
         if covariates is not None and len(grid.times) > len(self.times):
             covariates = covariates[np.searchsorted(grid.places, np.arange(len(grid.times)), side="right") - 1]
-            notes += ("covariates of the steps put in are those of the row before",)
+            notes += ("covariates of the added steps are copied from the previous row",)
         return Series(
             even,
             self.nodes,

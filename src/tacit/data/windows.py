@@ -106,9 +106,8 @@ class Windows:
         require_int("horizon", self.horizon)
         require(
             len(self.fractions) == 2 and min(self.fractions) > 0 and sum(self.fractions) < 1,
-            "fractions must have two positive numbers (training, validation) with a sum below 1, so "
-            "that something is left "
-            f"for the test, got {self.fractions}; pass for example (0.7, 0.1)",
+            f"fractions must be two positive numbers (training, validation) with a sum below 1, got {self.fractions}; "
+            "pass for example (0.7, 0.1)",
         )
 
     def prepare(
@@ -207,7 +206,10 @@ class Windows:
         fits = long
         if ahead:
             fits = np.bincount(series.series_of_row[self.target_rows(series, targets)], minlength=len(long)) > 0
-            require(bool(fits.any()), f"none of {series.num_series} series has a known target; pass other rows")
+            require(
+                bool(fits.any()),
+                f"the data must have a known target, got none in {series.num_series} series; pass other rows",
+            )
         if fits.all():
             return series, ()
         short, empty = int((~long).sum()), int((long & ~fits).sum())
@@ -225,7 +227,8 @@ class Windows:
     def _require_parts(self, part: PerPair) -> None:
         require(
             int(np.bincount(part, minlength=3).min()) >= 1,
-            f"fractions {self.fractions} need at least one pair in each of training, validation and test, but windows "
+            f"fractions {self.fractions} must leave at least one pair for each of training, validation and test, but "
+            "windows "
             f"of {self.window} row{'s' * (self.window > 1)} and a horizon of {self.horizon} leave {len(part)} "
             f"pair{'s' * (len(part) != 1)}; "
             "pass more rows, a shorter window or other fractions",
@@ -272,7 +275,7 @@ def _chosen(channels: tuple[str, ...], targets: Sequence[str] | None) -> tuple[s
     for position, name in enumerate(chosen):
         if name not in channels:
             raise InputError(
-                f"targets names '{name}', which is no variable of the series{did_you_mean(name, channels)}"
+                f"targets names '{name}', which is not a variable of the series{did_you_mean(name, channels)}"
             )
         require(name not in chosen[:position], f"targets names '{name}' twice; name it once")
     return chosen

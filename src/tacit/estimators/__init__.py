@@ -1,4 +1,4 @@
-"""Gradients for the edge probabilities, through graphs that cannot be differentiated."""
+"""Estimators of the gradient for the edge probabilities, through discrete graphs."""
 
 from tacit.estimators.antithetic import DisARM
 from tacit.estimators.combination import CreditName, choose_credit, require_combination

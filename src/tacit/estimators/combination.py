@@ -29,8 +29,8 @@ def require_combination(
         f"credit must be one of {', '.join(get_args(CreditName))}, got '{credit}'; use 'auto'",
     )
     require(
-        graph.has_edge_probs or not estimator.needs_coins,
-        f"{type(estimator).__name__} requires a graph with one coin per edge, got {type(graph).__name__}; use "
+        graph.has_edge_probs or not estimator.needs_edge_probs,
+        f"{type(estimator).__name__} requires a graph with independent edges, got {type(graph).__name__}; use "
         "ScoreFunction(), which takes any",
     )
     names = f"{type(loss).__name__} with {type(estimator).__name__}"
@@ -43,19 +43,18 @@ def require_combination(
         )
         require(
             loss.credit is None,
-            f"{names} cannot be combined: the loss is made by whom it credits, and the estimator gives no credit; "
+            f"{names} cannot be combined: the loss requires credit, and the estimator does not use it; "
             f"use {WEIGHING}, or the loss ExpectedError",
         )
     own = loss.credit
     require(
         own is None or credit in ("auto", own),
-        f"{type(loss).__name__} is made by credit='{own}', got '{credit}'; use credit='auto', or the "
-        f"loss ExpectedError",
+        f"{type(loss).__name__} requires credit='{own}', got '{credit}'; use credit='auto', or the loss ExpectedError",
     )
     require(
         credit != "own_row" or own is not None or num_hops_of(predictor) == 1,
-        f"credit='own_row' is exact for one hop alone, and {type(predictor).__name__} does not declare num_hops=1; use "
-        "credit='auto', or the loss NodewiseExpectedError, which is made by it",
+        f"credit='own_row' is exact only for one hop, and {type(predictor).__name__} does not declare num_hops=1; use "
+        "credit='auto', or the loss NodewiseExpectedError, which requires it",
     )
     size = estimator.group_size
     needed = loss.min_graphs if size == 1 else size * (1 + loss.pairwise)
@@ -69,8 +68,8 @@ def require_combination(
     )
     require(
         num_graphs % size == 0,
-        f"{type(estimator).__name__} draws {size} graphs at a time and requires num_graphs to be a multiple of {size}, "
-        f"got {num_graphs}; use {num_graphs + 1} or ScoreFunction()",
+        f"{type(estimator).__name__} draws {size} graphs at a time, so num_graphs must be a multiple of {size}, got "
+        f"{num_graphs}; use {num_graphs + 1} or ScoreFunction()",
     )
 
 

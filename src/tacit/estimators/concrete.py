@@ -25,7 +25,7 @@ class Concrete(Estimator):
     """Relax the edges, and differentiate through them."""
 
     through_graphs: ClassVar[bool] = True
-    needs_coins: ClassVar[bool] = True
+    needs_edge_probs: ClassVar[bool] = True
     scheduled: ClassVar[bool] = True
     hard: ClassVar[bool] = False
     uses: ClassVar[tuple[str, ...]] = ("temperature", "final_temperature")
@@ -37,7 +37,7 @@ class Concrete(Estimator):
         require_positive("first", self.first, 1.0)
         require(
             self.last <= self.first,
-            f"temperatures need 0 < last <= first, got first={self.first} and last={self.last}; "
+            f"temperatures must satisfy 0 < last <= first, got first={self.first} and last={self.last}; "
             "pass for example first=1.0, last=0.1",
         )
 

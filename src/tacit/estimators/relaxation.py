@@ -35,7 +35,8 @@ def check_relaxation(predictor: nn.Module, graph: GraphDistribution, in_channels
     some = flips.changed.any(-1)
     if not bool(some.any()):
         raise InputError(
-            "gradients through the graph need a predictor that depends on the graph, but no edge changed the output of "
+            "gradients through the graph require a predictor that depends on the graph, but no edge changed the output "
+            "of "
             f"{name} for random inputs; check it"
         )
     others = torch.arange(graph.num_nodes, device=flips.row.device) != flips.node[:, None]
@@ -48,6 +49,6 @@ def check_relaxation(predictor: nn.Module, graph: GraphDistribution, in_channels
     hidden = float(((at_flip == 0) & some).sum() / some.sum().clamp_min(1))
     if hidden > HIDDEN_SHARE:
         raise InputError(
-            f"gradients through the graph need a predictor with derivatives for the graph, but {hidden:.0%} of the "
+            f"gradients through the graph require a predictor with derivatives for the graph, but {hidden:.0%} of the "
             f"changes that edges made in {name} had none; give it a method relaxed(inputs, graphs), {REMEDY}"
         )

@@ -1,7 +1,7 @@
 """Air quality: which stations help to forecast which, beside every control that could explain the gain.
 
-A recurrent unit per station, one graph layer, noise whose size follows the input. The models differ in the graph alone:
-none, every edge, the nearest stations, edges drawn at random with one probability that is not learned, and learned.
+A recurrent unit per station, one graph layer, noise whose size depends on the input. The models differ only in the
+graph: none, every edge, the nearest stations, random edges with one fixed probability, and learned edges.
 """
 
 import statistics
@@ -97,10 +97,10 @@ def _claims(runs: dict[str, list[Values]]) -> list[str]:
     if mean["none"] > mean["learned"]:
         share = (mean["none"] - mean["random"]) / (mean["none"] - mean["learned"])
         said.append(
-            f"random edges that nobody learned give {share:.0%} of the gain over no graph: most of it does not come "
-            "from knowing which stations matter"
+            f"random edges that are not learned give {share:.0%} of the gain over no graph: most of the gain does not "
+            "come from the choice of stations"
             if share > 0.5
-            else f"random edges that nobody learned give {share:.0%} of the gain over no graph"
+            else f"random edges that are not learned give {share:.0%} of the gain over no graph"
         )
     return said
 

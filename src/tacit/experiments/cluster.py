@@ -16,7 +16,7 @@ from tacit.records import versions
 
 CONNECT_SECONDS, WORKERS_SECONDS = 6, 4  # together less than anyone waits for an answer
 SCHEMES = ("tcp", "tls")
-LOST = "the Dask cluster lost a task ({}); what was finished is kept: start it again to go on"
+LOST = "the Dask cluster lost a task ({}); finished tasks are kept; start the command again to resume"
 SAME = ("tacit", "torch")  # what a worker needs in the caller's version, for the same results
 
 
@@ -68,8 +68,8 @@ def _connected(address: str) -> Client:
         return found[0]
     why = f" ({found[0]})" if found and not isinstance(found[0], OSError) else ""  # OSError: nobody there in time
     raise InputError(
-        f"scheduler must be a Dask scheduler that answers, got {address}, where none did within "
-        f"{CONNECT_SECONDS} s{why};"
+        f"scheduler must be a running Dask scheduler, got {address}, which did not answer within {CONNECT_SECONDS} "
+        f"s{why};"
         " start one there with 'dask scheduler', or correct the address"
     )
 

@@ -30,7 +30,7 @@ def masks() -> dict[str, torch.Tensor]:
     held = truth & (touched[:, None] | touched[None])
     elsewhere = second[:, None] | second[None]
     return {
-        "held at 0.25": held,
+        "fixed at 0.25": held,
         "free, an end in the second community": elsewhere,
         "free and true, first community": truth & ~held & ~elsewhere,
         "free and spurious, first community": ~truth & ~elsewhere,
@@ -42,7 +42,7 @@ class Misconfigured(Study):
     """The paper's three claims on a misconfigured distribution, as numbers."""
 
     name = "misconfigured"
-    title = "psi true, the 14 true entries that touch nodes 2 and 3 held at 0.25 instead of 0.75, the rest learned."
+    title = "psi true, the 14 true entries that touch nodes 2 and 3 fixed at 0.25 instead of 0.75, the rest learned."
 
     def tasks(self) -> list[Task]:
         """All runs at once."""
@@ -85,7 +85,7 @@ def _yes(holds: bool | torch.Tensor) -> str:
 
 def _work(options: Options, listener: Listener) -> Values:
     system, pairs = CommunitySystem(), paper_pairs(options)
-    held = masks()["held at 0.25"]
+    held = masks()["fixed at 0.25"]
     graph = BernoulliGraph(torch.where(held, WRONG, START[1]), fixed=held, initial_range=START)
     listener.stage("misconfigured: training")
     result = train(PAPER_MODEL, system, pairs, options, listener, predictor=system.true_predictor(), graph=graph)

@@ -28,7 +28,7 @@ class NumGraphs(Study):
     """Numbers of graphs per pair."""
 
     name = "num-graphs"
-    title = "psi known, graphs drawn for each pair by itself, joint scope: what more graphs change."
+    title = "psi known, graphs drawn separately for each pair, joint scope: the effect of more graphs."
 
     def tasks(self) -> list[Task]:
         """One per loss and number."""

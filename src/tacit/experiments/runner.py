@@ -9,7 +9,7 @@ from pathlib import Path
 
 import matplotlib as mpl
 
-from tacit.atomic_files import made, remove_leftovers, write_together, write_whole
+from tacit.atomic_files import made, remove_leftovers, write_atomic, write_together
 from tacit.errors import InputError
 from tacit.experiments.study import Listener, Options, Records, Study, Values
 from tacit.experiments.task_record import do_task
@@ -192,7 +192,7 @@ def _write(record: Values, directory: Path, task: str) -> None:
     """Write the record of a task, whole or not at all."""
     path = _record_path(directory, task)
     with made(path.parent):
-        write_whole(path, f"{json.dumps(record)}\n".encode())
+        write_atomic(path, f"{json.dumps(record)}\n".encode())
 
 
 def _record_path(directory: Path, task: str) -> Path:
@@ -218,7 +218,7 @@ def _require_data(study: Study, options: Options) -> None:
     if options.data is not None and not (study.needs_data or study.takes_data):
         raise InputError(f"{study.name} takes no data, got {options.data}; leave --data out")
     if options.data is not None and not Path(options.data).exists():
-        raise InputError(f"data must be a file or folder that is there, got {options.data}; correct --data")
+        raise InputError(f"data must be an existing file or folder, got {options.data}; correct --data")
 
 
 def _said(seeds: int | None, quick: bool | None) -> str:

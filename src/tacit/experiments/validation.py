@@ -63,10 +63,10 @@ class Validation(Study):
             rows.append([name, *cells, excess, str(good), str(len(values["runs"]) - good), f"{kept:.4f}"])
         notes = [
             "above the least loss: mean distance of the distribution loss from its least value, which is known here, "
-            "in parts of it, and that distance in deviations of the runs; below two of them no difference can be told. "
-            "The error on theta has not reached that of someone who sees every graph in any setting",
-            "on the test pairs after the last epoch, over the runs in the good basin; optimal MAE on theta: that of "
-            "someone who sees every hidden graph of the training pairs",
+            "in parts of it, and that distance in deviations of the runs; a difference below two of them is not "
+            "significant. In no setting has the error on theta reached that of an oracle that sees every graph",
+            "on the test pairs after the last epoch, over the runs in the good basin; optimal MAE on theta: that of an "
+            "oracle that sees every hidden graph of the training pairs",
             OPTIMAL_NOTE,
             *quick_note(list(records.values())),
         ]

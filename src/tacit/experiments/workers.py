@@ -48,8 +48,8 @@ def workers(options: Options, jobs: int = 1, scheduler: str | None = None) -> It
     if scheduler is not None:
         if jobs > 1:
             raise InputError(
-                f"jobs is for processes on this machine, got {jobs} and a scheduler, whose workers say themselves how "
-                "many tasks they take; leave --jobs or --scheduler out"
+                f"jobs is for processes on this machine, got {jobs} and a scheduler, whose workers limit the number of "
+                "tasks; leave --jobs or --scheduler out"
             )
         _require_dask()
         from tacit.experiments.cluster import dask_outcomes
@@ -58,7 +58,7 @@ def workers(options: Options, jobs: int = 1, scheduler: str | None = None) -> It
             yield Workers(f"on {scheduler}, {slots} at a time", outcomes)
         return
     if jobs > 1 and options.torch_device.type == "cuda":
-        raise InputError(f"jobs must be 1 on a GPU, which one task fills, got {jobs}; leave --jobs out")
+        raise InputError(f"jobs must be 1 on a GPU, got {jobs}; leave --jobs out")
     yield Workers(f"{jobs} at a time", _in_processes(jobs)) if jobs > 1 else None
 
 
@@ -73,8 +73,8 @@ def _in_processes(jobs: int) -> RunTasks:
             yield from found
         except BrokenExecutor as error:
             raise TrainingError(
-                f"a process of this machine ended in the middle of a task ({type(error).__name__}), perhaps for want "
-                "of memory; what was finished is kept: start it again with fewer --jobs"
+                f"a process of this machine ended in the middle of a task ({type(error).__name__}), possibly out of "
+                "memory; finished tasks are kept; start the command again with fewer --jobs"
             ) from error
         finally:
             with warnings.catch_warnings():  # that tasks are given up is known here

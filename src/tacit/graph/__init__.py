@@ -1,4 +1,4 @@
-"""Distributions over graphs, and what can be said of a graph by itself."""
+"""Distributions over graphs, candidate edges, rules and priors for edges."""
 
 from tacit.graph.aggregation import AnyGraphs, CandidateGraphs, aggregate
 from tacit.graph.bernoulli import BernoulliGraph

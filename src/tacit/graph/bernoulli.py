@@ -87,7 +87,7 @@ class BernoulliGraph(GraphDistribution):
         )
         if symmetric:
             require_symmetric("edge_probs", edge_probs, "pass for example (edge_probs + edge_probs.mT) / 2")
-            require_symmetric("fixed", fixed, "hold both entries of a pair or none")
+            require_symmetric("fixed", fixed, "fix both entries of a pair or none")
         if candidates is not None:
             candidates = candidates.to(edge_probs.device)
             edge_probs, fixed = torch.where(candidates.used, edge_probs, 0.0), fixed | ~candidates.used
@@ -259,7 +259,7 @@ def require_range(low: float, high: float) -> None:
     """Raise :class:`InputError` unless two probabilities are in order."""
     require(
         0 <= low <= high <= 1,
-        f"low and high need 0 <= low <= high <= 1, got {low} and {high}; pass two probabilities in order",
+        f"low and high must satisfy 0 <= low <= high <= 1, got {low} and {high}; pass two probabilities in order",
     )
 
 

@@ -53,7 +53,7 @@ class CandidateEdges:
         rows, sources, used = self.row_node, self.sources, self.used
         require(
             rows.ndim == 1 and sources.ndim == 2 and len(sources) == len(rows) and used.shape == sources.shape,
-            "row_node, sources and used need shapes (row,), (row, slot) and (row, slot), got "
+            "row_node, sources and used must have shapes (row,), (row, slot) and (row, slot), got "
             f"{tuple(rows.shape)}, {tuple(sources.shape)} and {tuple(used.shape)}; use CandidateEdges.from_edges",
         )
         steps = rows.diff()
@@ -82,7 +82,7 @@ class CandidateEdges:
         again = keys[1:] == keys[:-1]
         if again.any():
             receiver, sender = divmod(int(keys[1:][again][0]), num_nodes)
-            raise InputError(f"edge {sender} -> {receiver} comes twice; keep one of them")
+            raise InputError(f"edge {sender} -> {receiver} occurs twice; keep one of them")
         target, source = keys // num_nodes, keys % num_nodes
         del keys
         degree = torch.bincount(target, minlength=num_nodes)
@@ -185,7 +185,8 @@ def _require_edges(source: Int[Tensor, " edge"], target: Int[Tensor, " edge"], n
     _require_nodes("target", target, num_nodes)
     require(
         len(source) == len(target),
-        f"source and target need one node per edge each, got {len(source)} and {len(target)}; pass two of one length",
+        f"source and target must have one node per edge each, got {len(source)} and {len(target)}; pass two of one "
+        "length",
     )
 
 

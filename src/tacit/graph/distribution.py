@@ -218,5 +218,5 @@ class GraphDistribution(nn.Module, ABC):
 
     def _without_coins(self, what: str) -> InputError:
         return InputError(
-            f"{what} requires a graph with one coin per edge, got {type(self).__name__}; use BernoulliGraph"
+            f"{what} requires a graph with independent edges, got {type(self).__name__}; use BernoulliGraph"
         )

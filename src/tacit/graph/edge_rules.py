@@ -65,7 +65,7 @@ class EdgeRules:
         for name, named in (("required", self._required), ("priors", believed)):
             loops = self._are_loops(named)
             if not self.self_loops:
-                text = f"{name} names edge {{}}, but self-loops are out; drop it, or set self_loops=True"
+                text = f"{name} names edge {{}}, but self-loops are disabled; drop it, or set self_loops=True"
                 self._refuse(named[loops], text)
             if self._candidates is not None:
                 others = named[~loops & ~torch.isin(named, self._candidates)]
@@ -90,7 +90,9 @@ class EdgeRules:
             raise InputError(
                 "a table of candidates requires candidates, got none; name some, or use a graph over all pairs"
             )
-        require(not self.symmetric, "a table of candidates has edges with a direction; leave symmetric out")
+        require(
+            not self.symmetric, "a table of candidates must have directed edges, got symmetric; leave symmetric out"
+        )
         return self._possible(self._candidates)
 
     @property

@@ -81,7 +81,8 @@ def require_memory(needed: int, device: torch.device | str, what: str, remedy: s
     if free is not None and needed > free:
         where = f" on {device}" if torch.device(device).type != "cpu" else ""
         raise InputError(
-            f"{what} needs about {size_in_words(needed)} of memory, {size_in_words(free)} are free{where}; {remedy}"
+            f"{what} requires about {size_in_words(needed)} of memory, but {size_in_words(free)} is free{where}; "
+            f"{remedy}"
         )
 
 
@@ -133,7 +134,7 @@ def _left_in_groups(root: Path) -> list[int]:
 
 
 def _reclaimable(group: Path) -> int:
-    """Return the bytes of files that a group holds only because nobody else wants the room."""
+    """Return the bytes of the file cache that a group can release."""
     stats = dict(line.split() for line in _text(group / "memory.stat").splitlines() if len(line.split()) == 2)
     return int(stats.get("total_inactive_file", stats.get("inactive_file", 0)))
 

@@ -59,7 +59,7 @@ class EdgePrior(nn.Module):
             where = f" at [{place[0]}, {place[1]}]" if place else ""
             raise InputError(
                 f"prior must have probabilities strictly between 0 and 1, got {probs[place].item():g}{where}; "
-                "to rule an edge in or out, hold it fixed in BernoulliGraph"
+                "to require or forbid an edge, fix it in BernoulliGraph"
             )
         require(
             edges is None or (edges.dtype == torch.bool and edges.ndim == 2),

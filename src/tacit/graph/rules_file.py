@@ -43,7 +43,7 @@ def read_edge_rules(
         source, target = row.edge
         require(
             source != target or self_loops or row.kind == "forbidden",
-            f"{row.where}: {row.kind} edge {named.edge(source, target)} is a self-loop, and self-loops are out; "
+            f"{row.where}: {row.kind} edge {named.edge(source, target)} is a self-loop, and self-loops are disabled; "
             "delete the row, or set self_loops=True",
         )
         same = seen.setdefault((min(row.edge), max(row.edge)) if symmetric else row.edge, [])

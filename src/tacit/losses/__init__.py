@@ -1,4 +1,4 @@
-"""Losses between what the model would produce and what was seen."""
+"""Losses between the predicted distribution and the targets."""
 
 from tacit.losses.distribution import MMD, EnergyScore, KernelScore
 from tacit.losses.expected_error import ELBO, ExpectedError, NodewiseExpectedError

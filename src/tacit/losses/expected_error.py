@@ -68,8 +68,7 @@ class NodewiseExpectedError(ExpectedError):
         super().__post_init__()
         require(
             self.scope == "node",
-            f"NodewiseExpectedError requires scope='node', got '{self.scope}'; it is about single "
-            f"nodes, use ExpectedError for others",
+            f"NodewiseExpectedError requires scope='node', got '{self.scope}'; use ExpectedError for other scopes",
         )
 
 

@@ -143,7 +143,9 @@ def median_distance(
     both = seen[first] * seen[second]
     distances = unit_mean((few[first] - few[second]).square(), scope, both).sqrt()
     ordered = distances[unit_counts(both, scope) > 0].sort().values
-    require(len(ordered) > 0, "median_distance must have two targets that observe the same, got none; choose a scale")
+    require(
+        len(ordered) > 0, "median_distance must have two targets with a common observed value, got none; choose a scale"
+    )
     median = (ordered[(len(ordered) - 1) // 2] + ordered[len(ordered) // 2]).item() / 2
     require(median > 0, "median_distance requires targets that differ, got a median of 0; choose a scale")
     return median

@@ -147,7 +147,8 @@ class SampledLoss(Loss):
             times = "" if numbers == 1 else f", times {numbers} numbers for each"
             raise InputError(
                 f"samples {tuple(samples.shape)} (batch, graph, node, channel) and targets {tuple(targets.shape)} "
-                f"(batch, node, channel) need the same batch, nodes and channels{times}; check the predictor's output"
+                f"(batch, node, channel) must have the same batch, nodes and channels{times}; check the predictor's "
+                "output"
             )
         if observed is not None and not observed.is_floating_point():
             raise InputError(f"observed must be floats of 0 and 1, got {observed.dtype}; use mask.to(targets.dtype)")

@@ -1,4 +1,4 @@
-"""Observation models p(y | f(x, A), x): what the graph does not explain."""
+"""Observation models p(y | f(x, A), x): the noise of the targets."""
 
 from tacit.observation.gaussian import GaussianNoise, HeadGaussianNoise, InputGaussianNoise
 from tacit.observation.model import ObservationModel

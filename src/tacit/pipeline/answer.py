@@ -156,8 +156,11 @@ def _list(found: ListedGraph, none: Mapping[str, float]) -> list[str]:
         said = "exists" if found.evident else "is there"
         best = f"The most likely edge, {found.named(place)}, {said} with probability {float(found.values[place]):.2f}"
         if _is_better(none):
-            return [f"{best}.", f"The candidates together lower {ERROR} by {_size(none)}: they may be many weak edges."]
-        return [f"{best}; of a list at most {found.fdr:.0%} may be false."]
+            return [
+                f"{best}.",
+                f"The candidates together lower {ERROR} by {_size(none)}: there may be many weak edges.",
+            ]
+        return [f"{best}; it is not listed, because the false discovery rate is limited to {found.fdr:.0%}."]
     false = false_discoveries(found.values, found.listed)
     wrong = "false" if found.evident else "absent in a given observation"
     if found.count == 1:

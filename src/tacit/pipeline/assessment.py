@@ -40,19 +40,19 @@ from tacit.training import FitResult, FitSettings, LatentGraphModel, Listener
 # most so many numbers, but never fewer than 100.
 MOST_TESTED, MOST_TESTED_NUMBERS, FEWEST_TESTED = 2000, 1_000_000, 100
 CERTAIN_MEANS = (
-    "So these data do not tell an edge that is there at times from one that is always there and weaker: read the "
+    "These data do not distinguish an edge that acts at times from a weaker edge that always acts: use the "
     "probabilities as a ranking of edges."
 )
-WIDENED = "Intervals are widened to hold every way to write the answer that these data do not rule out."
+WIDENED = "Intervals are widened to contain every solution that is compatible with these data."
 TOO_FEW = "Fewer than two test forecasts that do not overlap: too few for a fit test."
-NO_ERRORS = "Not computed, standard errors: training stopped too early, and so would that of replicas."
+NO_ERRORS = "Not computed, standard errors: training stopped too early, and that of the replicas would as well."
 SHORTER = 0.3  # of the epochs of the fit, for a predictor that starts where it ended
 MOST_FLIPPED = 40_000
 TOO_MANY = (
-    f"it needs all pairs of nodes, and there are more than {MOST_EXPANDED} nodes; fit some of the nodes by themselves, "
-    "those around the edges that matter"
+    f"it requires all pairs of nodes, and there are more than {MOST_EXPANDED} nodes; fit fewer nodes, those around "
+    "the edges of interest"
 )
-NO_EDGE_PROBS = "it must have a probability for each edge by itself, and this distribution of graphs has none"
+NO_EDGE_PROBS = "it requires a probability for each edge, and this graph distribution has none"
 SHOWN = 0.5  # edges more probable than this count as shown
 
 
@@ -138,9 +138,9 @@ def assess(answer: Assessment, fit: AssessmentInputs) -> None:
     lacking = TOO_MANY if graph.candidates is not None else "" if graph.has_edge_probs else NO_EDGE_PROBS
     stages: list[tuple[str, str, Callable[[Assessment, AssessmentInputs], None], bool]] = [
         ("standard errors", _errors_from(fit), _errors, wanted.replicas > 0 or fit.has_moment_estimate),
-        ("identification", "which edges can be told from the data", _flags, True),
+        ("identification", "which edges are identifiable from the data", _flags, True),
         ("fit test", "does the model fit the test part", _goodness, True),
-        ("other graphs", "those that might predict as well", _representations, bool(wanted.controls)),
+        ("other graphs", "which other graphs predict as well", _representations, bool(wanted.controls)),
         ("controls", "the same model without a graph and with all edges", _controls, bool(wanted.controls)),
     ]
     for name, words, stage, needed in stages:
@@ -224,14 +224,14 @@ def _flags(answer: Assessment, fit: AssessmentInputs) -> None:
     count = int(model.graph.learned.sum())
     if count > MOST_FLIPPED:
         answer.findings.append(
-            f"Which edges can be told from the data was not looked at: {count:,} are learned, and flipping each takes "
-            "long from 200 nodes on; name candidates, or call tacit.identify."
+            f"Not computed, identifiability: {count:,} edges are learned, and flipping each takes long; name "
+            "candidates, or call tacit.identify."
         )
         return
     found = identify_edges(model, train, fit.preparation, fit.generator("identify"))
     answer.edges = answer.edges.updated(identifiable=found.flags())
-    told = "always" in answer.uncertainty  # how often edges act does not depend on the start then
-    others = [] if told else [o.sentence() for o in compare_replicas(fit.result) if o.relation != "same"]
+    always_known = "always" in answer.uncertainty  # how often edges act does not depend on the start then
+    others = [] if always_known else [o.sentence() for o in compare_replicas(fit.result) if o.relation != "same"]
     answer.findings += [*found.sentences(), *others]
     if answer.edges.exists is not None:  # the answer says which edges are expected to be false
         return

@@ -25,9 +25,9 @@ NEAR_STEPS = 400  # where regressions are the start
 FEWEST_EPOCHS, MOST_EPOCHS = 4, 200
 COMPILE_FROM = 600  # steps; compiling takes as long as some hundred steps
 REPLICAS, THOROUGH_REPLICAS, THOROUGH_STARTS = 16, 32, 8
-LONG_ERRORS = "would take several times the fit here; set it to 16 to have them"
-LONG_CONTROLS = "two more trainings; set it to true to have them"
-LARGE = f"it needs all pairs of nodes, and there are more than {MOST_EXPANDED} nodes"
+LONG_ERRORS = "they take several times as long as the fit; set it to 16 to compute them"
+LONG_CONTROLS = "they take two more trainings; set it to true to run them"
+LARGE = f"it requires all pairs of nodes, and there are more than {MOST_EXPANDED} nodes"
 NO_NOISE, PLAIN_NOISE = "none", "gaussian"
 OFF = "enabled in [assessment] is false"
 
@@ -63,15 +63,15 @@ def resolve_defaults(
     """Return the config with nothing left open, and a sentence for each choice that was made."""
     require(
         config.model.prior is None or LOSSES[config.model.loss].has_prior,
-        f"prior in [model] is for a loss with a prior of its own, got loss '{config.model.loss}'; say what is believed "
-        "of edges by density in [graph]",
+        f"prior in [model] requires a loss with a prior, got loss '{config.model.loss}'; set density in [graph] "
+        "instead",
     )
     chosen, pairs = _Open(config), len(dataset.split.train)
     if dataset.preparation.is_series:
         window = dataset.preparation.sizes.window
-        reason = "every lag costs weights, and the rows are few" if window < USUAL_WINDOW else "usual"
+        reason = "each lag adds weights, and there are few rows" if window < USUAL_WINDOW else "usual"
         if evidence is not None and window == evidence.window:
-            reason = f"an edge is best seen in {evidence.form.words()} of its source"
+            reason = f"edges are best detected from {evidence.form.words()} of the source"
         chosen.choose("data", "window", window, reason)
     chosen.choose("graph", "evidence", evidence_method(config, own), _why(evidence))
     layout, reason = usual_layout(config.graph.layout, rules)
@@ -83,7 +83,7 @@ def resolve_defaults(
     steps = _choose_training(chosen, pairs, kind, near=near)
     pays = not on_gpu and steps >= COMPILE_FROM and kind.compiles
     chosen.choose(
-        "training", "compile", pays, "pays for this many steps" if pays else "would take longer than it saves"
+        "training", "compile", pays, "faster for this number of steps" if pays else "slower for this number of steps"
     )
     large = layout == "table" and len(dataset.nodes) > MOST_EXPANDED
     quick = kind.quick or on_gpu or config.assessment.thorough
@@ -93,12 +93,12 @@ def resolve_defaults(
 
 def _why(evidence: RegressionEvidence | None) -> str:
     if evidence is None:
-        return "the influence of a node may pass several edges, so that parents are not enough"
-    return "every node is regressed on its own past and on sets of others"
+        return "an influence may pass several edges, so regressions on direct sources are not enough"
+    return "each node is regressed on its own past and on sets of other nodes"
 
 
 def _choose_predictor(chosen: _Open) -> None:
-    chosen.choose("predictor", "kind", "filter", "a weight per edge, so that effects may have either sign")
+    chosen.choose("predictor", "kind", "filter", "it has a weight per edge, so effects can have either sign")
 
 
 def _choose_parts(
@@ -107,24 +107,24 @@ def _choose_parts(
     """Choose what the predictor predicts, where it starts, and the noise of the targets."""
     series = dataset.preparation.is_series
     changes = series and kind.predicts_change
-    reason = "the last value is a good start" if changes else "no last value to add to"
+    reason = "the last value is a good baseline" if changes else "there is no last value"
     chosen.choose("predictor", "residual", changes, reason if "residual" in kind.uses else None)
     loss = chosen.config.model.build_loss(dataset.split.train.targets) if own.loss is None else own.loss
     if own.loss is not None:
-        chosen.reasons.append(f"loss = {type(loss).__name__}: passed as an object, in place of that of the config")
+        chosen.reasons.append(f"loss = {type(loss).__name__}: passed as an object; the loss in the config is not used")
     usual = OBSERVATIONS[kind.observation]
     if not usual.random:
-        noise, reason = kind.observation, "the graph is taken as the only randomness of this kind of predictor"
+        noise, reason = kind.observation, "with this kind of predictor the graph is the only source of randomness"
     elif not loss.learns_noise:
-        noise, reason = NO_NOISE, f"the loss {type(loss).__name__} cannot learn how large it is"
+        noise, reason = NO_NOISE, f"the loss {type(loss).__name__} cannot learn the size of the noise"
     elif usual.follows_input and not series:
-        noise, reason = PLAIN_NOISE, "one size per node"
+        noise, reason = PLAIN_NOISE, "one noise level per node"
     else:
-        follows = "how sure a prediction can be changes with the situation"
-        noise, reason = kind.observation, follows if usual.follows_input else "one size per node"
+        follows = "the noise depends on the input"
+        noise, reason = kind.observation, follows if usual.follows_input else "one noise level per node"
     chosen.choose("observation", "kind", noise, reason)
     linear = kind.warm_start and chosen.config.predictor.activation == "linear"
-    reason = "a regression points to the edges, and has no bad basins" if linear else "for linear filters only"
+    reason = "a regression is a good starting point" if linear else "for linear filters only"
     if linear and layout == "table":
         channels = kind.edge_channels(dataset.preparation.sizes, chosen.config.predictor)
         linear = is_affordable(rules.candidate_edges, channels, dataset.split.train)
@@ -135,18 +135,18 @@ def _choose_parts(
 def _choose_training(chosen: _Open, pairs: int, kind: PredictorKind, *, near: bool) -> int:
     """Choose how long and how fast, and return the number of steps; few from a start ``near`` the end."""
     usual = 128 if pairs >= 5000 else 64 if pairs >= 1000 else 32
-    batch: int = chosen.choose("training", "batch_size", usual, "by their number")
+    batch: int = chosen.choose("training", "batch_size", usual, "from the number of pairs")
     steps = max(1, pairs // min(batch, pairs))
     count = NEAR_STEPS if near else STEPS
     wanted = min(MOST_EPOCHS, max(FEWEST_EPOCHS, math.ceil(count / steps)))
-    epochs: int = chosen.choose("training", "epochs", wanted, f"about {count:,} steps, {steps} an epoch")
+    epochs: int = chosen.choose("training", "epochs", wanted, f"about {count:,} steps, {steps} per epoch")
     patience = max(6, math.ceil(epochs / 3))
-    chosen.choose("training", "patience", patience, "steps are large at first, and the best often comes late")
+    chosen.choose("training", "patience", patience, "the best epoch often comes late")
     chosen.choose("training", "predictor_learning_rate", kind.learning_rate, "usual for this kind of predictor")
-    several = "several starts, because some end badly; the worse half stops early"
-    reason = several if kind.replicas > 1 else "starts of a network that predicts changes end alike"
+    several = "several starts, because some end in poor local minima; the worse half stops early"
+    reason = several if kind.replicas > 1 else "starts of a network that predicts changes give similar results"
     if near:
-        chosen.choose("training", "replicas", 1, "it starts at regressions on the edges that may exist")
+        chosen.choose("training", "replicas", 1, "it starts from regressions on the edges that may exist")
     else:
         chosen.choose("training", "replicas", kind.replicas, reason)
     return epochs * steps
@@ -159,7 +159,7 @@ def _choose_assessment(chosen: _Open, dataset: Dataset, *, quick: bool, large: b
     if errors and options.block is None:  # a block that was asked for and is too long is refused later
         block = block_length(options, dataset.preparation, len(train))
         if not resamplable(len(train), block, train.series):
-            errors, reason = 0, f"{len(train):,} training pairs are too few to resample"
+            errors, reason = 0, f"{len(train):,} training pairs are too few for a bootstrap"
     for holds, why in ((large, LARGE), (not options.enabled, OFF)):
         if holds:
             errors, reason, quick = 0, why, False

@@ -19,8 +19,8 @@ from tacit.training import FitResult, LatentGraphModel, Replica, start_at_regres
 
 ALWAYS = 1 - 1e-6
 CHOICE = (
-    "training = closed form: regressions of mean and variance give weights and probabilities; any option of [training] "
-    "trains by gradients"
+    "training = closed form: regressions of mean and variance give weights and probabilities; set any option of "
+    "[training] to train by gradients"
 )
 
 
@@ -40,7 +40,7 @@ def fit_closed_form(model: LatentGraphModel, split: Split, seed: int, *, assesse
 
     What limits the answer is said when it is ``assessed``, and else here.
     """
-    begun, model = time.perf_counter(), copy.deepcopy(model)
+    start, model = time.perf_counter(), copy.deepcopy(model)
     graph = model.graph
     with torch.no_grad():
         always = graph.link.raw(torch.full_like(graph.raw, ALWAYS))
@@ -60,7 +60,7 @@ def fit_closed_form(model: LatentGraphModel, split: Split, seed: int, *, assesse
         history=[],
         parameters={name: value.detach()[None] for name, value in model.named_parameters()},
         steps=0,
-        train_seconds=time.perf_counter() - begun,
+        train_seconds=time.perf_counter() - start,
         compile_seconds=0.0,
         interrupted=False,
         warnings=[] if assessed else found.warnings,

@@ -58,7 +58,7 @@ class Dataset:
                 dataset = cls._of_pairs(source.content, options, seed, scale=scale)
             else:
                 options.require_unset(
-                    PAIRS_KEYS, source.name, "which is a series: it stays in its order and is always scaled"
+                    PAIRS_KEYS, source.name, "which is a series: it is never shuffled and always scaled"
                 )
                 dataset = cls._of_series(source.content, options)
             _require_learnable(dataset.split, dataset.nodes)

@@ -30,7 +30,7 @@ def with_needed_edges(plan: Plan, model: LatentGraphModel, train: Pairs) -> Plan
     evidence, preparation = plan.evidence, plan.dataset.preparation
     if evidence is None:
         return None
-    plan.listener.stage("fit: does the model need an edge that was dropped")
+    plan.listener.stage("fit: check of the dropped edges")
     needed = needed_after_all(model, train, evidence, preparation, plan.seed)
     if not needed.any():
         return None
@@ -38,7 +38,7 @@ def with_needed_edges(plan: Plan, model: LatentGraphModel, train: Pairs) -> Plan
     model = build_model(plan.config, plan.dataset, plan.rules, plan.own, plan.seed, evidence.kept)
     count = int((needed.triu() if plan.rules.symmetric else needed).sum())
     edges = "1 more edge" if count == 1 else f"{count} more edges"
-    said = f"learned = {edges} than the regressions keep: the residuals of the fitted model depend on the source"
+    said = f"learned = {edges} than the regressions keep: residuals of the fitted model depend on the source"
     return replace(plan, model=model, evidence=evidence, choices=[*plan.choices, said])
 
 

@@ -136,7 +136,7 @@ def find_evidence(
 
     A ``first_look`` takes seconds: only the newest value of each source, and no resamples.
     """
-    begun, preparation = time.perf_counter(), dataset.preparation
+    start, preparation = time.perf_counter(), dataset.preparation
     pairs = all_pairs(dataset.split)
     block = usual_block(len(pairs), preparation.reach) if preparation.reach else 1
     found = parent_evidence(
@@ -168,7 +168,7 @@ def find_evidence(
     notes = (*found.notes, *_constant_targets(pairs, dataset.nodes))
     evidence = Evidence(exists.float(), effect.float(), prior, REGRESSION, notes)
     return RegressionEvidence(
-        evidence, found.form, found.resamples, time.perf_counter() - begun, found, rules, over_table
+        evidence, found.form, found.resamples, time.perf_counter() - start, found, rules, over_table
     )
 
 
@@ -181,7 +181,7 @@ def _constant_targets(pairs: Pairs, names: Sequence[str]) -> list[str]:
         return []
     rest = f" and {len(still) - NAMED} more" if len(still) > NAMED else ""
     nodes = ", ".join(names[node] for node in still[:NAMED]) + rest
-    return [f"The targets of {nodes} are constant: whether edges lead there cannot be judged."]
+    return [f"The targets of {nodes} are constant: edges into them cannot be tested."]
 
 
 def layout_of(preparation: Preparation) -> SeriesLayout:

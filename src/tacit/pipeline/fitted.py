@@ -66,7 +66,7 @@ class Fitted:
         """The trained model."""
         if self._model is None:
             raise InputError(
-                "predictor is not stored, only its weights are; pass the module with set_params(predictor=...), or "
+                "only the weights of the predictor are stored; pass the module with set_params(predictor=...), or "
                 "load(path, predictor=...)"
             )
         return self._model
@@ -85,7 +85,7 @@ class Fitted:
         """Write the files of a run directory."""
         require(
             self.config.predictor.kind != OWN,
-            "a run directory cannot hold a predictor of a person's own; use save, which keeps its weights",
+            "a run directory cannot store a custom predictor; use save, which stores its weights",
         )
         write_run(directory, self.record, self.model, self.history, self.edges)
 
@@ -95,7 +95,7 @@ class Fitted:
         record = read_record(directory)
         require(
             bool(record.preparation),
-            f"{directory} is a run of tacit demo or another job, which has no data of its own; pass one of tacit fit",
+            f"{directory} must be a run of tacit fit, got a run of another command; pass one of tacit fit",
         )
         try:
             parts = _settled(record)
@@ -134,7 +134,7 @@ class Fitted:
             self._build(OwnParts(predictor=predictor), device)
         except (RuntimeError, ValueError) as error:
             raise InputError(
-                f"predictor must be like the one that was fitted, but: {_line(error)}; pass that"
+                f"predictor must have the structure of the fitted one, but: {_line(error)}; pass that"
             ) from None
         self.own = predictor
 
@@ -196,7 +196,7 @@ def _kind(tensor: Tensor) -> str:
 
 
 def _damaged(directory: Path, what: str) -> InputError:
-    return InputError(f"{directory} holds a damaged run ({what}); run tacit fit again")
+    return InputError(f"{directory} is a damaged run ({what}); run tacit fit again")
 
 
 def _line(error: Exception) -> str:

@@ -42,12 +42,12 @@ from tacit.training import (
 )
 
 CAVEAT = (
-    "A probability between 0 and 1 says that a relation is used at some times and not at others, or that the model "
-    "uses chance to imitate noise: on real data it is not by itself evidence of a random graph."
+    "A probability between 0 and 1 means that a relation acts at some times and not at others, or that the model "
+    "uses random edges to reproduce noise. On real data it is not evidence of a random graph."
 )
 HALVINGS = (0.1, 0.2)  # parts of the training after which the worse half of the replicas stops
 STOPPED_VALUES = 2000  # of the test part, that a run is scored on after Ctrl-C: a person waits for it to end
-STOPPED = "the run was stopped: its scores are those of {pairs} of {all} test pairs, evenly spread"
+STOPPED = "the run was stopped: the scores use {pairs} of {all} test pairs, evenly spaced"
 
 
 @dataclass(frozen=True, eq=False)
@@ -161,8 +161,8 @@ def _with_needed_edges(
 
 def _too_early(result: FitResult, assessment: Assessment) -> str:
     """Say that training stopped too early, unless regressions gave the answer in the end."""
-    told = "always" in assessment.uncertainty and assessment.uncertainty["adopted"] > 0
-    return "" if told or not result.late_fall else TOO_EARLY.format(fall=result.late_fall)
+    always_known = "always" in assessment.uncertainty and assessment.uncertainty["adopted"] > 0
+    return "" if always_known or not result.late_fall else TOO_EARLY.format(fall=result.late_fall)
 
 
 def _train(

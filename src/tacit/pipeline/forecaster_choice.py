@@ -51,10 +51,10 @@ def choose_kind(
     """Return the kind with the lower scaled CRPS on validation pairs; a network may look further back than edges do."""
     able = [kind for kind in (FILTER, NETWORK) if _uses_options(config, kind)]
     if NETWORK in able and FILTER not in able:
-        return KindChoice(NETWORK, with_longer_window(), "it is the one that uses the options of [predictor]")
+        return KindChoice(NETWORK, with_longer_window(), "it uses the options of [predictor]")
     few = not dataset.preparation.is_series or len(dataset.split.train) < ENOUGH_FOR_A_NETWORK
     if few or NETWORK not in able:
-        return KindChoice(FILTER, dataset, "a weight per edge, so that effects may have either sign")
+        return KindChoice(FILTER, dataset, "it has a weight per edge, so effects can have either sign")
     seen = {FILTER: dataset, NETWORK: with_longer_window()}
     found = {}
     for kind, data in seen.items():

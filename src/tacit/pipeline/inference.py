@@ -35,7 +35,7 @@ Values = Float[np.ndarray, "pair node channel"]
 
 def read_new(fitted: Fitted, source: str) -> Source:
     """Read new data of the kind that a fit learned from; pairs may lack their targets."""
-    require(bool(source), "DATA must be a file like the one that was learned from, got ''; check the path")
+    require(bool(source), "DATA must be a file like the training data, got ''; check the path")
     channels = None if fitted.preparation.is_series else fitted.preparation.sizes.out_channels
     return read_source(source, fitted.config.data, piece=True, out_channels=channels)
 
@@ -125,7 +125,7 @@ def evaluate(fitted: Fitted, source: Source | None, *, seed: int = 0) -> dict[st
     preparation, device = fitted.preparation, fitted.model.graph.raw.device
     new = new_pairs(fitted, source)
     some = new.pairs.observed is None or bool(new.pairs.observed.any())
-    require(some, f"{source.name}: no target is known, so that there is nothing to score; pass more rows")
+    require(some, f"{source.name}: at least one target must be known, got none; pass more rows")
     known = new.pairs.with_targets().to(device)
     generator = generator_for(seed, "score", device)
     scores = forecast_scores(fitted.model, known, generator=generator, spread=preparation.spread)

@@ -51,7 +51,7 @@ def run_fit(
     """
     require(
         directory.resolve() != Path.cwd(),
-        f"out must be a directory for this run alone, got '{directory}', where the command runs; choose another --out",
+        f"out must be a directory for this run only, got '{directory}', the working directory; choose another --out",
     )
     processes = Processes.current()
     if not processes.several:  # of several the first refuses it when it starts the run
@@ -107,7 +107,7 @@ def _plan(request: Request, device: torch.device, listener: Listener) -> Plan:
         command=request.command,
         name=name,
         listener=listener,
-        notes=(f"the run was begun and ended under different versions: {', '.join(others)}",) if others else (),
+        notes=(f"the run was started and finished under different versions: {', '.join(others)}",) if others else (),
     )
 
 

@@ -34,7 +34,7 @@ def place_nodes(dataset: Dataset, config: GraphOptions) -> np.ndarray | None:
 def left_out(rules: EdgeRules) -> tuple[str, ...]:
     """Say which nodes have no edge that can be. It is no error: a predictor has a path of each node's own."""
     alone = rules.isolated
-    return (f"no candidate leads to or from {alone}: predicted from their own inputs alone",) if alone else ()
+    return (f"no candidate leads to or from {alone}: predicted only from their own inputs",) if alone else ()
 
 
 def _require_one_source(config: GraphOptions, rules: EdgeRules, candidates: CandidateEdges | Tensor | None) -> None:
@@ -48,7 +48,7 @@ def _require_one_source(config: GraphOptions, rules: EdgeRules, candidates: Cand
     }
     first, *others = [name for name, given in sources.items() if given] or [""]
     if others:
-        raise InputError(f"{first} and {others[0]} both say which edges can be; keep one of them")
+        raise InputError(f"{first} and {others[0]} both define the candidate edges; keep one of them")
 
 
 def _found(config: GraphOptions, coordinates: np.ndarray | None, seen: SeenRows) -> CandidateEdges | None:

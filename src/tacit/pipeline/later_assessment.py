@@ -53,7 +53,7 @@ def add_std_errors(
     config, train = fitted.config, dataset.split.train
     require(
         fitted.record.converged,
-        "standard errors need a fit that was trained to the end, got one that stopped too early; raise epochs, or "
+        "standard errors require a converged fit, got one that stopped too early; raise epochs, or "
         "leave the options of the training out",
     )
     options = AssessmentOptions(bootstrap_replicas=replicas, block=block)

@@ -23,7 +23,7 @@ def usual_layout(wish: str, rules: EdgeRules) -> tuple[Layout, str]:
     if rules.symmetric:
         require(
             not asked,
-            "layout 'table' holds edges with a direction, and symmetric is set; leave one of them out",
+            "layout 'table' requires directed edges, and symmetric is set; leave one of them out",
         )
         return "matrix", "edges without a direction"
     if rules.candidates is None:
@@ -35,7 +35,7 @@ def usual_layout(wish: str, rules: EdgeRules) -> tuple[Layout, str]:
     nodes, count = len(rules.nodes), rules.candidate_edges.num_edges
     require(
         count > 0 or not asked,
-        "layout 'table' requires an edge that can be, and all candidates are forbidden; leave some of them",
+        "layout 'table' requires a possible edge, and all candidates are forbidden; allow some of them",
     )
     share = count / nodes**2
     if count and nodes > MANY_NODES and share <= FEW_CANDIDATES:

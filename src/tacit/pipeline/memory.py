@@ -52,7 +52,7 @@ def _require(needed: int, rules: EdgeRules, device: torch.device, *, table: bool
         remedy = f"name fewer candidates, or {FEWER}"
     else:
         what = f"a fit over all pairs of {nodes:,} nodes"
-        remedy = f"let each node read few others (k_nearest, k_correlated or candidates in [graph]), or {FEWER}"
+        remedy = f"limit the sources of each node (k_nearest, k_correlated or candidates in [graph]), or {FEWER}"
     require_memory(needed, device, what, remedy)
 
 

@@ -18,7 +18,7 @@ from tacit.training import FitResult, FitSettings, LatentGraphModel
 
 DENSITY = 0.1  # prior share of edges that exist, where none is given
 EARLY = "training stopped too early"
-STAGE, KEPT_STAGE = "evidence: each is removed or inserted, and the model trained on", "fit: the edges that may exist"
+STAGE, KEPT_STAGE = "evidence: retraining without and with each edge", "fit: the edges that may exist"
 
 
 @dataclass(frozen=True, eq=False)
@@ -47,13 +47,13 @@ def why_unknown(config: FitConfig, graph: GraphDistribution) -> str:
     if config.graph.evidence == NONE:
         return 'evidence in [graph] is "none"'
     if not config.assessment.enabled:
-        return "with this predictor the trained model is asked, which is part of the assessment, and that is off"
+        return "with this predictor it comes from the trained model, as part of the assessment, which is off"
     if graph.candidates is not None:
-        return f"with this predictor the trained model is asked, which needs all pairs of at most {MOST_EXPANDED} nodes"
+        return f"with this predictor it requires all pairs of nodes, and at most {MOST_EXPANDED} nodes"
     return (
-        "the graph distribution has no edges by themselves"
+        "the graph distribution has no probability for each edge"
         if not graph.has_edge_probs
-        else "the run was stopped before"
+        else "the run was stopped earlier"
     )
 
 
@@ -61,7 +61,7 @@ def judge_edges(
     plan: Plan, result: FitResult, untrained: LatentGraphModel, split: Split, settings: FitSettings
 ) -> JudgedFit:
     """Return the evidence of a trained model, and the model trained on with what may exist, without prior."""
-    begun, config, preparation = time.perf_counter(), plan.config, plan.dataset.preparation
+    start, config, preparation = time.perf_counter(), plan.config, plan.dataset.preparation
     model, listener, compiled = result.model, plan.listener, bool(config.training.compile)
     listener.stage(STAGE)
     evidence = model_evidence(
@@ -90,7 +90,7 @@ def judge_edges(
         replace(result, model=model),
         without_prior(without_edges(untrained, dropped)),
         dropped.cpu(),
-        time.perf_counter() - begun,
+        time.perf_counter() - start,
     )
 
 

@@ -32,8 +32,8 @@ class OwnParts:
             return kind
         if self.predictor is None:
             raise InputError(
-                f"kind '{OWN}' in [predictor] is a module of a person's own, of which only weights are stored; pass it "
-                "as predictor="
+                f"kind '{OWN}' in [predictor] is a custom module, and only its weights are stored; pass it as "
+                "predictor="
             )
         return own_kind(self.predictor)
 

@@ -162,7 +162,8 @@ def _with_evidence(
     regression, weight = evidence_method(config, own) == REGRESSION, config.graph.prior_weight
     require(
         not regression or weight is None,
-        f"prior_weight in [graph] must be left out where regressions say which edges exist, got {weight}; set density, "
+        f"prior_weight in [graph] must be left out where regressions decide which edges exist, got {weight}; set "
+        "density, "
         'or evidence = "model" or "none"',
     )
     window = longest_window(source.content) if regression and config.data.window is None else None
@@ -177,7 +178,7 @@ def _with_evidence(
     over_table = (usual if config.graph.layout == "auto" else config.graph.layout) == "table"
     require_memory_for_evidence(rules, torch.device("cpu"), table=over_table)
     with threads_for(len(dataset.nodes) ** 2):
-        if listener.reads:
+        if listener.shows_lines:
             look = find_evidence(dataset, rules, config, seed, over_table=over_table, first_look=True)
             listener.say(first_edges(look, config.assessment.fdr, FIRST_LOOK))
         listener.stage("evidence: which edges exist")

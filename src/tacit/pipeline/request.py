@@ -37,7 +37,7 @@ class Request(BaseModel):
             found = _Format.model_validate_json(text).format
             require(
                 found == FORMAT,
-                f"{path} has format {found}, this tacit reads format {FORMAT}; use the version that began the run",
+                f"{path} has format {found}, this tacit reads format {FORMAT}; use the version that started the run",
             )
             call = cls.model_validate_json(text)
             FitConfig.model_validate(call.config)
@@ -47,7 +47,7 @@ class Request(BaseModel):
             for cause in (found.get("ctx", {}).get("error") for found in causes):
                 if isinstance(cause, InputError):  # a kind that is not registered here
                     raise cause from None
-            raise InputError(f"{path} is damaged, so that the run cannot go on; run the command again") from None
+            raise InputError(f"{path} is damaged, so the run cannot be resumed; run the command again") from None
 
     def to_bytes(self) -> bytes:
         """Return the file that :meth:`read` reads."""
@@ -57,10 +57,10 @@ class Request(BaseModel):
         """Refuse to go on with other data than the run began with."""
         for name, checksum in self.files.items():
             found = file_checksum(name)
-            require(found is not None, f"{name} is gone, and the run needs it to go on; put it back")
+            require(found is not None, f"{name} was removed, and the run cannot be resumed without it; put it back")
             require(
                 found == checksum,
-                f"{name} has changed since the run began; put it back as it was, or fit it anew with another --out",
+                f"{name} has changed since the run started; restore it, or fit again with another --out",
             )
 
 

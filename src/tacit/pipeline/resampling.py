@@ -26,6 +26,4 @@ def require_resampling(options: AssessmentOptions, preparation: Preparation, tra
     if options.replicas:
         require_resamplable(len(train), block_length(options, preparation, len(train)), train.series)
     elif options.block is not None and options.enabled:
-        raise InputError(
-            "block in [assessment] requires bootstrap_replicas, and there are none; set bootstrap_replicas = 16"
-        )
+        raise InputError("block in [assessment] requires bootstrap_replicas, got 0; set bootstrap_replicas = 16")

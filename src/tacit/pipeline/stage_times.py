@@ -25,14 +25,14 @@ class StageTimes:
     def __init__(self, listener: Listener, clock: Callable[[], float] = time.perf_counter) -> None:
         self.seconds: dict[str, float] = {}
         self._listener, self._clock = listener, clock
-        self._name, self._begun = "", 0.0
+        self._name, self._start = "", 0.0
 
     def stage(self, text: str) -> None:
         """Begin a stage, or another part of the same."""
         name = text.split(":")[0]
         if name != self._name:
             now = self._end()
-            self._name, self._begun = name, now
+            self._name, self._start = name, now
         self._listener.stage(text)
 
     def finish(self) -> None:
@@ -47,7 +47,7 @@ class StageTimes:
     def _end(self) -> float:
         now = self._clock()
         if self._name:
-            took = now - self._begun
+            took = now - self._start
             self.seconds[self._name] = self.seconds.get(self._name, 0.0) + took
             self._listener.finished(self._name, took)
         return now

@@ -23,15 +23,15 @@ from tacit.training import FitSettings, LatentGraphModel, Listener
 LEVEL = 0.95
 WIDTH = 4.0  # standard errors in an interval of that level
 STANDARD_ERRORS = "Standard errors from"
-FEW_SERIES = "The series are too few to resample them whole: standard errors leave out what differs between series."
+FEW_SERIES = "There are too few series for a bootstrap of series: standard errors ignore differences between series."
 # Standard errors and share of the validation loss: an answer that depends on no start gives way where it must. Standard
 # errors alone are too small for the one or two series of a validation part, and training chose its epoch by that part.
 MUCH_WORSE, MUCH_LOSS = 3.0, 0.02
 NOT_ADOPTED = (
-    "How often edges act was not taken from mean and variance of the targets, because the model then forecasts worse: "
-    "relations may not be linear, or the noise may follow the inputs."
+    "How often edges act was not estimated from the mean and variance of the targets, because the model then "
+    "forecasts worse: relations may be nonlinear, or the noise may depend on the inputs."
 )
-BOTH = "Intervals hold both answers."
+BOTH = "Intervals contain both estimates."
 
 
 @dataclass(frozen=True, eq=False)
@@ -150,11 +150,11 @@ def _from_bootstrap(
         "adopted": float(adopted),
     }
     said = (
-        "the answer is the mean over them"
+        "the estimate is the mean over them"
         if adopted
-        else "the fit stays the answer, as their mean predicts worse; errors and intervals are those of the mean"
+        else "the estimate is the fit, because their mean predicts worse; errors and intervals are those of the mean"
         if change
-        else "the fit stays the answer; errors and intervals are those of the mean over them"
+        else "the estimate is the fit; errors and intervals are those of the mean over them"
     )
     drawn = resampling_words(len(split.train), block, split.train.series)
     first = f"{STANDARD_ERRORS} {len(found.resampled)} resamples of the data ({drawn}); {said}."

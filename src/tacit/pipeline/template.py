@@ -9,9 +9,9 @@ from tacit.config import OWN, FitConfig, registered_names
 from tacit.errors import require
 from tacit.pipeline.new_file import write_asked_for
 
-HEAD = """# Choices of `tacit fit DATA --config THIS-FILE`. A line with # in front shows what holds without it; take
-# it away to change that. What is chosen from the data is said with its reason when tacit runs. Files are looked for
-# from where the command runs.
+HEAD = """# Options of `tacit fit DATA --config THIS-FILE`. A line that starts with # shows a default;
+# remove the # to change it. tacit prints each option that it chooses from the data, with the reason. Paths are
+# relative to the working directory.
 """
 CHOSEN = (
     "predictor",

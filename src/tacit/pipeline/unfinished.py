@@ -9,7 +9,7 @@ from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
 
-from tacit.atomic_files import remove_leftovers, write_whole
+from tacit.atomic_files import remove_leftovers, write_atomic
 from tacit.errors import InputError, TrainingError
 from tacit.locks import Lock, locked
 from tacit.pipeline.request import Request
@@ -69,7 +69,7 @@ def _start_run(directory: Path, call: Request) -> Iterator[Lock]:
     with new_directory(directory, besides=NOTHING) as lock:
         remove_leftovers(directory)
         try:
-            write_whole(directory / CALL, call.to_bytes())
+            write_atomic(directory / CALL, call.to_bytes())
             yield lock
         except BaseException as error:
             if lock.held and not _can_go_on(lock, error):
@@ -85,9 +85,9 @@ def _resume_run(directory: Path) -> Iterator[tuple[Request, Lock]]:
             with suppress(InputError), locked(directory):  # unless another process is at work there
                 (directory / CHECKPOINT).unlink(missing_ok=True)
         raise InputError(
-            f"{directory} is finished: nothing is left to do; see {directory / 'report.html'}"
+            f"{directory} is already finished; see {directory / 'report.html'}"
             if finished
-            else f"--resume must be a run that tacit fit began and did not finish, got {directory}, which holds none"
+            else f"--resume must be an unfinished run of tacit fit, got {directory}; check the path"
         )
     with locked(directory) as lock:
         remove_leftovers(directory)
@@ -100,7 +100,7 @@ def _can_go_on(lock: Lock, error: BaseException) -> bool:
 
 
 def _way_on(directory: Path, processes: Processes) -> str:
-    return f"go on with {resuming(directory)}{', through torchrun or alone' if processes.several else ''}"
+    return f"resume with {resuming(directory)}{', through torchrun or alone' if processes.several else ''}"
 
 
 def finish(directory: Path) -> None:

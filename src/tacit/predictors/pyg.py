@@ -60,7 +60,7 @@ class PyGPredictor(nn.Module):
         cached = next((name for name, part in module.named_modules() if getattr(part, "cached", False) is True), None)
         require(
             cached is None,
-            f"module must have layers that read every graph anew, but {cached or type(module).__name__} "
+            f"module must have layers without a cache, but {cached or type(module).__name__} "
             f"has cached=True; "
             "build it with cached=False",
         )

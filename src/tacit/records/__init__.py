@@ -1,4 +1,4 @@
-"""Run directories: one JSON record per run, edges, history and model beside it; each file whole, the record last."""
+"""Run directories: a JSON record, edges, history and model; files are written atomically, the record last."""
 
 from tacit.records.directories import CALL, make_directory, new_directory, require_new, resuming
 from tacit.records.edges_csv import (

@@ -35,7 +35,7 @@ def require_new(directory: Path, *, besides: tuple[str, ...] = ()) -> bool:
     except OSError as error:
         raise InputError(f"out must be a directory that can be made, got {directory} ({error.strerror})") from None
     if held:
-        remedy = f"go on with {resuming(directory)}, or choose" if (directory / CALL).is_file() else "choose"
+        remedy = f"resume with {resuming(directory)}, or choose" if (directory / CALL).is_file() else "choose"
         raise InputError(f"out must be a new or empty directory, got {directory}, which exists; {remedy} another --out")
     return new
 

@@ -4,7 +4,7 @@ from pathlib import Path
 
 from torch import Tensor
 
-from tacit.atomic_files import read_whole
+from tacit.atomic_files import read_file
 from tacit.errors import InputError, require
 from tacit.graph import Sigmoid
 from tacit.records.checksums import checksum
@@ -36,13 +36,13 @@ def read_model(directory: Path, record: Record) -> dict[str, Tensor]:
     """Return the tensors of the model that belongs to a record; anything else is an :class:`InputError`."""
     path = directory / MODEL
     try:
-        data = read_whole(path)
+        data = read_file(path)
     except OSError as error:
         raise InputError(f"{path} cannot be read ({error.strerror}); {KIND.remedy}") from None
     _, tensors = KIND.unpack(data, str(path))
     require(
         record.files.get(MODEL) == checksum(data),
-        f"{path} is a whole model, but not that of this run: its checksum is not the one in record.json; {KIND.remedy}",
+        f"{path} is not the model of this run: its checksum differs from that in record.json; {KIND.remedy}",
     )
     KIND.require_finite(tensors, str(path), INFINITE)
     return tensors

@@ -11,7 +11,7 @@ from typing import Any
 
 from pydantic import ValidationError
 
-from tacit.atomic_files import read_whole
+from tacit.atomic_files import read_file
 from tacit.errors import InputError
 from tacit.records.checksums import ChangedError, checksum, read_object, read_sealed
 from tacit.records.directories import CALL, resuming
@@ -20,13 +20,13 @@ from tacit.records.record import FORMAT, RECORD, Record
 from tacit.records.run import HISTORY, Run
 
 RUN_AGAIN = "run the command again"
-PUT_BACK = f"put it back as it was and change a copy, or {RUN_AGAIN}"
+PUT_BACK = f"restore it and change a copy, or {RUN_AGAIN}"
 
 
 def read_record(directory: Path) -> Record:
     """Read ``record.json`` alone."""
     with _said_in_one_line(directory):
-        data = read_whole(directory / RECORD)
+        data = read_file(directory / RECORD)
         _require_format(directory, read_object(data))
         return Record.model_validate(read_sealed(data))
 
@@ -43,7 +43,7 @@ def _require_format(directory: Path, fields: dict[str, Any]) -> None:
     """Raise :class:`InputError` if this tacit cannot read the format of a record."""
     found = fields.get("format")
     if not isinstance(found, int) or isinstance(found, bool) or found < 1:
-        raise ValueError(f"{RECORD} says no format")
+        raise ValueError(f"{RECORD} has no format")
     if found != FORMAT:
         raise InputError(
             f"{directory} has format {found}, this tacit reads format {FORMAT}; use the version that wrote it, or "
@@ -53,7 +53,7 @@ def _require_format(directory: Path, fields: dict[str, Any]) -> None:
 
 def _belonging(directory: Path, name: str, record: Record) -> str:
     """Return the text of a file of the run, as it was written."""
-    data = read_whole(directory / name)
+    data = read_file(directory / name)
     if record.files.get(name) != checksum(data):
         raise ChangedError(name)
     return data.decode("utf-8")
@@ -68,7 +68,7 @@ def _said_in_one_line(directory: Path) -> Iterator[None]:
         raise
     except (OSError, ValueError, KeyError, AttributeError, TypeError, RecursionError) as error:
         if (directory / CALL).is_file():
-            raise InputError(f"{directory} is not finished; go on with {resuming(directory)}") from None
+            raise InputError(f"{directory} is not finished; resume with {resuming(directory)}") from None
         raise InputError(_words(directory, error)) from None
 
 
@@ -79,10 +79,10 @@ def _words(directory: Path, error: Exception) -> str:
             f"({error.strerror}); pass the directory that a tacit command wrote"
         )
     if isinstance(error, ChangedError):
-        return f"{directory / str(error)} is not as the run wrote it (its checksum does not fit); {PUT_BACK}"
+        return f"{directory / str(error)} has changed since the run wrote it (its checksum does not match); {PUT_BACK}"
     if isinstance(error, ValidationError):
         first = error.errors()[0]
         where = ".".join(str(part) for part in first["loc"])
-        return f"{directory} holds a damaged run ({where}{': ' if where else ''}{first['msg']}); {RUN_AGAIN}"
+        return f"{directory} is a damaged run ({where}{': ' if where else ''}{first['msg']}); {RUN_AGAIN}"
     lacking = "lacks " if isinstance(error, KeyError) else ""
-    return f"{directory} holds a damaged run ({lacking}{error}); {RUN_AGAIN}"
+    return f"{directory} is a damaged run ({lacking}{error}); {RUN_AGAIN}"

@@ -1,4 +1,4 @@
-"""Pages and figures, drawn from records alone."""
+"""Pages and figures, drawn from the record of a run."""
 
 from tacit.report.demo import TITLES, draw_demo, is_demo
 from tacit.report.drawing import COLOURS, bands, heatmap_pair

@@ -7,7 +7,7 @@ from jinja2 import Environment, PackageLoader
 from markupsafe import Markup
 from plotly.offline import get_plotlyjs
 
-from tacit.atomic_files import write_whole
+from tacit.atomic_files import write_atomic
 from tacit.records import Run
 from tacit.report.bundle import bundled_script
 from tacit.report.content import run_content
@@ -36,7 +36,7 @@ def write_page(runs: list[Run], path: Path, title: str, places: Places | None = 
         flags=FLAG_LABELS,
         data=as_json({"shared": page_constants(), "runs": [content["data"] for content in contents]}),
     )
-    write_whole(path, page.encode(errors="replace"))  # of a name that is half a letter
+    write_atomic(path, page.encode(errors="replace"))  # of a name that is half a letter
 
 
 def _style() -> str:

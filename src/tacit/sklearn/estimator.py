@@ -71,7 +71,7 @@ class LatentGraphEstimator(LearnedGraph, BaseEstimator):  # type: ignore[misc]  
         learned = learn(plan)
         self._fitted = learned.conclude()
         if not learned.complete:
-            warnings.warn("stopped by the user: the model is half trained", ConvergenceWarning, stacklevel=3)
+            warnings.warn("stopped by the user: the model is only partly trained", ConvergenceWarning, stacklevel=3)
         elif learned.too_early:
             warnings.warn(learned.too_early, ConvergenceWarning, stacklevel=3)
         return self

@@ -22,11 +22,11 @@ class LatentGraphForecaster(LatentGraphEstimator):
     them (``series``), or are a list of tables; windows never cross from one into another. NaN marks what is missing.
     The same table in a file gives the same answer through ``tacit fit``.
 
-    ``horizon``     steps from the last one seen to the one predicted; None: 1
-    ``window``      steps of the past that a prediction sees; None: chosen from the number of rows
+    ``horizon``     number of steps ahead to predict; None: 1
+    ``window``      number of past steps in the input; None: chosen from the number of rows
     ``targets``     variables to predict; None: all
     ``covariates``  columns that are known and shared by all nodes
-    ``series``      name of the column that says which series a row belongs to
+    ``series``      name of the column with the series of each row
 
     All other parameters are those of :class:`~tacit.LatentGraphRegressor`. Series stay in order: the first 70% train,
     the next 10% are for choosing, the rest tests; whole series where there are enough of them.

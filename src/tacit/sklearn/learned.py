@@ -52,8 +52,8 @@ class LearnedGraph:
     edge_std_errors_ = _edge_number(
         "std_error", "Standard errors of the centres of the intervals; 0 where an edge is fixed."
     )
-    edge_low_ = _edge_number("low", "Where 95% intervals begin; for other levels see :meth:`edge_intervals`.")
-    edge_high_ = _edge_number("high", "Where the 95% interval of each edge probability ends.")
+    edge_low_ = _edge_number("low", "Lower ends of the 95% intervals; for other levels see :meth:`edge_intervals`.")
+    edge_high_ = _edge_number("high", "Upper ends of the 95% intervals of the edge probabilities.")
 
     @property
     def edge_identifiable_(self) -> np.ndarray:

@@ -15,7 +15,7 @@ import torch
 from torch import Tensor
 
 import tacit.config
-from tacit.atomic_files import read_whole, write_whole
+from tacit.atomic_files import read_file, write_atomic
 from tacit.config import Closed
 from tacit.errors import InputError, require
 from tacit.graph import CandidateEdges
@@ -46,13 +46,13 @@ class Stored:
     def write(self, path: Path) -> None:
         """Write the file, whole or not at all."""
         with write_said(path):
-            write_whole(path, self.to_bytes())
+            write_atomic(path, self.to_bytes())
 
     @classmethod
     def read(cls, path: Path) -> "Stored":
         """Read what :meth:`write` wrote."""
         try:
-            data = read_whole(path)
+            data = read_file(path)
         except OSError as error:
             raise InputError(f"path must be a readable file, got {path} ({error.strerror})") from None
         return cls.from_bytes(data, str(path))

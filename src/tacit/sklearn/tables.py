@@ -36,7 +36,7 @@ def read_inputs(estimator: BaseEstimator, X: Any, *, reset: bool) -> Table:  # n
     array = check_array(values, estimator=estimator, input_name="X", **options)
     require(
         not reset or array.ndim < 2 or array.shape[1] > 1,
-        "X must have a column for each of two nodes or more, got n_features = 1; a graph needs others to read",
+        "X must have a column for each of two nodes or more, got n_features = 1; add columns of other nodes",
     )
     validate_data(estimator, array if names is None else names, reset=reset, skip_check_array=True)
     return _table("X", array, nodes, channels)

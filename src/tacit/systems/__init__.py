@@ -1,4 +1,4 @@
-"""The paper's synthetic system: a graph distribution and a predictor that together make data."""
+"""The paper's synthetic system: a graph distribution and a predictor that generate data."""
 
 from tacit.systems.community import (
     COMMUNITY_EDGES,

@@ -1,4 +1,4 @@
-"""Training: many replicas of one model, by stochastic gradients.
+"""Training of several replicas of one model by stochastic gradients.
 
 A step is in ``step.py`` (the body and the update of the parameters), ``gradient.py`` and ``state.py``.
 """

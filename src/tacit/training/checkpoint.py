@@ -17,7 +17,7 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
-from tacit.atomic_files import read_whole, write_whole
+from tacit.atomic_files import read_file, write_atomic
 from tacit.data import Pairs
 from tacit.errors import InputError, require
 from tacit.tensor_files import Kind, digest
@@ -80,7 +80,7 @@ class CheckpointFile:
 
     def _read(self) -> tuple[dict[str, Any], Stack] | None:
         try:
-            data = read_whole(self.path)
+            data = read_file(self.path)
         except FileNotFoundError:
             return None
         except OSError as error:
@@ -92,7 +92,8 @@ class CheckpointFile:
             raise InputError(f"{self.path} is a damaged checkpoint (fingerprint); {KIND.remedy}") from None
         require(
             not others,
-            f"checkpoint {self.path} is of another training: {', '.join(others)}; fit as it was begun, or delete it",
+            f"checkpoint {self.path} belongs to another training run: {', '.join(others)}; use the settings and data "
+            "it was started with, or delete it",
         )
         return text, tensors
 
@@ -109,7 +110,7 @@ class CheckpointFile:
             self._before()
         start = time.monotonic()
         text, tensors = self._state.to_tensors()
-        write_whole(self.path, KIND.pack({"fingerprint": self._fingerprint, **text}, tensors))
+        write_atomic(self.path, KIND.pack({"fingerprint": self._fingerprint, **text}, tensors))
         self._written, end = self._place, time.monotonic()
         self._next = end + max(self._every, (end - start) / MOST_OF_THE_TIME if self._every else 0.0)
 

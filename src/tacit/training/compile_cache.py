@@ -5,7 +5,7 @@ from pathlib import Path
 
 VARIABLE = "TORCHINDUCTOR_CACHE_DIR"  # read by torch when it first compiles or differentiates
 NOT_KEPT = (
-    "compiled programs cannot be kept in {directory}, so every run compiles them again; set " + VARIABLE + " to a "
+    "compiled programs cannot be cached in {directory}, so every run compiles them again; set " + VARIABLE + " to a "
     "directory that can be written and whose path has no spaces"
 )
 

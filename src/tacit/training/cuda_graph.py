@@ -22,7 +22,7 @@ from tacit.training.settings import StepNumbers
 Outputs = tuple[Tensor, ...]
 Bits = tuple[Tensor, Tensor]  # bytes and fractions, see tacit.randomness
 WARM_UP_CALLS = 3
-NOT_RECORDED = "the step cannot be recorded, so that it starts kernel by kernel, slower"
+NOT_RECORDED = "the step cannot be recorded, so it launches its kernels one by one, which is slower"
 OF_TRAINING, OF_EPOCH, OF_BITS = range(3)  # entries of the counter
 
 

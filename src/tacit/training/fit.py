@@ -144,7 +144,9 @@ def fit(
     except OSError as error:  # the first could not write, and the others are in the middle of a step
         if not processes.several:
             raise
-        raise ProcessesError(f"process {processes.rank} could not keep its checkpoint: {error}; make room") from error
+        raise ProcessesError(
+            f"process {processes.rank} could not write its checkpoint: {error}; free some space"
+        ) from error
     with deferred_interrupts():
         return loop.finish(interrupted)
 

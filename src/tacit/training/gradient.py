@@ -26,9 +26,9 @@ Stack = dict[str, Tensor]  # by name, with a leading replica axis
 # Of one replica: inputs, targets, uniforms or the bytes and fractions that make them; which targets are observed if not
 # all; and what else of the pairs the graphs depend on.
 Batch = tuple[Tensor, ...]
-NOT_LIFTED = "the predictor cannot be lifted by vmap, so replicas are trained in turn, slower on a GPU"
-NOT_TRACED = "the predictor does what cannot be compiled, so training runs eagerly, several times slower"
-NO_COMPILER = "torch.compile is not usable here, so training runs eagerly, several times slower; g++ would help"
+NOT_LIFTED = "the predictor does not support vmap, so replicas are trained one after another, which is slower on a GPU"
+NOT_TRACED = "the predictor cannot be compiled, so training runs eagerly, several times slower"
+NO_COMPILER = "torch.compile is not available, so training runs eagerly, several times slower; install g++"
 
 
 class StackedBatch(NamedTuple):

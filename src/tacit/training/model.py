@@ -263,8 +263,8 @@ def _with_noise(loss: Loss, predictor: nn.Module, observation: ObservationModel)
     given, numbers = observation.num_given, numbers_per_target_of(predictor)
     require(
         given == numbers,
-        f"observation must read numbers_per_target={numbers} of {type(predictor).__name__}, got {noise}, which reads "
-        f"{given}; use another observation model, or a predictor that gives as many",
+        f"observation must use numbers_per_target={numbers} of {type(predictor).__name__}, got {noise}, which uses "
+        f"{given}; use another observation model, or a predictor that returns as many",
     )
     if not observation.random:
         require(
@@ -276,7 +276,7 @@ def _with_noise(loss: Loss, predictor: nn.Module, observation: ObservationModel)
         return loss
     require(
         loss.learns_noise,
-        f"{name} cannot learn how large noise is, and {noise} has noise; use the loss EnergyScore or MMD, or no noise",
+        f"{name} cannot learn the size of the noise of {noise}; use the loss EnergyScore or MMD, or no noise",
     )
     return loss.integrating(observation) or loss
 
@@ -285,7 +285,7 @@ def _choose_prior(loss: Loss, prior: EdgePrior | None, graph: GraphDistribution)
     own = loss.prior
     require(
         own is None or prior is None,
-        f"{type(loss).__name__} has a prior of its own and takes no second one; give it to the loss",
+        f"{type(loss).__name__} has its own prior and takes no second one; pass it to the loss",
     )
     prior = copy.deepcopy(own if prior is None else prior)  # it moves with this model, and with no other
     if prior is not None:

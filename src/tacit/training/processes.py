@@ -36,8 +36,8 @@ Found = TypeVar("Found")
 # Stands for the weight of a share that observes nothing: far below the rounding of any other, yet where no share
 # observes anything the gradient is still that of the prior.
 NOTHING = 1e-30
-LOST = "another process of this training ended, and this one cannot go on alone; all need to start again"
-SILENT = "another process of this training did not answer in time; see what became of it; all need to start again"
+LOST = "another process of this training ended; start all processes again"
+SILENT = "another process of this training did not answer in time; check it, and start all processes again"
 
 
 class Ended(NamedTuple):
@@ -115,14 +115,14 @@ class Processes:
             dist.all_gather_object(found, brought)
         return found
 
-    def told(self, word: Any) -> Any:
-        """Return what the first process says, in all of them."""
+    def broadcast(self, value: Any) -> Any:
+        """Return the value of the first process in all processes."""
         if not self.several:
-            return word
-        said = [word]
+            return value
+        values = [value]
         with _others_needed():
-            dist.broadcast_object_list(said, src=0)
-        return said[0]
+            dist.broadcast_object_list(values, src=0)
+        return values[0]
 
 
 @contextmanager
@@ -144,8 +144,8 @@ def require_shareable(model: LatentGraphModel, train: Pairs, settings: FitSettin
     if baseline == "paper" or (baseline == "moving_average" and train.observed is not None):
         why = "mixes the pairs of a batch" if baseline == "paper" else "weighs pairs by their missing targets"
         raise InputError(
-            f"baseline '{baseline}' {why}, which {count} processes share out; use baseline 'leave_one_out', or one "
-            "process"
+            f"baseline '{baseline}' {why}, and these are split between {count} processes; use baseline "
+            "'leave_one_out', or one process"
         )
 
 
@@ -157,7 +157,7 @@ def require_same_in_all_processes(processes: Processes, facts: Mapping[str, str]
             require(
                 other.get(name) == value,
                 f"{name} must be the same in every process, got {value} in process 0 and {other.get(name)} in "
-                f"process {rank}; give all of them the same data, settings and seeds",
+                f"process {rank}; use the same data, settings and seeds in all of them",
             )
 
 
@@ -177,8 +177,8 @@ def from_the_first(processes: Processes, find: Callable[[], Found]) -> Found:
     refused = meet_in_step(processes, refused)[0]  # before anything long is sent: none may have ended
     if refused is not None:
         raise InputError(refused)
-    told: Found = processes.told(found)
-    return told
+    shared: Found = processes.broadcast(found)
+    return shared
 
 
 def meet_in_step(processes: Processes, brought: Any) -> list[Any]:

@@ -22,29 +22,29 @@ class Progress:
     loss: float | None
 
 
-def _unheard(line: str) -> None:
-    """Drop a line: nobody reads."""
+def _ignore(line: str) -> None:
+    """Ignore a line."""
 
 
 @dataclass(frozen=True)
 class Listener:
-    """Whom to tell how a job goes.
+    """Callbacks that report the progress of a job.
 
-    ``stage``     which stage it is in, as "name: what is done"
+    ``stage``     the current stage, as "name: description"
     ``step``      each training step
-    ``finished``  the name of a stage that is over, and its seconds
-    ``say``       a line that is worth reading before the job ends
+    ``finished``  the name of a finished stage, and its seconds
+    ``say``       a line to show before the job ends
     """
 
     stage: Callable[[str], None] = field(default=lambda _: None)
     step: Callable[[Progress], None] = field(default=lambda _: None)
     finished: Callable[[str, float], None] = field(default=lambda _, __: None)
-    say: Callable[[str], None] = field(default=_unheard)
+    say: Callable[[str], None] = field(default=_ignore)
 
     @property
-    def reads(self) -> bool:
-        """Whether anybody reads the lines."""
-        return self.say is not _unheard
+    def shows_lines(self) -> bool:
+        """Whether the lines of ``say`` are shown."""
+        return self.say is not _ignore
 
 
 @dataclass(frozen=True)

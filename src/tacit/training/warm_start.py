@@ -153,8 +153,7 @@ def steps_read(model: LatentGraphModel, train: Pairs) -> tuple[int, int]:
 def _require_linear(predictor: GraphFilter) -> None:
     require(
         predictor.activation == "linear",
-        f"predictor must have activation 'linear', got '{predictor.activation}'; a regression says "
-        f"nothing about others",
+        f"predictor must have activation 'linear', got '{predictor.activation}'; use warm_start=False",
     )
 
 

@@ -35,7 +35,7 @@ def test_nothing_is_said_of_good_data(noise):
 
 def test_few_rows_are_named(noise):
     (sentence,) = said(noise[:25])
-    assert sentence.startswith("Few observations: with 22 rows to spare for 2 candidates per node")
+    assert sentence.startswith("Few observations: with 22 degrees of freedom and 2 candidates per node")
 
 
 def test_the_smallest_effect_balances_prior_and_evidence():

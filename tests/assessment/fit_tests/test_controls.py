@@ -37,9 +37,9 @@ def model_and_pairs(rng, *, known=False, noisy=False, fixed=None):
 
 def test_known_predictor_is_taken_as_it_is(rng):
     model, pairs = model_and_pairs(rng, known=True)
-    told = []
-    controls = graph_controls(model, pairs, pairs, SETTINGS, on_progress=told.append)
-    assert not told
+    reported = []
+    controls = graph_controls(model, pairs, pairs, SETTINGS, on_progress=reported.append)
+    assert not reported
     assert torch.equal(controls.absent.graph.edge_probs, torch.zeros(3, 3))
     assert torch.equal(controls.present.graph.edge_probs, torch.ones(3, 3))
     assert torch.equal(controls.present.predictor.hop_weights, model.predictor.hop_weights)
@@ -51,11 +51,11 @@ def test_known_predictor_is_taken_as_it_is(rng):
 def test_predictor_is_trained_anew_and_edges_stay(rng, noisy):
     model, pairs = model_and_pairs(rng, noisy=noisy)
     before = {name: value.clone() for name, value in model.state_dict().items()}
-    told = []
+    reported = []
     controls = graph_controls(
-        model, pairs[:150], pairs[150:], SETTINGS, seeds=(0, 1), compile=False, on_progress=told.append
+        model, pairs[:150], pairs[150:], SETTINGS, seeds=(0, 1), compile=False, on_progress=reported.append
     )
-    assert told
+    assert reported
     for value, control in ((0.0, controls.absent), (1.0, controls.present)):
         assert torch.equal(control.graph.edge_probs, torch.full((3, 3), value))
         assert bool(torch.isfinite(control.predictor.hop_weights).all())

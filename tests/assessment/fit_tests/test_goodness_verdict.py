@@ -55,11 +55,11 @@ def test_too_narrow_everywhere():
     said = judge(model_of(0.15), data()).sentences()
     assert said[0].startswith("does not fit at the 5% level (kernel test p = 0.010, ranks p < 0.001")
     assert said[1] == (
-        "ranks at nodes north, east, south are U-shaped: the model is too sure of itself, its intervals are too narrow"
+        "ranks at nodes north, east, south are U-shaped: the model is overconfident, its intervals are too narrow"
     )
     assert "intervals hold" in said[2]
     assert "small at each node" not in said[2]
-    assert said[-1].startswith("what to try: fewer epochs, or patience")
+    assert said[-1].startswith("try: fewer epochs, or patience")
 
 
 def test_too_narrow_without_noise_asks_for_a_noise_model():
@@ -77,7 +77,7 @@ def test_too_narrow_at_one_node_names_it():
 
 def test_too_wide():
     said = judge(model_of(0.8), data()).sentences()
-    assert "hump-shaped: the model is too unsure, its intervals are too wide" in said[1]
+    assert "hump-shaped: the model is underconfident, its intervals are too wide" in said[1]
     assert "more epochs" in said[-1]
 
 
@@ -102,15 +102,15 @@ def test_uniform_ranks_with_wrong_dependence_ask_for_another_scope_or_predictor(
     said = found.sentences()
     assert found.fits is False
     assert said[1].startswith("the ranks are uniform at every node")
-    assert said[2].startswith("small at each node: clear statistically, but by less than 2 points of coverage")
+    assert said[2].startswith("small at each node: statistically significant, but less than 2 points of coverage")
     assert "scope joint" in said[-1]
-    assert "another or richer predictor, a longer window, or more epochs" in said[-1]
+    assert "another or a more flexible predictor, a longer window, or more epochs" in said[-1]
 
 
 def test_a_prediction_without_spread_is_said():
     found = judge(model_of(prob=1.0), data(0.1, count=100))
     assert found.no_spread == (True, True, True)
-    assert "the prediction at nodes north, east, south is one number, without any spread" in found.sentences()
+    assert "the prediction at nodes north, east, south has no spread" in found.sentences()
     assert found.fits is False
     json.dumps(found.to_dict(), allow_nan=False)
 
@@ -119,14 +119,14 @@ def test_a_prediction_without_spread_that_is_right_fits():
     found = judge(model_of(prob=1.0), data(0.0, count=100, prob=1.0))
     assert found.fits is True
     assert found.kernel.p_value == 1
-    assert "one number" in found.sentences()[1]
+    assert "has no spread" in found.sentences()[1]
 
 
 def test_too_few_pairs_to_say():
     found = judge(model_of(0.3), data(count=15))
     assert found.fits is None
     (only,) = found.sentences()
-    assert only.startswith("too few pairs to say whether the model fits")
+    assert only.startswith("too few pairs to test the fit")
     assert "ranks not tested" in only
 
 

@@ -202,5 +202,5 @@ def test_bad_input_to_the_search_is_named(rng, probs, unchecked):
         find_representations(model, train, few, generator=rng)
     with pytest.raises(InputError, match="train must have Pairs, got Tensor"):
         find_representations(model, train.inputs, train, generator=rng)
-    with pytest.raises(InputError, match="result must be what fit returns, got LatentGraphModel"):
+    with pytest.raises(InputError, match="result must be a FitResult, got LatentGraphModel"):
         compare_replicas(model)

@@ -45,7 +45,7 @@ def test_of_the_generic_stack_exactly_the_diagonal_is_flagged(rng, widths, start
     assert found.reasons == [
         "12 edges cannot be learned: flipping them changes no prediction (every node's edge to itself)."
     ]
-    assert found.sentences()[0] == "132 of 144 learned edges can be told from the predictions."
+    assert found.sentences()[0] == "132 of 144 learned edges are identifiable from the predictions."
 
 
 def test_without_forced_self_loops_every_edge_is_identifiable(rng):
@@ -55,7 +55,7 @@ def test_without_forced_self_loops_every_edge_is_identifiable(rng):
         found = identify(model, pairs.inputs, pairs.targets, generator=rng, num_pairs=28_000)
         assert found.identifiable.all()
         assert found.reasons == []
-        assert found.sentences()[0] == "All 144 learned edges can be told from the predictions."
+        assert found.sentences()[0] == "All 144 learned edges are identifiable from the predictions."
 
 
 def test_a_node_that_ignores_its_inputs_and_one_that_nobody_reads(rng, inputs):
@@ -65,7 +65,7 @@ def test_a_node_that_ignores_its_inputs_and_one_that_nobody_reads(rng, inputs):
     assert torch.equal(found.without_effect, strengths == 0)
     assert found.reasons == [
         "7 edges cannot be learned: flipping them changes no prediction (all edges into c, whose output ignores its "
-        "inputs; all edges out of d, which nobody can be seen to read)."
+        "inputs; all edges out of d, which change no prediction)."
     ]
     assert [found.flag(2, 0), found.flag(0, 3), found.flag(0, 1)] == ["no", "no", "yes"]
 
@@ -102,7 +102,7 @@ def test_twins_are_not_identifiable(rng, inputs):
     inputs[:, 3] = inputs[:, 2]
     found = identify(scaled(torch.ones(4, 4)), inputs, generator=rng, nodes=list("abcd"))
     assert found.identifiable.tolist() == [[True, True, False, False]] * 4
-    assert "8 edges cannot be told from each other" in found.reasons[0]
+    assert "8 edges cannot be distinguished" in found.reasons[0]
     assert "'c -> a' and 'd -> a'" in found.reasons[0]
     assert not found.injectivity.holds
 

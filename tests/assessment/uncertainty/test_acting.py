@@ -138,7 +138,7 @@ def test_too_few_pairs_say_nothing():
     found = acting(filter_model(PRESENT), gate_pairs(13), replicas=0)
     assert torch.equal(found.wide[0], PRESENT[0])  # 4 coefficients of the mean and 4 of the variance
     assert not found.wide[1].any()
-    assert found.warnings == ["13 training pairs are too few to tell how often edges into 1 of the nodes act"]
+    assert found.warnings == ["13 training pairs are too few to estimate how often edges into 1 of the nodes act"]
 
 
 def test_a_node_with_many_columns_keeps_its_parameters(pairs, monkeypatch):

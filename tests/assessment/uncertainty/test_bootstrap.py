@@ -123,7 +123,7 @@ def test_a_fit_that_had_not_settled_adds_how_far_it_is_away(moved, warned):
     assert len(found.warnings) == 1 + warned
     assert found.warnings[-1] == "a note"
     if warned:
-        assert f"edge probabilities move on by {moved:.1f} standard errors" in found.warnings[0]
+        assert f"moves edge probabilities by {moved:.1f} standard errors" in found.warnings[0]
 
 
 def test_intervals_are_those_of_the_resampled_replicas():

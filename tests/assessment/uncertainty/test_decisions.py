@@ -212,7 +212,7 @@ CALLS = {
     "errors as list": (lambda: significant_edges(PROBS, [0.1]), "got list; pass those of the same edges"),
     "negative errors": (
         lambda: significant_edges(PROBS, -ERRORS),
-        "std_errors must have 0 or more for each learned edge, got [-",
+        "std_errors must be at least 0 for each learned edge, got [-",
     ),
     "unknown errors": (lambda: significant_edges(PROBS, ERRORS * torch.nan), "got [nan] for 9; mark those edges in"),
     "above": (lambda: significant_edges(PROBS, ERRORS, above=2), "above must be a probability from 0 to 1, got 2"),

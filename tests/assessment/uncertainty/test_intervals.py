@@ -129,7 +129,7 @@ def test_errors_of_intervals_around(unchecked):
     ):
         intervals_around(probs, errors[0], 5)
     with pytest.raises(
-        InputError, match=r"std_errors must have 0 or more for each learned edge, got \[nan\] for 4; mark"
+        InputError, match=r"std_errors must be at least 0 for each learned edge, got \[nan\] for 4; mark"
     ):
         intervals_around(probs, errors * torch.nan, 5)
     with pytest.raises(InputError, match=r"edge_probs must have values in \[0, 1\], got 1.4 at \[0, 0\]"):
@@ -139,7 +139,7 @@ def test_errors_of_intervals_around(unchecked):
 def test_errors(unchecked):
     one = REPLICAS[:1]
     for call in (bagged_edge_probs, std_errors, edge_intervals):
-        with pytest.raises(InputError, match=r"replicas must have at least 2 of them, .* got 1; fit more replicas"):
+        with pytest.raises(InputError, match=r"replicas must be at least 2, got 1; fit more replicas"):
             call(one)
     with pytest.raises(
         InputError, match=r"replicas must be a tensor of floats \(replica, node, node\), .* of \(2, 2\)"

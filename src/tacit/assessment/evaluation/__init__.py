@@ -1,4 +1,4 @@
-"""How good is an answer, with and without the truth at hand."""
+"""Scores of forecasts, and of edge probabilities where the truth is known."""
 
 from tacit.assessment.evaluation.draws import SharedDraws
 from tacit.assessment.evaluation.forecasts import LEVELS, NUM_GRAPHS, ForecastScores, forecast_scores

@@ -1,4 +1,4 @@
-"""Does an edge exist? A probability for every edge that it is needed at all, however often it acts."""
+"""Evidence: the probability that each edge exists, however often it acts."""
 
 from tacit.assessment.evidence.candidates import Candidates
 from tacit.assessment.evidence.columns import ColumnForm

@@ -22,8 +22,8 @@ NOISY = (
     "direct."
 )
 UNSTABLE = (
-    "Resamples of the data support other edges than the data itself. The regressions are not the right model here: "
-    "some edges may stand for indirect paths or common drivers."
+    "Resamples of the data support other edges than the full data. The regressions are misspecified: some edges may "
+    "represent indirect paths or common drivers."
 )
 
 
@@ -71,8 +71,8 @@ def notes(
     least = smallest_effect(rows, size, density)
     if least > WEAK:
         said.append(
-            f"Few observations: with {rows:.0f} rows to spare for {candidates.width} candidates per node, only edges "
-            f"that explain more than {least:.0%} of a node's remaining variation can be found."
+            f"Few observations: with {rows:.0f} degrees of freedom and {candidates.width} candidates per node, only "
+            f"edges that explain more than {least:.0%} of the remaining variance of a node can be detected."
         )
     if form.mean:
         said.append(NOISY.format(lags=form.lags))
@@ -99,6 +99,6 @@ def _common_drivers(left: Float[Tensor, "row node"], columns: Columns, names: tu
     named = ", ".join(f"{names[first[k]]} and {names[second[k]]} ({sizes[k]:.2f})" for k in order)
     count = f"{len(first)} pairs of nodes" if len(first) > 1 else "one pair of nodes"
     return (
-        f"What the edges leave unexplained is correlated within a step for {count}: {named}. A common driver, or an "
-        "effect faster than one step, can make edges appear that are not there.",
+        f"Residuals are correlated within a step for {count}: {named}. A common driver, or an effect faster than one "
+        "step, can cause false edges.",
     )

@@ -34,12 +34,10 @@ from tacit.shapes import EdgeProbs
 from tacit.training import FitSettings, LatentGraphModel, Progress
 
 MOST_PAIRS = 8192
-SOME_PAIRS = (
-    "Whether edges exist was judged from {some:,} of {all:,} training pairs; from all where these left a doubt."
-)
+SOME_PAIRS = "Edges were tested on {some:,} of {all:,} training pairs, and on all pairs where the result was unclear."
 DIFFERENT = (
     "The nodes {nodes} differ from the others in ways that weights shared by all nodes cannot express: the model may "
-    "use edges to tell nodes apart, and an edge that exists for the model need not be a relation."
+    "use edges to distinguish nodes, and an edge of the model is not necessarily a relation."
 )
 NAMED = 5  # nodes
 

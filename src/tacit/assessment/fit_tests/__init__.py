@@ -1,4 +1,4 @@
-"""Does a model fit? Answers that need no ground truth: ranks, coverage, a kernel test, a verdict in words."""
+"""Goodness of fit without ground truth: ranks, coverage, a kernel test and a verdict."""
 
 from tacit.assessment.fit_tests.controls import GraphControls, graph_controls
 from tacit.assessment.fit_tests.coverage import Coverage, coverage

@@ -24,7 +24,7 @@ FEWEST_PAIRS = 20  # four bins; fewer pairs are not tested
 CLEAR = 3.0  # standard errors that make a slant or a bend worth a word
 LIKELY = 0.05  # p-values above it come with the word "uniform", unless slant or bend are clear
 
-U_SHAPED, HUMP = "U-shaped: too sure of itself", "hump: too unsure"
+U_SHAPED, HUMP = "U-shaped: overconfident", "hump-shaped: underconfident"
 TOO_LOW, TOO_HIGH = "slanted: predictions too low", "slanted: predictions too high"
 UNEVEN, UNIFORM, UNTESTED = "uneven", "uniform", "too few pairs"
 
@@ -107,7 +107,7 @@ def shape_of(counts: np.ndarray, shares: np.ndarray) -> str:
     The slant is the mean of the bins' middles $m$, the bend that of $m^2$ with the slant's part taken out.
 
     >>> shape_of(np.array([40, 10, 10, 40]), np.full(4, 0.25)), shape_of(np.array([10, 20, 30, 40]), np.full(4, 0.25))
-    ('U-shaped: too sure of itself', 'slanted: predictions too low')
+    ('U-shaped: overconfident', 'slanted: predictions too low')
     """
     middles = np.cumsum(shares) - shares / 2
     line = middles - shares @ middles

@@ -12,8 +12,8 @@ if TYPE_CHECKING:
 SMALL = 0.02  # of coverage: below two points a misfit is called small
 MOST_NAMES = 6
 MEANING = {
-    U_SHAPED: "U-shaped: the model is too sure of itself, its intervals are too narrow",
-    HUMP: "hump-shaped: the model is too unsure, its intervals are too wide",
+    U_SHAPED: "U-shaped: the model is overconfident, its intervals are too narrow",
+    HUMP: "hump-shaped: the model is underconfident, its intervals are too wide",
     TOO_LOW: "slanted: predictions are too low",
     TOO_HIGH: "slanted: predictions are too high",
     UNEVEN: "uneven: the shape of the distribution is wrong",
@@ -29,9 +29,7 @@ def headline(found: "Goodness") -> str:
         kernel, by_ranks = (say_p(min(1.0, 2 * value), level) for value in (found.kernel.p_value, ranks))
         tests = f"kernel test {kernel}, ranks {by_ranks}, both corrected for two tests, {found.num_pairs} pairs"
     if found.fits is None:
-        return (
-            f"too few pairs to say whether the model fits ({tests}): pass at least 20 observed pairs, better hundreds"
-        )
+        return f"too few pairs to test the fit ({tests}): pass at least 20 observed pairs, preferably hundreds"
     if found.fits:
         return f"fits: no evidence against the model at the {100 * level:g}% level ({tests})"
     return f"does not fit at the {100 * level:g}% level ({tests})"
@@ -48,11 +46,13 @@ def findings(found: "Goodness") -> list[str]:
             said[-1] += f" ({100 * above[worst]:.1f}% of the targets at node {worst} lie above the predicted median)"
     if found.fits is False:
         if not said:
-            said.append("the ranks are uniform at every node: what is wrong shows only across nodes or inputs")
+            said.append(
+                "the ranks are uniform at every node: the misfit is in the dependence between nodes or on the inputs"
+            )
         said.append(_size(found))
     flat = [name for name, none in zip(found.names, found.no_spread, strict=True) if none]
     if flat:
-        said.append(f"the prediction at {_nodes(flat)} is one number, without any spread")
+        said.append(f"the prediction at {_nodes(flat)} has no spread")
     return said
 
 
@@ -68,30 +68,32 @@ def advice(found: "Goodness") -> list[str]:
             'an observation model (kind = "gaussian" or "gaussian_input"): the graph is the only randomness now'
         )
     elif U_SHAPED in seen and not some:
-        tries.append("fewer epochs, or patience: too narrow everywhere often means over-fitted")
+        tries.append("fewer epochs, or patience: intervals that are too narrow everywhere often mean overfitting")
     elif HUMP in seen and not some:
-        tries.append("more epochs: noise or edge probabilities have not settled yet")
+        tries.append("more epochs: noise or edge probabilities have not converged yet")
     if some and found.noise != "none":
         steady = (
-            'noise whose size follows the input (kind = "gaussian_input" in [observation]), or '
+            'noise whose size depends on the input (kind = "gaussian_input" in [observation]), or '
             if found.noise == "node"
             else ""
         )
         tries.append(f"{steady}other inputs for {_nodes([*seen.get(U_SHAPED, ()), *seen.get(HUMP, ())])}")
     elif some and HUMP in seen:
-        tries.append("more epochs, or a richer predictor: the graph has to explain what the predictor does not")
+        tries.append(
+            "more epochs, or a more flexible predictor: the graph compensates for what the predictor cannot express"
+        )
     if TOO_LOW in seen or TOO_HIGH in seen:
-        tries.append("to look for drift between training and test, or for an input that is missing")
+        tries.append("a check for drift between training and test, or for a missing input")
     if UNEVEN in seen:
-        tries.append("targets on another scale (a logarithm where they are skewed), or a richer predictor")
+        tries.append("targets on another scale (a logarithm if they are skewed), or a more flexible predictor")
     if not seen:
         joint = found.kernel.parts["joint"] < min(found.kernel.parts["nodes"], found.kernel.parts["pooled"])
         if joint:
-            tries.append("a loss over all nodes at once (scope joint), since nodes depend on each other otherwise")
-        tries.append("another or richer predictor, a longer window, or more epochs")
+            tries.append("a loss over all nodes at once (scope joint), since the dependence between nodes is wrong")
+        tries.append("another or a more flexible predictor, a longer window, or more epochs")
     if any(found.no_spread):
-        tries.append("to look at edge probabilities at exactly 0 or 1: what never varies is no distribution")
-    return ["what to try: " + "; ".join(tries)]
+        tries.append("a check of edge probabilities at exactly 0 or 1: such edges have no spread")
+    return ["try: " + "; ".join(tries)]
 
 
 def shapes_seen(found: "Goodness") -> dict[str, list[str]]:
@@ -131,7 +133,9 @@ def _size(found: "Goodness") -> str:
     beyond, name, one, share = max(gaps, key=lambda each: each[0])
     off = max(abs(rank.above_median - 0.5) for rank in found.ranks) - math.sqrt(1 / found.num_pairs)
     if max(found.coverage_gap, beyond, off) < SMALL:
-        return f"small at each node: clear statistically, but by less than {100 * SMALL:g} points of coverage; {said}"
+        return (
+            f"small at each node: statistically significant, but less than {100 * SMALL:g} points of coverage; {said}"
+        )
     if len(found.names) > 1 and beyond > 0:
         said += f"; the largest gap is at {_nodes([name])}: {100 * share:.1f}% in {100 * one.level:g}% intervals"
     return said

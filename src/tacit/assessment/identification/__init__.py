@@ -1,4 +1,4 @@
-"""What the data can tell: which edges have an effect, which look alike, and whether another answer is as good."""
+"""Identifiability: which edges have an effect, which are indistinguishable, and which other graphs predict as well."""
 
 from tacit.assessment.identification.contexts import draw_contexts
 from tacit.assessment.identification.injectivity import Injectivity, check_injectivity

@@ -34,7 +34,7 @@ from tacit.shapes import EdgeMask, Inputs
 from tacit.training import LatentGraphModel
 
 ENUMERATED_EDGES = 12
-TOLD_APART = 1e-9
+DISTINCT = 1e-9
 # Comparisons by enumeration decide how many inputs are looked at: 4 for 4,096 graphs, at most 32.
 COMPARISONS, MOST_INPUTS = 2**26, 32
 SAMPLED_INPUTS, BASES = 8, 8
@@ -63,16 +63,18 @@ class Injectivity:
     def sentence(self) -> str:
         """Say it, and how far it is proven."""
         if self.num_edges == 0:
-            return "No edge is left whose presence could be told from the predictions."
+            return "No learned edge is identifiable from the predictions."
         edges = f"the {self.num_edges} learned edges that have an effect"
         what = f"all {2**self.num_edges:,} graphs" if self.enumerated else f"{self.comparisons:,} pairs of graphs"
         inputs = f"{round(self.share * self.num_inputs)} of {self.num_inputs} inputs"
         if not self.holds:
-            none = f"at each of the {self.num_inputs} inputs looked at some of {what} over {edges} predict the same"
+            none = (
+                f"at each of the {self.num_inputs} tested inputs some of {what} over {edges} give the same prediction"
+            )
             return f"The condition of the theorem was not met: {none}."
         if self.enumerated:
-            return f"The condition of the theorem holds: {what} over {edges} predict differently at {inputs}."
-        apart = f"{what} over {edges} were told apart at {inputs}"
+            return f"The condition of the theorem holds: {what} over {edges} give different predictions at {inputs}."
+        apart = f"{what} over {edges} gave different predictions at {inputs}"
         return f"The condition of the theorem was not refuted: {apart}; sampled, not proven."
 
 
@@ -114,7 +116,7 @@ def check_injectivity(
         closest, pairs = closest_of_sampled(
             predict, bases, others, places, symmetric=graph.symmetric, generator=generator
         )
-    share = (closest > TOLD_APART).double().mean().item()
+    share = (closest > DISTINCT).double().mean().item()
     return Injectivity(enumerated, len(places), len(some), pairs, share, closest.max().item())
 
 

@@ -53,7 +53,8 @@ def compare_replicas(result: FitResult, *, tolerance: float = TOLERANCE) -> list
     known, or where there is one replica.
     """
     require(
-        isinstance(result, FitResult), f"result must be what fit returns, got {type(result).__name__}; pass a FitResult"
+        isinstance(result, FitResult),
+        f"result must be a FitResult, got {type(result).__name__}; pass the result of fit",
     )
     require(0 <= tolerance < 1, f"tolerance must be in [0, 1), got {tolerance}; pass for example {TOLERANCE}")
     graph = result.model.graph

@@ -71,7 +71,7 @@ class Representation:
         by = f"validation loss {self.difference.mean:+.2g} with standard error {self.difference.std_error:.1g}"
         if self.equivalent:
             return f"{self.name[0].upper()}{self.name[1:]} with another predictor predicts as well ({by})."
-        return f"{self.name[0].upper()}{self.name[1:]} predicts worse, whatever predictor was tried ({by})."
+        return f"{self.name[0].upper()}{self.name[1:]} predicts worse with every predictor that was tried ({by})."
 
 
 def find_representations(

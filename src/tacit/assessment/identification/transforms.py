@@ -9,7 +9,7 @@ COMPLEMENT = "the complement graph"
 WHOLE_COMPLEMENT = "the complement graph, self-loops included"
 LOOPS_OFF = "the graph with self-loops off"
 LOOPS_ON = "the graph with self-loops on"
-CERTAIN = "the graph without chance, each edge above 0.5 always there and no other,"
+CERTAIN = "the deterministic graph of the edges above 0.5"
 COMPLEMENTS = (COMPLEMENT, WHOLE_COMPLEMENT)
 # Probabilities nearer than this everywhere are the same graph.
 SAME_GRAPH = 0.05

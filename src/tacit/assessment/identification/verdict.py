@@ -58,7 +58,7 @@ class Identifiability:
 
     @property
     def identifiable(self) -> EdgeMask:
-        """True for each learned edge that nothing speaks against."""
+        """True for each learned edge that can be identified."""
         return self.learned & ~self.without_effect & ~self.too_weak & ~self._with_twin
 
     def flag(self, i: int, j: int) -> Flag:
@@ -81,8 +81,8 @@ class Identifiability:
         if self.twins:
             edges = [" and ".join(self.nodes.edge(column, row) for row, column in pair) for pair in self.twins]
             number = count_of(count_edges(self._with_twin, symmetric=self.nodes.symmetric), "edge")
-            why = "each has the same effect as another, so that only how many are present can be seen"
-            lines.append(f"{number} cannot be told from each other: {why} ({listed(edges)}).")
+            why = "each has the same effect as another, so only the number of present edges is identifiable"
+            lines.append(f"{number} cannot be distinguished: {why} ({listed(edges)}).")
         return lines
 
     def sentences(self) -> list[str]:
@@ -91,7 +91,8 @@ class Identifiability:
         good = count_edges(self.identifiable, symmetric=self.nodes.symmetric)
         every = "The learned edge" if total == 1 else f"All {total:,} learned edges"
         whole = every if good == total else f"{good:,} of {count_of(total, 'learned edge')}"
-        lines = [f"{whole} can be told from the predictions." if total else "No edge is learned.", *self.reasons]
+        are = "is" if good == 1 else "are"
+        lines = [f"{whole} {are} identifiable from the predictions." if total else "No edge is learned.", *self.reasons]
         if self.constant:
             names = listed([self.nodes.names[node] for node in self.constant])
             lines.append(f"The targets of {names} never vary; effects there are relative to the spread of the others.")

@@ -60,9 +60,7 @@ def describe_edges(mask: EdgeMask, learned: EdgeMask, nodes: NamedNodes) -> str:
     else:
         reads = "all edges into {}, whose output ignores its inputs".format
         phrases += _whole_lines(left, learned, nodes, reads)
-        phrases += _whole_lines(
-            left.mT, learned.mT, nodes, "all edges out of {}, which nobody can be seen to read".format
-        )
+        phrases += _whole_lines(left.mT, learned.mT, nodes, "all edges out of {}, which change no prediction".format)
     places = left.nonzero().tolist()
     if places:
         phrases.append(listed([nodes.edge(source, target) for target, source in places]))

@@ -1,4 +1,4 @@
-"""How well are edge probabilities known, and what follows: standard errors, intervals, decisions, reliability."""
+"""Uncertainty of edge probabilities: standard errors, intervals, decisions and reliability."""
 
 from tacit.assessment.uncertainty.acting import Acting, acting
 from tacit.assessment.uncertainty.bagging import adopt, adopt_bagged

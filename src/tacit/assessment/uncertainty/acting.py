@@ -47,7 +47,7 @@ NORMAL_MAD, MAD_EFFICIENCY = 1.4826, 0.37  # the deviation of a normal over its 
 REPLICA_ROUNDS = 2
 MOST_NUMBERS = 2**24  # of the weighted designs of replicas that are fitted at once: 128 MiB
 UNKNOWN_SCALE = 0.25  # relative variance of an edge's scale: its mean effect is within two standard errors of 0
-FEW_ROWS = "{rows} training pairs are too few to tell how often edges into {nodes} of the nodes act"
+FEW_ROWS = "{rows} training pairs are too few to estimate how often edges into {nodes} of the nodes act"
 MANY_COLUMNS = (
     "how often edges into {nodes} of the nodes act was not computed: regressions have up to {columns:,} columns, more "
     "than {most}; use a shorter window, for example --window 24"

@@ -59,8 +59,8 @@ FEWEST_REPLICAS = 4
 # Distance between fit and bagged estimate in standard errors, root mean square over edges; 1 for the fit above.
 SETTLED = 3.0
 UNSETTLED = (
-    "the fit had not settled: trained further, on the same and on resampled data, edge probabilities move on by "
-    "{size:.1f} standard errors, which is added to the errors; train for more epochs"
+    "the fit has not converged: further training on the same and on resampled data moves edge probabilities by "
+    "{size:.1f} standard errors, which are added to the errors; train for more epochs"
 )
 STARTS = 2  # full fits from other starts; each costs a fit
 # Standard errors and share of the validation loss: a start that ended so much worse found no other answer.

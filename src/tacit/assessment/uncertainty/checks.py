@@ -1,4 +1,4 @@
-"""What the functions of this room ask of their arguments."""
+"""Checks of the arguments of this folder's functions."""
 
 import torch
 from jaxtyping import Float
@@ -48,7 +48,7 @@ def checked_errors(std_errors: EdgeProbs, edge_probs: EdgeProbs, places: EdgeMas
     wrong = errors[~(errors >= 0)]
     require(
         len(wrong) == 0,
-        f"std_errors must have 0 or more for each learned edge, got {wrong[:1].tolist()} for {len(wrong)}; mark those "
+        f"std_errors must be at least 0 for each learned edge, got {wrong[:1].tolist()} for {len(wrong)}; mark those "
         "edges in identifiable or learned as false",
     )
     return errors

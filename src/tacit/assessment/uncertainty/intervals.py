@@ -117,7 +117,7 @@ def _require_replicas(replicas: ReplicaProbs) -> None:
     require_probabilities("replicas", replicas, 3)
     require(
         len(replicas) >= 2,
-        f"replicas must have at least 2 of them, as one shows no spread, got {len(replicas)}; fit more replicas",
+        f"replicas must be at least 2, got {len(replicas)}; fit more replicas",
     )
 
 

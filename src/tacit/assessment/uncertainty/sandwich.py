@@ -90,10 +90,7 @@ def refusal(model: LatentGraphModel, most: int) -> str | None:
     if estimator.group_size != 1 or not estimator.takes_credit:
         return f"a sandwich requires the estimator ScoreFunction, got {type(estimator).__name__}; use the bootstrap"
     if model.prior is not None:
-        return (
-            "a sandwich requires a model without a prior, whose pull is no matter of the data, got "
-            "one; use the bootstrap"
-        )
+        return "a sandwich requires a model without a prior, got one; use the bootstrap"
     interior = ~model.graph.fixed & interior_edges(model.graph.edge_probs.detach())
     size = int(_counted(model, interior).sum())
     size += sum(model.get_parameter(name).numel() for name in _of_the_predictor(model))
