@@ -62,7 +62,7 @@ def toy(free, loss, num_pairs, num_graphs, *, share=False, seed=0, link=None, ho
 
 def exact_gradients(model, name, inputs, targets, free, observed=None, expectation=None):
     """Gradients for what the graph stores and for psi, of the loss summed over every graph; plus the prior's."""
-    has_edge_probs = graphs = oracles.all_graphs(free)
+    coins = graphs = oracles.all_graphs(free)
     if model.graph.symmetric:  # each coin makes two edges
         graphs = torch.maximum(graphs, graphs.mT)
     if expectation is None:

@@ -84,7 +84,7 @@ def test_receptive_field_credit_is_less_noisy_than_global():
 
 @pytest.mark.parametrize("hops", [1, 2, 3])
 def test_a_coin_answers_once_for_each_node_that_reaches_either_end(rng, hops):
-    has_edge_probs = (torch.rand(1, 20, 5, 5, generator=rng) < 0.3).double().triu()
+    coins = (torch.rand(1, 20, 5, 5, generator=rng) < 0.3).double().triu()
     graphs, cost = torch.maximum(coins, coins.mT), torch.randn(1, 20, 5, generator=rng, dtype=torch.float64)
     weights = ReceptiveFieldCredit(hops)(cost, graphs, symmetric=True)
     for s, i, j in itertools.product(range(20), range(5), range(5)):

@@ -289,6 +289,6 @@ def test_what_needs_coins_or_independent_edges_is_refused(rng):
         LatentGraphModel(graph, predictor, NodewiseExpectedError())
     with pytest.raises(InputError, match="sandwich requires a graph with independent edges, got CorrelatedGraph"):
         graph.require_all_pairs("sandwich")
-    has_edge_probs = BernoulliGraph(torch.full((2, 2), 0.5))
+    coins = BernoulliGraph(torch.full((2, 2), 0.5))
     coins.require_all_pairs("sandwich")
     assert coins.conditioned(Context(torch.zeros(1, 2, 1))) is coins

@@ -21,7 +21,7 @@ def symmetric_probs(nodes, rng):
 @pytest.mark.parametrize("link", LINKS)
 def test_probabilities_of_all_symmetric_graphs_add_up_to_one(rng, link):
     probs = symmetric_probs(3, rng)
-    has_edge_probs = oracles.all_graphs(torch.ones(3, 3, dtype=torch.bool).triu())  # 64 of them
+    coins = oracles.all_graphs(torch.ones(3, 3, dtype=torch.bool).triu())  # 64 of them
     graph = BernoulliGraph(probs, link=link, symmetric=True)
     log_prob = graph.log_prob(torch.maximum(coins, coins.mT)[None])[0]
     expected = torch.where(coins > 0, probs, 1 - probs)

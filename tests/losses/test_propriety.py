@@ -56,7 +56,7 @@ def expected_losses(loss, inputs, weights, points):
         probs = oracles.graph_probs(graphs, edge_probs(point))
         penalty = 0.0
         if isinstance(loss, ELBO):
-            has_edge_probs = (
+            coins = (
                 torch.distributions.Bernoulli(torch.tensor(point)),
                 torch.distributions.Bernoulli(torch.tensor(0.5)),
             )

@@ -50,7 +50,7 @@ def test_effects_are_the_sum_over_all_512_graphs(hops):
 
 def test_effects_of_a_symmetric_graph_flip_both_entries():
     model, inputs, targets = toys.toy(EVERY_EDGE, EnergyScore(), 2, 4, symmetric=True)
-    has_edge_probs = oracles.all_graphs(EVERY_EDGE.triu())
+    coins = oracles.all_graphs(EVERY_EDGE.triu())
     graphs = torch.maximum(coins, coins.mT)
     probs = oracles.graph_probs(coins, torch.where(EVERY_EDGE.triu(), model.graph.edge_probs.detach(), 0.0))
     weights = model.predictor.hop_weights.detach()

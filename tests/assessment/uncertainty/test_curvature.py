@@ -35,7 +35,7 @@ def problem(free, loss, *, missing=False, **choices):
 
 def every_graph(model, free):
     """All graphs, and the probability of each as a function of the free edges' probabilities."""
-    has_edge_probs = oracles.all_graphs(free)
+    coins = oracles.all_graphs(free)
 
     def probs(theta):
         return oracles.graph_probs(coins, torch.zeros_like(coins[0]).masked_scatter(free, theta))
