@@ -12,7 +12,7 @@ import oracles
 from tacit.data import Pairs
 from tacit.errors import InputError
 from tacit.estimators import Concrete, DisARM, GlobalCredit, ReceptiveFieldCredit, StraightThrough
-from tacit.graph import BernoulliGraph, CoinsPerPair, Context, EdgePrior, GraphDistribution
+from tacit.graph import BernoulliGraph, Context, EdgePrior, EdgeProbsPerPair, GraphDistribution
 from tacit.losses import EnergyScore, NodewiseExpectedError
 from tacit.predictors import HopPredictor
 from tacit.training import FitSettings, LatentGraphModel, fit
@@ -45,7 +45,7 @@ class InputGraph(GraphDistribution):
         return self.level + self.slope * (size[:, :, None] - 0.5 * size[:, None])
 
     def condition(self, context):
-        return CoinsPerPair(self.logits(context))
+        return EdgeProbsPerPair(self.logits(context))
 
     def sample_from(self, _):
         raise AssertionError("only the conditioned distribution is drawn from")

@@ -83,8 +83,8 @@ def test_too_much_is_refused_in_one_line(monkeypatch):
     with pytest.raises(InputError) as error:
         require_memory(need, "cpu", "a step over 10,000,000,000 candidate edges", "use fewer graphs")
     assert str(error.value) == (
-        "a step over 10,000,000,000 candidate edges requires about 740 GB of memory, but 20 GB is free; use "
-        "fewer graphs"
+        "a step over 10,000,000,000 candidate edges requires about 740 GB of memory, but 20 GB is free; "
+        "use fewer graphs"
     )
     require_memory(20 * 10**9, "cpu", "a step", "use fewer graphs")
     with pytest.raises(InputError, match="20 GB is free on cuda:0; use fewer graphs"):

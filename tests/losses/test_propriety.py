@@ -56,7 +56,10 @@ def expected_losses(loss, inputs, weights, points):
         probs = oracles.graph_probs(graphs, edge_probs(point))
         penalty = 0.0
         if isinstance(loss, ELBO):
-            coins = torch.distributions.Bernoulli(torch.tensor(point)), torch.distributions.Bernoulli(torch.tensor(0.5))
+            coins = (
+                torch.distributions.Bernoulli(torch.tensor(point)),
+                torch.distributions.Bernoulli(torch.tensor(0.5)),
+            )
             penalty = float(torch.distributions.kl_divergence(*coins).sum())
         totals.append(float(probs[torch.tensor(tuples)].prod(1) @ by_tuple) + penalty)
     return torch.tensor(totals, dtype=torch.float64)

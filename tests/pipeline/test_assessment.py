@@ -4,6 +4,7 @@ import csv
 import json
 from dataclasses import replace
 from importlib import import_module
+from types import SimpleNamespace
 
 import numpy as np
 import pandas as pd
@@ -271,3 +272,24 @@ def test_edges_that_were_chosen_first_act_always_or_at_times(folder, tmp_path, m
     assert any(line.startswith("Standard errors from regressions of mean and variance") for line in run.record.findings)
     again = Fitted.read(job.directory, torch.device("cpu"))
     assert np.array_equal(again.model.graph.edge_probs.detach().numpy(), probs)
+
+
+class SizedPairs:
+    """Pairs that only know their sizes."""
+
+    def __init__(self, nodes):
+        self.targets, self.inputs = torch.zeros(1, 1, 1).expand(4000, nodes, 1), torch.zeros(1)
+
+    def __len__(self):
+        return len(self.targets)
+
+    def with_targets(self):
+        return self
+
+
+@pytest.mark.parametrize(("nodes", "tested"), [(3, 2000), (1000, 1000), (20_000, 100)])
+def test_the_fit_test_of_many_nodes_takes_fewer_pairs(nodes, tested, monkeypatch):
+    strides = []
+    monkeypatch.setattr(assessment, "goodness_of_fit", lambda *_, stride, **__: strides.append(stride))
+    assessment.fit_test(None, SizedPairs(nodes), SimpleNamespace(horizon=1, nodes=()), seed=0)
+    assert 4000 // strides[0] == tested

@@ -12,7 +12,7 @@ from torch import nn
 import tacit
 from own_files import NODES, series
 from tacit.cli import main
-from tacit.graph import CoinsPerPair, GraphDistribution
+from tacit.graph import EdgeProbsPerPair, GraphDistribution
 from tacit.losses import EnergyScore
 from tacit.observation import ObservationModel
 from tacit.predictors import PredictorKind
@@ -53,13 +53,13 @@ class BySeries(GraphDistribution):
         return self.levels.masked_fill(self.never, -torch.inf)
 
     def condition(self, context):
-        return CoinsPerPair(self._logits()[context.series])
+        return EdgeProbsPerPair(self._logits()[context.series])
 
     def sample_from(self, uniforms):
-        return CoinsPerPair(self._logits().mean(0, keepdim=True)).sample_from(uniforms)
+        return EdgeProbsPerPair(self._logits().mean(0, keepdim=True)).sample_from(uniforms)
 
     def log_prob(self, graphs):
-        return CoinsPerPair(self._logits().mean(0, keepdim=True)).log_prob(graphs)
+        return EdgeProbsPerPair(self._logits().mean(0, keepdim=True)).log_prob(graphs)
 
     def initial_parameters(self, generator):
         del generator

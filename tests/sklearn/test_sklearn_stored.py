@@ -74,7 +74,7 @@ def test_save_and_load(fitted, pairs, tmp_path):
         LatentGraphRegressor.load(path)
     text, tensors = KIND.unpack(data, "it")
     path.write_bytes(KIND.pack(text, {name: value for name, value in tensors.items() if name != "graph.edge_logits"}))
-    with pytest.raises(InputError, match=r"is a damaged saved estimator \(requires graph.edge_logits of shape"):
+    with pytest.raises(InputError, match=r"is a damaged saved estimator \(must have graph.edge_logits of shape"):
         LatentGraphRegressor.load(path)
     path.write_bytes(data)
     with pytest.raises(

@@ -10,7 +10,7 @@ from tacit.losses import MMD
 from tacit.systems import CommunitySystem, community_edge_probs
 from tacit.training import CosineDecay, FitSettings, LatentGraphModel, StepDecay, fit
 from tacit.training.gradient import StepResult
-from tacit.training.settings import HIGHEST_FLOOR, Plan, StepNumbers, edge_floor
+from tacit.training.settings import HIGHEST_FLOOR, StepNumbers, StepPlan, edge_floor
 from tacit.training.state import TrainingState, initial_stacks
 from tacit.training.step import Update
 
@@ -43,7 +43,7 @@ def test_the_floor_of_a_training(schedule, choices, first):
     """It falls along a line to 0 after 0.4 of the steps, whatever the schedule and the averaging."""
     model, pairs = model_of(BernoulliGraph(torch.full((6, 6), 0.5)), **choices), 500
     settings = FitSettings(epochs=2, batch_size=50, schedule=schedule, average_fraction=0.0)
-    floors = [numbers.floor for numbers in Plan.of(settings, model, pairs).numbers]
+    floors = [numbers.floor for numbers in StepPlan.of(settings, model, pairs).numbers]
     assert floors == pytest.approx([first * max(0, 1 - step / 8) for step in range(20)], abs=1e-15)
     assert floors[8:] == [0.0] * 12
 
@@ -52,7 +52,7 @@ def pushed(graph, floor, *, min_draws_per_edge=1.0, steps=100):
     """Return the probabilities after large steps, up in the first replica and down in the second."""
     model, settings = model_of(graph), FitSettings(min_draws_per_edge=min_draws_per_edge)
     stacks = initial_stacks(model, SEEDS, fresh=False)
-    state = TrainingState.create(model, SEEDS, Plan.of(settings, model, 10), stacks)
+    state = TrainingState.create(model, SEEDS, StepPlan.of(settings, model, 10), stacks)
     update, name = Update(state, settings), f"graph.{graph.link.parameter}"
     away = torch.tensor([-1.0, 1.0])[:, None, None].expand(2, 6, 6)
     numbers = StepNumbers(0.1, 0.0, 0.0, floor, 1.0, 1.0)

@@ -10,13 +10,13 @@ from tacit.predictors import HopPredictor
 from tacit.systems import CommunitySystem
 from tacit.training import CosineDecay, FitSettings, LatentGraphModel, fit
 from tacit.training.loop import better_than_best, keep_best
-from tacit.training.settings import Plan
+from tacit.training.settings import StepPlan
 from tacit.training.state import TrainingState
 
 
 def test_each_replica_keeps_its_own_best_epoch():
     model = LatentGraphModel(BernoulliGraph(torch.full((3, 3), 0.5)), HopPredictor(torch.ones(1, 1, 1)), EnergyScore())
-    plan = Plan.of(FitSettings(), model, 10)
+    plan = StepPlan.of(FitSettings(), model, 10)
     state, name = TrainingState.create(model, (0, 1), plan, early_stopping=True), "graph.edge_logits"
     waited = []
     for epoch, losses in enumerate([[3.0, 1.0], [2.0, 5.0], [4.0, 6.0], [4.0, 7.0]]):

@@ -11,7 +11,7 @@ from tacit.systems import CommunitySystem
 from tacit.training import FitSettings, LatentGraphModel, Processes
 from tacit.training.cuda_graph import DeviceBuffers
 from tacit.training.gradient import LiftedGradient
-from tacit.training.settings import Plan
+from tacit.training.settings import StepPlan
 from tacit.training.state import TrainingState
 from tacit.training.step import TrainingStep
 
@@ -29,7 +29,7 @@ def trained(choices, *, lift, from_buffers):
     rng = torch.Generator().manual_seed(0)
     graph, predictor = BernoulliGraph.uniform(12, generator=rng), HopPredictor.random(2, 4, generator=rng)
     model = LatentGraphModel(graph, predictor, num_graphs=4, **choices).double()
-    plan = Plan.of(SETTINGS, model, len(pairs))
+    plan = StepPlan.of(SETTINGS, model, len(pairs))
     state = TrainingState.create(model, SEEDS, plan)
     gradient = LiftedGradient(model, lift=lift, compile=False)
     step = TrainingStep(model, pairs, SETTINGS, state, gradient, Processes())

@@ -10,7 +10,7 @@ from tacit.losses import EnergyScore
 from tacit.predictors import HopPredictor
 from tacit.training import FitSettings, LatentGraphModel
 from tacit.training.gradient import StepResult
-from tacit.training.settings import Plan, StepNumbers
+from tacit.training.settings import StepNumbers, StepPlan
 from tacit.training.state import TrainingState
 from tacit.training.step import Update, adam_
 
@@ -22,7 +22,7 @@ def start(link=None):
     rng = torch.Generator().manual_seed(0)
     graph = BernoulliGraph.uniform(4, generator=rng, link=link)
     model = LatentGraphModel(graph, HopPredictor.random(2, 1, generator=rng), EnergyScore(), num_graphs=3).double()
-    return TrainingState.create(model, REPLICAS, Plan.of(SETTINGS, model, 10))
+    return TrainingState.create(model, REPLICAS, StepPlan.of(SETTINGS, model, 10))
 
 
 def steps_of(state, count):
@@ -59,7 +59,7 @@ def test_the_average_is_the_mean_of_the_steps_that_count(rng):
     """Edge probabilities are averaged as probabilities, the rest as it is; tensors of one number do what floats do."""
     graph = BernoulliGraph.uniform(3, generator=rng)
     model = LatentGraphModel(graph, HopPredictor.random(2, 4, generator=rng), EnergyScore(), num_graphs=4).double()
-    plan = Plan.of(FitSettings(), model, 10)
+    plan = StepPlan.of(FitSettings(), model, 10)
     states = [TrainingState.create(model, (0, 1), plan) for _ in range(2)]
     losses = torch.ones(2, 1, dtype=torch.float64)
     gradients = [

@@ -27,7 +27,7 @@ class DisARM(Estimator):
 
     takes_credit: ClassVar[bool] = True
     group_size: ClassVar[int] = 2
-    needs_coins: ClassVar[bool] = True
+    needs_edge_probs: ClassVar[bool] = True
     credit: Credit = field(default_factory=GlobalCredit)
 
     def with_credit(self, credit: Credit) -> "DisARM":

@@ -29,7 +29,7 @@ def require_combination(
         f"credit must be one of {', '.join(get_args(CreditName))}, got '{credit}'; use 'auto'",
     )
     require(
-        graph.coins or not estimator.needs_coins,
+        graph.has_edge_probs or not estimator.needs_edge_probs,
         f"{type(estimator).__name__} requires a graph with independent edges, got {type(graph).__name__}; use "
         "ScoreFunction(), which takes any",
     )

@@ -25,7 +25,7 @@ class Concrete(Estimator):
     """Relax the edges, and differentiate through them."""
 
     through_graphs: ClassVar[bool] = True
-    needs_coins: ClassVar[bool] = True
+    needs_edge_probs: ClassVar[bool] = True
     scheduled: ClassVar[bool] = True
     hard: ClassVar[bool] = False
     uses: ClassVar[tuple[str, ...]] = ("temperature", "final_temperature")

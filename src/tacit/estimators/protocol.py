@@ -27,7 +27,7 @@ class Estimator(ABC):
     ``scheduled``       changes with the progress of a training; the others are told 0
     ``hard``            draws graphs of 0 and 1 only
     ``group_size``      so many consecutive graphs depend on each other
-    ``needs_coins``     made for one coin per edge (:class:`~tacit.graph.BernoulliGraph`); others take any distribution
+    ``needs_edge_probs``  made for a probability per edge (:class:`~tacit.graph.BernoulliGraph`); others take any graph
     ``uses``            the keys of [model] in a config that mean something to it
 
     ``credit``          how it gives credit, where it takes any
@@ -39,7 +39,7 @@ class Estimator(ABC):
     scheduled: ClassVar[bool] = False
     hard: ClassVar[bool] = True
     group_size: ClassVar[int] = 1
-    needs_coins: ClassVar[bool] = False
+    needs_edge_probs: ClassVar[bool] = False
     uses: ClassVar[tuple[str, ...]] = ()
     credit: Credit | None = None
 

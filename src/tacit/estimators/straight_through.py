@@ -21,7 +21,7 @@ class StraightThrough(Estimator):
     """Take the derivative for the sampled edges as that for their probabilities."""
 
     through_graphs: ClassVar[bool] = True
-    needs_coins: ClassVar[bool] = True
+    needs_edge_probs: ClassVar[bool] = True
 
     def draw(self, graph: GraphDistribution, uniforms: GroupUniforms, progress: Scalar) -> Graphs:
         """Return an independent graph for each set of uniforms, with the gradient of its probabilities."""

@@ -6,13 +6,13 @@ from tacit.graph.candidate_edges import CandidateEdges
 from tacit.graph.correlated import correlated_pairs
 from tacit.graph.density import density_prior
 from tacit.graph.distribution import Context, GraphDistribution
-from tacit.graph.edges import EdgeRules
+from tacit.graph.edge_rules import EdgeRules
 from tacit.graph.export import edge_table, listed_table, to_networkx, to_pyg
 from tacit.graph.footprint import free_bytes, require_memory, step_bytes
 from tacit.graph.links import Link, Sigmoid, SineSquared, Unlinked
 from tacit.graph.nearest import nearest_candidates
 from tacit.graph.nodes import NamedNodes
-from tacit.graph.per_pair import CoinsPerPair
+from tacit.graph.per_pair import EdgeProbsPerPair
 from tacit.graph.priors import EdgePrior
 from tacit.graph.reachability import boolean_powers, reachability, soft_powers, walks_within
 from tacit.graph.rules_file import read_edge_rules
@@ -23,9 +23,9 @@ __all__ = [
     "BernoulliGraph",
     "CandidateEdges",
     "CandidateGraphs",
-    "CoinsPerPair",
     "Context",
     "EdgePrior",
+    "EdgeProbsPerPair",
     "EdgeRules",
     "GraphDistribution",
     "Link",

@@ -49,7 +49,7 @@ class BernoulliGraph(GraphDistribution):
     """
 
     independent_edges: ClassVar[bool] = True
-    coins: ClassVar[bool] = True
+    has_edge_probs: ClassVar[bool] = True
 
     def __init__(
         self,

@@ -60,7 +60,7 @@ class GraphDistribution(nn.Module, ABC):
     """The interface; capabilities are attributes of the class.
 
     ``independent_edges``  edges are independent, so that each can have a weight of its own (credit by receptive field)
-    ``coins``              one coin per edge, $A_{ij} = 1[u_{ij} < \\theta_{ij}]$, the same for all pairs: the tensors
+    ``has_edge_probs``     each edge has a probability, $A_{ij} = 1[u_{ij} < \\theta_{ij}]$, for all pairs: the tensors
                            ``fixed``, ``fixed_probs``, ``raw`` and the methods ``log_probs``, ``probs_from`` are there,
                            as priors, relaxations, the sandwich and the search for unidentifiable edges need them
     ``context_fields``     the fields of :class:`Context` that :meth:`condition` needs
@@ -70,7 +70,7 @@ class GraphDistribution(nn.Module, ABC):
     """
 
     independent_edges: ClassVar[bool] = False
-    coins: ClassVar[bool] = False
+    has_edge_probs: ClassVar[bool] = False
     context_fields: ClassVar[tuple[str, ...]] = ()
     candidates: CandidateEdges | None = None
     symmetric: bool = False
@@ -202,14 +202,14 @@ class GraphDistribution(nn.Module, ABC):
         """Return the values with 0 where an entry repeats another: those of i > j if the graph is symmetric."""
         return values.triu() if self.symmetric else values
 
-    def require_coins(self, what: str) -> None:
+    def require_edge_probs(self, what: str) -> None:
         """Raise :class:`InputError` unless this distribution has a coin per edge."""
-        if not self.coins:
+        if not self.has_edge_probs:
             raise self._without_coins(what)
 
     def require_all_pairs(self, what: str) -> None:
         """Raise :class:`InputError` unless this is a coin per edge over all pairs of nodes."""
-        self.require_coins(what)
+        self.require_edge_probs(what)
         require(
             self.candidates is None,
             f"{what} requires a graph over all pairs of nodes, got a table of candidates; use "

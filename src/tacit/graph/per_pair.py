@@ -16,10 +16,10 @@ from tacit.graph.distribution import GraphDistribution
 from tacit.shapes import EdgeProbs, EdgeWeights, Graphs, LogProb, Scalar, Uniforms
 
 
-class CoinsPerPair(GraphDistribution):
+class EdgeProbsPerPair(GraphDistribution):
     """Edges that are independent given the pair; ``logits`` $z$ may come from a network of the user's own.
 
-    >>> graph = CoinsPerPair(torch.tensor([-torch.inf, torch.inf]).view(2, 1, 1).expand(2, 3, 3))
+    >>> graph = EdgeProbsPerPair(torch.tensor([-torch.inf, torch.inf]).view(2, 1, 1).expand(2, 3, 3))
     >>> graph.sample_from(torch.full((1, 4, 3, 3), 0.5)).mean((1, 2, 3)).tolist()
     [0.0, 1.0]
     """

@@ -4,7 +4,8 @@ $$\mathrm{KL}(P_\theta, P_p) = \sum_{ij} \theta_{ij} \log \frac{\theta_{ij}}{p_{
   + (1 - \theta_{ij}) \log \frac{1 - \theta_{ij}}{1 - p_{ij}}$$
 
 over the entries that are not held fixed, or only some of them; in a symmetric graph over $i \le j$, since a pair is one
-coin. It goes with every loss; the loss of a fit then includes it.
+coin. It goes with every loss; the loss of a fit then includes it. A fit whose edges were judged by regressions has no
+such penalty: the prior share of edges that exist is in :mod:`tacit.assessment.evidence.parent_evidence`.
 """
 
 import math
@@ -75,7 +76,7 @@ class EdgePrior(nn.Module):
 
     def check(self, graph: GraphDistribution) -> None:
         """Raise :class:`InputError` if a matrix of priors does not have the shape of the graph, or its symmetry."""
-        graph.require_coins("prior")
+        graph.require_edge_probs("prior")
         expected = graph.edge_shape
         require(
             self.probs.ndim == 0 or tuple(self.probs.shape) == expected,

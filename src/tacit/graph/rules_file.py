@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from tacit.errors import InputError, did_you_mean, require
-from tacit.graph.edges import EdgeRules
+from tacit.graph.edge_rules import EdgeRules
 from tacit.graph.nodes import Edge, NamedNodes
 
 COLUMNS = ("source", "target", "kind", "probability")

@@ -15,10 +15,10 @@ from tacit.pipeline.inference import (
     samples,
 )
 from tacit.pipeline.job import FitJob, resume_fit, run_fit
+from tacit.pipeline.later_assessment import add_identifiability, add_std_errors, goodness_on, same_dataset
 from tacit.pipeline.new_file import require_new_table, write_table
 from tacit.pipeline.parts import OwnParts
 from tacit.pipeline.plan import Plan
-from tacit.pipeline.questions import add_identifiability, add_std_errors, goodness_on, same_dataset
 from tacit.pipeline.sources import Source, read_source, read_table
 from tacit.pipeline.template import write_template
 

@@ -21,7 +21,7 @@ from tacit.assessment.identification import (
     find_representations,
     identify,
 )
-from tacit.assessment.uncertainty import Kept, expected_wrong_edges, tells_acting
+from tacit.assessment.uncertainty import Kept, expected_wrong_edges, has_moment_estimate
 from tacit.config import FitConfig
 from tacit.data import Pairs, Split
 from tacit.errors import TrainingError
@@ -36,7 +36,9 @@ from tacit.records import EdgeFindings
 from tacit.shapes import EdgeMask
 from tacit.training import FitResult, FitSettings, LatentGraphModel, Listener
 
-MOST_TESTED = 2000  # pairs that the fit test looks at: it finds what matters in these
+# Pairs that the fit test looks at: it finds what matters in these. With many nodes fewer, so that their targets are at
+# most so many numbers, but never fewer than 100.
+MOST_TESTED, MOST_TESTED_NUMBERS, FEWEST_TESTED = 2000, 1_000_000, 100
 CERTAIN_MEANS = (
     "These data do not distinguish an edge that acts at times from a weaker edge that always acts: use the "
     "probabilities as a ranking of edges."
@@ -50,7 +52,7 @@ TOO_MANY = (
     f"it requires all pairs of nodes, and there are more than {MOST_EXPANDED} nodes; fit fewer nodes, those around "
     "the edges of interest"
 )
-NO_COINS = "it requires a probability for each edge, and this graph distribution has none"
+NO_EDGE_PROBS = "it requires a probability for each edge, and this graph distribution has none"
 SHOWN = 0.5  # edges more probable than this count as shown
 
 
@@ -105,9 +107,9 @@ class AssessmentInputs:
         return as_done(self.settings, len(self.result.history) or self.settings.epochs)
 
     @property
-    def tells_acting(self) -> bool:
+    def has_moment_estimate(self) -> bool:
         """Were edges chosen first, so that mean and variance of the targets tell how often they act?"""
-        return self.kept is not None and tells_acting(self.result.model)
+        return self.kept is not None and has_moment_estimate(self.result.model)
 
     @property
     def compile(self) -> bool:
@@ -133,9 +135,9 @@ def assess(answer: Assessment, fit: AssessmentInputs) -> None:
     """
     wanted = fit.config.assessment
     graph = fit.result.model.graph
-    lacking = TOO_MANY if graph.candidates is not None else "" if graph.coins else NO_COINS
+    lacking = TOO_MANY if graph.candidates is not None else "" if graph.has_edge_probs else NO_EDGE_PROBS
     stages: list[tuple[str, str, Callable[[Assessment, AssessmentInputs], None], bool]] = [
-        ("standard errors", _errors_from(fit), _errors, wanted.replicas > 0 or fit.tells_acting),
+        ("standard errors", _errors_from(fit), _errors, wanted.replicas > 0 or fit.has_moment_estimate),
         ("identification", "which edges are identifiable from the data", _flags, True),
         ("fit test", "does the model fit the test part", _goodness, True),
         ("other graphs", "which other graphs predict as well", _representations, bool(wanted.controls)),
@@ -154,7 +156,7 @@ def assess(answer: Assessment, fit: AssessmentInputs) -> None:
 
 
 def _errors_from(fit: AssessmentInputs) -> str:
-    if fit.tells_acting:
+    if fit.has_moment_estimate:
         return "regressions of mean and variance"
     return f"{fit.config.assessment.replicas} replicas on resampled data"
 
@@ -162,11 +164,12 @@ def _errors_from(fit: AssessmentInputs) -> str:
 def fit_test(model: LatentGraphModel, pairs: Pairs, preparation: Preparation, seed: int) -> Goodness | None:
     """Return how a model fits pairs that it has not seen; None where fewer than two of them have targets.
 
-    Forecasts further ahead than one step overlap: every so many are taken that they do not.
+    Forecasts further ahead than one step overlap: pairs are left out so that they do not.
     """
     pairs = pairs.with_targets()
-    horizon = preparation.horizon
-    stride = horizon * max(1, -(-len(pairs) // (horizon * MOST_TESTED)))
+    horizon, numbers = preparation.horizon, pairs.targets[0].numel()
+    most = min(MOST_TESTED, max(FEWEST_TESTED, MOST_TESTED_NUMBERS // numbers))
+    stride = horizon * max(1, -(-len(pairs) // (horizon * most)))
     if -(-len(pairs) // stride) < 2:
         return None
     generator = generator_for(seed, "goodness", pairs.inputs.device)
@@ -175,7 +178,7 @@ def fit_test(model: LatentGraphModel, pairs: Pairs, preparation: Preparation, se
 
 def _errors(answer: Assessment, fit: AssessmentInputs) -> None:
     config, train = fit.config, fit.split.train
-    if fit.result.late_fall and not fit.tells_acting:
+    if fit.result.late_fall and not fit.has_moment_estimate:
         answer.findings.append(NO_ERRORS)
         return
     found = estimate_std_errors(
@@ -188,7 +191,7 @@ def _errors(answer: Assessment, fit: AssessmentInputs) -> None:
         seed=fit.seed,
         compile=fit.compile,
         listener=fit.listener,
-        moments=fit.tells_acting,
+        moments=fit.has_moment_estimate,
         kept=fit.kept,
         untrained=fit.untrained,
         starts=config.assessment.starts or 0,

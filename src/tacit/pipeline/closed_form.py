@@ -10,7 +10,7 @@ import time
 
 import torch
 
-from tacit.assessment.uncertainty import acting, adopt, mean_loss, tells_acting
+from tacit.assessment.uncertainty import acting, adopt, has_moment_estimate, mean_loss
 from tacit.config import FitConfig, TrainingOptions
 from tacit.data import Split
 from tacit.observation import GaussianNoise
@@ -32,7 +32,7 @@ def in_closed_form(choices: list[str]) -> list[str]:
 def has_closed_form(model: LatentGraphModel, config: FitConfig) -> bool:
     """Is the model linear, with noise of one size per node, and was no option of the training set?"""
     open_training = config.training.model_copy(update={"compile": None}) == TrainingOptions()
-    return open_training and tells_acting(model) and isinstance(model.observation, GaussianNoise)
+    return open_training and has_moment_estimate(model) and isinstance(model.observation, GaussianNoise)
 
 
 def fit_closed_form(model: LatentGraphModel, split: Split, seed: int, *, assessed: bool = True) -> FitResult | None:

@@ -16,8 +16,8 @@ from tacit.pipeline.plan import Plan
 from tacit.pipeline.request import Request, files_read
 from tacit.pipeline.sources import read_source
 from tacit.pipeline.stage_times import TimedListener
-from tacit.pipeline.unfinished import CHECKPOINT, finish, resume_run, start_run
-from tacit.records import Run, read_run, versions
+from tacit.pipeline.unfinished import CHECKPOINT, NOTHING, finish, resume_run, start_run
+from tacit.records import Run, read_run, require_new, versions
 from tacit.training import Checkpoints, Listener, Processes, meet_in_step
 
 
@@ -54,6 +54,8 @@ def run_fit(
         f"out must be a directory for this run only, got '{directory}', the working directory; choose another --out",
     )
     processes = Processes.current()
+    if not processes.several:  # of several the first refuses it when it starts the run
+        require_new(directory, besides=NOTHING)
     request = Request(
         source=source,
         config=config.model_dump(mode="json"),

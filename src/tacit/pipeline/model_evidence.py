@@ -39,7 +39,7 @@ class JudgedFit:
 def judges_edges(plan: Plan, result: FitResult) -> bool:
     """Does this model have to say which edges exist, and can it?"""
     graph = result.model.graph
-    return evidence_method(plan.config, plan.own) == MODEL and graph.coins and graph.candidates is None
+    return evidence_method(plan.config, plan.own) == MODEL and graph.has_edge_probs and graph.candidates is None
 
 
 def why_unknown(config: FitConfig, graph: GraphDistribution) -> str:
@@ -51,7 +51,9 @@ def why_unknown(config: FitConfig, graph: GraphDistribution) -> str:
     if graph.candidates is not None:
         return f"with this predictor it requires all pairs of nodes, and at most {MOST_EXPANDED} nodes"
     return (
-        "the graph distribution has no probability for each edge" if not graph.coins else "the run was stopped earlier"
+        "the graph distribution has no probability for each edge"
+        if not graph.has_edge_probs
+        else "the run was stopped earlier"
     )
 
 

@@ -1,7 +1,7 @@
 """Run directories: a JSON record, edges, history and model; files are written atomically, the record last."""
 
-from tacit.records.directories import CALL, make_directory, new_directory, resuming
-from tacit.records.edges import (
+from tacit.records.directories import CALL, make_directory, new_directory, require_new, resuming
+from tacit.records.edges_csv import (
     EDGE_COLUMNS,
     EdgeFindings,
     candidates_text,
@@ -36,6 +36,7 @@ __all__ = [
     "read_model",
     "read_record",
     "read_run",
+    "require_new",
     "resuming",
     "run_of",
     "versions",

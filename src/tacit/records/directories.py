@@ -16,20 +16,28 @@ def make_directory(directory: Path, *, besides: tuple[str, ...] = ()) -> bool:
 
     One that holds anything, besides a lock and names that begin as given, is refused: a run is never written over.
     """
+    made = require_new(directory, besides=besides)
     try:
-        made = not directory.exists()
-        if not made and (
-            not directory.is_dir()
-            or any(path.name != LOCK and not path.name.startswith(besides) for path in directory.iterdir())
-        ):
-            remedy = f"resume with {resuming(directory)}, or choose" if (directory / CALL).is_file() else "choose"
-            raise InputError(
-                f"out must be a new or empty directory, got {directory}, which exists; {remedy} another --out"
-            )
         directory.mkdir(parents=True, exist_ok=True)
     except OSError as error:
         raise InputError(f"out must be a directory that can be made, got {directory} ({error.strerror})") from None
     return made
+
+
+def require_new(directory: Path, *, besides: tuple[str, ...] = ()) -> bool:
+    """Refuse a directory that holds anything but a lock and names that begin as given; return whether it is new."""
+    try:
+        new = not directory.exists()
+        held = not new and (
+            not directory.is_dir()
+            or any(path.name != LOCK and not path.name.startswith(besides) for path in directory.iterdir())
+        )
+    except OSError as error:
+        raise InputError(f"out must be a directory that can be made, got {directory} ({error.strerror})") from None
+    if held:
+        remedy = f"resume with {resuming(directory)}, or choose" if (directory / CALL).is_file() else "choose"
+        raise InputError(f"out must be a new or empty directory, got {directory}, which exists; {remedy} another --out")
+    return new
 
 
 @contextmanager

@@ -15,7 +15,7 @@ from tacit.atomic_files import read_file
 from tacit.errors import InputError
 from tacit.records.checksums import ChangedError, checksum, read_object, read_sealed
 from tacit.records.directories import CALL, resuming
-from tacit.records.edges import EDGES
+from tacit.records.edges_csv import EDGES
 from tacit.records.record import FORMAT, RECORD, Record
 from tacit.records.run import HISTORY, Run
 

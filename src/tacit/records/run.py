@@ -6,7 +6,7 @@ import numpy as np
 from jaxtyping import Float
 from pydantic import BaseModel, ConfigDict, model_validator
 
-from tacit.records.edges import EdgeTable, read_edges
+from tacit.records.edges_csv import EdgeTable, read_edges
 from tacit.records.record import Record
 
 HISTORY = "history.jsonl"

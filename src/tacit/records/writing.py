@@ -8,7 +8,7 @@ from typing import Any
 
 from tacit.atomic_files import made, write_together
 from tacit.records.checksums import checksum, sealed
-from tacit.records.edges import EDGES, EdgeFindings, candidates_text, edges_text
+from tacit.records.edges_csv import EDGES, EdgeFindings, candidates_text, edges_text
 from tacit.records.model_file import MODEL, pack_model
 from tacit.records.record import RECORD, Record
 from tacit.records.run import HISTORY, Run

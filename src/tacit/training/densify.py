@@ -65,7 +65,7 @@ def densify_result(result: FitResult) -> FitResult:
 
 
 def _dense_graph(graph: GraphDistribution, candidates: CandidateEdges) -> BernoulliGraph:
-    graph.require_coins("densify")
+    graph.require_edge_probs("densify")
     fixed, fixed_probs = in_matrix(graph.fixed, candidates, fill=True), in_matrix(graph.fixed_probs, candidates)
     start = torch.where(fixed, fixed_probs, 0.5)
     full = BernoulliGraph(start, fixed, link=graph.link)

@@ -23,7 +23,7 @@ from tacit.training.loop import Loop, Monitor, Trace
 from tacit.training.model import LatentGraphModel
 from tacit.training.processes import Processes, require_same_in_all_processes, require_shareable
 from tacit.training.result import FitResult, Progress
-from tacit.training.settings import FitSettings, Plan
+from tacit.training.settings import FitSettings, StepPlan
 from tacit.training.state import TrainingState, initial_stacks
 from tacit.training.step import TrainingStep
 
@@ -113,7 +113,7 @@ def fit(
         resamples = resamples.to(train.inputs.device)
     processes = Processes.current()
     require_shareable(model, train, settings, processes)
-    plan, early_stopping = Plan.of(settings, model, len(train)), settings.patience is not None
+    plan, early_stopping = StepPlan.of(settings, model, len(train)), settings.patience is not None
     state = TrainingState.create(model, seeds, plan, (parameters, known), early_stopping=early_stopping)
     gradient = LiftedGradient(model, lift=lift, compile=compile)
     step = TrainingStep(model, train, settings, state, gradient, processes)

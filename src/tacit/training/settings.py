@@ -153,7 +153,7 @@ class StepNumbers(NamedTuple):
     second_correction: float | Tensor
 
 
-class Plan(NamedTuple):
+class StepPlan(NamedTuple):
     """The sizes of a training, and the numbers of each of its steps."""
 
     batch_size: int
@@ -161,7 +161,7 @@ class Plan(NamedTuple):
     numbers: list[StepNumbers]
 
     @classmethod
-    def of(cls, settings: FitSettings, model: LatentGraphModel, num_pairs: int) -> "Plan":
+    def of(cls, settings: FitSettings, model: LatentGraphModel, num_pairs: int) -> "StepPlan":
         """Return the plan for training on so many pairs; those that do not fill a batch are left out of an epoch."""
         size = min(settings.batch_size, num_pairs)
         steps = num_pairs // size

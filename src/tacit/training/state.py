@@ -17,7 +17,7 @@ from tacit.randomness import MOST_STEPS_AHEAD, UniformStream, generator_for
 from tacit.training.gradient import Stack, constants_of, trainable_names
 from tacit.training.model import LatentGraphModel
 from tacit.training.result import Epoch
-from tacit.training.settings import Plan
+from tacit.training.settings import StepPlan
 
 
 @dataclass
@@ -52,7 +52,7 @@ class TrainingState:
     """
 
     seeds: Sequence[int]
-    plan: Plan
+    plan: StepPlan
     graph: GraphDistribution
     parameters: Stack
     constants: Stack
@@ -73,7 +73,7 @@ class TrainingState:
         cls,
         model: LatentGraphModel,
         seeds: Sequence[int],
-        plan: Plan,
+        plan: StepPlan,
         stacks: tuple[Stack, Stack] | None = None,
         *,
         early_stopping: bool = False,

@@ -6,9 +6,9 @@ import pytest
 import torch
 
 from gates import OFTEN, WEIGHTS, filter_model, gate_pairs
-from tacit.assessment.uncertainty import acting, adopt, tells_acting
+from tacit.assessment.uncertainty import acting, adopt, has_moment_estimate
 from tacit.assessment.uncertainty.boundary import NOTHING_KNOWN
-from tacit.assessment.uncertainty.gate_data import GateData
+from tacit.assessment.uncertainty.moment_data import MomentData
 from tacit.data import Pairs
 from tacit.errors import InputError
 from tacit.graph import BernoulliGraph, EdgePrior
@@ -170,7 +170,7 @@ def test_edges_that_are_required_are_read_but_not_judged(pairs):
 
 
 def test_models_that_it_is_not_for(pairs):
-    assert tells_acting(filter_model(PRESENT))
+    assert has_moment_estimate(filter_model(PRESENT))
     symmetric = filter_model(PRESENT | PRESENT.mT, symmetric=True)
     loops = filter_model(PRESENT | torch.eye(3, dtype=torch.bool))
     prior = filter_model(PRESENT)
@@ -178,7 +178,7 @@ def test_models_that_it_is_not_for(pairs):
     bent = filter_model(PRESENT)
     bent.predictor.activation = "tanh"
     for model in (symmetric, loops, prior, bent):
-        assert not tells_acting(model)
+        assert not has_moment_estimate(model)
     with pytest.raises(
         InputError, match="acting requires a linear filter with noise, one target per node and no prior"
     ):
@@ -186,6 +186,6 @@ def test_models_that_it_is_not_for(pairs):
 
 
 def test_noise_that_follows_the_own_input_has_terms_for_it(pairs):
-    data = GateData.of(filter_model(PRESENT), pairs)
+    data = MomentData.of(filter_model(PRESENT), pairs)
     assert data.node(0).spread.shape == (1500, 2)
     assert [data.sources(node).tolist() for node in range(3)] == [[1, 2], [2], [0]]

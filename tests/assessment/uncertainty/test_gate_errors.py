@@ -8,7 +8,7 @@ import torch
 
 from gates import node_data
 from tacit.assessment.uncertainty.dependence import Dependence
-from tacit.assessment.uncertainty.gate_errors import RatioErrors, ratio_errors, score_tests
+from tacit.assessment.uncertainty.moment_errors import RatioErrors, ratio_errors, score_tests
 from tacit.assessment.uncertainty.moments import fit_moments
 
 SERIES = torch.tensor([0] * 20 + [1] * 15 + [2] * 25)

@@ -2,10 +2,10 @@
 
 from tacit.assessment.evidence.candidates import Candidates
 from tacit.assessment.evidence.columns import ColumnForm
+from tacit.assessment.evidence.dropped_edge_odds import joining_log_odds
 from tacit.assessment.evidence.forms import simplest_form
-from tacit.assessment.evidence.joining import joining_log_odds
-from tacit.assessment.evidence.regression import RESAMPLES, ParentEvidence, likely_parents, parent_evidence
-from tacit.assessment.evidence.removal import model_evidence
+from tacit.assessment.evidence.model_evidence import model_evidence
+from tacit.assessment.evidence.parent_evidence import RESAMPLES, ParentEvidence, likely_parents, parent_evidence
 from tacit.assessment.evidence.result import KEEP, Evidence, may_exist
 from tacit.assessment.evidence.retraining import keep_edges, without_edges, without_prior
 

@@ -1,4 +1,4 @@
-"""The tests behind :mod:`~tacit.assessment.evidence.removal`: screen, remove, insert; all on one set of pairs."""
+"""The tests behind ``model_evidence``: screen, remove, insert; all on one set of pairs."""
 
 from collections.abc import Callable
 from dataclasses import dataclass

@@ -16,7 +16,7 @@ from tacit.assessment.fit_tests.ranks import gathered_ranks, rank_of
 from tacit.assessment.fit_tests.samples import NUM_SAMPLES, require_comparable, sample_chunks, thinned
 from tacit.assessment.fit_tests.scales import pilot_scales
 from tacit.assessment.fit_tests.uniformity import FEWEST_PAIRS, Uniformity, uniformity
-from tacit.assessment.fit_tests.words import advice, findings, headline
+from tacit.assessment.fit_tests.verdict_sentences import advice, findings, headline
 from tacit.data import Pairs
 from tacit.errors import require
 from tacit.training import LatentGraphModel

@@ -14,8 +14,8 @@ from tacit.assessment.uncertainty.decisions import (
     listed_edges,
     significant_edges,
 )
-from tacit.assessment.uncertainty.gate_data import tells_acting
 from tacit.assessment.uncertainty.intervals import EdgeIntervals, edge_intervals, intervals_around
+from tacit.assessment.uncertainty.moment_data import has_moment_estimate
 from tacit.assessment.uncertainty.reliability import Reliability, reliability
 from tacit.assessment.uncertainty.resampled_edges import Kept
 from tacit.assessment.uncertainty.sandwich import MOST_PARAMETERS, Sandwich, sandwich
@@ -42,11 +42,11 @@ __all__ = [
     "edge_intervals",
     "expected_wrong_edges",
     "false_discoveries",
+    "has_moment_estimate",
     "intervals_around",
     "listed_edges",
     "mean_loss",
     "reliability",
     "sandwich",
     "significant_edges",
-    "tells_acting",
 ]

@@ -1,9 +1,9 @@
 r"""How often each edge acts, given that it is there: always, or at times.
 
-For models whose edges are weights times gates (:func:`tells_acting`) mean and variance of the targets give the answer
-node by node (:mod:`tacit.assessment.uncertainty.moments`), without any training, so that it depends on no start.
+For models whose edges are weights times gates (:func:`has_moment_estimate`) mean and variance of the targets give the
+answer node by node (:mod:`tacit.assessment.uncertainty.moments`), without any training, so that it depends on no start.
 *Always* is the answer, $\theta = 1$, unless a one-sided score test rejects it at 2.5%
-(:mod:`tacit.assessment.uncertainty.gate_errors`), and for
+(:mod:`tacit.assessment.uncertainty.moment_errors`), and for
 edges whose mean effect cannot be told from 0: nothing can be said of them, and their intervals are wide.
 
 Intervals come from two sources. The sandwich of the regressions gives each edge its error; it is steady, but takes the
@@ -26,9 +26,9 @@ from tacit.assessment.uncertainty.bootstrap import SELDOM_KEPT
 from tacit.assessment.uncertainty.boundary import NOTHING_KNOWN
 from tacit.assessment.uncertainty.checks import ReplicaProbs
 from tacit.assessment.uncertainty.dependence import Dependence
-from tacit.assessment.uncertainty.gate_data import GateData, fitted_parameters, tells_acting
-from tacit.assessment.uncertainty.gate_errors import RatioErrors, ratio_errors
 from tacit.assessment.uncertainty.intervals import EdgeIntervals
+from tacit.assessment.uncertainty.moment_data import MomentData, fitted_parameters, has_moment_estimate
+from tacit.assessment.uncertainty.moment_errors import RatioErrors, ratio_errors
 from tacit.assessment.uncertainty.moments import fit_moments
 from tacit.assessment.uncertainty.replica_spread import FEWEST_KEEPING
 from tacit.assessment.uncertainty.resampled_edges import EdgeMasks, Kept, kept_edges, resample_rows
@@ -122,11 +122,11 @@ def acting(
     that may be there given the rows of a resample: others are left out of its regressions.
     """
     require(
-        tells_acting(model),
+        has_moment_estimate(model),
         f"acting requires a linear filter with noise, one target per node and no prior, got "
         f"{type(model.predictor).__name__} with {type(model.observation).__name__}; use the bootstrap",
     )
-    data, learned = GateData.of(model, train), model.graph.learned
+    data, learned = MomentData.of(model, train), model.graph.learned
     weights, masks = _resamples(train, data.present, replicas, block, seed, kept)
     dependence = Dependence(block, train.series)
     present = model.graph.edge_probs.detach()
@@ -183,7 +183,7 @@ class _Node:
 
 
 def _one_node(
-    data: GateData,
+    data: MomentData,
     number: int,
     weights: Float[Tensor, "replica pair"],
     masks: EdgeMasks,
@@ -214,7 +214,7 @@ def _one_node(
     return _Node(errors, ratios, found.own[0], means, sigma, lacking=False)
 
 
-def _unknown(data: GateData, weights: Float[Tensor, "replica pair"], nodes: int, edges: int) -> _Node:
+def _unknown(data: MomentData, weights: Float[Tensor, "replica pair"], nodes: int, edges: int) -> _Node:
     """Return a node without regressions; its errors are as wide as those of any edge whose effect may be 0."""
     one, zero = weights.new_ones(edges), weights.new_zeros(edges)
     return _Node(
@@ -257,7 +257,7 @@ def _inflation(
     return torch.where(own > MUCH_WIDER * common, own, common)
 
 
-def _notes(data: GateData, nodes: list[_Node], learned: EdgeMask, seldom: EdgeMask, replicas: int) -> list[str]:
+def _notes(data: MomentData, nodes: list[_Node], learned: EdgeMask, seldom: EdgeMask, replicas: int) -> list[str]:
     columns = [data.columns(node) for node, one in enumerate(nodes) if one.lacking and learned[node].any()]
     many = sum(count > MOST_COLUMNS for count in columns)
     few = len(columns) - many

@@ -170,7 +170,7 @@ def _without(graph: GraphDistribution, masks: EdgeMasks) -> dict[str, Tensor]:
 
 def _sandwich_of(model: LatentGraphModel, train: Pairs, block: int, seed: int, limit: int) -> EdgeProbs | None:
     """Return the sandwich's standard errors of at most so many edges and parameters."""
-    if not model.loss.compares or not model.graph.coins or refusal(model, limit) is not None:
+    if not model.loss.compares or not model.graph.has_edge_probs or refusal(model, limit) is not None:
         return None
     generator = generator_for(seed, "sandwich", train.inputs.device)
     return sandwich(model, train, generator=generator, block=block).std_errors

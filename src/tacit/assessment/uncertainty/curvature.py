@@ -42,7 +42,7 @@ def edge_curvature(
 ) -> EdgeCurvature:
     r"""Return $H_{ab}$ for the marked edges, in the order of ``edges.nonzero()``; their probability is not 0 or 1."""
     loss = model.loss
-    model.graph.require_coins("edge_curvature")
+    model.graph.require_edge_probs("edge_curvature")
     loss.require_compares("edge_curvature")
     require_int("num_graphs", num_graphs, 4)
     units = pairs.num_nodes if loss.scope == "node" else 1

@@ -3,13 +3,14 @@
 import itertools
 import math
 from functools import partial
+from importlib import import_module
 
 import pytest
 import torch
 from scipy import integrate
 
 import oracles
-from tacit.assessment.evidence import edge_tests, model_evidence, removal, retraining
+from tacit.assessment.evidence import edge_tests, model_evidence, retraining
 from tacit.assessment.evidence.bayes_factor import existence, log_bayes_factor, standardised
 from tacit.assessment.evidence.edge_tests import EdgeTests
 from tacit.assessment.evidence.effects import signed_effects
@@ -23,6 +24,7 @@ from tacit.predictors import GraphFilter, HopPredictor
 from tacit.training import CosineDecay, FitSettings, LatentGraphModel
 from toys import LOSSES, THREE_EDGES, TOLERANCE, toy
 
+removal = import_module("tacit.assessment.evidence.model_evidence")  # the name in the package is the function
 SETTINGS = FitSettings(epochs=4, batch_size=64, schedule=CosineDecay(0.1))
 WEIGHTS = torch.tensor([[0.8, -0.5], [-0.6, 0.4]])[..., None]  # (hop, in_channel, channel)
 

@@ -13,7 +13,7 @@ from tacit.shapes import EdgeMask, EdgeProbs
 from tacit.training import LatentGraphModel
 
 
-def tells_acting(model: LatentGraphModel) -> bool:
+def has_moment_estimate(model: LatentGraphModel) -> bool:
     """Do mean and variance of the targets tell how often edges act?
 
     They do for a predictor that is linear in its inputs, one weight per edge and lag, with noise of a size of its own,
@@ -26,7 +26,7 @@ def tells_acting(model: LatentGraphModel) -> bool:
         and all(value.requires_grad for value in model.predictor.parameters())
         and observation.random
         and observation.channels == 1
-        and graph.coins
+        and graph.has_edge_probs
         and graph.candidates is None
         and not graph.symmetric
         and not graph.learned.diagonal().any()
@@ -35,7 +35,7 @@ def tells_acting(model: LatentGraphModel) -> bool:
 
 
 @dataclass(frozen=True, eq=False)
-class GateData:
+class MomentData:
     """The pairs as the regressions see them, and which edges can act."""
 
     parts: LinearParts
@@ -45,8 +45,8 @@ class GateData:
     follows_input: bool
 
     @classmethod
-    def of(cls, model: LatentGraphModel, pairs: Pairs) -> "GateData":
-        """Return the data of a model that :func:`tells_acting`."""
+    def of(cls, model: LatentGraphModel, pairs: Pairs) -> "MomentData":
+        """Return the data of a model that :func:`has_moment_estimate`."""
         graph, predictor = model.graph, model.predictor
         assert isinstance(predictor, GraphFilter)
         parts = predictor.linear_parts(pairs.inputs)

@@ -18,9 +18,9 @@ from jaxtyping import Bool, Float
 from torch import Tensor
 
 from tacit.assessment.evidence.averaging import MarginalLikelihood, conditional_log_odds
+from tacit.assessment.evidence.batched_regressions import MOST_BYTES
 from tacit.assessment.evidence.candidates import Candidates
 from tacit.assessment.evidence.columns import DOUBLE, ColumnForm, Columns, build_columns
-from tacit.assessment.evidence.regressions import MOST_BYTES
 from tacit.assessment.evidence.tableau import Tableau
 from tacit.data import Pairs
 from tacit.predictors import SeriesLayout

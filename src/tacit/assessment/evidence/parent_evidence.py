@@ -19,10 +19,10 @@ from dataclasses import dataclass
 import torch
 
 from tacit.assessment.evidence import diagnostics, products
+from tacit.assessment.evidence.batched_regressions import BagProbs, Probs, Regressions
 from tacit.assessment.evidence.candidates import Candidates, Resamples
 from tacit.assessment.evidence.columns import DOUBLE, ColumnForm, build_columns
 from tacit.assessment.evidence.forms import choose_form
-from tacit.assessment.evidence.regressions import BagProbs, Probs, Regressions
 from tacit.data import Pairs, bootstrap_rows, resamplable
 from tacit.predictors import SeriesLayout
 from tacit.randomness import generator_for
