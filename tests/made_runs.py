@@ -12,7 +12,7 @@ from tacit.records import EDGE_COLUMNS, CandidateCount, Record, Run
 
 GOODNESS = {
     "fits": False,
-    "sentences": ["does not fit at the 5% level (kernel test p = 0.004, ranks p = 0.010, 500 pairs)"],
+    "sentences": ["the model does not fit at the 5% level (kernel test p = 0.004, ranks p = 0.010, 500 pairs)"],
     "coverage": [
         {"level": level, "nominal": level, "overall": level - 0.02, "by_number": [level - 0.05, level, None]}
         for level in (0.5, 0.8, 0.95)

@@ -208,5 +208,5 @@ def test_each_process_has_a_gpu_of_its_own(monkeypatch):
     assert Launch().own_device(device("cuda", 1)) == device("cuda", 1)
     with pytest.raises(InputError, match="nproc-per-node must be at most the number of GPUs, 2, got 3; start"):
         Launch(0, 3, 0, 3).own_device(device("cuda"))
-    with pytest.raises(InputError, match="device must be cuda where several processes train, each with a GPU"):
+    with pytest.raises(InputError, match="device must be cuda for several processes"):
         Launch(0, 2, 0, 2).own_device(device("cuda", 1))

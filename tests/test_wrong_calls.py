@@ -46,7 +46,7 @@ CALLS = {
     "predictor as class": (lambda: LatentGraphModel(GRAPH, HopPredictor, MMD()), "predictor must be an object like"),
     "graphs as text": (
         lambda: LatentGraphModel(GRAPH, PREDICTOR, MMD(), num_graphs="8"),
-        "num_graphs must be a wh",
+        "num_graphs must be an int",
     ),
     "seeds as number": (
         lambda: fit(model(), PAIRS, PAIRS, seeds=3),

@@ -129,12 +129,12 @@ def test_the_answer_in_words():
     assert answer(known, edge_columns(run))[3] == "Mean absolute error of the probabilities against the truth: 0.0123."
     assert verdict(run) == (
         "misfit",
-        "The model does not fit",
-        "at the 5% level (kernel test p = 0.004, ranks p = 0.010, 500 pairs).",
+        "The model does not fit at the 5% level",
+        "(kernel test p = 0.004, ranks p = 0.010, 500 pairs).",
     )
-    assert verdict(make_run(3, goodness={}))[0] == "untested"
-    fits = make_run(3, goodness={"fits": True, "sentences": ["fits: nothing speaks against it"]})
-    assert verdict(fits) == ("fits", "The model fits:", "nothing speaks against it.")
+    assert verdict(make_run(3, goodness={})) == ("untested", "The fit of the model was not tested.", "")
+    fits = make_run(3, goodness={"fits": True, "sentences": ["the model fits: no evidence against it (p = 0.4)"]})
+    assert verdict(fits) == ("fits", "The model fits: no evidence against it", "(p = 0.4).")
 
 
 def test_edges_that_are_held_fixed_or_next_to_nothing_are_no_findings():

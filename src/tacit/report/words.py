@@ -11,22 +11,17 @@ from tacit.report.strongest import strongest_edges
 
 LEVELS = (0.1, 0.5)
 NAMED, NAMED_FROM = 3, 0.005  # edges that are named, and their least probability: a smaller one is rounded to 0.00
-VERDICTS: dict[bool | None, tuple[str, str]] = {
-    True: ("fits", "The model fits:"),
-    False: ("misfit", "The model does not fit"),
-}
-UNTESTED = ("untested", "The fit of the model was not tested.")
-SAID_ALREADY = ("fits: ", "does not fit ")  # the first words of the sentence of the fit test
+KINDS = {True: "fits", False: "misfit", None: "untested"}  # CSS classes of the verdict on the fit
+UNTESTED = "The fit of the model was not tested."
 
 
 def verdict(run: Run) -> tuple[str, str, str]:
-    """Return the verdict of the fit test: a CSS class, and the two parts of a sentence."""
+    """Return the verdict of the fit test: a CSS class, the verdict, and the tests behind it in brackets."""
     tested = run.record.goodness
-    kind, beginning = VERDICTS.get(tested.get("fits"), UNTESTED)
-    rest = (tested.get("sentences") or [""])[0]
-    for said in SAID_ALREADY:
-        rest = rest.removeprefix(said)
-    return kind, beginning, f"{rest}." if rest else ""
+    said = (tested.get("sentences") or [UNTESTED])[0]
+    words, bracket, tests = said.partition(" (")
+    rest = f"({tests}." if bracket else ""
+    return KINDS[tested.get("fits")], words[0].upper() + words[1:], rest
 
 
 def answer(run: Run, columns: EdgeColumns) -> list[str]:

@@ -188,7 +188,7 @@ class TrainingState:
         }
         for name, is_possible in possible.items():
             if not is_possible:
-                raise ValueError(f"{name} is out of range")
+                raise ValueError(f"{name} is inconsistent")
         return log
 
     def _check(self, tensors: Stack, active: list[int]) -> None:
@@ -209,7 +209,7 @@ class TrainingState:
                     raise ValueError(f"{name} is not finite")
         steps = tensors["streams/steps"]
         if int(steps.min()) < 0 or int(steps.max()) > MOST_STEPS_AHEAD:
-            raise ValueError("streams/steps is out of range")
+            raise ValueError("streams/steps is inconsistent")
 
 
 def initial_stacks(model: LatentGraphModel, seeds: Sequence[int], *, fresh: bool = True) -> tuple[Stack, Stack]:

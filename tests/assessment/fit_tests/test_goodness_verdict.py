@@ -46,14 +46,14 @@ def test_the_right_model_fits():
     assert found.fits is True
     assert found.p_value == min(1, 2 * min(found.kernel.p_value, found.ranks_p_value))
     (only,) = found.sentences()
-    assert only.startswith("fits: no evidence against the model at the 5% level (kernel test p = ")
+    assert only.startswith("the model fits: no evidence against it at the 5% level (kernel test p = ")
     assert "1500 pairs" in only
     assert found.coverage_gap < 0.05
 
 
 def test_too_narrow_everywhere():
     said = judge(model_of(0.15), data()).sentences()
-    assert said[0].startswith("does not fit at the 5% level (kernel test p = 0.010, ranks p < 0.001")
+    assert said[0].startswith("the model does not fit at the 5% level (kernel test p = 0.010, ranks p < 0.001")
     assert said[1] == (
         "ranks at nodes north, east, south are U-shaped: the model is overconfident, its intervals are too narrow"
     )
@@ -134,7 +134,7 @@ def test_few_pairs_are_enough_to_reject_by_the_exact_test():
     found = judge(model_of(0.1), data(count=15, shift=1.0))
     assert found.fits is False
     assert found.p_value == found.kernel.p_value == 0.005
-    assert found.sentences()[0].startswith("does not fit")
+    assert found.sentences()[0].startswith("the model does not fit")
 
 
 def test_a_node_that_was_never_observed_is_left_out():
@@ -209,4 +209,4 @@ def test_the_p_values_that_are_printed_agree_with_the_verdict(kernel):
         printed = [float(text) for text in re.findall(r"p = ([0-9.]+[0-9])", one.sentences()[0])]
         assert len(printed) == 2
         assert one.fits is (min(printed) > 0.05)
-        assert one.sentences()[0].startswith("fits" if min(printed) > 0.05 else "does not fit")
+        assert one.sentences()[0].startswith("the model fits" if min(printed) > 0.05 else "the model does not fit")

@@ -31,8 +31,8 @@ def headline(found: "Goodness") -> str:
     if found.fits is None:
         return f"too few pairs to test the fit ({tests}): pass at least 20 observed pairs, preferably hundreds"
     if found.fits:
-        return f"fits: no evidence against the model at the {100 * level:g}% level ({tests})"
-    return f"does not fit at the {100 * level:g}% level ({tests})"
+        return f"the model fits: no evidence against it at the {100 * level:g}% level ({tests})"
+    return f"the model does not fit at the {100 * level:g}% level ({tests})"
 
 
 def findings(found: "Goodness") -> list[str]:
