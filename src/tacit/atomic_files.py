@@ -1,4 +1,4 @@
-"""Files that are whole or not there: written aside, brought to the disk, and only then given their name.
+"""Atomic writes: a temporary file is written, flushed to disk and renamed.
 
 What had the name before keeps it until then: a full disk, a directory that is gone or a killed process leaves it as it
 was.

@@ -1,4 +1,4 @@
-"""What a person sees while a job runs: a bar on a terminal, a line now and then elsewhere."""
+"""Progress display: a bar on a terminal, otherwise a line now and then."""
 
 import sys
 import threading

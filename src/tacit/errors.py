@@ -1,4 +1,4 @@
-"""What can go wrong, as three types: the user's input, the computation, and the other processes."""
+"""The exceptions of tacit: bad input, a failed computation, and lost processes."""
 
 import difflib
 from collections.abc import Iterable

@@ -21,7 +21,7 @@ from tacit.errors import InputError
 
 @dataclass(frozen=True)
 class Kind:
-    """What a file is: its name in messages, its format, and what to do with a bad one."""
+    """A kind of file: its name in messages, its format, and the remedy for a damaged file."""
 
     name: str
     format: int

@@ -164,7 +164,7 @@ def _is_out_of_memory(error: Exception) -> bool:
 
 
 def _with_notes(error: BaseException, text: str) -> str:
-    """Return what to say, and how to go on if that was noted."""
+    """Return the message, with the command that resumes the run if there is one."""
     return "; ".join([text, *getattr(error, "__notes__", [])])
 
 

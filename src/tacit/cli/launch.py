@@ -54,7 +54,7 @@ class Launch:
 
     @property
     def first(self) -> bool:
-        """Is this the process that writes, and speaks for all?"""
+        """Is this the process that writes and prints?"""
         return self.rank == 0
 
     def require_alone(self, what: str) -> None:

@@ -23,7 +23,7 @@ def whole_number(text: str | int) -> int:
 
 
 def at_least(low: int) -> Callable[[str | int], int]:
-    """Return what reads a whole number that was typed, which needs to be no smaller."""
+    """Return a parser of integers with a lower limit."""
 
     def read(text: str | int) -> int:
         digits = str(text)

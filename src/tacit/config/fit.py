@@ -77,7 +77,7 @@ class DataOptions(Closed):
         return both
 
     def require_unset(self, keys: tuple[str, ...], source: str, reason: str) -> None:
-        """Refuse choices that would be ignored: they are a mistake, not a wish."""
+        """Refuse options that would be ignored."""
         for key in keys:
             if getattr(self, key) != type(self).model_fields[key].default:
                 raise InputError(f"{key} in [data] has no meaning for {source}, {reason}; leave it out")
@@ -134,7 +134,7 @@ class PredictorOptions(Closed):
     options: dict[str, Any] = Field({}, description="options of a registered kind")
 
     def require_used(self, kind: PredictorKind) -> None:
-        """Refuse choices that the kind of predictor would ignore: they are a mistake, not a wish."""
+        """Refuse options that the kind of predictor would ignore."""
         for key in type(self).model_fields:
             value = getattr(self, key)
             if key != "kind" and key not in kind.uses and value not in (False, type(self).model_fields[key].default):

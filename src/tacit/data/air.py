@@ -17,7 +17,7 @@ TENTHS = 10.0
 def load_beijing_air() -> Series:
     """Return hourly PM2.5 (micrograms per cubic metre) of twelve stations in Beijing, March 2013 to February 2017.
 
-    Data of Chen (2017), UCI Machine Learning Repository, CC BY 4.0; source and changes are told in
+    Data of Chen (2017), UCI Machine Learning Repository, CC BY 4.0; source and changes are described in
     ``files/beijing_air.txt`` beside the data. The data set gives no coordinates, so there are none here.
 
     >>> air = load_beijing_air()

@@ -1,4 +1,4 @@
-"""Where nodes are: a table of a node's name and two numbers."""
+"""Coordinates of nodes: a table of a node's name and two numbers."""
 
 from pathlib import Path
 

@@ -1,8 +1,8 @@
 """Tables of a user, wide or long, as a series on nodes.
 
 Wide: a column of times and one column per node (or per node and variable, ``station:variable``). Long: columns of
-times, of node names and of one or several values. Either may hold several series, told apart by a column of names; in
-a wide table it is enough that time starts again. Files are read and never written.
+times, of node names and of one or several values. Either may contain several series, distinguished by a column of
+names; in a wide table it is enough that time starts again. Files are read and never written.
 """
 
 from collections.abc import Sequence
@@ -63,7 +63,7 @@ def read_series(
 
 @dataclass(frozen=True)
 class Columns:
-    """What the columns of a table mean; the same for files and for DataFrames."""
+    """The roles of the columns of a table, for files and DataFrames."""
 
     layout: Layout = "auto"
     time: str | None = None

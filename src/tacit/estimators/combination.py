@@ -1,4 +1,4 @@
-"""What goes together: losses, estimators, credit and numbers of graphs; what does not is refused, naming what would."""
+"""Checks that losses, estimators, credit and the number of graphs can be combined."""
 
 from typing import Literal, get_args
 

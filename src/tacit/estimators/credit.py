@@ -48,7 +48,7 @@ class Credit(Protocol):
 
 @dataclass(frozen=True)
 class GlobalCredit:
-    """Every edge answers for the whole loss; right for any predictor."""
+    """Every edge gets credit for the total loss; correct for any predictor."""
 
     num_hops: ClassVar[int | None] = None
 

@@ -1,4 +1,4 @@
-"""Flip single edges of random graphs and watch what a predictor does: the evidence for what it promises."""
+"""Flip single edges of random graphs and compare the predictions, to test the declared locality."""
 
 import copy
 from collections.abc import Callable
@@ -55,7 +55,7 @@ class Flips(NamedTuple):
 
 @torch.no_grad()
 def flip_edges(predictor: nn.Module, graph: GraphDistribution, in_channels: int, *, generator: Generator) -> Flips:
-    """Try random flips with random inputs and fresh random parameters, over the edges that the graph has room for."""
+    """Try random flips with random inputs and fresh random parameters, over the edges of the graph."""
     reference = next(predictor.parameters(), torch.zeros(()))
     device, dtype = reference.device, reference.dtype
 

@@ -1,4 +1,4 @@
-"""Does a predictor keep its promise of locality? Flip edges that must not matter and look."""
+"""A check of the declared locality of a predictor: flip edges that must have no effect."""
 
 import torch
 from jaxtyping import Bool

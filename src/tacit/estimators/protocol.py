@@ -1,4 +1,4 @@
-"""What a gradient estimator is: it draws the graphs, and turns what came of them into a gradient for theta."""
+"""The interface of gradient estimators: draw graphs, and turn their costs into a gradient for theta."""
 
 from abc import ABC, abstractmethod
 from dataclasses import dataclass
@@ -21,12 +21,12 @@ class EstimatorOptions:
 class Estimator(ABC):
     """The interface; capabilities are attributes of the class.
 
-    ``takes_credit``    weighs graphs by their cost, and so can be told which rows answer for which nodes
+    ``takes_credit``    weighs graphs by their cost, so credit can be assigned to rows
     ``through_graphs``  differentiates the predictor for the graphs instead
     ``takes_baseline``  subtracts a baseline from the cost
-    ``scheduled``       changes with the progress of a training; the others are told 0
+    ``scheduled``       changes with the progress of a training; for others it is 0
     ``hard``            draws graphs of 0 and 1 only
-    ``group_size``      so many consecutive graphs depend on each other
+    ``group_size``      the number of consecutive graphs that depend on each other
     ``needs_edge_probs``  made for a probability per edge (:class:`~tacit.graph.BernoulliGraph`); others take any graph
     ``uses``            the keys of [model] in a config that mean something to it
 

@@ -1,4 +1,4 @@
-"""What if part of the graph distribution is wrong? The true entries that touch two nodes are held at 0.25."""
+"""A graph distribution that is partly wrong: the true entries that touch two nodes are fixed at 0.25."""
 
 import torch
 from matplotlib.figure import Figure

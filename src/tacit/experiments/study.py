@@ -1,4 +1,4 @@
-"""What a study is: tasks that make records, and tables and figures that are drawn from the records alone."""
+"""The interface of a study: tasks that make records, and tables and figures drawn from the records."""
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping, Sequence
@@ -17,7 +17,7 @@ Records = Mapping[str, Values]  # by name of the task
 
 @dataclass(frozen=True)
 class Options:
-    """How large a study is: initialisations of each row, and whether it is cut short to try it out."""
+    """The size of a study: initialisations of each row, and whether it is a short trial."""
 
     seeds: int = 8
     quick: bool = False

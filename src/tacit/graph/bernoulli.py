@@ -1,4 +1,4 @@
-r"""Graphs whose edges are independent coins.
+r"""Graphs with independent Bernoulli edges.
 
 $$P_\theta(A) = \prod_{ij} \theta_{ij}^{A_{ij}} (1 - \theta_{ij})^{1 - A_{ij}}$$
 
@@ -31,7 +31,7 @@ INITIAL_PROBS = (0.0, 0.1)
 
 
 class BernoulliGraph(GraphDistribution):
-    """A probability for each ordered pair of nodes; entries can be held at a value.
+    """A probability for each ordered pair of nodes; entries can be fixed.
 
     Exact at 0 and 1: such an edge is never or always sampled, and log-probability and score stay finite for
     every graph that can occur (one that cannot has log-probability minus infinity).
@@ -132,7 +132,7 @@ class BernoulliGraph(GraphDistribution):
     def start_around(self, edge_probs: EdgeProbs, spread: float = 0.0) -> None:
         """Go to ``edge_probs``, and start every replica of a fit near them: logits moved by ``spread`` normals.
 
-        Entries that are held stay where they are. A symmetric graph takes the higher of the two entries of a pair.
+        Fixed entries stay where they are. A symmetric graph takes the higher of the two entries of a pair.
         """
         _require_probabilities(edge_probs, self.candidates)
         require(
@@ -181,7 +181,7 @@ class BernoulliGraph(GraphDistribution):
 
     @property
     def learned(self) -> EdgeMask:
-        """Which edges are learned: those that are not held at a value."""
+        """Which edges are learned: those that are not fixed."""
         return ~self.fixed
 
     @property
@@ -200,7 +200,7 @@ class BernoulliGraph(GraphDistribution):
     def clamp_probs(
         self, raw: Float[Tensor, "*replica row slot"], floor: float | Tensor
     ) -> Float[Tensor, "*replica row slot"]:
-        """Return stored numbers whose probabilities are no nearer to 0 and 1 than ``floor``; held entries stay."""
+        """Return stored numbers whose probabilities are no nearer to 0 and 1 than ``floor``; fixed entries stay."""
         lowest = torch.as_tensor(floor, dtype=raw.dtype, device=raw.device)
         return torch.where(self.fixed, raw, self.link.clamp_probs(raw, lowest))
 
@@ -245,7 +245,7 @@ class BernoulliGraph(GraphDistribution):
     def score(self, graphs: Graphs) -> Graphs:
         r"""Return $\partial \log P_\theta(A) / \partial \mathrm{logit}\,\theta_{ij} = A_{ij} - \theta_{ij}$.
 
-        It is zero where an entry is held fixed, and below the diagonal of a symmetric graph.
+        It is zero where an entry is fixed, and below the diagonal of a symmetric graph.
         """
         return self.upper_triangle(torch.where(self.fixed, 0.0, graphs - self.edge_probs))
 

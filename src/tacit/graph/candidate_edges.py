@@ -29,7 +29,7 @@ WHOLE = (torch.int8, torch.int16, torch.int32, torch.int64, torch.uint8)
 
 @dataclass(frozen=True, eq=False)
 class CandidateEdges:
-    """Which nodes each node may read: a row per node (or several for a node with many) and a slot per sender.
+    """The candidate sources of each node: a row per node (or several for a node with many) and a slot per source.
 
     Rows ascend by node, and sources within a node; an edge comes once.
 

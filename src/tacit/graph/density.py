@@ -1,4 +1,4 @@
-r"""How strong a prior for sparse graphs has to be, from what is expected and not from the answer.
+r"""The weight of a prior for sparse graphs, from the expected density.
 
 Of every edge it is believed that it is there with probability $p$, the expected density. Bayes would compare the two
 with the data in nats. An edge brings $k$ weights that are fitted; their evidence costs $\tfrac k2 \log n$ (Schwarz

@@ -1,4 +1,4 @@
-r"""What a distribution over graphs is: it draws graphs from uniforms and knows their probability.
+r"""The interface of graph distributions: draw graphs from uniforms, and compute their probability.
 
 $$A \sim P_\theta(A \mid c)$$
 
@@ -34,7 +34,7 @@ from tacit.shapes import EdgeLogProbs, EdgeMask, EdgeProbs, EdgeWeights, Graphs,
 
 @dataclass(frozen=True)
 class Context:
-    """What graphs may depend on, a row for each pair; None where the data have none.
+    """The variables that graphs may depend on, a row per pair; None where the data have none.
 
     ``inputs``      the inputs of the pairs
     ``covariates``  numbers that are known and shared by all nodes

@@ -1,4 +1,4 @@
-r"""What is known of the edges before any data: some are ruled out, some are certain, some are more likely than others.
+r"""Rules for edges: forbidden, required and candidate edges, and priors.
 
 ==============  ==========================================================  ===================================
 rule            meaning                                                     $\theta_{ij}$

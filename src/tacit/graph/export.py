@@ -145,7 +145,7 @@ def to_pyg(
     effect: Exists | None = None,
     chosen: EdgeMask | None = None,
 ) -> "Data":
-    """Return ``edge_index`` (row 0 sends, row 1 receives) and ``edge_prob`` of the edges above the threshold.
+    """Return ``edge_index`` (row 0: sources, row 1: targets) and ``edge_prob`` of the edges above the threshold.
 
     Which edges is decided as by :func:`to_networkx`; ``edge_exists`` and ``edge_effect`` are there where they are
     known. The names are in ``names``. An edge without direction is there both ways, as PyG wants it.

@@ -1,4 +1,4 @@
-r"""How much memory a job will take, said before any of it is taken.
+r"""Estimates of the memory of a job, before it is allocated.
 
 A step of training over a table of $R$ rows and $K$ columns, with $S$ graphs for each of $D$ draws ($D$ is the batch,
 or 1

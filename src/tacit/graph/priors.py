@@ -1,9 +1,9 @@
-r"""What is believed of the edges before any data, as a penalty.
+r"""Priors of edges, as a penalty.
 
 $$\mathrm{KL}(P_\theta, P_p) = \sum_{ij} \theta_{ij} \log \frac{\theta_{ij}}{p_{ij}}
   + (1 - \theta_{ij}) \log \frac{1 - \theta_{ij}}{1 - p_{ij}}$$
 
-over the entries that are not held fixed, or only some of them; in a symmetric graph over $i \le j$, since a pair is one
+over the entries that are not fixed, or only some of them; in a symmetric graph over $i \le j$, since a pair is one
 coin. It goes with every loss; the loss of a fit then includes it. A fit whose edges were judged by regressions has no
 such penalty: the prior share of edges that exist is in :mod:`tacit.assessment.evidence.parent_evidence`.
 """

@@ -50,7 +50,7 @@ class ExpectedError(SampledLoss):
         require_one_of("error", self.error, get_args(ErrorName))
 
     def parts(self, samples: Samples, targets: Targets, observed: Observed | None, group_size: int) -> list[Part]:
-        """Return the error of each graph by itself."""
+        """Return the error of each graph."""
         del group_size  # graphs are not compared
         difference = samples - targets[:, None]
         errors = difference.abs() if self.error == "mae" else difference.square()
@@ -101,7 +101,7 @@ class ELBO(SampledLoss):
         return cls(options.likelihood_sd, options.prior, **options.common())
 
     def parts(self, samples: Samples, targets: Targets, observed: Observed | None, group_size: int) -> list[Part]:
-        """Return minus the log-likelihood of each graph by itself."""
+        """Return minus the log-likelihood of each graph."""
         del group_size  # graphs are not compared
         standardised = (samples - targets[:, None]) / self.sd
         surprise = 0.5 * standardised.square() + math.log(self.sd * math.sqrt(2 * math.pi))

@@ -1,6 +1,6 @@
 r"""The energy score of a model with noise, the noise integrated in closed form.
 
-$y_s \sim p(y \mid f(x, A_s), x)$, the noise drawn anew for each graph. For one number per node
+$y_s \sim p(y \mid f(x, A_s), x)$, with new noise for each graph. For one number per node
 
 $$L = \mathrm{mean}_s\, E|Y_s - y| - \tfrac12\, \mathrm{mean}_{s \neq t}\, E|Y_s - Y_t|$$
 
@@ -27,7 +27,7 @@ from tacit.shapes import Observed, PairCosts, TargetParams, Targets
 class NoisyEnergyScore(SampledLoss):
     """The energy score at node scope, of the parameters of an observation model with one channel.
 
-    ``EnergyScore().integrating(observation)`` makes it, and a model does so by itself.
+    ``EnergyScore().integrating(observation)`` makes it; a model does this automatically.
 
     >>> from tacit.observation import HeadGaussianNoise
     >>> parameters = torch.tensor([[0.0, 1.0], [0.0, 1.0], [0.0, 1.0]]).view(1, 3, 1, 2)  # N(0, 1) under each graph

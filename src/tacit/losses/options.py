@@ -1,4 +1,4 @@
-"""How a name in a config becomes a loss: the choices that losses are built from."""
+"""Options from which a loss is built by name."""
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace

@@ -1,8 +1,8 @@
-r"""What all losses have in common: they are means over sampled graphs, and over pairs of them.
+r"""The base of all losses: means over sampled graphs, and over pairs of them.
 
 $$L = \tfrac1S \sum_s (r_s + g_s), \qquad r_s = \mathrm{mean}_{t \neq s}\, h(y_s, y_t)$$
 
-$g_s$ is what graph $s$ costs by itself and $h$ what it costs together with another. A pair is felt from both ends, so
+$g_s$ is the cost of graph $s$ alone and $h$ the cost of a pair of graphs. A pair counts for both graphs, so
 the cost of graph $s$, which multiplies its score in the gradient for $\theta$, is
 
 $$w_s = 2 r_s + g_s$$

@@ -1,4 +1,4 @@
-"""What a loss hands to a gradient estimator: a few tensors, and nothing else passes between them."""
+"""The interface between losses and gradient estimators: a few tensors."""
 
 from abc import ABC, abstractmethod
 from typing import ClassVar, NamedTuple

@@ -1,11 +1,11 @@
-r"""What an observation model is: the distribution of a target, given the prediction under one graph and the input.
+r"""The interface of observation models: the distribution of a target, given prediction and input.
 
 $$y \sim p(y \mid f_\psi(x, A), x)$$
 
-Where the graph is the only randomness of a model, its edge probabilities are bent until they explain the noise as well.
-The predictor gives ``num_given`` numbers per target, in most cases its mean; the observation model makes of them the
-``num_parameters`` numbers that describe the distribution. How these numbers are laid out along the last axis is known
-to the observation model alone: all others ask it for samples, means, densities.
+Where the graph is the only randomness of a model, its edge probabilities must explain the noise as well, and are
+biased. The predictor gives ``num_given`` numbers per target, in most cases its mean; the observation model makes of
+them the ``num_parameters`` numbers that describe the distribution. How these numbers are laid out along the last axis
+is known to the observation model alone: all others ask it for samples, means, densities.
 """
 
 from abc import ABC, abstractmethod
@@ -72,7 +72,7 @@ class ObservationModel(nn.Module, ABC):
         """Return ``draws`` samples of each graph, side by side on the axis of the graphs.
 
         Under a graph only the noise differs from draw to draw, so that several make quantiles smooth at little cost.
-        Where nothing is random one draw says it all.
+        Without randomness one draw is enough.
         """
         if not self.random:
             return self.mean(parameters)

@@ -1,6 +1,6 @@
 """The stages in which a fit is looked at: standard errors, flags, a fit test, other graphs, the model without a graph.
 
-What was found is put into words once, here; commands and pages show these sentences.
+The findings are written here; commands and reports show them.
 """
 
 from collections.abc import Callable, Sequence
@@ -58,7 +58,7 @@ SHOWN = 0.5  # edges more probable than this count as shown
 
 @dataclass
 class Assessment:
-    """What is known about a fit besides its answer, as it is found out.
+    """The findings of the assessment.
 
     ``evidence``    how it was found which edges exist, as ``record.json`` has it; empty where that was not asked
     ``references``  scores of other forecasts, with the gain over them in scaled CRPS where that was computed

@@ -1,4 +1,4 @@
-"""What the user left open, chosen from the shape of the data, with the reason in words.
+"""Defaults that are chosen from the data, each with a reason.
 
 The figures behind the choices: docs/results (air-quality, dream4, gpvar).
 """

@@ -1,4 +1,4 @@
-"""What is learned from: pairs in three parts, the names of the nodes, their units, and what the readers changed."""
+"""The data of a fit: pairs in three parts, the names of the nodes, their units, and notes of the readers."""
 
 from dataclasses import dataclass
 
@@ -83,7 +83,7 @@ class Dataset:
 
 
 def usual_window(series: Series) -> int:
-    """Return how far back to look when nobody says: every lag costs weights, and few rows cannot pay for many.
+    """Return the default window: each lag adds weights, so few rows allow only few lags.
 
     Of several series it is at most a quarter of the median length, so that each leaves windows to learn from.
     """
@@ -93,7 +93,7 @@ def usual_window(series: Series) -> int:
 
 
 def longest_window(content: Series | NamedPairs) -> int | None:
-    """Return how far back the evidence may look when nobody says; None where there is no time, or much data."""
+    """Return the longest default window of the evidence; None without time, or with much data."""
     if isinstance(content, NamedPairs):
         return None
     if content.values.size * LONGEST_WINDOW > MOST_VALUES:
@@ -102,7 +102,7 @@ def longest_window(content: Series | NamedPairs) -> int | None:
 
 
 def network_window(content: Series | NamedPairs, needed: int) -> int:
-    """Return how far back a network looks when nobody says: the usual, and no less than edges need."""
+    """Return the default window of a network: the usual one, and at least that of the evidence."""
     return max(needed, usual_window(content)) if isinstance(content, Series) else needed
 
 

@@ -1,4 +1,4 @@
-"""What a fit says about the edges, as tables and graphs: all of them, or those that are listed.
+"""The edges of a fit as tables and graphs: all edges, or the listed ones.
 
 ``exists`` decides and ``probability`` describes; a fit without evidence decides by ``probability``.
 """
@@ -26,7 +26,7 @@ ACTING = ("std_error", "low", "high", "bagged")  # how often an edge acts: empty
 
 @dataclass(frozen=True, eq=False)
 class Edges:
-    """The edges of a fit; rows receive, columns send."""
+    """The edges of a fit; rows are targets, columns are sources."""
 
     fitted: Fitted
 

@@ -1,4 +1,4 @@
-"""What a fit leaves: its record, what is known of each edge, and the model; in a run directory, or in one file."""
+"""The result of a fit: record, edges and model, in a run directory or in one file."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass

@@ -76,8 +76,8 @@ def resume_fit(
 ) -> FitJob | None:
     """Go on with a run that was stopped: it ends with the files that it would have ended with.
 
-    Paths that were given are read from the folder in which the run was begun. Several processes may go on with what
-    one began, and the other way round.
+    Paths are relative to the folder in which the run was started. Several processes can resume a run of one process,
+    and the other way round.
     """
     processes = Processes.current()
     with resume_run(directory, processes) as (request, lock):
@@ -112,7 +112,7 @@ def _plan(request: Request, device: torch.device, listener: Listener) -> Plan:
 
 
 def _work(plan: Plan, directory: Path, processes: Processes, lock: Lock) -> FitJob | None:
-    """Learn and write the run; until it is complete the directory keeps what it takes to go on."""
+    """Learn and write the run; until it is complete the directory keeps the checkpoint and the call."""
     learned = learn(plan, checkpoint=Checkpoints(directory / CHECKPOINT, before=lock.require))
     job = _write(learned, directory, lock) if processes.first else None
     meet_in_step(processes, None)  # if the first dies in its last moments, the others say how to go on

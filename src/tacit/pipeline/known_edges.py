@@ -1,4 +1,4 @@
-"""What is known of the edges: rules of the config and its files; candidates by place, by correlation or by name."""
+"""Known edges: rules of the config and its files; candidates by distance, correlation or name."""
 
 from dataclasses import replace
 

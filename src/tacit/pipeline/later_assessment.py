@@ -1,4 +1,4 @@
-"""Further questions to a fitted model: the stages of the assessment, each by itself, with the data of the fit."""
+"""Single stages of the assessment of a fitted model, with the data of the fit."""
 
 from dataclasses import replace
 from typing import Any

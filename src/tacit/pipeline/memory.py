@@ -1,4 +1,4 @@
-r"""Is there memory for a fit? Estimated before any of it is taken.
+r"""The memory estimate of a fit, before anything is allocated.
 
 ====================  ==================================================================================================
 a step of training    :func:`~tacit.graph.step_bytes`, for every replica; where edges have weights $16$ bytes more for

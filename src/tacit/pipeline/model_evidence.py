@@ -1,4 +1,4 @@
-"""Which edges exist where the model has to say it, after the fit; the others are then held at 0, the rest settles."""
+"""Evidence from the fitted model: it decides which edges exist; the others are fixed at 0 and the model is retrained."""
 
 import time
 from dataclasses import dataclass, replace
@@ -26,7 +26,7 @@ class JudgedFit:
     """A fit of the edges that may exist.
 
     ``untrained``  the model before the fit, without the edges that were dropped and without a prior
-    ``dropped``    edges that are held at 0 because they hardly exist, not because of a rule
+    ``dropped``    edges that are fixed at 0 because they hardly exist, not because of a rule
     """
 
     evidence: Evidence

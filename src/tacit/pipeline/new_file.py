@@ -1,4 +1,4 @@
-"""A file that a user asked for by name: new, whole or not there, and never over another."""
+"""A new file that a user named: written atomically, and never over another file."""
 
 from contextlib import nullcontext
 from pathlib import Path
@@ -36,7 +36,7 @@ def require_new_table(path: Path) -> None:
 
 
 def write_table(frame: "pd.DataFrame", path: Path) -> None:
-    """Write a table as CSV or parquet, by the name of the file: whole, or not at all, and never over another."""
+    """Write a table as CSV or parquet, by the suffix of the file: atomically, and never over another file."""
     require_new_table(path)
     if path.suffix == ".csv":
         data = frame.to_csv(index=False, float_format="%.6g").encode()

@@ -40,11 +40,11 @@ FEWER_STEPS = (
 
 @dataclass(frozen=True, eq=False)
 class Plan:
-    """What to learn, and from what.
+    """The data, model and settings of a fit.
 
     ``choices``   what was chosen from the data, and why
     ``evidence``  which edges may exist, where regressions say that
-    ``closed_form``  regressions may give the whole fit
+    ``closed_form``  regressions may give the complete fit
     """
 
     name: str

@@ -1,4 +1,4 @@
-"""What ``tacit fit`` was called with, kept in ``call.json`` while the run is under way: enough to call it again."""
+"""The arguments of ``tacit fit``, stored in ``call.json`` while the run is in progress, to resume it."""
 
 import hashlib
 from pathlib import Path
@@ -30,7 +30,7 @@ class Request(BaseModel):
 
     @classmethod
     def read(cls, directory: Path) -> "Request":
-        """Read what a run wrote when it began."""
+        """Read the call that a run wrote when it started."""
         path = directory / CALL
         try:
             text = path.read_text(encoding="utf-8")
@@ -54,7 +54,7 @@ class Request(BaseModel):
         return (self.model_dump_json(indent=2) + "\n").encode()
 
     def require_same_files(self) -> None:
-        """Refuse to go on with other data than the run began with."""
+        """Refuse to resume with other data than the run started with."""
         for name, checksum in self.files.items():
             found = file_checksum(name)
             require(found is not None, f"{name} was removed, and the run cannot be resumed without it; put it back")

@@ -1,4 +1,4 @@
-"""What a fit reads: a table, arrays or a data set that ships with the package, under the name that errors give it."""
+"""The source of a fit: a table, arrays or an included data set, with its name in messages."""
 
 from collections.abc import Iterator
 from contextlib import contextmanager

@@ -1,4 +1,4 @@
-"""How long each stage of a fit took: a clock between a job and whoever listens to its stages."""
+"""The seconds of each stage of a fit."""
 
 import time
 from collections.abc import Callable

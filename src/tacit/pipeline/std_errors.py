@@ -1,4 +1,4 @@
-"""How far off probabilities may be: from regressions of mean and variance where they tell it, else by resampling."""
+"""Standard errors of probabilities: from regressions of mean and variance where possible, otherwise by resampling."""
 
 from dataclasses import dataclass, replace
 

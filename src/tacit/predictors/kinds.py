@@ -1,4 +1,4 @@
-"""What a config can name as the kind of predictor: how it is built, and what holds for it when nothing is said.
+"""Kinds of predictors by name: how each is built, and its defaults.
 
 A kind is registered in the file of its module, by one line. From outside the package:
 
@@ -22,7 +22,7 @@ from tacit.graph import CandidateEdges
 
 @dataclass(frozen=True)
 class Sizes:
-    """What a predictor is built for; pairs without time have a window of 1."""
+    """The sizes of the data of a predictor; pairs without time have a window of 1."""
 
     num_nodes: int
     window: int
@@ -77,7 +77,7 @@ def widest(sizes: Sizes, options: Options) -> int:
 
 @dataclass(frozen=True)
 class PredictorKind:
-    """How a predictor is built, and its defaults.
+    """A factory of predictors, with defaults.
 
     ``build``          from sizes, options, the table of candidates (None over all pairs of nodes) and the name of the
                        observation model; it returns the module, whose first weights a fit replaces

@@ -1,4 +1,4 @@
-"""What a predictor is: a module from (inputs, graphs) to samples, and nothing more.
+"""The interface of a predictor: a module from (inputs, graphs) to samples.
 
 A user's own, in ten lines. ``graphs`` has shape (draw, graph, node, node) with draw = batch, or 1 when the batch
 shares its graphs, so write it to broadcast:
@@ -16,8 +16,8 @@ shares its graphs, so write it to broadcast:
 >>> MeanOfNeighbours(2)(inputs, graphs).shape
 torch.Size([5, 4, 3, 1])
 
-``num_hops = L`` promises locality: the output of node i depends only on rows of the graph that belong to nodes
-within L - 1 edges of i. It lets credit for a node's loss go to the edges that could have caused it. The promise is
+``num_hops = L`` declares locality: the output of node i depends only on rows of the graph that belong to nodes
+within L - 1 edges of i. It lets credit for a node's loss go to the edges that could have caused it. This is
 checked numerically before training; a predictor without it is trained with global credit.
 Parameters with ``requires_grad=False`` are taken as known.
 
@@ -52,7 +52,7 @@ from tacit.shapes import Inputs, Outputs
 class Predictor(Protocol):
     """The call that training makes. The rest is optional, and read by the functions of this file.
 
-    ``num_hops``            how local the output is; no promise when it is left out
+    ``num_hops``            how local the output is; unknown when it is left out
     ``numbers_per_target``  1 when it is left out: the mean
     ``relaxed``             the same call with derivatives for the graphs; the call itself when it is left out
     ``initial_parameters``  fresh weights from a generator; ``reset_parameters`` of its layers when it is left out
@@ -70,7 +70,7 @@ def relaxed_call(predictor: nn.Module) -> Predictor:
 
 
 def num_hops_of(predictor: nn.Module) -> int | None:
-    """Return the locality that a predictor declares, or None when it promises nothing."""
+    """Return the locality that a predictor declares, or None when it declares none."""
     hops = getattr(predictor, "num_hops", None)
     return hops if isinstance(hops, int) else None
 

@@ -6,7 +6,7 @@ $m$ is the module, called as ``module(x, edge_index)``; $U$ the own path, a line
 on. All graphs of all pairs become one large graph of parts that do not touch, and the module is called once. Entry
 $A_{ij} = 1$ is the edge with source $j$ and target $i$.
 
-No locality is promised, so that credit is global: most of these modules normalise over neighbours of neighbours. What
+No locality is declared, so credit is global: most of these modules normalise over neighbours of neighbours. What
 mixes the nodes of a whole batch (batch norm, or a pooling without ``batch``) would mix pairs and graphs: do not use it.
 The number of edges depends on the draw, so that such a predictor is neither lifted over replicas nor compiled.
 """

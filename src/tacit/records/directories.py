@@ -59,5 +59,5 @@ def new_directory(directory: Path, *, besides: tuple[str, ...] = ()) -> Iterator
 
 
 def resuming(directory: Path) -> str:
-    """Return the command that goes on with an unfinished run."""
+    """Return the command that resumes an unfinished run."""
     return f"'{shlex.join(['tacit', 'fit', '--resume', str(directory)])}'"

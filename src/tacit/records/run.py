@@ -33,7 +33,7 @@ class Run(BaseModel):
         return self.record.candidates is not None
 
     def matrix(self, column: str) -> Float[np.ndarray, "node node"]:
-        """Return a column of all ordered pairs as a matrix: rows receive, columns send."""
+        """Return a column of all ordered pairs as a matrix: rows are targets, columns are sources."""
         nodes = len(self.record.node_names)
         return np.asarray(self.edges[column]).reshape(nodes, nodes)
 

@@ -1,4 +1,4 @@
-"""What the page of a run is made of: words and tables for the template, numbers for the script that draws."""
+"""The content of a report: text and tables for the template, data for the script."""
 
 import json
 from typing import Any

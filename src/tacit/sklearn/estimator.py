@@ -1,4 +1,4 @@
-"""What both estimators share: from parameters to a fit, further questions, saving."""
+"""The base class of both estimators: fit, assessment, saving."""
 
 import copy
 import os
@@ -105,8 +105,7 @@ class LatentGraphEstimator(LearnedGraph, BaseEstimator):  # type: ignore[misc]  
         r"""Estimate how far $\theta$ may be off, from resamples of the data of the fit.
 
         ``fit`` does this where it is quick (``bootstrap_replicas`` of ``AssessmentOptions``). Pairs are drawn with
-        replacement in blocks of ``block`` neighbours, or as whole series where there are several; each resample chooses
-        its edges anew. ``edge_probs_`` stays as it is. Where it came from regressions of mean and variance, they give
+        replacement in blocks of ``block`` neighbours, or as whole series where there are several; each resample selects its own edges. ``edge_probs_`` stays as it is. Where it came from regressions of mean and variance, they give
         the errors, the resamples scale them, and intervals are around ``edge_probs_``. Else the model is trained again
         on each resample, and errors and intervals are those of the mean over the replicas, ``bagged``.
         """
@@ -142,7 +141,7 @@ class LatentGraphEstimator(LearnedGraph, BaseEstimator):  # type: ignore[misc]  
     ) -> Goodness:
         """Compare the model with data that it was not fitted on: does it fit, where not, and what to try?
 
-        ``stride`` keeps every so many pairs: forecasts ``h`` steps ahead overlap, so pass ``h``. See
+        ``stride`` keeps every ``stride``-th pair: forecasts ``h`` steps ahead overlap, so pass ``h``. See
         :func:`tacit.assessment.fit_tests.goodness_of_fit`.
         """
         fitted = self._with_predictor()

@@ -29,7 +29,7 @@ class LatentGraphForecaster(LatentGraphEstimator):
     ``series``      name of the column with the series of each row
 
     All other parameters are those of :class:`~tacit.LatentGraphRegressor`. Series stay in order: the first 70% train,
-    the next 10% are for choosing, the rest tests; whole series where there are enough of them.
+    the next 10% are for validation, the rest for the test; complete series where there are enough of them.
 
     >>> import pandas as pd
     >>> rng, rows = np.random.default_rng(0), np.zeros((400, 3))

@@ -1,4 +1,4 @@
-"""What a fitted estimator says of its graph, as attributes, tables and graphs of other packages."""
+"""The learned graph of a fitted estimator, as attributes, tables and graphs of other packages."""
 
 from typing import TYPE_CHECKING, Any
 
@@ -65,7 +65,7 @@ class LearnedGraph:
 
     @property
     def record_(self) -> Record:
-        """What ``record.json`` would hold: config, metrics, references, findings, warnings."""
+        """The content of ``record.json``: config, metrics, references, findings, warnings."""
         return self._ready().record
 
     @property
@@ -75,12 +75,12 @@ class LearnedGraph:
 
     @property
     def findings_(self) -> list[str]:
-        """What was found out about the fit, in words."""
+        """The findings of the assessment, as sentences."""
         return self._ready().record.findings
 
     @property
     def notes_(self) -> list[str]:
-        """What was chosen from the data and why, and what did not go as it should."""
+        """Options that were chosen from the data, with the reasons, and warnings."""
         record = self._ready().record
         return [*record.choices, *record.warnings]
 
@@ -96,7 +96,7 @@ class LearnedGraph:
 
     @property
     def history_(self) -> list[dict[str, Any]]:
-        """What each epoch showed: losses of all replicas, None for those that were dropped."""
+        """The losses of all replicas in each epoch; None for dropped replicas."""
         return self._ready().history
 
     @property
@@ -106,7 +106,7 @@ class LearnedGraph:
 
     @property
     def best_replica_(self) -> int:
-        """Which of ``replicas_`` was kept."""
+        """The index of the kept replica in ``replicas_``."""
         return self._ready().record.best_replica
 
     def to_networkx(self, threshold: float | None = None) -> "networkx.DiGraph | networkx.Graph":

@@ -2,7 +2,7 @@ r"""Pairs (x, y): ``fit``, ``predict``, ``sample``, ``score``.
 
 $$A \sim P_\theta, \qquad \hat y = f_\psi(x, A)$$
 
-``edge_probs_`` is $\theta$, row receives, column sends; a prediction is the mean (or median) of $f_\psi(x, A)$ over
+``edge_probs_`` is $\theta$, rows are targets, columns are sources; a prediction is the mean (or median) of $f_\psi(x, A)$ over
 many graphs.
 """
 

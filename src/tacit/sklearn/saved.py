@@ -1,4 +1,4 @@
-"""What an estimator is when it is put away: text and tensors, nothing that runs when it is read.
+"""The stored form of an estimator: text and tensors, without code.
 
 The text is JSON, the tensors are safetensors. Parameters that are objects (a module, a function) have no such form:
 in their place stands :class:`NotStored`, which says what has to be set again.
@@ -44,7 +44,7 @@ class Stored:
         return KIND.pack(self.text, self.tensors)
 
     def write(self, path: Path) -> None:
-        """Write the file, whole or not at all."""
+        """Write the file atomically."""
         with write_said(path):
             write_atomic(path, self.to_bytes())
 

@@ -1,4 +1,4 @@
-r"""Did a training go on long enough? A fixed rule on the losses of its epochs, whatever the time it took.
+r"""Has a training converged? A fixed rule on the losses of its epochs.
 
 A learning rate that falls to 0 makes every curve flat at its end, so that progress is counted in learning rate: after
 epoch $e$ it is $p_e = \sum_{k \le e} \eta_k / \sum_k \eta_k$. With $v_e$ the validation loss of the best replica and

@@ -65,7 +65,7 @@ def fit(
     with the same arguments: every batch is shared out among them, and all return what one process alone would, up to
     the rounding of sums. The loss needs to be a mean over pairs: baselines that mix the pairs of a batch are refused.
     Ctrl-C then raises; a process that ends makes the others raise :class:`~tacit.errors.ProcessesError`. The first one
-    writes and reads the checkpoint, and another number of processes may go on from it.
+    writes and reads the checkpoint, and another number of processes can resume from it.
     """
     settings = settings or FitSettings()
     for name, value, kind in (

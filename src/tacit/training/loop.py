@@ -37,7 +37,7 @@ class Trace:
 class Loop:
     """Trains a state epoch by epoch. Nothing that a resumed training needs is kept here.
 
-    ``save``  is called whenever another process could go on from the state
+    ``save``  is called whenever training can be resumed from the state
     """
 
     def __init__(

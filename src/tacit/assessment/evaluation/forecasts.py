@@ -30,7 +30,7 @@ LEVELS = (0.5, 0.8, 0.95)
 class ForecastScores:
     """Means over what was observed; ``by_node`` has one number per node, NaN for one that never was.
 
-    ``coverage`` says how often the central interval of each level held the value. ``pair_crps`` is the CRPS of every
+    ``coverage`` is the share of values inside the central interval of each level. ``pair_crps`` is the CRPS of every
     number of every pair, in the units of the pairs: two models are compared by it.
     """
 

@@ -1,4 +1,4 @@
-r"""How much better one forecast is than another on the same pairs, on scaled errors, with a block standard error.
+r"""Paired comparison of two forecasts on scaled errors, with a block standard error.
 
 $$g = 1 - \frac{\sum_t a_t}{\sum_t b_t}, \qquad
   a_t = \sum_{i} \frac{\mathrm{CRPS}_{ti}}{s_i}, \quad b_t \text{ the same of the reference},$$

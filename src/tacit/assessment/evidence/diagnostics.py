@@ -1,4 +1,4 @@
-"""What limits the evidence, in sentences: few rows, noisy values, effects within a step, resamples that disagree."""
+"""Limits of the evidence, as sentences: few rows, noisy values, effects within a step, resamples that disagree."""
 
 import math
 from statistics import NormalDist

@@ -4,8 +4,8 @@ With several hops, or in a network that all nodes share, an edge has effects on 
 which sources predict a node is not the question any more. There the model itself is asked, on some of the training
 pairs, always by the training score:
 
-1. Edges that training drove near 0 are held there. Of the others it is looked at what the score loses without each, the
-   rest as it is; an edge whose removal costs next to nothing even so is not needed.
+1. Edges that training drove near 0 are fixed there. Of the others it is looked at what the score loses without each,
+   the rest as it is; an edge whose removal costs next to nothing even so is not needed.
 2. One short training per edge that remains, from the present state, without that edge; and one with all of them, on the
    same batches and random numbers. The loss per pair that the others cannot make up for gives $z$
    (:mod:`tacit.assessment.evidence.bayes_factor`).
@@ -56,7 +56,7 @@ def model_evidence(
     compile: bool = True,
     on_progress: Callable[[Progress], None] | None = None,
 ) -> Evidence:
-    """Return whether each edge exists, of a trained model; edges that are held count as known.
+    """Return whether each edge exists, of a trained model; fixed edges count as known.
 
     ``settings``     those of the fit
     ``prior``        probability that an edge exists, one for all or one for each

@@ -37,7 +37,7 @@ BELIEVED = 0.5
 
 @dataclass(frozen=True, eq=False)
 class ParentEvidence:
-    """What the regressions say of the candidates of each target.
+    """The result of the regressions for the candidates of each target.
 
     ``screened``   those whose sets were averaged; of the others each was judged by itself
     ``density``    the prior probability of an edge

@@ -46,7 +46,7 @@ def without_prior(model: LatentGraphModel) -> LatentGraphModel:
 
 
 def without_edges(model: LatentGraphModel, removed: EdgeMask) -> LatentGraphModel:
-    """Return a copy of the model in which some edges are held at 0."""
+    """Return a copy of the model in which some edges are fixed at 0."""
     copied = copy.deepcopy(model)
     graph = copied.graph
     removed = removed.to(graph.fixed.device)
@@ -77,7 +77,7 @@ def retrain_without(
     compile: bool = True,
     on_progress: Callable[[Progress], None] | None = None,
 ) -> list[LatentGraphModel]:
-    """Return a model for each set of edges, trained on from the present one with these edges held at 0."""
+    """Return a model for each set of edges, trained further from the present one with these edges fixed at 0."""
     graph = model.graph
     removed = removed.to(graph.fixed.device)
     held = {
@@ -116,7 +116,7 @@ def keep_edges(
     compile: bool = True,
     on_progress: Callable[[Progress], None] | None = None,
 ) -> LatentGraphModel:
-    """Return the model with only some of its edges, the others held at 0, trained on from where it is."""
+    """Return the model with only some of its edges, the others fixed at 0, and train it further."""
     removed = (model.graph.learned & ~kept.to(model.graph.fixed.device))[None]
     (trained,) = retrain_without(
         model, train, validation, settings, removed, course=SETTLE, seed=seed, compile=compile, on_progress=on_progress

@@ -48,7 +48,7 @@ def graph_controls(
     compile: bool = True,
     on_progress: Callable[[Progress], None] | None = None,
 ) -> GraphControls:
-    """Train the predictor of ``model`` anew, from fresh starts, under no edge and under every edge.
+    """Train the predictor of ``model`` again, from new starts, under no edge and under every edge.
 
     The model itself is not touched. A predictor that is known, without anything to train, is taken as it is.
     Pass the settings and seeds of the model's own fit, so that the comparison is fair. Edges that are fixed because the

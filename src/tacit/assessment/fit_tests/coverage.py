@@ -1,4 +1,4 @@
-r"""How often central intervals hold the target, from the ranks alone.
+r"""Coverage of central intervals, from the ranks.
 
 The interval of level $l$ holds a target whose rank is one of the middle $S + 1 - 2m$ of the $S + 1$ there are,
 $m = (S + 1)(1 - l) / 2$ rounded: under the right model with probability exactly $(S + 1 - 2m) / (S + 1)$, atoms or not.

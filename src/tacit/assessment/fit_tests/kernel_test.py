@@ -1,4 +1,4 @@
-r"""Is the whole predictive distribution right? A kernel test with an exact p-value.
+r"""A kernel test of the predictive distribution, with an exact p-value.
 
 The squared kernel calibration error (Widmann, Lindsten, Zachariah, "Calibration tests in multi-class classification",
 2019, and "beyond classification", 2021) compares targets with the predictive distributions $P_i$ they should come from:

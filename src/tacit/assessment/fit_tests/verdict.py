@@ -24,7 +24,7 @@ from tacit.training import LatentGraphModel
 
 @dataclass(frozen=True)
 class Goodness:
-    """What the tests found, with a verdict in words.
+    """The result of the tests, with a verdict as sentences.
 
     ``names``      of the numbers that are predicted: nodes, or nodes and channels
     ``no_spread``  for each number: were all samples one number, at every pair?
@@ -100,7 +100,7 @@ def goodness_of_fit(
 ) -> Goodness:
     """Compare a model with pairs that it was not trained on; all tests take the same samples.
 
-    ``stride`` keeps every so many pairs: for forecasts ``h`` steps ahead, which overlap, pass ``h``.
+    ``stride`` keeps every ``stride``-th pair: for forecasts ``h`` steps ahead, which overlap, pass ``h``.
 
     >>> from tacit.graph import BernoulliGraph
     >>> from tacit.losses import EnergyScore

@@ -6,7 +6,7 @@ $$\theta^{(w)} = (1 - w)\,\theta + w / 2, \qquad 0 < w < 1,$$
 
 because the present $\theta$ can hide an edge: with two hops the edge $k \to j$ reaches node $i$ only where $j \to i$ is
 present. What cannot be learned must be so whatever $\theta$ is. The first half covers graphs of the present density,
-where fair coins would saturate the predictor. Edges that are held fixed stay as they are.
+where fair coins would saturate the predictor. Fixed edges stay as they are.
 """
 
 import torch

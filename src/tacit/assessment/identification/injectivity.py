@@ -8,8 +8,8 @@ $$\max_{i, c} |f_{ic}(x, A) - f_{ic}(x, A')| / s_{ic} > 10^{-9},$$
 computed in float64; $s$ is the spread of the predictions. With at most 12 edges every graph is compared with every
 other, and the answer is exact for the inputs that were looked at. With more, pairs of graphs are sampled: all flips of
 one edge (at most 4,096), some of two, some of three to eight edges into one node (those are nearest to each other), and
-independent graphs. Then a pair that is not told apart disproves injectivity at $x$, but that all were told apart proves
-nothing.
+independent graphs. Then a pair with equal predictions disproves injectivity at $x$, but different predictions of all
+pairs prove nothing.
 """
 
 import copy
@@ -44,7 +44,7 @@ SAMPLED_INPUTS, BASES = 8, 8
 class Injectivity:
     """What was found.
 
-    ``share``    the share of the inputs at which all graphs that were compared were told apart
+    ``share``    the share of the inputs at which all compared graphs gave different predictions
     ``closest``  the smallest relative distance of two graphs' outputs, at the input where it is largest
     """
 
@@ -57,7 +57,7 @@ class Injectivity:
 
     @property
     def holds(self) -> bool:
-        """Was there an input at which all graphs that were compared were told apart?"""
+        """Was there an input at which all compared graphs gave different predictions?"""
         return self.share > 0
 
     def sentence(self) -> str:

@@ -1,4 +1,4 @@
-"""What the replicas of a finished fit say: did another graph predict as well, and what became of the bad ones?
+"""Comparison of the replicas of a fit: other graphs that predict as well, and poor local minima.
 
 Every replica is a search for the best answer from a start of its own. Where two of them end with the same validation
 loss and different graphs, the data do not choose between the graphs.

@@ -1,4 +1,4 @@
-r"""Which edges can be learned from such data at all, and why the others cannot.
+r"""Identifiability of edges, with reasons.
 
 An edge is not identifiable when
 
@@ -37,7 +37,7 @@ FLAGS: tuple[Flag, ...] = ("", "yes", "no")  # can an edge be identified? Nothin
 
 @dataclass(frozen=True)
 class Identifiability:
-    """What can be learned. Matrices have the node that receives as row, the node that sends as column.
+    """The identifiable edges. In matrices, rows are targets and columns are sources.
 
     ``effects``       relative effect of flipping each edge; 0 where it is fixed
     ``learned``       edges that are not fixed

@@ -4,10 +4,10 @@ For models whose edges are weights times gates (:func:`has_moment_estimate`) mea
 answer node by node (:mod:`tacit.assessment.uncertainty.moments`), without any training, so that it depends on no start.
 *Always* is the answer, $\theta = 1$, unless a one-sided score test rejects it at 2.5%
 (:mod:`tacit.assessment.uncertainty.moment_errors`), and for
-edges whose mean effect cannot be told from 0: nothing can be said of them, and their intervals are wide.
+edges whose mean effect is not significantly different from 0: their intervals are wide.
 
 Intervals come from two sources. The sandwich of the regressions gives each edge its error; it is steady, but takes the
-set of edges as known. Resamples of the data, on each of which the edges are chosen anew (``kept``), give the size of
+set of edges as known. Resamples of the data, with a new selection of edges on each (``kept``), give the size of
 all errors: the median over edges of their spread relative to the sandwich, shrunk towards 1 for few edges, and not
 below it. An edge whose resamples spread twice as far gets the error that they show.
 

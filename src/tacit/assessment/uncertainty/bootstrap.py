@@ -1,4 +1,4 @@
-r"""How well are the edge probabilities known? Fits of resampled data, all at once, from where the fit ended.
+r"""Standard errors of edge probabilities by a bootstrap: replicas on resampled data, started at the fit.
 
 A replica that trains on a resample of the pairs differs from the fit by what other data would have changed, and by the
 randomness of a short training (graphs drawn, order of batches). A few replicas train on the data as it is: they differ
@@ -15,7 +15,7 @@ replicas, the
 
 $$s^2 = V_\mathrm{data} \Big(1 + \frac{R_r}{R^2}\Big) + \frac{\rho\, V_\mathrm{resampled}}{R}$$
 
-Each resample may choose its edges anew (``kept``): the others are 0 in its replica, and the error of an edge is that
+Each resample may select its own edges (``kept``): the others are 0 in its replica, and the error of an edge is that
 over the replicas that keep it, given that it is there.
 
 Further fits take *another start*: the whole training, from other initial values, on the data as it is. With $D_{ij}$
@@ -23,7 +23,7 @@ the mean squared distance between the bagged estimate and the starts that predic
 
 $$s^2 \leftarrow s^2 + \max\Big(D_{ij},\; s^2\, \frac{\operatorname{median} D}{\operatorname{median} s^2}\Big)$$
 
-so that intervals hold the answers of other starts: the second term is the usual distance, since two or three starts
+so that intervals contain the results of other starts: the second term is the usual distance, since two or three starts
 say little about one edge. What every replica and start gets wrong alike, a bias, does not show.
 """
 
@@ -78,7 +78,7 @@ class EdgeUncertainty:
     """The bagged estimate of each edge probability and how far it may be off.
 
     ``parameters``  means over all replicas, by name; ``rho``  the share of the replicas' variance that is due to
-    training; ``learned``  edges that are not held at a value: others have no error; ``degrees``  of freedom of the
+    training; ``learned``  edges that are not fixed: others have no error; ``degrees``  of freedom of the
     standard errors; ``resampled``  the probabilities of each replica on a resample.
     """
 

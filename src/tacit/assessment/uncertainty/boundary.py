@@ -46,7 +46,7 @@ def with_usual_errors(edge_probs: EdgeProbs, std_errors: EdgeProbs, learned: Edg
 
 @torch.no_grad()
 def rounded_at_boundary(model: LatentGraphModel, validation: Pairs) -> LatentGraphModel:
-    """Return a copy of the model whose edges nearly at 0 or 1 are held there, unless the validation loss rises."""
+    """Return a copy of the model whose edges nearly at 0 or 1 are fixed there, unless the validation loss rises."""
     graph, copied = model.graph, copy.deepcopy(model)
     probs = graph.edge_probs
     near = ~graph.fixed & ((probs < NEARLY) | (probs > 1 - NEARLY))

@@ -1,11 +1,11 @@
-"""Which edges to list, at a stated price in wrong ones.
+"""The choice of the edges to list, with a limit on false discoveries.
 
 Three questions, three answers. Does the edge exist? ``exists`` says so: :func:`listed_edges` and
 :func:`false_discoveries`. Is the edge there in a given observation? Its probability says so:
 :func:`expected_wrong_edges`. Is the probability itself above a level, or is that the luck of the data? Its standard
 error says so: :func:`significant_edges`.
 
-In all of them ``learned`` is false where an edge is held fixed: it is known, hence neither chosen nor counted.
+In all of them ``learned`` is false where an edge is fixed: it is known, so it is neither chosen nor counted.
 ``identifiable`` is false where the data cannot tell the edge: it is never chosen. In a ``symmetric`` graph the two
 entries of a pair are one edge.
 """
@@ -57,8 +57,8 @@ def listed_edges(exists: Exists, fdr: float = FDR, learned: Shown | None = None,
     $$\{ij : e_{ij} \ge t\} \quad\text{with the least } t \ge \tfrac12 \text{ for which}\quad
     \operatorname{mean}_{e_{ij} \ge t} (1 - e_{ij}) \le \text{fdr}$$
 
-    $e$ is the probability that an edge exists, in a matrix or a table of candidates; NaN where nobody asked. Edges of
-    equal $e$ are in the list together or not at all; the list can be empty.
+    $e$ is the probability that an edge exists, in a matrix or a table of candidates; NaN where it was not computed.
+    Edges of equal $e$ are in the list together or not at all; the list can be empty.
 
     >>> listed_edges(torch.tensor([[1.0, 0.9], [0.8, 0.6]]), 0.1)
     tensor([[ True,  True],

@@ -1,4 +1,4 @@
-r"""How far may each edge probability be off? Intervals from the replicas of a bootstrap.
+r"""Confidence intervals of edge probabilities from the replicas of a bootstrap.
 
 $\theta^{(r)}$, $r = 1 \dots R$, are fits of data drawn anew; they differ as fits of fresh data would. What a fit gets
 wrong in every replica alike, its bias, does not show in them.
@@ -45,7 +45,7 @@ def bagged_edge_probs(replicas: ReplicaProbs) -> EdgeProbs:
 def std_errors(replicas: ReplicaProbs, learned: EdgeMask | None = None) -> EdgeProbs:
     r"""Return the standard error of each edge probability, $s = \sqrt{\sum_r (\theta^{(r)} - \bar\theta)^2 / (R - 1)}$.
 
-    It is the error of one fit. Where ``learned`` is false the edge is held fixed and the error is 0.
+    It is the error of one fit. Where ``learned`` is false the edge is fixed and the error is 0.
 
     >>> std_errors(torch.tensor([[[0.25]], [[0.75]]]))
     tensor([[0.3536]])
