@@ -1,4 +1,4 @@
-"""Evidence from the fitted model: it decides which edges exist; the others are fixed at 0 and the model is retrained."""
+"""Evidence from the fitted model: it decides which edges exist; others are fixed at 0, and it is retrained."""
 
 import time
 from dataclasses import dataclass, replace

@@ -61,8 +61,9 @@ EdgeFlags = Annotated[torch.Tensor, BeforeValidator(_codes), PlainSerializer(_fl
 class EdgeFindings(BaseModel):
     """What is known of each edge besides its probability, in the shape of the graph; None where it was not computed.
 
-    Rows are targets and columns are sources; over a table of candidates ``exists`` and ``effect`` have the shape of the table.
-    A number is NaN where nothing is known of an edge; ``identifiable`` is a place in ``FLAGS``. JSON has nested lists.
+    Rows are targets and columns are sources; over a table of candidates ``exists`` and ``effect`` have the shape of
+    the table. A number is NaN where nothing is known of an edge; ``identifiable`` is a place in ``FLAGS``. JSON has
+    nested lists.
 
     >>> EdgeFindings(exists=[[0.5, None]]).exists
     tensor([[0.5000,    nan]], dtype=torch.float64)

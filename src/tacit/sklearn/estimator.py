@@ -105,9 +105,10 @@ class LatentGraphEstimator(LearnedGraph, BaseEstimator):  # type: ignore[misc]  
         r"""Estimate how far $\theta$ may be off, from resamples of the data of the fit.
 
         ``fit`` does this where it is quick (``bootstrap_replicas`` of ``AssessmentOptions``). Pairs are drawn with
-        replacement in blocks of ``block`` neighbours, or as whole series where there are several; each resample selects its own edges. ``edge_probs_`` stays as it is. Where it came from regressions of mean and variance, they give
-        the errors, the resamples scale them, and intervals are around ``edge_probs_``. Else the model is trained again
-        on each resample, and errors and intervals are those of the mean over the replicas, ``bagged``.
+        replacement in blocks of ``block`` neighbours, or as whole series where there are several; each resample
+        selects its own edges. ``edge_probs_`` stays as it is. Where it came from regressions of mean and variance,
+        they give the errors, the resamples scale them, and intervals are around ``edge_probs_``. Else the model is
+        trained again on each resample, and errors and intervals are those of the mean over the replicas, ``bagged``.
         """
         require_int("num_resamples", to_python(num_resamples), FEWEST_REPLICAS)
         if block is not None:

@@ -2,8 +2,8 @@ r"""Pairs (x, y): ``fit``, ``predict``, ``sample``, ``score``.
 
 $$A \sim P_\theta, \qquad \hat y = f_\psi(x, A)$$
 
-``edge_probs_`` is $\theta$, rows are targets, columns are sources; a prediction is the mean (or median) of $f_\psi(x, A)$ over
-many graphs.
+``edge_probs_`` is $\theta$, rows are targets, columns are sources; a prediction is the mean (or median) of $f_\psi(x,
+                A)$ over many graphs.
 """
 
 from typing import Any
