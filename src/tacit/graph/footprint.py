@@ -72,10 +72,10 @@ def free_bytes(device: torch.device | str = "cpu", root: Path = Path("/")) -> in
 def require_memory(needed: int, device: torch.device | str, what: str, remedy: str) -> None:
     """Raise :class:`InputError` if ``needed`` bytes are more than are free.
 
-    >>> require_memory(520 * 10**15, "cpu", "a step over 10,000 edges", "use fewer graphs")  # doctest: +ELLIPSIS
+    >>> require_memory(520 * 10**15, "cpu", "a step over 10 edges", "use fewer graphs")  # doctest: +ELLIPSIS
     Traceback (most recent call last):
     ...
-    tacit.errors.InputError: a step over 10,000 edges requires about 520,000,000 GB of memory, ... free; use fewer graphs
+    tacit.errors.InputError: a step over 10 edges requires about 520,000,000 GB of memory, ... free; use fewer graphs
     """
     free = free_bytes(device)
     if free is not None and needed > free:
