@@ -147,8 +147,8 @@ def test_json_and_table(tiny, tmp_path, capsys, undrawn):
     ("arguments", "message"),
     [
         (["demo", "--sed", "1"], "unknown option '--sed'; did you mean '--seed'?"),
-        (["demo", "--seed", "x"], "must be a whole number of at least 0, got 'x'; pass for example 0"),
-        (["demo", "--seed", "-1"], "must be a whole number of at least 0, got '-1'"),
+        (["demo", "--seed", "x"], "must be an integer of at least 0, got 'x'; pass for example 0"),
+        (["demo", "--seed", "-1"], "must be an integer of at least 0, got '-1'"),
         (["demo", "--method", "nodes"], "'nodes' is not one of 'node', 'paper'"),
         (["demo", "--device", "tpu"], "device must be one of auto, cpu, cuda, cuda:N, got 'tpu'; use 'auto'"),
         (["demo", "--device", "meta"], "device must be one of auto, cpu, cuda, cuda:N, got 'meta'"),

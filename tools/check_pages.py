@@ -186,7 +186,7 @@ def pages() -> Complaints:
     readme = read(ROOT / "README.md")
     if len(readme.splitlines()) > 130:
         yield f"README.md must have at most 130 lines, got {len(readme.splitlines())}"
-    for part in ("docs/images/report.png", "make demo", "## Ten lines of Python", "## Beside other packages"):
+    for part in ("docs/images/report.png", "make demo", "## Ten lines of Python", "## Comparison with other packages"):
         if part not in readme:
             yield f"README.md must hold {part!r}"
     theory, numbers = read(DOCS / "theory.md"), []

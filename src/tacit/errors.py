@@ -66,15 +66,15 @@ def one_line(text: str) -> str:
 
 
 def require_int(name: str, value: object, low: int = 1) -> None:
-    """Raise :class:`InputError` unless ``value`` is a whole number of at least ``low``.
+    """Raise :class:`InputError` unless ``value`` is an integer of at least ``low``.
 
     >>> require_int("epochs", 2.5)
     Traceback (most recent call last):
     ...
-    tacit.errors.InputError: epochs must be a whole number of at least 1, got 2.5
+    tacit.errors.InputError: epochs must be an integer of at least 1, got 2.5
     """
     if not isinstance(value, int) or isinstance(value, bool) or value < low:
-        raise InputError(f"{name} must be a whole number of at least {low}, got {value!r}")
+        raise InputError(f"{name} must be an integer of at least {low}, got {value!r}")
 
 
 def require_positive(name: str, value: object, example: float) -> None:

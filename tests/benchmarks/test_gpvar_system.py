@@ -75,9 +75,9 @@ def test_errors(unchecked):
         GPVARSystem(torch.eye(3))
     with pytest.raises(InputError, match="true_edge_probs must have 0 or 1"):
         GPVARSystem(torch.full((3, 3), 0.5).fill_diagonal_(0))
-    with pytest.raises(InputError, match="num_steps must be a whole number of at least 1, got 0"):
+    with pytest.raises(InputError, match="num_steps must be an integer of at least 1, got 0"):
         GPVARSystem().generate(0)
-    with pytest.raises(InputError, match="window must be a whole number of at least 2, got 1"):
+    with pytest.raises(InputError, match="window must be an integer of at least 2, got 1"):
         GPVARSystem().pairs(100, window=1)
     with pytest.raises(InputError, match="series requires more than window=12 steps, got 12"):
         GPVARSystem().pairs(12)

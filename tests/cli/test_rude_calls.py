@@ -57,7 +57,7 @@ def test_names_that_no_file_can_have(refused, arguments):
 
 @pytest.mark.parametrize("seed", ["-1", "1.5", "x", "9" * 32, "9" * 5000])
 def test_seeds_that_are_none(refused, seed):
-    assert "must be a whole number of at " in refused("fit", "t.csv", f"--seed={seed}")
+    assert "must be an integer of at " in refused("fit", "t.csv", f"--seed={seed}")
 
 
 def test_sizes_beyond_any_memory(refused):
@@ -97,7 +97,7 @@ def test_data_without_a_name(refused):
 
 @pytest.mark.parametrize("option", ["--window", "--horizon", "--std-errors"])
 def test_a_word_where_a_number_is_needed(refused, option):
-    assert f"Invalid value for '{option}': must be a whole number of at least" in refused("fit", "t.csv", option, "two")
+    assert f"Invalid value for '{option}': must be an integer of at least" in refused("fit", "t.csv", option, "two")
 
 
 def test_a_command_that_is_misspelt(refused):

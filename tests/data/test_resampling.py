@@ -81,20 +81,20 @@ def test_what_is_too_little_is_refused(rng):
         (
             19,
             1,
-            "a bootstrap requires 20 training pairs or more, got 19; pass more rows, or ask for no standard errors",
+            "a bootstrap requires 20 training pairs or more, got 19; pass more rows, or set bootstrap_replicas to 0",
         ),
         (
             49,
             10,
             r"a block bootstrap requires 5 blocks or more, got 49 training pairs for blocks of 10; pass a longer",
         ),
-        (30, 0, "block must be a whole number of at least 1, got 0"),
+        (30, 0, "block must be an integer of at least 1, got 0"),
     ):
         with pytest.raises(InputError, match=match):
             require_resamplable(num_pairs, block)
         with pytest.raises(InputError, match=match):
             bootstrap_rows(num_pairs, generator=rng, block=block)
-    with pytest.raises(InputError, match="reach must be a whole number of at least 1, got 0"):
+    with pytest.raises(InputError, match="reach must be an integer of at least 1, got 0"):
         usual_block(100, 0)
 
 

@@ -261,8 +261,8 @@ def test_refusals():
     still[:30, 1, 0], gone[:30, 2, 1] = 3.0, np.nan
     other = replace(series, nodes=("a", "b", "x"))
     calls = {
-        "window must be a whole number of at least 1, got 0": lambda: Windows(0),
-        "horizon must be a whole number of at least 1, got 0": lambda: Windows(3, 0),
+        "window must be an integer of at least 1, got 0": lambda: Windows(0),
+        "horizon must be an integer of at least 1, got 0": lambda: Windows(3, 0),
         r"fractions must be two positive numbers .*got \(0.8, 0.2\)": lambda: Windows(fractions=(0.8, 0.2)),
         "the series must have at least 45 rows for a window of 41 and a horizon of 4, got 40": lambda: Windows(
             41, 4

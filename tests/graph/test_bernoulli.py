@@ -96,7 +96,7 @@ def test_errors(unchecked):
         BernoulliGraph(torch.tensor([[0.0, 0.5], [torch.nan, 0.0]]))
     with pytest.raises(InputError, match=r"low and high must satisfy 0 <= low <= high <= 1, got 0.5 and 0.2"):
         BernoulliGraph.uniform(3, low=0.5, high=0.2, generator=torch.Generator())
-    with pytest.raises(InputError, match="num_nodes must be a whole number of at least 1, got 0"):
+    with pytest.raises(InputError, match="num_nodes must be an integer of at least 1, got 0"):
         BernoulliGraph.uniform(0, generator=torch.Generator())
-    with pytest.raises(InputError, match="num_graphs must be a whole number of at least 1, got 0"):
+    with pytest.raises(InputError, match="num_graphs must be an integer of at least 1, got 0"):
         BernoulliGraph(torch.zeros(2, 2)).sample(0, generator=torch.Generator())

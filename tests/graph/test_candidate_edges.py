@@ -134,11 +134,11 @@ def test_errors(unchecked):
         edges([0, 2], [-1, 1])
     with pytest.raises(InputError, match="source and target must have one node per edge each, got 2 and 1"):
         edges([0, 2], [1])
-    with pytest.raises(InputError, match="source must be a tensor of whole numbers, one per edge"):
+    with pytest.raises(InputError, match="source must be a tensor of integers, one per edge"):
         edges([0.0], [1])
-    with pytest.raises(InputError, match="target must be a tensor of whole numbers, one per edge"):
+    with pytest.raises(InputError, match="target must be a tensor of integers, one per edge"):
         CandidateEdges.from_edges(torch.tensor([0]), [1], 3)
-    with pytest.raises(InputError, match="num_nodes must be a whole number of at least 1, got 0"):
+    with pytest.raises(InputError, match="num_nodes must be an integer of at least 1, got 0"):
         edges([], [], 0)
     with pytest.raises(InputError, match="source must have nodes from 0 to 2, got 4 for edge 0"):
         edges([0], [1]).positions(torch.tensor([4]), torch.tensor([0]))

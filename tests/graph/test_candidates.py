@@ -199,7 +199,7 @@ def test_nodes_without_an_edge_are_named():
 
 WRONG = {
     "k too large": ([[0.0, 0.0], [10.0, 10.0]], 2, "euclidean", "k must be below the number of nodes, 2, got 2"),
-    "no k": ([[0.0, 0.0], [10.0, 10.0]], 0, "euclidean", "k must be a whole number of at least 1, got 0"),
+    "no k": ([[0.0, 0.0], [10.0, 10.0]], 0, "euclidean", "k must be an integer of at least 1, got 0"),
     "metric": ([[0.0], [1.0]], 1, "haversine", "metric must be one of great_circle, euclidean, got 'haversine'"),
     "latitude": (
         [[40.0, 80.0], [116.0, 40.0]],

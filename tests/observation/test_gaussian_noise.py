@@ -122,8 +122,8 @@ def test_errors(unchecked):
         r"outputs must have num_given \* channels = 2 numbers per node for GaussianNoise, got 1; correct channels": (
             lambda: GaussianNoise(3, 2).describe(torch.zeros(1, 1, 3, 1), torch.zeros(1, 3, 2))
         ),
-        "channels must be a whole number of at least 1, got 0": lambda: GaussianNoise(3, 0),
-        "num_nodes must be a whole number of at least 1, got 0": lambda: GaussianNoise(0),
+        "channels must be an integer of at least 1, got 0": lambda: GaussianNoise(3, 0),
+        "num_nodes must be an integer of at least 1, got 0": lambda: GaussianNoise(0),
     }.items():
         with pytest.raises(InputError, match=message):
             call()

@@ -137,7 +137,7 @@ def test_pairs_without_known_targets(tmp_path):
 
 def test_shipped_data_is_no_table(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
-    with pytest.raises(InputError, match=r"separator in .data. has no meaning for beijing-air, which is no table"):
+    with pytest.raises(InputError, match=r"separator in .data. has no meaning for beijing-air, which is not a table"):
         read("beijing-air", data={"separator": ":"})
     with pytest.raises(InputError, match=r"DATA must be a file \(.csv, .parquet, .npz\) or beijing-air, got 'beijing'"):
         read("beijing")

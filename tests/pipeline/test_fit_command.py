@@ -259,7 +259,7 @@ def broken(tmp_path):
             ["ok.csv", "--config", "flat.toml"],
             "unknown key 'window' in the config; known are assessment, data, graph, model",
         ),
-        (["ok.csv", "--window", "0"], "Invalid value for '--window': must be a whole number of at least 1, got '0'"),
+        (["ok.csv", "--window", "0"], "Invalid value for '--window': must be an integer of at least 1, got '0'"),
         (["ok.csv", "--horizon", "x"], "Invalid value for '--horizon'"),
         (["ok.csv", "--set", "epochs=3"], "--set must be SECTION.KEY=VALUE, got 'epochs=3'"),
         (["ok.csv", "--set", "training.epochs"], "--set must be SECTION.KEY=VALUE, got 'training.epochs'"),

@@ -90,7 +90,7 @@ def probabilities(run):
 
 
 def resume_line(run):
-    return f"resume with 'tacit fit --resume {run}', through torchrun or alone"
+    return f"resume with 'tacit fit --resume {run}', with or without torchrun"
 
 
 def test_one_that_is_killed_costs_nothing(stopped, together, folder, alone, tmp_path):

@@ -76,7 +76,7 @@ def test_a_model_of_another_run(copy, folder, tmp_path):
     [
         (lambda record: record["preparation"].pop("scaling"), "(record.json: lacks 'scaling')"),
         (lambda record: record["preparation"].pop("kind"), "(record.json: lacks 'kind')"),
-        (lambda record: record["preparation"]["windows"].update(window=0), "window must be a whole number"),
+        (lambda record: record["preparation"]["windows"].update(window=0), "window must be an integer"),
         (lambda record: record["preparation"]["scaling"].pop("mean"), "a stored scaling must have exactly"),
         (lambda record: record["preparation"]["scaling"].update(mean=[1.0]), "(record.json: "),
         (lambda record: record["preparation"].update(windows=3), "(record.json: "),

@@ -50,7 +50,7 @@ def test_the_diagonal_does_not_matter_with_self_loops(rng):
 
 def test_bad_widths(unchecked):
     for widths in ([4], [4, 0, 1], [4, 2.5, 1]):
-        with pytest.raises(InputError, match="widths must have at least two positive whole numbers, got"):
+        with pytest.raises(InputError, match="widths must have at least two positive integers, got"):
             ConvolutionStack(widths)
 
 

@@ -106,7 +106,7 @@ def test_a_warm_start_is_where_replicas_start(rng):
 
 def test_errors(unchecked):
     calls = {
-        r"window must be a whole number of at least 1, got 0": lambda: GraphFilter(3, 0, 1),
+        r"window must be an integer of at least 1, got 0": lambda: GraphFilter(3, 0, 1),
         r"residual=True requires the 2 target variables among the features, got num_features=1; use residual=False": (
             lambda: GraphFilter(3, 2, 1, 2)
         ),

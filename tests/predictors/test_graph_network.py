@@ -120,11 +120,11 @@ def test_it_can_be_lifted_differentiated_and_traced(rng, encoder):
 
 def test_errors(unchecked):
     for message, call in {
-        "numbers_per_target must be a whole number of at least 1, got 0": (
+        "numbers_per_target must be an integer of at least 1, got 0": (
             lambda: GraphNetwork.recurrent(3, 1, numbers_per_target=0)
         ),
-        "hidden must be a whole number of at least 1, got 0": lambda: GraphNetwork.recurrent(3, 1, hidden=0),
-        "num_layers must be a whole number of at least 1, got 0": lambda: GraphNetwork.recurrent(3, 1, num_layers=0),
+        "hidden must be an integer of at least 1, got 0": lambda: GraphNetwork.recurrent(3, 1, hidden=0),
+        "num_layers must be an integer of at least 1, got 0": lambda: GraphNetwork.recurrent(3, 1, num_layers=0),
         r"inputs must have window \* num_features = 3 \* 1 = 3 numbers per node, got 4": (
             lambda: GraphNetwork.recurrent(3, 1)(torch.zeros(1, 2, 4), torch.zeros(1, 1, 2, 2))
         ),

@@ -47,5 +47,5 @@ def test_errors(unchecked):
         HopPredictor(torch.zeros(2, 4))
     with pytest.raises(InputError, match="hop_weights must have finite numbers"):
         HopPredictor(torch.full((2, 4, 1), torch.nan))
-    with pytest.raises(InputError, match="num_hops must be a whole number of at least 1, got 0"):
+    with pytest.raises(InputError, match="num_hops must be an integer of at least 1, got 0"):
         HopPredictor.random(0, 4, generator=torch.Generator())

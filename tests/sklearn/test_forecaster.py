@@ -228,15 +228,15 @@ def test_what_is_wrong_is_one_line(table, fitted, tmp_path, unchecked):
         (lambda: forecaster(series="z").fit(table), "series names the column 'z', which does not exist"),
         (lambda: forecaster(covariates=3).fit(table), "covariates in .data. is not usable: .*got 3"),
         (lambda: forecaster(data={"shuffle": False}).fit(table), "shuffle in .data. has no meaning for the table"),
-        (lambda: forecaster(random_state="x").fit(table), "random_state must be a whole number of at least 0"),
+        (lambda: forecaster(random_state="x").fit(table), "random_state must be an integer of at least 0"),
         (lambda: fitted.predict(table[["north", "east"]]), "nodes must be those of the training data, got none"),
         (lambda: fitted.predict(table.iloc[:1]), "the series must have at least 2 rows for a window of 2, got 1"),
         (
             lambda: fitted.predict(table, point="mode"),
             "must be 'mean', 'median' or the level of a quantile .*got 'mode'",
         ),
-        (lambda: fitted.sample(table, num_samples=0), "num_samples .*whole number of at least 1, got 0"),
-        (lambda: fitted.forecast(table, num_samples=-1), "num_samples .*whole number of at least 0, got -1"),
+        (lambda: fitted.sample(table, num_samples=0), "num_samples .*integer of at least 1, got 0"),
+        (lambda: fitted.forecast(table, num_samples=-1), "num_samples .*integer of at least 0, got -1"),
         (lambda: fitted.save(tmp_path / "no" / "place"), "path must be a file that can be written"),
         (lambda: LatentGraphForecaster.load(tmp_path / "nothing"), "path must be a readable file"),
     ):

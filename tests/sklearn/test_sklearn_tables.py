@@ -76,7 +76,7 @@ BAD_PARAMETERS = {
     "training": ({"epochs": 3}, r"training must be TrainingOptions\(...\), got .*; pass for example TrainingOptions"),
     "data": (TrainingOptions(), r"data must be DataOptions\(...\), got .*; pass for example DataOptions"),
     "density": (1.5, "density in .graph. is not usable: .*less than 1, got 1.5"),
-    "random_state": (-1, "random_state must be a whole number of at least 0, a generator or None, got -1"),
+    "random_state": (-1, "random_state must be an integer of at least 0, a generator or None, got -1"),
     "device": ("gpu", "device must be one of auto, cpu, cuda, cuda:N, got 'gpu'"),
     "candidates": (3, "candidates must be edges as \\(source, target\\), got 3"),
 }

@@ -484,9 +484,9 @@ def test_bad_questions(known, pairs, unchecked):
     two = np.stack([y, y], -1)
     small = regressor().fit(x[:20], y[:20])
     for call, message in (
-        (lambda: known.estimate_std_errors(x, y, num_resamples=3), "^num_resamples must be a whole number of at"),
+        (lambda: known.estimate_std_errors(x, y, num_resamples=3), "^num_resamples must be an integer of at"),
         (lambda: known.estimate_std_errors(x, y, num_resamples=8.5), "least 4, got 8.5$"),
-        (lambda: known.estimate_std_errors(x, y, block=0), "^block must be a whole number of at least 1, got 0$"),
+        (lambda: known.estimate_std_errors(x, y, block=0), "^block must be an integer of at least 1, got 0$"),
         (lambda: known.estimate_std_errors(x, y, block=20), "5 blocks or more, got 42 training pairs for blocks of 20"),
         (
             lambda: small.estimate_std_errors(x[:20], y[:20]),
@@ -495,7 +495,7 @@ def test_bad_questions(known, pairs, unchecked):
         (lambda: known.identify(x, two), "^y must have 1 channels per node as in fit, got 2; pass the"),
         (lambda: known.score(x, two), "^y must have 1 channels per node as in fit, got 2; pass the same"),
         (lambda: known.goodness_of_fit(x, y[["a", "b"]]), "^y must have a value for each of the 3 nodes of X, got 2"),
-        (lambda: known.goodness_of_fit(x, y, stride=0), "^stride must be a whole number of at least 1, got 0$"),
+        (lambda: known.goodness_of_fit(x, y, stride=0), "^stride must be an integer of at least 1, got 0$"),
         (lambda: known.goodness_of_fit(x, y, level=2), "^level must be in .* got 2; pass for example 0.05"),
         (lambda: known.edge_intervals(95), "^level must be a number between 0 and 1, got 95; pass for example 0.95$"),
         (lambda: known.listed_edges(0), "^fdr must be a number between 0 and 1, got 0; pass for example 0.1$"),

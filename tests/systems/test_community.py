@@ -73,11 +73,11 @@ def test_optimal_values_of_the_paper_s_system():
 
 
 def test_errors(unchecked):
-    with pytest.raises(InputError, match="num_communities must be a whole number of at least 1, got 0"):
+    with pytest.raises(InputError, match="num_communities must be an integer of at least 1, got 0"):
         community_edge_probs(0)
     with pytest.raises(InputError, match=r"edge_prob must be in \[0, 1\], got 1.2"):
         community_edge_probs(2, 1.2)
     with pytest.raises(InputError, match="input_scale must be positive, got 0"):
         CommunitySystem(input_scale=0.0)
-    with pytest.raises(InputError, match="num_pairs must be a whole number of at least 1, got 0"):
+    with pytest.raises(InputError, match="num_pairs must be an integer of at least 1, got 0"):
         CommunitySystem().generate(0)

@@ -56,11 +56,11 @@ def test_it_goes_on_as_it_is(stopped):
         ("dropped", {"1": 2}, "dropped cannot be"),
         ("dropped", {"1": 0}, "dropped cannot be"),
         ("history", 3.5, "history: Input should be a valid list"),
-        ("history", [], "steps_done cannot be"),
+        ("history", [], "steps_done is out of range"),
         ("history", [EPOCH | {"train_loss": [1.0]}], "history cannot be"),
         ("history", [EPOCH | {"validation_loss": [1.0, None]}], "history cannot be"),
         ("history", [EPOCH | {"learning_rate": float("nan")}], "history.0.learning_rate: Input should be a finite"),
-        ("steps_done", 10**9, "steps_done cannot be"),
+        ("steps_done", 10**9, "steps_done is out of range"),
         ("steps_done", -1, "steps_done: Input should be greater"),
         ("train_seconds", float("nan"), "train_seconds: Input should be a finite number"),
         ("epochs_without_gain", "x", "epochs_without_gain: Input should be a valid integer"),
@@ -99,14 +99,14 @@ def test_tensors_that_cannot_be(stopped, part, change, reason):
 def test_places_of_streams_that_cannot_be(stopped, steps):
     text, tensors = KIND.unpack(stopped.read_bytes(), "it")
     stopped.write_bytes(KIND.pack(text, tensors | {"streams/steps": torch.full((2,), steps)}))
-    with pytest.raises(InputError, match=r"is a damaged checkpoint \(streams/steps cannot be\)"):
+    with pytest.raises(InputError, match=r"is a damaged checkpoint \(streams/steps is out of range\)"):
         learn(stopped)
 
 
 def test_a_tensor_of_another_training(stopped):
     text, tensors = KIND.unpack(stopped.read_bytes(), "it")
     stopped.write_bytes(KIND.pack(text, tensors | {"parameters/predictor.bias": torch.zeros(2)}))
-    with pytest.raises(InputError, match=r"\(parameters/predictor.bias is not of this training\)"):
+    with pytest.raises(InputError, match=r"\(parameters/predictor.bias does not belong to this training\)"):
         learn(stopped)
 
 

@@ -52,5 +52,5 @@ def test_a_fit_that_gets_worse_stops_and_returns_what_was_best():
 
 
 def test_bad_patience():
-    with pytest.raises(InputError, match="patience must be a whole number of at least 1, got 0"):
+    with pytest.raises(InputError, match="patience must be an integer of at least 1, got 0"):
         FitSettings(patience=0)

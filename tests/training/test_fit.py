@@ -280,8 +280,8 @@ def test_errors(system, pairs, unchecked):
     with pytest.raises(InputError, match=r"halve_after must be epochs up to epochs=2, got \(3,\)"):
         fit(make(system), pairs.train, pairs.validation, FitSettings(epochs=2, halve_after=(3,)))
     for bad, match in (
-        ({"epochs": 0}, "epochs must be a whole number of at least 1, got 0"),
-        ({"batch_size": 0}, "batch_size must be a whole number of at least 1, got 0"),
+        ({"epochs": 0}, "epochs must be an integer of at least 1, got 0"),
+        ({"batch_size": 0}, "batch_size must be an integer of at least 1, got 0"),
         ({"average_fraction": 1.5}, r"average_fraction must be in \[0, 1\], got 1.5"),
         ({"predictor_learning_rate": 0.0}, "predictor_learning_rate must be positive, got 0.0"),
         ({"adam_betas": (0.9, 1.0)}, "adam_betas must have two numbers"),
@@ -486,7 +486,7 @@ def test_replicas_with_constants_of_their_own(system, pairs):
 
 
 def test_trace_looks_every_so_many_steps(system, pairs):
-    with pytest.raises(InputError, match="every must be a whole number of at least 1, got 0"):
+    with pytest.raises(InputError, match="every must be an integer of at least 1, got 0"):
         Trace(0, lambda *_: {})
     trace = Trace(3, lambda edge_probs, _: {"mean": edge_probs.mean((1, 2)).tolist()})
     settings = FitSettings(epochs=2, batch_size=32)
@@ -577,7 +577,7 @@ def test_resampled_replicas_can_be_dropped(system, pairs):
 def test_wrong_resamples_are_refused(system, pairs, unchecked):
     good = torch.arange(320).expand(3, -1)
     assert len(pairs.train) == 320
-    shape = r"resamples must have whole numbers of shape \(3, 320\), a place for each replica and training pair, got "
+    shape = r"resamples must have integers of shape \(3, 320\), a place for each replica and training pair, got "
     for bad, match in (
         (good[:2], shape + r"torch.int64 \(2, 320\); use bootstrap_rows"),
         (good[:, :319], shape + r"torch.int64 \(3, 319\)"),

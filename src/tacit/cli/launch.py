@@ -41,7 +41,7 @@ class Launch:
             value = os.environ.get(name)
             require(
                 value is not None and value.isdecimal(),
-                f"{name} must be a whole number where WORLD_SIZE says that several processes train, got {value!r}; "
+                f"{name} must be an integer if WORLD_SIZE is above 1, got {value!r}; "
                 "start with torchrun, or unset WORLD_SIZE",
             )
         names = ("RANK", "WORLD_SIZE", "LOCAL_RANK", "LOCAL_WORLD_SIZE")
@@ -96,13 +96,12 @@ class Launch:
 
         require(
             device.index is None,
-            f"device must be cuda where several processes train, each with a GPU of its own, got {device}; use "
-            "--device cuda",
+            f"device must be cuda for several processes with one GPU each, got {device}; use --device cuda",
         )
         there = torch.cuda.device_count()
         require(
             self.local_count <= there,
-            f"nproc-per-node requires at most as many processes as GPUs, got {self.local_count} with {there}; start "
+            f"nproc-per-node must be at most the number of GPUs, {there}, got {self.local_count}; start "
             f"{there}, or use --device cpu",
         )
         torch.cuda.set_device(self.local_rank)

@@ -16,11 +16,9 @@ def whole_number(text: str | int) -> int:
     """Return a number that was typed."""
     digits = str(text)
     if not digits.isdecimal():
-        raise typer.BadParameter(f"must be a whole number of at least 0, got '{text}'; pass for example 0")
+        raise typer.BadParameter(f"must be an integer of at least 0, got '{text}'; pass for example 0")
     if len(digits) > len(str(LARGEST_SEED)) or int(digits) > LARGEST_SEED:
-        raise typer.BadParameter(
-            f"must be a whole number of at most {LARGEST_SEED:,}, got '{text}'; pass for example 0"
-        )
+        raise typer.BadParameter(f"must be an integer of at most {LARGEST_SEED:,}, got '{text}'; pass for example 0")
     return int(digits)
 
 
@@ -31,9 +29,7 @@ def at_least(low: int) -> Callable[[str | int], int]:
         digits = str(text)
         sign, rest = (-1, digits[1:]) if digits.startswith("-") else (1, digits)
         if not rest.isdecimal() or len(rest) > MOST_DIGITS or sign * int(rest) < low:
-            raise typer.BadParameter(
-                f"must be a whole number of at least {low}, got '{text}'; pass for example {low + 1}"
-            )
+            raise typer.BadParameter(f"must be an integer of at least {low}, got '{text}'; pass for example {low + 1}")
         return sign * int(rest)
 
     return read

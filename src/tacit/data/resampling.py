@@ -129,14 +129,14 @@ def require_resamplable(num_pairs: int, block: int = 1, series: SeriesOfPair | N
         )
     require(
         num_pairs >= FEWEST_PAIRS,
-        f"a bootstrap requires {FEWEST_PAIRS} training pairs or more, got {num_pairs}; pass more rows, or ask for no "
-        "standard errors",
+        f"a bootstrap requires {FEWEST_PAIRS} training pairs or more, got {num_pairs}; pass more rows, or set "
+        "bootstrap_replicas to 0",
     )
     require(
         resamplable(num_pairs, block, series),
         f"a block bootstrap requires {FEWEST_BLOCKS} blocks or more, got {num_pairs} training pairs for "
         f"blocks of {block};"
-        " pass a longer series, shorten the block (or the window), or ask for no standard errors",
+        " pass a longer series, shorten the block (or the window), or set bootstrap_replicas to 0",
     )
 
 

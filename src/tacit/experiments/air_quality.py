@@ -182,7 +182,7 @@ def _graph(kind: str, series: Series) -> BernoulliGraph:
         return BernoulliGraph(away * START[1], ~away, initial_range=START)
     if kind == "nearest":
         if series.coordinates is None:
-            raise ValueError("nearest stations need coordinates")
+            raise ValueError("nearest stations require coordinates")
         near = nearest_candidates(torch.from_numpy(series.coordinates), NEAREST, metric="great_circle").to_mask()
         return BernoulliGraph(near.float(), held)
     return BernoulliGraph(away * {"none": 0.0, "full": 1.0, "random": RANDOM_PROB}[kind], held)

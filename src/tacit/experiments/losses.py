@@ -170,7 +170,7 @@ def _notes(rows: dict[str, Values], psi: str) -> list[str]:
     ]
     if "true edges" in rows["elbo"]["chosen"]:
         notes.append(
-            "ELBO: the KL is not divided by the number of pairs, so that theta all but copies its prior, and this "
+            "ELBO: the KL is not divided by the number of pairs, so theta nearly equals its prior, and this "
             "prior contains the truth; the paper (0.082) does not say what its validation loss contained"
         )
     if psi == "known":

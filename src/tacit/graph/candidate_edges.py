@@ -193,7 +193,7 @@ def _require_edges(source: Int[Tensor, " edge"], target: Int[Tensor, " edge"], n
 def _require_nodes(name: str, nodes: Int[Tensor, " edge"], num_nodes: int) -> None:
     require(
         isinstance(nodes, Tensor) and nodes.ndim == 1 and nodes.dtype in WHOLE,
-        f"{name} must be a tensor of whole numbers, one per edge; use torch.as_tensor(nodes)",
+        f"{name} must be a tensor of integers, one per edge; use torch.as_tensor(nodes)",
     )
     nodes = nodes.long()  # a small type would wrap the number of nodes
     outside = (nodes < 0) | (nodes >= num_nodes)

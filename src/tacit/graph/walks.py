@@ -49,7 +49,8 @@ class Walks:
         count = int(degree[via].sum())
         require(
             count <= MOST_WALKS,
-            f"powers of the graph over this table need {count:,} walks, at most {MOST_WALKS:,} are listed; use fewer "
+            f"powers of the graph over this table require {count:,} walks, but at most {MOST_WALKS:,} are listed; use "
+            "fewer "
             "candidates per node, a predictor with one hop, or ConvolutionStack, which lists none",
         )
         many, start = degree[via], degree.cumsum(0) - degree

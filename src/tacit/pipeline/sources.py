@@ -30,7 +30,7 @@ def read_source(source: str, options: DataOptions, *, piece: bool = False, out_c
     require(bool(source), "DATA must be a file (.csv, .parquet, .npz), got ''; check the path")
     path = Path(source)
     if source in SHIPPED and not path.exists():
-        options.require_unset(TABLE_KEYS, source, "which is no table")
+        options.require_unset(TABLE_KEYS, source, "which is not a table")
         return Source(source, SHIPPED[source]())
     if path.suffix == ".npz":
         return Source(source, read_named_pairs(source, out_channels=out_channels))

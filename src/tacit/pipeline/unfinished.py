@@ -100,7 +100,7 @@ def _can_go_on(lock: Lock, error: BaseException) -> bool:
 
 
 def _way_on(directory: Path, processes: Processes) -> str:
-    return f"resume with {resuming(directory)}{', through torchrun or alone' if processes.several else ''}"
+    return f"resume with {resuming(directory)}{', with or without torchrun' if processes.several else ''}"
 
 
 def finish(directory: Path) -> None:

@@ -45,7 +45,7 @@ class ConvolutionStack(nn.Module):
         super().__init__()
         require(
             len(widths) >= 2 and all(isinstance(width, int) and width >= 1 for width in widths),
-            f"widths must have at least two positive whole numbers, got {widths}; pass for example [4, 8, 1]",
+            f"widths must have at least two positive integers, got {widths}; pass for example [4, 8, 1]",
         )
         require(
             activation in get_args(Activation),

@@ -96,7 +96,7 @@ def _edges(candidates: Any) -> tuple[tuple[Any, Any], ...]:
 
 
 def seed_of(random_state: Any) -> int:
-    """Return a seed from what scikit-learn takes: a whole number, a generator of NumPy, or None for another each time.
+    """Return a seed from what scikit-learn takes: an integer, a generator of NumPy, or None for another each time.
 
     >>> seed_of(7), seed_of(np.random.RandomState(0))
     (7, 209652396)
@@ -110,7 +110,7 @@ def seed_of(random_state: Any) -> int:
         return int(state.randint(2**31))
     if isinstance(state, np.random.Generator):
         return int(state.integers(2**31))
-    raise InputError(f"random_state must be a whole number of at least 0, a generator or None, got {random_state!r}")
+    raise InputError(f"random_state must be an integer of at least 0, a generator or None, got {random_state!r}")
 
 
 def to_python(value: Any) -> Any:

@@ -43,7 +43,7 @@ class LatentGraphRegressor(RegressorMixin, LatentGraphEstimator):  # type: ignor
                       ``DataOptions``, ``GraphOptions``, ``ModelConfig``, ``TrainingOptions``, ``AssessmentOptions`` of
                       ``tacit.config``
     ``point``         what ``predict`` returns over ``point_graphs`` graphs: "mean", "median" or the level of a quantile
-    ``random_state``  a whole number: the same number gives the same result; None: another result each time
+    ``random_state``  an integer: the same number gives the same result; None: another result each time
     ``device``        "auto", "cpu", "cuda" or "cuda:N"
 
     Pairs are shuffled and cut into 70% to train on, 10% to choose by and 20% to test on (``DataOptions``). Standard

@@ -164,7 +164,7 @@ def _require_stack(argument: str, kind: str, name: str, value: Tensor, stacks: S
 def _require_resamples(rows: Tensor, replicas: int, pairs: int) -> None:
     require(
         isinstance(rows, Tensor) and rows.dtype == torch.int64 and tuple(rows.shape) == (replicas, pairs),
-        f"resamples must have whole numbers of shape {(replicas, pairs)}, a place for each replica and "
+        f"resamples must have integers of shape {(replicas, pairs)}, a place for each replica and "
         f"training pair, got "
         f"{getattr(rows, 'dtype', type(rows).__name__)} {tuple(getattr(rows, 'shape', ()))}; use bootstrap_rows",
     )

@@ -188,7 +188,7 @@ class TrainingState:
         }
         for name, is_possible in possible.items():
             if not is_possible:
-                raise ValueError(f"{name} cannot be")
+                raise ValueError(f"{name} is out of range")
         return log
 
     def _check(self, tensors: Stack, active: list[int]) -> None:
@@ -198,7 +198,7 @@ class TrainingState:
             if name not in tensors:
                 raise ValueError(f"{name} is missing")
             if name not in own:
-                raise ValueError(f"{name} is not of this training")
+                raise ValueError(f"{name} does not belong to this training")
         for name, like in own.items():
             value, like = tensors[name], like.cpu()
             if (value.shape, value.dtype) != (like.shape, like.dtype):
@@ -209,7 +209,7 @@ class TrainingState:
                     raise ValueError(f"{name} is not finite")
         steps = tensors["streams/steps"]
         if int(steps.min()) < 0 or int(steps.max()) > MOST_STEPS_AHEAD:
-            raise ValueError("streams/steps cannot be")
+            raise ValueError("streams/steps is out of range")
 
 
 def initial_stacks(model: LatentGraphModel, seeds: Sequence[int], *, fresh: bool = True) -> tuple[Stack, Stack]:

@@ -86,5 +86,5 @@ def test_spreads():
 def test_errors(unchecked):
     with pytest.raises(InputError, match=r"reference must have the shape of the targets, \(4, 2, 1\), got \(3, 2, 1\)"):
         paired_gain(torch.ones(4, 2, 1), torch.ones(3, 2, 1), pairs_of(4), torch.ones(2, 1))
-    with pytest.raises(InputError, match="block must be a whole number"):
+    with pytest.raises(InputError, match="block must be an integer"):
         blocks_of(pairs_of(4), 0)

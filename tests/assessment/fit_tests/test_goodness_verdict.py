@@ -57,7 +57,7 @@ def test_too_narrow_everywhere():
     assert said[1] == (
         "ranks at nodes north, east, south are U-shaped: the model is overconfident, its intervals are too narrow"
     )
-    assert "intervals hold" in said[2]
+    assert "intervals contain" in said[2]
     assert "small at each node" not in said[2]
     assert said[-1].startswith("try: fewer epochs, or patience")
 

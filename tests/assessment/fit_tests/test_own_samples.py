@@ -59,7 +59,7 @@ def test_thinning_keeps_every_so_many_pairs():
     assert thin.targets.flatten().tolist() == [0, 0, 6]
     assert thin.observed.flatten().tolist() == [1, 0, 1]
     assert thinned(pairs, 1) is pairs
-    with pytest.raises(InputError, match="stride must be a whole number of at least 1, got 0"):
+    with pytest.raises(InputError, match="stride must be an integer of at least 1, got 0"):
         thinned(pairs, 0)
 
 

@@ -163,7 +163,7 @@ def test_bad_input_is_named(rng, inputs, unchecked):
     model = LatentGraphModel(
         BernoulliGraph(torch.full((4, 4), 0.5)), HopPredictor.random(1, 1, generator=rng), EnergyScore()
     )
-    with pytest.raises(InputError, match="num_pairs must be a whole number of at least 1, got 0"):
+    with pytest.raises(InputError, match="num_pairs must be an integer of at least 1, got 0"):
         identify(model, inputs, generator=rng, num_pairs=0)
     with pytest.raises(InputError, match="nodes must have a name for each of the 4 nodes, got 2"):
         identify(model, inputs, generator=rng, nodes=["a", "b"])

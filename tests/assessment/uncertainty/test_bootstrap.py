@@ -355,15 +355,15 @@ def test_refusals():
         (
             pairs[:19],
             {},
-            "a bootstrap requires 20 training pairs or more, got 19; pass more rows, or ask for no standard",
+            "a bootstrap requires 20 training pairs or more, got 19; pass more rows, or set",
         ),
         (
             pairs,
             {"block": 9},
             "a block bootstrap requires 5 blocks or more, got 40 training pairs for blocks of 9; pass a",
         ),
-        (pairs, {"block": 0}, "block must be a whole number of at least 1, got 0"),
-        (pairs, {"replicas": 3}, "replicas must be a whole number of at least 4, got 3"),
+        (pairs, {"block": 0}, "block must be an integer of at least 1, got 0"),
+        (pairs, {"replicas": 3}, "replicas must be an integer of at least 4, got 3"),
     ):
         with pytest.raises(InputError, match=match):
             bootstrap(model, some, pairs, QUICK, **choices)

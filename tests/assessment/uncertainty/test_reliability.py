@@ -68,7 +68,7 @@ def test_errors(unchecked):
         reliability(PROBS, 0 * GRAPH + 2)
     with pytest.raises(InputError, match=r"truth must be a tensor of floats \(node, node\), got torch.bool"):
         reliability(PROBS, GRAPH > 0)
-    with pytest.raises(InputError, match=r"num_bins must be a whole number of at least 1, got 0"):
+    with pytest.raises(InputError, match=r"num_bins must be an integer of at least 1, got 0"):
         reliability(PROBS, GRAPH, num_bins=0)
     with pytest.raises(
         InputError, match=r"learned must have at least one edge to compare, got none; mark some as true"

@@ -127,8 +127,8 @@ def _size(found: "Goodness") -> str:
         if share is not None
     ]
     said = (
-        f"central {100 * worst.level:g}% intervals hold {100 * (worst.overall or 0.0):.1f}% of the targets "
-        f"({100 * worst.nominal:g}% if the model were right)"
+        f"central {100 * worst.level:g}% intervals contain {100 * (worst.overall or 0.0):.1f}% of the targets "
+        f"({100 * worst.nominal:g}% for a correct model)"
     )
     beyond, name, one, share = max(gaps, key=lambda each: each[0])
     off = max(abs(rank.above_median - 0.5) for rank in found.ranks) - math.sqrt(1 / found.num_pairs)

@@ -8,7 +8,7 @@ from tacit.cli.options import at_least, whole_number
 
 @pytest.mark.parametrize("text", ["two", "1.5", "", "-3", "0", "1e3", "9" * 5000, "--3", "½"])
 def test_what_is_none(text):
-    with pytest.raises(typer.BadParameter, match=r"must be a whole number of at least 1, got '.*'; pass for example 2"):
+    with pytest.raises(typer.BadParameter, match=r"must be an integer of at least 1, got '.*'; pass for example 2"):
         at_least(1)(text)
 
 
