@@ -75,7 +75,7 @@ def require_memory(needed: int, device: torch.device | str, what: str, remedy: s
     >>> require_memory(520 * 10**15, "cpu", "a step over 10,000 edges", "use fewer graphs")  # doctest: +ELLIPSIS
     Traceback (most recent call last):
     ...
-    tacit.errors.InputError: a step over 10,000 edges needs about 520,000,000 GB of memory, ... free; use fewer graphs
+    tacit.errors.InputError: a step over 10,000 edges requires about 520,000,000 GB of memory, ... free; use fewer graphs
     """
     free = free_bytes(device)
     if free is not None and needed > free:
