@@ -122,7 +122,7 @@ class GraphNetwork(nn.Module):
         return torch.cat([means, further.expand(*means.shape[:-1], -1)], -1)
 
 
-def _register(name: str, make: Callable[..., GraphNetwork]) -> None:
+def _register(name: str, make: Callable[..., GraphNetwork], *, compiles: bool) -> None:
     def build(sizes: Sizes, options: Options, _candidates: CandidateEdges | None, observation: str) -> GraphNetwork:
         return make(
             sizes.window,
@@ -140,10 +140,11 @@ def _register(name: str, make: Callable[..., GraphNetwork]) -> None:
         predicts_change=True,
         observation="gaussian_head",
         learning_rate=LEARNING_RATE,
-        compiles=True,
+        compiles=compiles,
     )
     PREDICTORS.add(name, kind)
 
 
-_register("feedforward", GraphNetwork.feedforward)
-_register("recurrent", GraphNetwork.recurrent)
+# The step of the dense layers is 30% shorter when compiled, and compiling takes as long as all of their usual steps.
+_register("feedforward", GraphNetwork.feedforward, compiles=False)
+_register("recurrent", GraphNetwork.recurrent, compiles=True)

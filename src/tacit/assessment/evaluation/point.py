@@ -4,6 +4,8 @@ import math
 from typing import Literal
 
 import torch
+from jaxtyping import Float
+from torch import Tensor
 
 from tacit.errors import InputError, require
 from tacit.shapes import Inputs, PointPrediction, Samples, TargetParams
@@ -35,9 +37,15 @@ def point_prediction(samples: Samples, kind: PointName | float) -> PointPredicti
     place = level * (samples.shape[1] - 1)
     lower, share = math.floor(place), place - math.floor(place)
     last_axis = samples.movedim(1, -1)
-    below, above = (last_axis.kthvalue(rank + 1).values for rank in (lower, math.ceil(place)))
-    quantile = below + share * (above - below)
+    below = last_axis.kthvalue(lower + 1).values
+    quantile = below + share * (_next(last_axis, below, lower + 1) - below) if share else below
     return torch.where(samples.isnan().any(1), torch.nan, quantile)  # a broken prediction must not look like a good one
+
+
+def _next(values: Float[Tensor, "*any sample"], value: Float[Tensor, "*any"], rank: int) -> Float[Tensor, "*any"]:
+    """Return the smallest after the ``rank`` smallest, which end with ``value``; to select it again takes ten times."""
+    up_to = values <= value[..., None]
+    return torch.where(up_to.sum(-1) > rank, value, values.masked_fill(up_to, math.inf).amin(-1))
 
 
 def mean_prediction(model: LatentGraphModel, described: TargetParams) -> PointPrediction:
