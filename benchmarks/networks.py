@@ -32,6 +32,7 @@ VARIANTS = {
         ("feedforward", 4, 0.006, 800),
         ("feedforward", 6, 0.006, 800),
         ("feedforward", 6, 0.01, 800),
+        *(("feedforward", 6, rate, steps) for rate in (0.006, 0.008, 0.01, 0.015) for steps in (1000, 1200)),
         ("feedforward", 12, 0.006, 800),
         ("feedforward", 12, 0.01, 800),
     ]

@@ -20,7 +20,6 @@ from tacit.predictors import PredictorKind
 from tacit.registry import LOSSES, OBSERVATIONS
 from tacit.training import is_affordable
 
-STEPS = 1500
 NEAR_STEPS = 400  # where regressions are the start
 FEWEST_EPOCHS, MOST_EPOCHS = 4, 200
 COMPILE_FROM = 600  # steps; compiling takes as long as some hundred steps
@@ -137,7 +136,7 @@ def _choose_training(chosen: _Open, pairs: int, kind: PredictorKind, *, near: bo
     usual = 128 if pairs >= 5000 else 64 if pairs >= 1000 else 32
     batch: int = chosen.choose("training", "batch_size", usual, "from the number of pairs")
     steps = max(1, pairs // min(batch, pairs))
-    count = NEAR_STEPS if near else STEPS
+    count = NEAR_STEPS if near else kind.steps
     wanted = min(MOST_EPOCHS, max(FEWEST_EPOCHS, math.ceil(count / steps)))
     epochs: int = chosen.choose("training", "epochs", wanted, f"about {count:,} steps, {steps} per epoch")
     patience = max(6, math.ceil(epochs / 3))

@@ -86,7 +86,7 @@ class PredictorKind:
     ``predicts_change``  for series the last value is added to its output by default
     ``warm_start``     the module is a :class:`~tacit.predictors.GraphFilter`, whose weights start at a ridge regression
     ``observation``    its usual observation model, by name, for series
-    ``learning_rate``, ``replicas``  its usual ones
+    ``learning_rate``, ``steps``, ``replicas``  the usual ones of its training
     ``quick``          it trains in seconds on a CPU: standard errors and controls are made by default
     ``compiles``       compiling its step pays in long trainings
     ``edge_weights``   how many weights an edge has of its own
@@ -101,6 +101,7 @@ class PredictorKind:
     warm_start: bool = False
     observation: str = "gaussian"
     learning_rate: float = 0.003
+    steps: int = 1500
     replicas: int = 1
     quick: bool = False
     compiles: bool = False

@@ -29,7 +29,7 @@ from tacit.predictors.window_layers import WindowLayers
 from tacit.registry import OBSERVATIONS, PREDICTORS
 from tacit.shapes import Inputs, Outputs
 
-LEARNING_RATE = 0.006  # half of it needs twice as many steps for the same CRPS (docs/results/SPEED.md)
+LEARNING_RATE, STEPS = 0.01, 1000  # a lower rate takes more steps for the same CRPS (docs/results/SPEED.md)
 
 
 class GraphNetwork(nn.Module):
@@ -140,6 +140,7 @@ def _register(name: str, make: Callable[..., GraphNetwork], *, compiles: bool) -
         predicts_change=True,
         observation="gaussian_head",
         learning_rate=LEARNING_RATE,
+        steps=STEPS,
         compiles=compiles,
     )
     PREDICTORS.add(name, kind)
