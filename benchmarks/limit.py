@@ -30,7 +30,7 @@ from tacit.systems import CommunitySystem
 from tacit.training import FitSettings, LatentGraphModel, fit
 from tacit.training.gradient import LiftedGradient
 from tacit.training.processes import Processes
-from tacit.training.settings import Plan
+from tacit.training.settings import StepPlan
 from tacit.training.state import TrainingState
 from tacit.training.step import TrainingStep
 
@@ -107,7 +107,7 @@ def step_seconds(model: LatentGraphModel, pairs: Split, rounds: int) -> float:
     """Return the time of one step of all replicas: of the recorded program on a GPU, of the loop on a CPU."""
     device, seeds = pairs.train.inputs.device, range(REPLICAS)
     gradient, settings = LiftedGradient(model), FitSettings(epochs=EPOCHS, batch_size=BATCH)
-    plan = Plan.of(settings, model, len(pairs.train))
+    plan = StepPlan.of(settings, model, len(pairs.train))
     state = TrainingState.create(model, seeds, plan)
     step = TrainingStep(model, pairs.train, settings, state, gradient, Processes())
     step.begin_epoch(torch.randint(len(pairs.train), (plan.steps_per_epoch, REPLICAS, BATCH), device=device))

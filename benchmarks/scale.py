@@ -1,6 +1,6 @@
 r"""Many nodes: training over a table of candidates, from 1,000 nodes up.
 
-A chain of the paper's communities (``tacit.systems.LargeSystem``): every node has two to five true neighbours at
+A chain of the paper's communities (``benchmarks.large_system``): every node has two to five true neighbours at
 $\theta^* = 0.75$ among 50 candidates, and the output reads two hops. psi is known, energy score at node scope, graphs
 shared by the batch. For each size: AUROC and error of theta over the candidates, seconds an epoch (compilation aside),
 and the most memory the process held. Every size runs in a process of its own, so that its memory is its own.

@@ -47,7 +47,7 @@ from tacit.shapes import EdgeProbs, Graphs, Inputs, Samples, Targets
 from tacit.systems import CommunitySystem
 from tacit.training import FitSettings, LatentGraphModel
 from tacit.training.gradient import LiftedGradient
-from tacit.training.settings import Plan, StepNumbers
+from tacit.training.settings import StepNumbers, StepPlan
 from tacit.training.state import TrainingState, initial_stacks
 from tacit.training.step import Update
 
@@ -69,7 +69,7 @@ class TacitStep:
         predictor = system.true_predictor().requires_grad_(train_psi)
         model = LatentGraphModel(graph, predictor, loss, num_graphs=NUM_GRAPHS, share_graphs=share)
         self.lifted = LiftedGradient(model)
-        plan = Plan.of(SETTINGS, model, BATCH_SIZE)
+        plan = StepPlan.of(SETTINGS, model, BATCH_SIZE)
         self.state = TrainingState.create(model, (0,), plan, initial_stacks(model, (0,), fresh=False))
         self.update = Update(self.state, SETTINGS)
         self.stream: UniformStream | None = None

@@ -41,7 +41,7 @@ CALLS = {  # of the command in two processes: what differs between them is a lis
 SAID = {  # exit codes, and the one line
     "no such file": ([2, 2], "none.csv: there is no such file; check the name"),
     "wrong option": ([2, 2], "unknown option '--sed'; did you mean '--seed'?"),
-    "no GPU": ([2, 2], "device must be an available CUDA device, got 'cuda:7' of "),
+    "no GPU": ([2, 2], "device must be an available CUDA device, got 'cuda:7' where "),
     "only the first refuses": ([2, 2], "out must be a new or empty directory, got full, which exists"),
     "only the second refuses": ([2, 2], "process 1: none.csv: there is no such file; check the name"),
     "other data": ([2, 2], "training inputs must be the same in every process, got #"),

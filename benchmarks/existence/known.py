@@ -6,7 +6,6 @@ scored once.
 """
 
 import os
-import re
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -63,11 +62,6 @@ def read_gnw20(folder: Path, number: int) -> KnownGraph:
         raise InputError(f"number must be 1 to 20, got {number}; gnw20 has twenty networks")
     series = read_series(folder / f"Ecoli-{number}_timeseries.tsv.gz", layout="wide", piece=True)
     return KnownGraph(series.parts, read_gold_standard(folder / f"Ecoli-{number}_goldstandard.tsv", series.nodes))
-
-
-def number_of(name: str) -> int:
-    """Return the last number in a name: of the network or of the data set."""
-    return int(re.findall(r"\d+", name)[-1])
 
 
 def _system(kind: str, known: KnownGraph) -> System:

@@ -21,7 +21,7 @@ WORDS = (
 def main(arguments: list[str] | None = None) -> None:
     """Run one study, print its table, and draw the page of all that have records there."""
     parser = argparse.ArgumentParser(prog="python -m benchmarks.studies", description=__doc__)
-    parser.add_argument("name", choices=STUDIES)
+    parser.add_argument("name", metavar="NAME", choices=STUDIES, help=", ".join(STUDIES))
     parser.add_argument("--data", help="folder of the data; dream4 and lorenz96 need it")
     parser.add_argument("--seeds", type=int, default=8, help="initialisations of each row")
     parser.add_argument("--quick", action="store_true", help="fewer pairs and epochs, to try it out")

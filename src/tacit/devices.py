@@ -13,7 +13,7 @@ def find_device(name: Any) -> torch.device:
         return torch.device("cuda" if torch.cuda.is_available() else "cpu")
     device, count = named_device(name), torch.cuda.device_count()
     if device.type == "cuda" and (device.index or 0) >= count:
-        raise InputError(f"device must be an available CUDA device, got '{name}' of {count}; use 'cpu'")
+        raise InputError(f"device must be an available CUDA device, got '{name}' where there are {count}; use 'cpu'")
     return device
 
 

@@ -154,7 +154,7 @@ def test_a_table_made_by_hand_is_checked(unchecked):
         CandidateEdges(2, nodes, torch.tensor([[1, 0], [0, 1]]), yes)
     with pytest.raises(InputError, match="sources must have nodes from 0 to 1, got 2 for edge 3"):
         CandidateEdges(2, nodes, torch.tensor([[0, 1], [0, 2]]), yes)
-    with pytest.raises(InputError, match="sources requires the row's own node where a slot is not used"):
+    with pytest.raises(InputError, match="sources must hold the row's own node where a slot is empty"):
         CandidateEdges(2, nodes, torch.tensor([[0, 1], [0, 1]]), ~yes)
     for rows in ([0, 0], [0, 2], [1, 0], [1, 1]):
         with pytest.raises(InputError, match="row_node must have each node from 0 to 1, in order"):

@@ -13,6 +13,7 @@ import pytest
 from own_files import NODES, series
 from tacit.cli import main
 from tacit.cli.runs import FIT_JSON
+from tacit.pipeline.fitting import PRELIMINARY
 from tacit.records import EDGE_COLUMNS
 
 QUICK = (
@@ -339,6 +340,7 @@ def test_ctrl_c_keeps_what_was_learned(folder, tmp_path, monkeypatch, capsys):
     out = tmp_path / "out"
     assert call("fit", folder / "wide.csv", "--window", 2, "--out", out, *QUICK, "--set", "training.epochs=5000") == 1
     assert f"stopped early; partial results are in {out}" in capsys.readouterr().err
+    assert json.loads((out / "record.json").read_text())["answer"][0] == PRELIMINARY
     assert not (out / "report.html").exists()  # drawing takes seconds
     assert call("report", out) == 0
     assert call("predict", out, folder / "wide.csv", "--out", tmp_path / "a.csv") == 0

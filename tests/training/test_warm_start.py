@@ -86,7 +86,7 @@ def test_an_edge_that_cannot_be_starts_at_0_and_replicas_differ_by_the_jitter(rn
 
 def test_errors(rng, unchecked):
     pairs = linear_pairs(rng)
-    with pytest.raises(InputError, match="pairs requires three or more for a regression, got 2"):
+    with pytest.raises(InputError, match="pairs must have at least 3 rows for a regression, got 2"):
         ridge_start(pairs[:2])
     with pytest.raises(InputError, match="predictor must have activation 'linear', got 'tanh'"):
         filter_start(pairs, GraphFilter(4, 2, 1, activation="tanh"), EVERY_EDGE)

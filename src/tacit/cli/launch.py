@@ -41,8 +41,8 @@ class Launch:
             value = os.environ.get(name)
             require(
                 value is not None and value.isdecimal(),
-                f"{name} must be an integer if WORLD_SIZE is above 1, got {value!r}; "
-                "start with torchrun, or unset WORLD_SIZE",
+                f"{name} must be an integer if WORLD_SIZE is above 1, got {value!r}; start with torchrun, or unset "
+                "WORLD_SIZE",
             )
         names = ("RANK", "WORLD_SIZE", "LOCAL_RANK", "LOCAL_WORLD_SIZE")
         return cls(*(int(os.environ[name]) for name in names))

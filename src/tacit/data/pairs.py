@@ -66,8 +66,8 @@ class Pairs:
         _require_finite("inputs", self.inputs, "remove or fill them")
         require(
             self.inputs.shape[:2] == self.targets.shape[:2],
-            "inputs and targets must have the same number of pairs and nodes, got "
-            f"{tuple(self.inputs.shape[:2])} and {tuple(self.targets.shape[:2])}; pass rows that belong together",
+            f"inputs and targets must have the same number of pairs and nodes, got {tuple(self.inputs.shape[:2])} and "
+            f"{tuple(self.targets.shape[:2])}; pass rows that belong together",
         )
         require(
             self.inputs.dtype == self.targets.dtype,

@@ -134,9 +134,8 @@ def require_resamplable(num_pairs: int, block: int = 1, series: SeriesOfPair | N
     )
     require(
         resamplable(num_pairs, block, series),
-        f"a block bootstrap requires {FEWEST_BLOCKS} blocks or more, got {num_pairs} training pairs for "
-        f"blocks of {block};"
-        " pass a longer series, shorten the block (or the window), or set bootstrap_replicas to 0",
+        f"a block bootstrap requires {FEWEST_BLOCKS} blocks or more, got {num_pairs} training pairs for blocks of "
+        f"{block}; pass a longer series, shorten the block (or the window), or set bootstrap_replicas to 0",
     )
 
 

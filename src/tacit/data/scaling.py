@@ -105,9 +105,8 @@ class Scaling:
             known = (series.covariates[:, covariates] - self.covariate_mean) / self.covariate_deviation
             for row, column in np.argwhere(np.abs(known) > LARGEST)[:1]:
                 raise InputError(
-                    f"covariate '{self.covariate_names[column]}' must have numbers like those of the "
-                    f"training part, got "
-                    f"one {abs(known[row, column]):.1g} deviations away at {series.row_times[row]}; correct it"
+                    f"covariate '{self.covariate_names[column]}' must have numbers like those of the training part, "
+                    f"got one {abs(known[row, column]):.1g} deviations away at {series.row_times[row]}; correct it"
                 )
             parts.append(np.broadcast_to(known[:, None], (*values.shape[:2], known.shape[1])))
         return np.concatenate(parts, axis=-1)
@@ -183,7 +182,7 @@ def forward_filled(values: Values) -> Values:
 
 
 def _places(what: str, have: tuple[str, ...], need: tuple[str, ...]) -> list[int]:
-    """Return where each needed name is; the two need to be the same names in any order."""
+    """Return where each needed name is; the two must be the same names in any order."""
     place, wanted = {word: number for number, word in enumerate(have)}, set(need)
     for word in (*(word for word in need if word not in place), *(word for word in have if word not in wanted)):
         got = f"none called '{word}'; add it" if word in wanted else f"'{word}', which is not one of them; leave it out"

@@ -201,9 +201,8 @@ class Series:
             if len(places):
                 row, node, channel = (int(i) for i in places[0])
                 raise InputError(
-                    f"values must have {need}, got {self.values[row, node, channel]} for "
-                    f"{self._name(node, channel)} in "
-                    f"row {row} ({len(places)} such values); {remedy}"
+                    f"values must have {need}, got {self.values[row, node, channel]} for {self._name(node, channel)} "
+                    f"in row {row} ({len(places)} such values); {remedy}"
                 )
         if self.covariates is not None:
             for row, column in np.argwhere(~(np.abs(self.covariates) <= LARGEST))[:1]:

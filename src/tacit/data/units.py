@@ -51,9 +51,8 @@ class ChannelUnits:
         scaled: Values = (values - self.mean) / self.deviation
         for pair, node, channel in np.argwhere(np.abs(scaled) > LARGEST)[:1]:
             raise InputError(
-                f"pair {pair} must have numbers like those of the training part, "
-                f"{self.mean[channel]:.3g} with a deviation "
-                f"of {self.deviation[channel]:.3g}, got {values[pair, node, channel]:.3g}; correct it"
+                f"pair {pair} must have numbers like those of the training part, {self.mean[channel]:.3g} with a "
+                f"deviation of {self.deviation[channel]:.3g}, got {values[pair, node, channel]:.3g}; correct it"
             )
         return scaled
 

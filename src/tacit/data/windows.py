@@ -192,9 +192,8 @@ class Windows:
         if not series.lengths:
             require(
                 len(series) >= need,
-                f"the series must have at least {need} rows for {wish}, got {len(series)}; pass more "
-                f"rows, or a shorter "
-                "window",
+                f"the series must have at least {need} rows for {wish}, got {len(series)}; pass more rows, or a "
+                "shorter window",
             )
             return series, ()
         long = np.array(series.lengths) >= need
@@ -228,10 +227,8 @@ class Windows:
         require(
             int(np.bincount(part, minlength=3).min()) >= 1,
             f"fractions {self.fractions} must leave at least one pair for each of training, validation and test, but "
-            "windows "
-            f"of {self.window} row{'s' * (self.window > 1)} and a horizon of {self.horizon} leave {len(part)} "
-            f"pair{'s' * (len(part) != 1)}; "
-            "pass more rows, a shorter window or other fractions",
+            f"windows of {self.window} row{'s' * (self.window > 1)} and a horizon of {self.horizon} leave {len(part)} "
+            f"pair{'s' * (len(part) != 1)}; pass more rows, a shorter window or other fractions",
         )
 
     def _shifted(self, values: Values) -> Values:

@@ -38,8 +38,7 @@ def require_combination(
         require(
             credit == "auto",
             f"credit='{credit}' requires an estimator that weighs graphs by their cost, got "
-            f"{type(estimator).__name__}; "
-            f"use {WEIGHING}, or credit='auto'",
+            f"{type(estimator).__name__}; use {WEIGHING}, or credit='auto'",
         )
         require(
             loss.credit is None,
@@ -94,8 +93,8 @@ def choose_credit(credit: CreditName, loss: Loss, predictor: nn.Module, graph: G
         )
     require(
         graph.independent_edges,
-        f"credit='{chosen}' requires a graph whose edges are independent, got {type(graph).__name__}; "
-        f"use credit='global'",
+        f"credit='{chosen}' requires a graph whose edges are independent, got {type(graph).__name__}; use "
+        "credit='global'",
     )
     if chosen == "own_row":
         return OwnRowCredit()

@@ -35,9 +35,8 @@ def check_relaxation(predictor: nn.Module, graph: GraphDistribution, in_channels
     some = flips.changed.any(-1)
     if not bool(some.any()):
         raise InputError(
-            "gradients through the graph require a predictor that depends on the graph, but no edge changed the output "
-            "of "
-            f"{name} for random inputs; check it"
+            "gradients through the graph require a predictor that depends on the graph, but no edge changed the "
+            f"output of {name} for random inputs; check it"
         )
     others = torch.arange(graph.num_nodes, device=flips.row.device) != flips.node[:, None]
     chances = torch.rand(flips.changed.shape, generator=generator, device=generator.device).to(flips.row.device)

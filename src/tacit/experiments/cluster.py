@@ -32,8 +32,8 @@ def dask_outcomes(address: str, options: Options) -> Iterator[tuple[int, RunTask
             client.wait_for_workers(1, timeout=WORKERS_SECONDS)
         except TimeoutError:
             raise InputError(
-                f"scheduler must have at least one worker, got {address} with none; "
-                f"start some with 'dask worker {address} --nthreads 1'"
+                f"scheduler must have at least one worker, got {address} with none; start some with 'dask worker "
+                f"{address} --nthreads 1'"
             ) from None
         _require_able(client, options)
 
@@ -69,8 +69,7 @@ def _connected(address: str) -> Client:
     why = f" ({found[0]})" if found and not isinstance(found[0], OSError) else ""  # OSError: nobody there in time
     raise InputError(
         f"scheduler must be a running Dask scheduler, got {address}, which did not answer within {CONNECT_SECONDS} "
-        f"s{why};"
-        " start one there with 'dask scheduler', or correct the address"
+        f"s{why}; start one there with 'dask scheduler', or correct the address"
     )
 
 

@@ -64,7 +64,7 @@ class BernoulliGraph(GraphDistribution):
 
         With ``initial_range`` each replica of a fit starts at its own probabilities, uniform in that range. With
         ``symmetric`` edges have no direction: what is stored above the diagonal counts for both entries of a pair, and
-        what is stored below is not used. With ``candidates`` there is an entry per slot, and empty candidates stay at
+        what is stored below is not used. With ``candidates`` there is an entry per slot, and empty slots stay at
         0.
         """
         super().__init__()
@@ -137,8 +137,8 @@ class BernoulliGraph(GraphDistribution):
         _require_probabilities(edge_probs, self.candidates)
         require(
             edge_probs.shape == self.fixed.shape,
-            f"edge_probs must have the nodes of the graph, {self.num_nodes}, got "
-            f"{tuple(edge_probs.shape)}; pass a square",
+            f"edge_probs must have the nodes of the graph, {self.num_nodes}, got {tuple(edge_probs.shape)}; pass a "
+            "square",
         )
         require(0 <= spread < float("inf"), f"spread must be at least 0, got {spread}; pass for example 0.5")
         probs = torch.maximum(edge_probs, edge_probs.mT) if self.symmetric else edge_probs
@@ -175,9 +175,9 @@ class BernoulliGraph(GraphDistribution):
 
     @property
     def edge_shape(self) -> tuple[int, int]:
-        """Rows and candidates."""
-        rows, candidates = self.fixed.shape
-        return rows, candidates
+        """Rows and columns of the tensors of edges."""
+        rows, columns = self.fixed.shape
+        return rows, columns
 
     @property
     def learned(self) -> EdgeMask:
@@ -285,8 +285,8 @@ def _require_probabilities(edge_probs: EdgeProbs, candidates: CandidateEdges | N
         )
     if candidates is None and (edge_probs.ndim != 2 or edge_probs.shape[0] != edge_probs.shape[1]):
         raise InputError(
-            f"edge_probs must be a square matrix, got shape {tuple(edge_probs.shape)}; "
-            "pass one probability per ordered pair of nodes"
+            f"edge_probs must be a square matrix, got shape {tuple(edge_probs.shape)}; pass one probability per "
+            "ordered pair of nodes"
         )
     outside = ~((edge_probs >= 0) & (edge_probs <= 1))
     if outside.any():

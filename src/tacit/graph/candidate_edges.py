@@ -64,7 +64,7 @@ class CandidateEdges:
         )
         require(
             bool((used | (sources == rows[:, None])).all()),
-            "sources requires the row's own node where a slot is not used; use CandidateEdges.from_edges",
+            "sources must hold the row's own node where a slot is empty; use CandidateEdges.from_edges",
         )
         source, target = self.edges()
         _require_nodes("sources", source, self.num_nodes)

@@ -46,7 +46,7 @@ def correlated_pairs(
     """
     require(
         targets.ndim == inputs.ndim == 3 and targets.shape[:2] == inputs.shape[:2],
-        f"targets and inputs must have shape (time, node, channel) with the same times and nodes, got "
+        "targets and inputs must have shape (time, node, channel) with the same times and nodes, got "
         f"{tuple(targets.shape)} and {tuple(inputs.shape)}; pass rows that belong together",
     )
     num_nodes = targets.shape[1]

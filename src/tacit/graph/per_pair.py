@@ -32,9 +32,9 @@ class EdgeProbsPerPair(GraphDistribution):
 
     @property
     def edge_shape(self) -> tuple[int, int]:
-        """Rows and candidates."""
-        rows, candidates = self.logits.shape[-2:]
-        return rows, candidates
+        """Rows and columns of the tensors of edges."""
+        rows, columns = self.logits.shape[-2:]
+        return rows, columns
 
     @property
     def raw(self) -> Tensor:

@@ -20,7 +20,7 @@ from tacit.shapes import EdgeMask, Scalar
 
 
 class EdgePrior(nn.Module):
-    r"""A coin per edge, $P(A_{ij} = 1) = p$ or $p_{ij}$, and how much it counts beside the loss of one pair.
+    r"""Prior probabilities of edges, $P(A_{ij} = 1) = p$ or $p_{ij}$, and their weight beside the loss of one pair.
 
     Weight 1 is that of an ELBO written for one pair. With $n$ pairs and a log-likelihood as the loss, weight $1/n$
     lets the prior count once instead of once a pair.
@@ -85,8 +85,8 @@ class EdgePrior(nn.Module):
         )
         require(
             self.edges is None or tuple(self.edges.shape) == expected,
-            f"edges of a prior must have shape {expected} like the graph; pass one true or false per "
-            f"ordered pair of nodes",
+            f"edges of a prior must have shape {expected} like the graph; pass one true or false per ordered pair of "
+            "nodes",
         )
         if graph.symmetric and self.probs.ndim == 2:
             require_symmetric("prior", self.probs, "give both entries of a pair the same probability")

@@ -50,8 +50,7 @@ class Walks:
         require(
             count <= MOST_WALKS,
             f"powers of the graph over this table require {count:,} walks, but at most {MOST_WALKS:,} are listed; use "
-            "fewer "
-            "candidates per node, a predictor with one hop, or ConvolutionStack, which lists none",
+            "fewer candidates per node, a predictor with one hop, or ConvolutionStack, which lists none",
         )
         many, start = degree[via], degree.cumsum(0) - degree
         within = torch.arange(count, device=own.device) - (many.cumsum(0) - many).repeat_interleave(many)

@@ -106,8 +106,8 @@ class KernelMean:
             isinstance(self.kernels, tuple)
             and len(self.kernels) > 0
             and all(isinstance(kernel, Kernel) and not isinstance(kernel, type) for kernel in self.kernels),
-            f"kernels must be a tuple of kernels, got {self.kernels!r}; pass for example "
-            f"(Gaussian(0.1), Gaussian(1.0))",
+            f"kernels must be a tuple of kernels, got {self.kernels!r}; pass for example (Gaussian(0.1), "
+            "Gaussian(1.0))",
         )
 
     def __call__(self, squared_distance: Tensor) -> Tensor:

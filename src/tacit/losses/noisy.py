@@ -74,9 +74,8 @@ class NoisyEnergyScore(SampledLoss):
         r"""Return $E|Y_s - Y_t|$ of the other graphs, times $-\tfrac12$, and $E|Y_s - y|$."""
         if targets.shape[-1] != 1:
             raise InputError(
-                f"NoisyEnergyScore requires one channel per node, got {targets.shape[-1]}; over several "
-                f"the noise has no "
-                "closed form: use EnergyScore, for which it is sampled"
+                f"NoisyEnergyScore requires one channel per node, got {targets.shape[-1]}; over several the noise has "
+                "no closed form: use EnergyScore, for which it is sampled"
             )
         data = self.observation.expected_distance(samples, targets)  # (batch, graph, node, 1)
         spread = self.observation.pair_distance(samples)  # (batch, graph, graph, node, 1)

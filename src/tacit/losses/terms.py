@@ -105,9 +105,8 @@ class Loss(ABC):
         """Raise :class:`InputError` unless the loss has :meth:`pair_costs`."""
         require(
             self.compares,
-            f"{what} requires a loss that compares graphs, such as EnergyScore or MMD, got "
-            f"{type(self).__name__}; use the "
-            "bootstrap",
+            f"{what} requires a loss that compares graphs, such as EnergyScore or MMD, got {type(self).__name__}; use "
+            "the bootstrap",
         )
 
     def _without_pair_costs(self) -> InputError:

@@ -258,7 +258,7 @@ def _goodness(answer: Assessment, fit: AssessmentInputs) -> None:
 def _representations(answer: Assessment, fit: AssessmentInputs) -> None:
     """Name the other graphs with which a retrained predictor does as well.
 
-    Whether edges always act was told edge by edge where the answer says how many do.
+    Whether edges always act is reported for each edge where the answer says how many do.
     """
     certain = () if "always" in answer.uncertainty else (CERTAIN,)
     found = find_representations(

@@ -81,13 +81,19 @@ def resolve_defaults(
     near = evidence is not None and bool(chosen.config.predictor.warm_start) and layout == "matrix"
     steps = _choose_training(chosen, pairs, kind, near=near)
     pays = not on_gpu and steps >= COMPILE_FROM and kind.compiles
-    chosen.choose(
-        "training", "compile", pays, "faster for this number of steps" if pays else "slower for this number of steps"
-    )
+    chosen.choose("training", "compile", pays, _why_compiled(kind, pays=pays, on_gpu=on_gpu))
     large = layout == "table" and len(dataset.nodes) > MOST_EXPANDED
     quick = kind.quick or on_gpu or config.assessment.thorough
     _choose_assessment(chosen, dataset, quick=quick, large=large)
     return chosen.config, chosen.reasons
+
+
+def _why_compiled(kind: PredictorKind, *, pays: bool, on_gpu: bool) -> str:
+    if on_gpu:
+        return "steps are recorded on a GPU instead"
+    if not kind.compiles:
+        return "compiling takes longer than it saves for this kind of predictor"
+    return "faster for this number of steps" if pays else "slower for this number of steps"
 
 
 def _why(evidence: RegressionEvidence | None) -> str:
@@ -138,7 +144,9 @@ def _choose_training(chosen: _Open, pairs: int, kind: PredictorKind, *, near: bo
     steps = max(1, pairs // min(batch, pairs))
     count = NEAR_STEPS if near else kind.steps
     wanted = min(MOST_EPOCHS, max(FEWEST_EPOCHS, math.ceil(count / steps)))
-    epochs: int = chosen.choose("training", "epochs", wanted, f"about {count:,} steps, {steps} per epoch")
+    epochs: int = chosen.choose(
+        "training", "epochs", wanted, f"about {min(count, wanted * steps):,} steps, {steps} per epoch"
+    )
     patience = max(6, math.ceil(epochs / 3))
     chosen.choose("training", "patience", patience, "the best epoch often comes late")
     chosen.choose("training", "predictor_learning_rate", kind.learning_rate, "usual for this kind of predictor")

@@ -16,8 +16,8 @@ def first_edges(evidence: RegressionEvidence, fdr: float, heading: str = FROM_EV
     source, target, _, required = rules.open_edges()
     places = (target, source)
     if evidence.over_table:
-        candidates = rules.candidate_edges.positions(source, target)
-        places = (candidates // exists.shape[1], candidates % exists.shape[1])
+        flat = rules.candidate_edges.positions(source, target)
+        places = (flat // exists.shape[1], flat % exists.shape[1])
     learned = torch.zeros_like(exists, dtype=torch.bool)
     learned[places] = ~required & evidence.kept[places]
     listed = listed_edges(exists, fdr, learned, symmetric=rules.symmetric and not evidence.over_table)[places]

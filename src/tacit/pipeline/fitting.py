@@ -48,6 +48,7 @@ CAVEAT = (
 HALVINGS = (0.1, 0.2)  # parts of the training after which the worse half of the replicas stops
 STOPPED_VALUES = 2000  # of the test part, that a run is scored on after Ctrl-C: a person waits for it to end
 STOPPED = "the run was stopped: the scores use {pairs} of {all} test pairs, evenly spaced"
+PRELIMINARY = "Training was stopped before its end: the result is preliminary."
 
 
 @dataclass(frozen=True, eq=False)
@@ -138,7 +139,7 @@ def _learn(plan: Plan, checkpoint: Checkpoints | None) -> Learned:
         if processes.several:
             raise
         complete = False
-    return Learned(plan, split, result, assessment, complete, _too_early(result, assessment) if complete else "")
+    return Learned(plan, split, result, assessment, complete, _too_early(result, assessment))
 
 
 def _with_needed_edges(
@@ -161,6 +162,8 @@ def _with_needed_edges(
 
 def _too_early(result: FitResult, assessment: Assessment) -> str:
     """Say that training stopped too early, unless regressions gave the answer in the end."""
+    if result.interrupted:
+        return PRELIMINARY
     always_known = "always" in assessment.uncertainty and assessment.uncertainty["adopted"] > 0
     return "" if always_known or not result.late_fall else TOO_EARLY.format(fall=result.late_fall)
 

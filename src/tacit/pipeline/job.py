@@ -9,7 +9,7 @@ import torch
 
 from tacit.config import FitConfig
 from tacit.errors import require
-from tacit.interrupts import deferred_interrupts
+from tacit.interrupts import Terminated, deferred_interrupts
 from tacit.locks import Lock
 from tacit.pipeline.fitting import Learned, learn
 from tacit.pipeline.plan import Plan
@@ -142,6 +142,9 @@ def _drawn(directory: Path, run: Run) -> Path | None:
         return draw_run(directory, run)
     except KeyboardInterrupt:  # the run is written, and the report can be drawn at any time
         return None
+    except Terminated as error:
+        error.add_note(f"the run is complete; draw its report with 'tacit report {directory}'")
+        raise
 
 
 def draw_run(directory: Path, run: Run) -> Path:

@@ -30,7 +30,7 @@ PREPARING = "preparing: parts, scales and candidates"
 LONGEST_TRIED = 96  # steps of a window: a short training of a network over more takes a minute or longer
 NOT_TRIED = (
     f"predictor = filter: a network was not tried, because the window has more than {LONGEST_TRIED} steps; "
-    "set predictor.kind=recurrent to train one"
+    "set predictor.kind=feedforward to train one"
 )
 FEWER_STEPS = (
     "regressions on all {window} steps of the window would take long: the weights of the newest {read} start at "

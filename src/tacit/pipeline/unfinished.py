@@ -24,7 +24,7 @@ NOTHING = (f".{CALL}.",)  # how the names begin of what is there before there is
 def start_run(directory: Path, call: Request, processes: Processes) -> Iterator[Lock]:
     """Make the directory of a run, and keep other runs out until the block, which gets the lock, ends.
 
-    When it fails, what can be gone on with stays, and the error says how; else nothing is left behind.
+    When it fails, a run that can be resumed stays, and the error says how; otherwise nothing is left behind.
     """
     with ExitStack() as entered:
         locks: list[Lock] = []
@@ -45,7 +45,7 @@ def start_run(directory: Path, call: Request, processes: Processes) -> Iterator[
 
 @contextmanager
 def resume_run(directory: Path, processes: Processes) -> Iterator[tuple[Request, Lock]]:
-    """Go on with a run that was stopped, and keep other runs out; whatever fails, it can be taken up once more."""
+    """Resume a run that was stopped, and keep other runs out; whatever fails, it can be resumed again."""
     with ExitStack() as entered:
         locks: list[Lock] = []
 
@@ -84,8 +84,9 @@ def _resume_run(directory: Path) -> Iterator[tuple[Request, Lock]]:
         if finished:  # it may have been stopped while it was tidying up
             with suppress(InputError), locked(directory):  # unless another process is at work there
                 (directory / CHECKPOINT).unlink(missing_ok=True)
+        page = directory / "report.html"
         raise InputError(
-            f"{directory} is already finished; see {directory / 'report.html'}"
+            f"{directory} is already finished; see {page if page.is_file() else f'tacit report {directory}'}"
             if finished
             else f"--resume must be an unfinished run of tacit fit, got {directory}; check the path"
         )

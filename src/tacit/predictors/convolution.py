@@ -53,8 +53,8 @@ class ConvolutionStack(nn.Module):
         )
         require(
             output in get_args(Output),
-            f"output must be one of {', '.join(get_args(Output))}, got '{output}'; use 'linear' for "
-            f"targets of any size",
+            f"output must be one of {', '.join(get_args(Output))}, got '{output}'; use 'linear' for targets of any "
+            "size",
         )
         self.widths, self.self_loops, self.activation, self.output = tuple(widths), self_loops, activation, output
         self.own = nn.ParameterList(torch.zeros(a, b) for a, b in itertools.pairwise(widths))

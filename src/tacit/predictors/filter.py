@@ -113,8 +113,8 @@ class GraphFilter(nn.Module):
             parameter = warm.get_parameter(name)
             require(
                 value.shape == parameter.shape,
-                f"{name} must have shape {tuple(parameter.shape)}, got {tuple(value.shape)}; see "
-                f"GraphFilter for the axes",
+                f"{name} must have shape {tuple(parameter.shape)}, got {tuple(value.shape)}; see GraphFilter for the "
+                "axes",
             )
             parameter.data = value.detach().clone().to(parameter)
         warm.jitter = jitter

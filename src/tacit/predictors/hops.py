@@ -88,7 +88,7 @@ class HopPredictor(nn.Module):
         if isinstance(graphs, CandidateGraphs):
             require(
                 self.num_hops == 1,
-                f"gradients through the graph require HopPredictor with one hop over a table of candidates, got "
+                "gradients through the graph require HopPredictor with one hop over a table of candidates, got "
                 f"{self.num_hops}; use ConvolutionStack, ScoreFunction(), or a graph over all pairs of nodes",
             )
             return self._output(inputs, iter([graphs]))

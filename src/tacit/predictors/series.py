@@ -49,9 +49,8 @@ class SeriesLayout:
         """Return the window with one axis for lags and one for features; other widths are refused."""
         require(
             inputs.shape[-1] == self.in_channels,
-            f"inputs must have window * num_features = {self.window} * {self.num_features} = "
-            f"{self.in_channels} numbers "
-            f"per node, got {inputs.shape[-1]}; build the predictor with the sizes of the data",
+            f"inputs must have window * num_features = {self.window} * {self.num_features} = {self.in_channels} "
+            f"numbers per node, got {inputs.shape[-1]}; build the predictor with the sizes of the data",
         )
         return inputs.reshape(*inputs.shape[:2], self.window, self.num_features)
 

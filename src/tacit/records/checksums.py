@@ -30,7 +30,7 @@ def sealed(text: str) -> bytes:
     tacit.records.checksums.ChangedError: record.json
     """
     if OPEN not in text:
-        raise ValueError("the text requires a place for its checksum")
+        raise ValueError("the text must have a place for its checksum")
     return text.replace(OPEN, _filled(checksum(text.encode())), 1).encode()
 
 

@@ -55,9 +55,8 @@ def read_targets(estimator: BaseEstimator, y: Any, inputs: Table) -> Table:
     expected, got = inputs.values.shape[1], targets.values.shape[1]
     require(
         expected == got,
-        f"y must have a value for each of the {expected} nodes of X, got {got}; pass a column for every "
-        f"node, NaN where "
-        "a target is missing",
+        f"y must have a value for each of the {expected} nodes of X, got {got}; pass a column for every node, NaN "
+        "where a target is missing",
     )
     if inputs.nodes is not None and targets.nodes is not None:
         for ours, theirs in zip(inputs.nodes, targets.nodes, strict=True):

@@ -63,7 +63,7 @@ def fit(
 
     Several processes train together when each has joined the default group of ``torch.distributed`` and calls this
     with the same arguments: every batch is shared out among them, and all return what one process alone would, up to
-    the rounding of sums. The loss needs to be a mean over pairs: baselines that mix the pairs of a batch are refused.
+    the rounding of sums. The loss must be a mean over pairs: baselines that mix the pairs of a batch are refused.
     Ctrl-C then raises; a process that ends makes the others raise :class:`~tacit.errors.ProcessesError`. The first one
     writes and reads the checkpoint, and another number of processes can resume from it.
     """
@@ -164,14 +164,13 @@ def _require_stack(argument: str, kind: str, name: str, value: Tensor, stacks: S
 def _require_resamples(rows: Tensor, replicas: int, pairs: int) -> None:
     require(
         isinstance(rows, Tensor) and rows.dtype == torch.int64 and tuple(rows.shape) == (replicas, pairs),
-        f"resamples must have integers of shape {(replicas, pairs)}, a place for each replica and "
-        f"training pair, got "
+        f"resamples must be integers of shape {(replicas, pairs)}, a place for each replica and training pair, got "
         f"{getattr(rows, 'dtype', type(rows).__name__)} {tuple(getattr(rows, 'shape', ()))}; use bootstrap_rows",
     )
     require(
         int(rows.min()) >= 0 and int(rows.max()) < pairs,
-        f"resamples must have places from 0 to {pairs - 1}, got {int(rows.min())} to {int(rows.max())}; "
-        f"use bootstrap_rows",
+        f"resamples must be places from 0 to {pairs - 1}, got {int(rows.min())} to {int(rows.max())}; use "
+        "bootstrap_rows",
     )
 
 

@@ -31,7 +31,7 @@ FEWEST_CHOOSE = 4  # such nodes, however large their matrices
 class LocalRidge:
     """What the regressions found, in the units of the data.
 
-    ``own``, ``edges``  weights of a node's own inputs and of those of each slot; 0 for empty candidates and self-loops
+    ``own``, ``edges``  weights of a node's own inputs and of those of each slot; 0 for empty slots and self-loops
     ``edge_scores``     how much a node takes from each slot: the sum of the weights' sizes, in deviations of both
     ``sigmas``          root mean square of what is left on the pairs that chose the ``penalty``
     """
@@ -124,7 +124,7 @@ def choose_penalty(
 def _of_all_nodes(
     train: Pairs, validation: Pairs, candidates: CandidateEdges, penalties: Sequence[float]
 ) -> LocalRidge:
-    """Return the regressions of all nodes on all nodes, placed in the candidates."""
+    """Return the regressions of all nodes on all nodes, placed in the table of candidates."""
     found = ridge_regression(train, validation, penalties=penalties)
     candidates = candidates.to(found.coefficients.device)
     (source, target), nodes = candidates.edges(), torch.arange(candidates.num_nodes, device=found.coefficients.device)
@@ -221,7 +221,7 @@ def _in_units(
     penalty: float,
     dtype: torch.dtype,
 ) -> LocalRidge:
-    """Return the regressions in the units of the data, those of edges in their candidates."""
+    """Return the regressions in the units of the data, those of edges in their slots."""
     by_member = weights.view(*readers.members.shape, -1, weights.shape[-1])  # (node, width, in_channel, channel)
     in_units = by_member * scales.target_scale[:, None, None] / scales.input_scale[readers.members][..., None]
     taken = (scales.input_mean[readers.members][..., None] * in_units).sum((1, 2))

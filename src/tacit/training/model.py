@@ -107,10 +107,10 @@ class LatentGraphModel(nn.Module):
 
     def uniforms_shape(self, num_pairs: int) -> tuple[int, int, int, int]:
         """Return the shape of the uniforms that a batch of pairs needs: those of the graphs, then of the noise."""
-        (rows, candidates), groups = self.graph.uniforms_shape, self.num_graphs // self.estimator.group_size
+        (rows, columns), groups = self.graph.uniforms_shape, self.num_graphs // self.estimator.group_size
         if self.noise_channels:
             rows = max(rows, self.graph.num_nodes)
-        return 1 if self.share_graphs else num_pairs, groups, rows, candidates + self.noise_channels
+        return 1 if self.share_graphs else num_pairs, groups, rows, columns + self.noise_channels
 
     def draws(self, num_pairs: int) -> int:
         """Return how many graphs a batch of pairs draws in all."""
@@ -167,8 +167,8 @@ class LatentGraphModel(nn.Module):
         """
         if not self.noise_channels:
             return uniforms, None
-        rows, candidates = self.graph.uniforms_shape
-        edges, noise = uniforms.tensor_split([candidates], -1)
+        rows, columns = self.graph.uniforms_shape
+        edges, noise = uniforms.tensor_split([columns], -1)
         noise = noise[..., : self.graph.num_nodes, :]  # a table may have more rows than nodes
         return edges[..., :rows, :], noise.repeat_interleave(self.estimator.group_size, 1)
 
@@ -269,9 +269,8 @@ def _with_noise(loss: Loss, predictor: nn.Module, observation: ObservationModel)
     if not observation.random:
         require(
             not loss.integrates,
-            f"{name} must have an observation model with noise, got {noise}; pass "
-            f"observation=GaussianNoise(...), or use "
-            "the loss EnergyScore",
+            f"{name} must have an observation model with noise, got {noise}; pass observation=GaussianNoise(...), or "
+            "use the loss EnergyScore",
         )
         return loss
     require(

@@ -111,8 +111,8 @@ class FitSettings:
         )
         require(
             0 <= self.min_draws_per_edge < float("inf"),
-            f"min_draws_per_edge must be at least 0, got {self.min_draws_per_edge}; pass for example 1, "
-            f"or 0 for no floor",
+            f"min_draws_per_edge must be at least 0, got {self.min_draws_per_edge}; pass for example 1, or 0 for no "
+            "floor",
         )
         require(
             self.predictor_learning_rate is None or 0 < self.predictor_learning_rate < float("inf"),

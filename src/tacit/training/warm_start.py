@@ -168,7 +168,7 @@ def _sent(pairs: Pairs, predictor: GraphFilter, lags: int | None = None) -> Pair
 def _cut(pairs: Pairs) -> tuple[Pairs, Pairs]:
     """Return the first pairs and the last ones, which choose the penalty of a regression on the first."""
     cut = len(pairs) - max(1, round(LATER_SHARE * len(pairs)))
-    require(cut >= 2, f"pairs requires three or more for a regression, got {len(pairs)}; pass more pairs")
+    require(cut >= 2, f"pairs must have at least 3 rows for a regression, got {len(pairs)}; pass more pairs")
     return pairs[:cut], pairs[cut:]
 
 

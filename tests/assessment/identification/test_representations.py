@@ -200,7 +200,7 @@ def test_bad_input_to_the_search_is_named(rng, probs, unchecked):
     few = Pairs(torch.zeros(2, 3, 1), torch.zeros(2, 3, 1))
     with pytest.raises(InputError, match="validation must have 4 nodes like the graph, got 3"):
         find_representations(model, train, few, generator=rng)
-    with pytest.raises(InputError, match="train must have Pairs, got Tensor"):
+    with pytest.raises(InputError, match="train must be Pairs, got Tensor"):
         find_representations(model, train.inputs, train, generator=rng)
     with pytest.raises(InputError, match="result must be a FitResult, got LatentGraphModel"):
         compare_replicas(model)

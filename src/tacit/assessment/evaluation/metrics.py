@@ -34,8 +34,7 @@ def edge_prob_errors(
     require(
         edge_probs.shape == true_edge_probs.shape,
         f"true_edge_probs must have the shape of edge_probs, {tuple(edge_probs.shape)}, got "
-        f"{tuple(true_edge_probs.shape)};"
-        " pass the truth for the same nodes",
+        f"{tuple(true_edge_probs.shape)}; pass the truth for the same nodes",
     )
     error = (edge_probs.detach().double() - true_edge_probs.to(edge_probs.device).double()).abs()
     errors = {"edge_prob_mae": error.mean().item(), "edge_prob_max_error": error.max().item()}

@@ -20,7 +20,6 @@ def point_prediction(samples: Samples, kind: PointName | float) -> PointPredicti
     A quantile is asked for by its level, a number between 0 and 1 (best for the pinball error at that level). Between
     two samples it is interpolated: the level 0 is the lowest and 1 the highest sample, the median the level 0.5.
 
-    >>> import torch
     >>> samples = torch.tensor([0., 1., 5., 6.]).view(1, 4, 1, 1)
     >>> [point_prediction(samples, kind).item() for kind in ("mean", "median", 0.5, 1.0)]
     [3.0, 3.0, 3.0, 6.0]
@@ -30,15 +29,17 @@ def point_prediction(samples: Samples, kind: PointName | float) -> PointPredicti
     level: object = 0.5 if kind == "median" else kind
     if not isinstance(level, int | float) or isinstance(level, bool) or not 0 <= level <= 1:
         raise InputError(
-            f"kind must be 'mean', 'median' or the level of a quantile in [0, 1], got {kind!r}; use "
-            f"'mean' for squared, "
-            "'median' for absolute error"
+            f"kind must be 'mean', 'median' or the level of a quantile in [0, 1], got {kind!r}; use 'mean' for "
+            "squared, 'median' for absolute error"
         )
     place = level * (samples.shape[1] - 1)
     lower, share = math.floor(place), place - math.floor(place)
     last_axis = samples.movedim(1, -1)
     below = last_axis.kthvalue(lower + 1).values
-    quantile = below + share * (_next(last_axis, below, lower + 1) - below) if share else below
+    quantile = below
+    if share:
+        above = _next(last_axis, below, lower + 1)
+        quantile = torch.where(above == below, below, below + share * (above - below))  # infinite ones may be equal
     return torch.where(samples.isnan().any(1), torch.nan, quantile)  # a broken prediction must not look like a good one
 
 

@@ -88,8 +88,8 @@ def require_comparable(model: LatentGraphModel, pairs: Pairs, num_samples: int, 
     nodes, device = model.graph.num_nodes, model.graph.raw.device
     require(
         pairs.num_nodes == nodes,
-        f"pairs must have {nodes} nodes like the graph of the model, got {pairs.num_nodes}; pass data "
-        f"for the same nodes",
+        f"pairs must have {nodes} nodes like the graph of the model, got {pairs.num_nodes}; pass data for the same "
+        "nodes",
     )
     require(
         pairs.inputs.device == device and pairs.inputs.dtype == model.graph.raw.dtype,

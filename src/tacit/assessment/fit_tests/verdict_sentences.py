@@ -118,7 +118,7 @@ def say_p(value: float, level: float = 0.05) -> str:
 
 
 def _size(found: "Goodness") -> str:
-    """Say how far coverage is off, so that what is significant can be told from what is important."""
+    """Say how far coverage is off, to distinguish what is significant from what is important."""
     worst = max(found.coverage, key=lambda one: abs(one.gap))
     gaps = [
         (abs(share - one.nominal) - 2 * math.sqrt(one.nominal * (1 - one.nominal) / found.num_pairs), name, one, share)

@@ -133,7 +133,6 @@ def _require_fitting(model: LatentGraphModel, inputs: Inputs, targets: Targets |
     if targets is not None:
         require(
             targets.ndim == 3 and targets.shape[1] == nodes and len(targets) > 0,
-            f"targets must have shape (pairs, {nodes} nodes, channels) like the graph, got "
-            f"{tuple(targets.shape)}; pass "
-            "the targets that belong to the inputs",
+            f"targets must have shape (pairs, {nodes} nodes, channels) like the graph, got {tuple(targets.shape)}; "
+            "pass the targets that belong to the inputs",
         )

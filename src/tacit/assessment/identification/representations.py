@@ -95,11 +95,11 @@ def find_representations(
     """
     model.graph.require_all_pairs("find_representations")
     for name, pairs in (("train", train), ("validation", validation)):
-        require(isinstance(pairs, Pairs), f"{name} must have Pairs, got {type(pairs).__name__}; build them")
+        require(isinstance(pairs, Pairs), f"{name} must be Pairs, got {type(pairs).__name__}; build them")
         require(
             pairs.num_nodes == model.graph.num_nodes,
-            f"{name} must have {model.graph.num_nodes} nodes like the graph, got {pairs.num_nodes}; "
-            f"pass the model's data",
+            f"{name} must have {model.graph.num_nodes} nodes like the graph, got {pairs.num_nodes}; pass the model's "
+            "data",
         )
     device, dtype = train.inputs.device, train.inputs.dtype
     others = other_graphs(model.graph)

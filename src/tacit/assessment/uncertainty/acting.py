@@ -123,7 +123,7 @@ def acting(
     """
     require(
         has_moment_estimate(model),
-        f"acting requires a linear filter with noise, one target per node and no prior, got "
+        "acting requires a linear filter with noise, one target per node and no prior, got "
         f"{type(model.predictor).__name__} with {type(model.observation).__name__}; use the bootstrap",
     )
     data, learned = MomentData.of(model, train), model.graph.learned

@@ -16,7 +16,7 @@ from tacit.data import Pairs
 from tacit.shapes import EdgeMask, EdgeProbs
 from tacit.training import LatentGraphModel
 
-NEARLY = 0.01  # this near to 0 or 1 an edge is put there, if nothing speaks against it
+NEARLY = 0.01  # this near to 0 or 1 an edge is put there, unless the data contradict it
 INTERIOR = 0.03  # a probability nearer to 0 or 1 than this is at the boundary
 NOTHING_KNOWN = 0.5  # no probability has a larger deviation
 MISSED = 2.0  # standard errors by which the validation loss rises
