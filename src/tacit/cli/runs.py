@@ -110,14 +110,14 @@ def fit(
                 ) from None
 
         if resume is not None:
-            settled: dict[str, Any] = {
+            fixed: dict[str, Any] = {
                 "DATA": data,
                 "--config": config,
                 "--set": set_,
                 "--window": window,
                 "--horizon": horizon,
             }
-            settled |= {
+            fixed |= {
                 "--series": series,
                 "--edges": edges,
                 "--symmetric": symmetric,
@@ -126,7 +126,7 @@ def fit(
                 "--thorough": thorough,
                 "--out": out,
             }
-            _require_alone({**settled, "--seed": seed or None, "--device": device != "auto"})
+            _require_alone({**fixed, "--seed": seed or None, "--device": device != "auto"})
             job = resume_fit(resume, find_device=find_original, listener=listener)
         elif data is None:
             raise InputError("DATA must be a file (.csv, .parquet, .npz) or beijing-air; see 'tacit fit --help'")

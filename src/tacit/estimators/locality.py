@@ -27,7 +27,7 @@ def check_locality(
     broken = flips.changed & ~_reaching(flips, graph, num_hops - 1)
     if broken.any():
         trial, node = (int(i) for i in broken.nonzero()[0])
-        edge = f"[{int(flips.node[trial])}, {_sender(flips, graph, trial)}]"
+        edge = f"[{int(flips.node[trial])}, {_source(flips, graph, trial)}]"
         raise InputError(
             f"credit by receptive field requires a local predictor, but {name} declares "
             f"num_hops={num_hops} and its output"
@@ -49,6 +49,6 @@ def _reaching(flips: Flips, graph: GraphDistribution, num_steps: int) -> Bool[Te
     return reaching
 
 
-def _sender(flips: Flips, graph: GraphDistribution, trial: int) -> int:
+def _source(flips: Flips, graph: GraphDistribution, trial: int) -> int:
     column = int(flips.column[trial])
     return column if graph.candidates is None else int(graph.candidates.sources[int(flips.row[trial]), column])

@@ -44,12 +44,12 @@ class CandidateGraphs:
 
     def __matmul__(self, messages: Messages) -> Float[Tensor, "batch graph node channel"]:
         """Return for every node the sum of the messages of the nodes that it reads."""
-        sent = self.from_senders(messages)  # (batch, graph or 1, row, slot, channel)
+        sent = self.from_sources(messages)  # (batch, graph or 1, row, slot, channel)
         if messages.shape[1] == 1:  # the same for every graph: gathered once, and then a product per row
             return self.by_node(torch.einsum("bsrk,brkc->bsrc", self.values, sent[:, 0]), -2)
         return self.by_node((self.values[..., None] * sent).sum(-2), -2)  # compiled, one pass that gathers and adds
 
-    def from_senders(self, values: Float[Tensor, "*any node channel"]) -> Float[Tensor, "*any row slot channel"]:
+    def from_sources(self, values: Float[Tensor, "*any node channel"]) -> Float[Tensor, "*any row slot channel"]:
         """Return in each slot what its node sends."""
         sources = self.candidates.sources
         chosen = values.index_select(-2, sources.flatten())
@@ -70,10 +70,10 @@ class CandidateGraphs:
         """Return the self-loops, 0 where a node is no candidate of its own: the last two axes, dim1=-2 and dim2=-1."""
         if (dim1, dim2) != (-2, -1):
             raise ValueError(f"dim1, dim2 must be -2, -1, got {dim1}, {dim2}; a table has no other diagonal")
-        return self.by_node((self.values * self.own_slots).sum(-1), -1)
+        return self.by_node((self.values * self.self_loops).sum(-1), -1)
 
     @cached_property
-    def own_slots(self) -> Bool[Tensor, "row slot"]:
+    def self_loops(self) -> Bool[Tensor, "row slot"]:
         """Where a node is a candidate of its own."""
         return self.candidates.used & (self.candidates.sources == self.candidates.row_node[:, None])
 

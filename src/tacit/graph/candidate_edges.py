@@ -81,8 +81,8 @@ class CandidateEdges:
         keys = _keys(source, target, num_nodes).sort().values
         again = keys[1:] == keys[:-1]
         if again.any():
-            receiver, sender = divmod(int(keys[1:][again][0]), num_nodes)
-            raise InputError(f"edge {sender} -> {receiver} occurs twice; keep one of them")
+            end, start = divmod(int(keys[1:][again][0]), num_nodes)
+            raise InputError(f"edge {start} -> {end} occurs twice; keep one of them")
         target, source = keys // num_nodes, keys % num_nodes
         del keys
         degree = torch.bincount(target, minlength=num_nodes)

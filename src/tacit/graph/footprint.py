@@ -7,7 +7,7 @@ when the batch shares its graphs), a batch of $B$ pairs, $N$ nodes, $C$ channels
 $$17 R K + 8 b R K + (4 b + 1) D S R K + 2 b B R K C + 8 b B S N C$$
 
 ===================  =================================================================================================
-$17 R K$             the table: a sender (8 bytes) and a flag per slot, and a second index, as gathering keeps one
+$17 R K$             the table: a source (8 bytes) and a flag per slot, and a second index, as gathering keeps one
 $8 b R K$            per edge: stored number, its gradient, Adam's two moments, two logarithms and their gradients
 $(4 b + 1) D S R K$  per edge and graph: uniform, whether it is below the probability, graph, and the two products
                      with the weights of the score that are alive at once

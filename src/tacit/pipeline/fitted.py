@@ -98,7 +98,7 @@ class Fitted:
             f"{directory} must be a run of tacit fit, got a run of another command; pass one of tacit fit",
         )
         try:
-            parts = _settled(record)
+            parts = _stored_choices(record)
         except (ValueError, KeyError, TypeError, AttributeError) as error:
             raise _damaged(directory, f"{RECORD}: {_line(error)}") from None
         tensors = read_model(directory, record)
@@ -121,7 +121,7 @@ class Fitted:
     def from_parts(cls, text: Mapping[str, Any], tensors: Mapping[str, Tensor], device: torch.device) -> "Fitted":
         """Return what :meth:`to_parts` gave; an own predictor still has to be passed to :meth:`take_predictor`."""
         record = Record.model_validate(text["record"])
-        config, preparation = _settled(record)
+        config, preparation = _stored_choices(record)
         stored = EdgeFindings.model_validate(text["edges"]), list(text["history"]), config, preparation
         fitted = cls(record, *stored, None, weights=dict(tensors), restored=True)
         if config.predictor.kind != OWN:
@@ -160,7 +160,7 @@ def restored_model(
     prior: EdgePrior | None = None,
 ) -> LatentGraphModel:
     """Return the model with these tensors; ValueError where one is missing or of another shape or type."""
-    model = empty_model(config, preparation, _restored_slots(preparation, tensors), own, train, prior)
+    model = empty_model(config, preparation, _restored_candidates(preparation, tensors), own, train, prior)
     state = model.state_dict()
     for name, value in state.items():
         if name.startswith(PRIOR):  # it is made from the config and the data
@@ -174,20 +174,20 @@ def restored_model(
 
 
 def _restored_graph(config: FitConfig, preparation: Preparation, tensors: Mapping[str, Tensor]) -> GraphDistribution:
-    start = empty_graph(config, preparation, _restored_slots(preparation, tensors))
+    start = empty_graph(config, preparation, _restored_candidates(preparation, tensors))
     graph = config.model.build_graph(start)
     graph.load_state_dict({name: tensors[f"graph.{name}"] for name in graph.state_dict()})
     return graph
 
 
-def _restored_slots(preparation: Preparation, tensors: Mapping[str, Tensor]) -> CandidateEdges | None:
+def _restored_candidates(preparation: Preparation, tensors: Mapping[str, Tensor]) -> CandidateEdges | None:
     """Return the table of candidates that a model is over, if it is over one."""
     if not any(name.startswith(CANDIDATES) for name in tensors):
         return None
     return CandidateEdges(len(preparation.nodes), *(tensors[f"{CANDIDATES}.{name}"] for name in CANDIDATE_PARTS))
 
 
-def _settled(record: Record) -> tuple[FitConfig, Preparation]:
+def _stored_choices(record: Record) -> tuple[FitConfig, Preparation]:
     return FitConfig.model_validate(record.config), stored_preparation(record.preparation)
 
 

@@ -49,12 +49,12 @@ def resume_run(directory: Path, processes: Processes) -> Iterator[tuple[Request,
     with ExitStack() as entered:
         locks: list[Lock] = []
 
-        def take_up() -> Request:
+        def resume() -> Request:
             call, lock = entered.enter_context(_resume_run(directory))
             locks.append(lock)
             return call
 
-        call = from_the_first(processes, take_up)
+        call = from_the_first(processes, resume)
         lock = locks[0] if locks else Lock(directory)
         try:
             yield call, lock

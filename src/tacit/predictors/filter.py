@@ -142,7 +142,7 @@ class GraphFilter(nn.Module):
         own = torch.einsum("bik,ikc->bic", inputs, self.own) + self.bias
         if isinstance(graphs, CandidateGraphs):
             total = own[:, None] + graphs.read_edges(
-                torch.einsum("brsk,rskc->brsc", graphs.from_senders(sent), self.edge_weights)
+                torch.einsum("brsk,rskc->brsc", graphs.from_sources(sent), self.edge_weights)
             )
         else:
             messages = torch.einsum("bjk,ijkc->bijc", sent, self.edge_weights)  # once per pair, whatever the graphs
