@@ -247,7 +247,7 @@ def test_the_checksum_of_a_record_can_be_made_with_common_tools(copy, tmp_path):
 
 
 def test_a_text_without_a_place_for_its_checksum():
-    with pytest.raises(ValueError, match="requires a place for its checksum"):
+    with pytest.raises(ValueError, match="must have a place for its checksum"):
         sealed("{}")
 
 
