@@ -109,42 +109,36 @@ def fit(
                     "--device cpu"
                 ) from None
 
+        options = {  # where each goes in the config; what is None or false was left out
+            "--window": (("data", "window"), window),
+            "--horizon": (("data", "horizon"), horizon),
+            "--series": (("data", "series"), series),
+            "--edges": (("graph", "edges"), None if edges is None else str(edges)),
+            "--symmetric": (("graph", "symmetric"), symmetric),
+            "--std-errors": (("assessment", "bootstrap_replicas"), std_errors),
+        }
         if resume is not None:
             fixed: dict[str, Any] = {
                 "DATA": data,
                 "--config": config,
                 "--set": set_,
-                "--window": window,
-                "--horizon": horizon,
-            }
-            fixed |= {
-                "--series": series,
-                "--edges": edges,
-                "--symmetric": symmetric,
-                "--std-errors": std_errors,
                 "--quick": quick,
                 "--thorough": thorough,
-                "--out": out,
             }
-            _require_alone({**fixed, "--seed": seed or None, "--device": device != "auto"})
+            fixed |= {name: value for name, (_, value) in options.items()}
+            _require_alone({**fixed, "--out": out, "--seed": seed or None, "--device": device != "auto"})
             job = resume_fit(resume, find_device=find_original, listener=listener)
         elif data is None:
             raise InputError("DATA must be a file (.csv, .parquet, .npz) or beijing-air; see 'tacit fit --help'")
         else:
             choices = FitConfig() if config is None else load_config(config, FitConfig())
-            options = {
-                ("data", "window"): window,
-                ("data", "horizon"): horizon,
-                ("data", "series"): series,
-                ("graph", "edges"): None if edges is None else str(edges),
-                ("graph", "symmetric"): symmetric or None,
-                ("assessment", "bootstrap_replicas"): std_errors,
-                ("assessment", "enabled"): thorough if quick or thorough else None,
-                ("assessment", "thorough"): thorough if quick or thorough else None,
-            }
+            settings = _settings(set_ or [])
+            settings |= {place: value for place, value in options.values() if not _left_out(value)}
+            if quick or thorough:
+                settings |= {("assessment", "enabled"): thorough, ("assessment", "thorough"): thorough}
             job = run_fit(
                 data,
-                override(choices, _together(_settings(set_ or []), options)),
+                override(choices, _by_section(settings)),
                 out or next_free(Path("runs"), Path(data).stem.split(".")[0] or "fit"),
                 seed=seed,
                 device=find_device(device),
@@ -243,19 +237,21 @@ def _finite(value: Any) -> Any:
     return None if isinstance(value, float) and not math.isfinite(value) else value
 
 
+def _left_out(value: Any) -> bool:
+    return value is None or value is False
+
+
 def _require_alone(given: dict[str, Any]) -> None:
     """Refuse --resume beside anything that the run has settled: it would be ignored."""
     for name, value in given.items():
-        if value is not None and value is not False:
+        if not _left_out(value):
             raise InputError(f"--resume uses the options of the original run and takes no {name}; leave it out")
 
 
-def _together(settings: dict[tuple[str, str], Any], options: dict[tuple[str, str], Any]) -> dict[str, dict[str, Any]]:
-    """Return what --set and the other options gave, by section; an option that was left out says nothing."""
+def _by_section(settings: dict[tuple[str, str], Any]) -> dict[str, dict[str, Any]]:
     sections: dict[str, dict[str, Any]] = {}
-    for (section, key), value in [*settings.items(), *options.items()]:
-        if value is not None:
-            sections.setdefault(section, {})[key] = value
+    for (section, key), value in settings.items():
+        sections.setdefault(section, {})[key] = value
     return sections
 
 
