@@ -15,7 +15,7 @@ from jaxtyping import Float
 from torch import Tensor
 
 from tacit.assessment.evaluation import PointName, SharedDraws, forecast_scores, point_prediction
-from tacit.data import NewPairs, Pairs, Series
+from tacit.data import NewPairs, Pairs
 from tacit.errors import require, require_int
 from tacit.graph import require_memory
 from tacit.pipeline.assessment import TOO_FEW, fit_test
@@ -145,8 +145,7 @@ def evaluate(fitted: Fitted, source: Source | None, *, seed: int = 0) -> dict[st
 def new_pairs(fitted: Fitted, source: Source) -> NewPairs:
     """Return the pairs of new data, with all that was changed or left out on the way in ``notes``."""
     new = fitted.preparation.apply(source)
-    said = source.content.notes if isinstance(source.content, Series) else ()
-    return replace(new, notes=tuple(dict.fromkeys((*said, *new.notes))))
+    return replace(new, notes=tuple(dict.fromkeys((*source.content.notes, *new.notes))))
 
 
 def _in_units(fitted: Fitted, values: Tensor) -> Float[Tensor, "..."]:

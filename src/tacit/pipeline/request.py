@@ -70,7 +70,7 @@ class _Format(BaseModel):
 
 def files_read(source: str, config: FitConfig) -> dict[str, str]:
     """Return the files that a fit reads, with their checksums; data that ships with the package is no file."""
-    names = [source, config.graph.edges, config.graph.coordinates]
+    names = [source, config.data.y_file, config.graph.edges, config.graph.coordinates]
     found = {name: file_checksum(name) for name in names if name is not None}
     return {name: checksum for name, checksum in found.items() if checksum is not None}
 
