@@ -162,7 +162,7 @@ TEXTS = {
     "time,a,b\n0,1,2\n1,2,x\n2,3,y\n3,4,5": r"column 'b' must have numbers, got 'x' in row 2 \(2 such cells\)",
     "time,a\n0,1\n1,inf\n": "column 'a' must have finite numbers, got 'inf' in row 2",
     "time,a\n0,1\n1,True\n": "column 'a' must have numbers, got 'True' in row 2",
-    "time,a\n0,1\n1,2\n1,3\n": "column 'time' must have ascending times, but 1 comes twice, in rows 2 and 3; correct one",
+    "time,a\n0,1\n1,2\n1,3\n": "column 'time' must have ascending times, but 1 comes twice, in rows 2 and 3; correct",
     "time,a\n0,1\n1,2\n1,2\n": ".*but 1 comes twice, in rows 2 and 3; remove one of these equal rows, or set series",
     "time,a\n2020-01-02,1\n2020-01-01,2\n": r".*but 2020-01-01T00:00:00 in row 2 comes before that of row 1; sort",
     "time,a\n2020-01-02,1\nmorning,2\n": "column 'time' must have times, got 'morning' in row 2; write "

@@ -170,6 +170,8 @@ class Table:
             return TimeCells(numbers.astype(np.int64) if whole else numbers)
         else:
             text = cells.astype("str")
+            if self._remedy(text.iloc[0]):  # pandas reads some of these numbers as dates
+                self.numbers(column)
             zoned = bool(WITH_ZONE.search(text.iloc[0]))
             try:
                 dates = parse_dates(text, dayfirst, column)

@@ -28,7 +28,7 @@ class Columns:
     columns: Sequence[str] | None = None
     drop: Sequence[str] = ()
     dayfirst: bool | None = None
-    targets: Sequence[str] = ()
+    also_asked: Sequence[str] = ()
 
     def __post_init__(self) -> None:
         require(
@@ -48,7 +48,7 @@ class Columns:
     def asked(self) -> frozenset[str]:
         """Names of columns, nodes and variables that may not be left out, because a person named them."""
         names = (name for name in self.columns or () if not is_pattern(name))
-        return frozenset((*names, *self.values, *self.targets))
+        return frozenset((*names, *self.values, *self.also_asked))
 
     @property
     def named(self) -> dict[str, list[str]]:

@@ -31,7 +31,7 @@ def read_frame(
     drop: Sequence[str] = (),
     decimal: str = ".",
     dayfirst: bool | None = None,
-    targets: Sequence[str] | None = None,
+    asked: Sequence[str] = (),
     piece: bool = False,
 ) -> Series:
     """Return the series of a DataFrame, the same as :func:`read_series` of a file with the same cells.
@@ -81,8 +81,7 @@ def read_frame(
     plain = frame.set_axis(range(len(names)), axis="columns").reset_index(drop=True)
     whole = pd.concat([*cells, plain], axis="columns").set_axis(range(len(header)), axis="columns")
     table = checked(Table(WHAT, header, whole, decimal))
-    sep, chosen = two_levels or sep, targets or ()
-    roles = Columns(layout, time, node, value, covariates, sep, series, columns, drop, dayfirst, chosen)
+    roles = Columns(layout, time, node, value, covariates, two_levels or sep, series, columns, drop, dayfirst, asked)
     return series_of(table, roles, piece=piece)
 
 

@@ -54,6 +54,11 @@ def read_pairs_table(
         sides = [[(column, column) for column in one.columns if column in wanted - set(left)] for one in given]
         sides += [[]] * (y_table is None)
     else:
+        if not any(column.startswith("x:") for column in table.columns):
+            raise table.refuse(
+                f"pairs must have columns x:NODE, got {', '.join(table.columns[:5])}; rename them, or pass an .npz "
+                "file with x"
+            )
         left = {name: INDEX for name in table.columns if is_unnamed(name) and table.is_whole(name)}
         for column in table.columns:
             if column in wanted - set(left) and not column.startswith(SIDES):

@@ -33,7 +33,7 @@ def read_series(
     drop: Sequence[str] = (),
     decimal: str = ".",
     dayfirst: bool | None = None,
-    targets: Sequence[str] | None = None,
+    asked: Sequence[str] = (),
     piece: bool = False,
 ) -> Series:
     """Read a table (.csv, .tsv, both also as .gz, .txt, .parquet) as a series, or as several over the same nodes.
@@ -52,8 +52,8 @@ def read_series(
 
     ``columns`` are the columns of values to use and ``drop`` those to ignore, by name or shell pattern; see
     :func:`tacit.data.selection.matching`. Columns of text, and what is empty or constant, are left out with a note
-    unless ``columns``, ``value`` or ``targets`` (variables to predict) name them. ``decimal`` is the decimal point of
-    text files, and ``dayfirst`` says how to read dates like 03/04/2021; see :func:`tacit.data.dates.parse_dates`.
+    unless ``columns``, ``value`` or ``asked`` (columns, nodes or variables) name them. ``decimal`` is the decimal point
+    of text files, and ``dayfirst`` says how to read dates like 03/04/2021; see :func:`tacit.data.dates.parse_dates`.
 
     >>> import tempfile
     >>> with tempfile.TemporaryDirectory() as folder:
@@ -63,7 +63,7 @@ def read_series(
     >>> levels.nodes, levels.times.tolist(), levels.values[:, 1, 0].tolist()
     (('upstream', 'downstream'), [0, 1, 2, 3], [3.0, nan, nan, 4.0])
     """
-    roles = Columns(layout, time, node, value, covariates, sep, series, columns, drop, dayfirst, targets or ())
+    roles = Columns(layout, time, node, value, covariates, sep, series, columns, drop, dayfirst, asked)
     return series_of(path if isinstance(path, Table) else open_table(path, decimal), roles, piece=piece)
 
 

@@ -37,7 +37,7 @@ def read_new(fitted: Fitted, source: str) -> Source:
     """Read new data of the kind that a fit learned from; pairs may lack their targets."""
     require(bool(source), "DATA must be a file like the training data, got ''; check the path")
     channels = None if fitted.preparation.is_series else fitted.preparation.sizes.out_channels
-    return read_source(source, fitted.config.data, piece=True, out_channels=channels)
+    return read_source(source, fitted.config.data, piece=True, out_channels=channels, nodes=fitted.nodes)
 
 
 def point_predictions(

@@ -42,10 +42,18 @@ class Source:
         return config.model_copy(update={"data": config.data.model_copy(update=found)})
 
 
-def read_source(source: str, options: DataOptions, *, piece: bool = False, out_channels: int | None = None) -> Source:
+def read_source(
+    source: str,
+    options: DataOptions,
+    *,
+    piece: bool = False,
+    out_channels: int | None = None,
+    nodes: tuple[str, ...] = (),
+) -> Source:
     """Read a file, or a data set that ships with the package.
 
     ``piece``         a few new rows may lack movement that training data must have
+    ``nodes``         nodes that new rows must have
     ``out_channels``  the file has pairs, and may lack ``y``, of so many channels
     """
     require(bool(source), "DATA must be a file (.csv, .parquet, .npz), got ''; check the path")
@@ -63,7 +71,7 @@ def read_source(source: str, options: DataOptions, *, piece: bool = False, out_c
     pairs = options.layout == "auto" and options.separator is None and holds_pairs(table)
     if pairs or options.y_file is not None or out_channels is not None:
         return _pairs_of_table(source, table, options, out_channels)
-    return Source(source, read_series(table, **_table_options(options), piece=piece))
+    return Source(source, read_series(table, **_table_options(options, nodes), piece=piece))
 
 
 def _pairs_of_table(source: str, table: Table, options: DataOptions, out_channels: int | None) -> Source:
@@ -82,19 +90,20 @@ def _pairs_of_table(source: str, table: Table, options: DataOptions, out_channel
     return Source(source, made, (*SELECTION_KEYS, *(("y_file", "separator") if options.y_file else ())))
 
 
-def read_table(frame: Any, options: DataOptions, *, piece: bool = False) -> Source:
+def read_table(frame: Any, options: DataOptions, *, piece: bool = False, nodes: tuple[str, ...] = ()) -> Source:
     """Read a DataFrame, as a file with the same cells would be read; a list of them is a list of series."""
     if isinstance(frame, list | tuple):
-        parts = [read_frame(one, **_table_options(options), piece=True) for one in frame]
+        parts = [read_frame(one, **_table_options(options, nodes), piece=True) for one in frame]
         require(bool(parts), "the table must be a DataFrame or a list of them, got an empty list; pass some")
         joined = Series.joined(parts)
         return Source("the tables", joined if piece else leave_out(joined, {}, options.targets or ()))
-    return Source("the table", read_frame(frame, **_table_options(options), piece=piece))
+    return Source("the table", read_frame(frame, **_table_options(options, nodes), piece=piece))
 
 
-def _table_options(options: DataOptions) -> dict[str, Any]:
-    names = ("layout", "time", "node", "value", "covariates", "series", "dayfirst", "targets", *SELECTION_KEYS)
-    return {**{name: getattr(options, name) for name in names}, "sep": options.separator}
+def _table_options(options: DataOptions, nodes: tuple[str, ...]) -> dict[str, Any]:
+    names = ("layout", "time", "node", "value", "covariates", "series", "dayfirst", *SELECTION_KEYS)
+    given = {name: getattr(options, name) for name in names}
+    return {**given, "sep": options.separator, "asked": (*(options.targets or ()), *nodes)}
 
 
 @contextmanager
