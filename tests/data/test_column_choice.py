@@ -159,7 +159,8 @@ def test_an_index_beside_times(name, start, tmp_path):
     table = wide()
     table.insert(0, name, range(start, start + 6))
     series = read_series(write(tmp_path, table.to_csv(index=False)))
-    assert (series.nodes, series.notes) == (("a", "b"), (f"left out: '{name}' (index of rows)",))
+    shown = f"'{name}'" if name else "the column without a name"
+    assert (series.nodes, series.notes) == (("a", "b"), (f"left out: {shown} (index of rows)",))
     assert series.settled == {}
     days = table.assign(time=pd.date_range("2020", periods=6).astype(str)).rename(columns={"time": "when"})
     series = read_series(write(tmp_path, days.to_csv(index=False)))

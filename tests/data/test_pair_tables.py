@@ -50,7 +50,7 @@ def test_one_file(tmp_path):
     TABLE.to_csv(tmp_path / "indexed.csv")
     indexed = read_pairs_table(open_table(tmp_path / "indexed.csv"))
     assert_same(indexed, expected)
-    assert indexed.notes == ("left out: '' (index of rows)",)
+    assert indexed.notes == ("left out: the column without a name (index of rows)",)
 
 
 def test_without_y(tmp_path):
@@ -107,6 +107,10 @@ def test_rows_that_do_not_belong_together(tmp_path):
         InputError, match=r"y.csv: rows of x and y must belong .* 'time' in row 3 is '2' in x and '3' in y"
     ):
         read_pairs_table(x, y)
+    with pytest.raises(
+        InputError, match=r"x:NODE and y:NODE must be in one file, got a file of y too; leave y_file out"
+    ):
+        read_pairs_table(write(tmp_path, TABLE), y)
     short = write(tmp_path, pd.DataFrame(Y[:4], columns=NODES), "short.csv")
     with pytest.raises(InputError, match=r"short.csv: x and y must have the same number of rows, got 6 and 4"):
         read_pairs_table(x, short)

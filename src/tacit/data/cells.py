@@ -127,9 +127,9 @@ class Table:
         cells = self.cells(column)
         if pd.api.types.is_datetime64_any_dtype(cells):
             return bool(cells.notna().all())
-        if self._is_number_type(cells) or cells.isna().any() or self.is_numeric(column):
+        if self._is_number_type(cells) or pd.to_numeric(cells.iloc[:1].astype("str"), errors="coerce").notna().all():
             return False
-        return looks_like_dates(cells.astype("str"))
+        return not cells.isna().any() and looks_like_dates(cells.astype("str"))
 
     def without(self, columns: Collection[str]) -> "Table":
         """Return the table without some columns."""

@@ -67,7 +67,8 @@ def _noted(series: Series, reasons: Mapping[str, str]) -> Series:
 
 def words(reasons: Mapping[str, str]) -> str:
     """Return the note that names what was left out, and why."""
-    return "left out: " + ", ".join(f"'{name}' ({reason})" for name, reason in reasons.items())
+    named = {f"'{name}'" if name else "the column without a name": reason for name, reason in reasons.items()}
+    return "left out: " + ", ".join(f"{name} ({reason})" for name, reason in named.items())
 
 
 def _named(words: tuple[str, ...], asked: Collection[str]) -> Bool[np.ndarray, " word"]:

@@ -45,6 +45,11 @@ def read_pairs_table(
     missing values. ``columns`` and ``drop`` name columns or nodes. With ``out_channels`` the columns of y may be
     absent.
     """
+    if y_table is not None and any(column.startswith(SIDES) for column in (*table.columns, *y_table.columns)):
+        raise table.refuse(
+            "columns x:NODE and y:NODE must be in one file, got a file of y too; leave y_file out, or name the columns "
+            "by their nodes alone"
+        )
     given = tuple(one for one in (table, y_table) if one is not None)
     wanted = _used(given, columns, drop, out_channels is not None)
     plain = (plain or y_table is not None) and not any(column.startswith("x:") for column in table.columns)

@@ -89,7 +89,7 @@ def require_not_long(table: Table, time: str, times: Times, columns: Sequence[st
         return
     for column in columns:
         cells = table.cells(column)
-        if cells.isna().any() or not (table.is_text(column) or table.is_whole(column)):
+        if cells.isna().any():
             continue
         label = pd.factorize(cells)[0]
         distinct = int(label.max()) + 1
@@ -97,7 +97,7 @@ def require_not_long(table: Table, time: str, times: Times, columns: Sequence[st
             apart = distinct == len(lengths) == len(np.unique(run_of_row * distinct + label))
         else:
             apart = 1 < distinct <= len(label) / 2 and len(np.unique(moments * distinct + label)) == len(label)
-        if apart:
+        if apart and (table.is_text(column) or table.is_whole(column)):
             found.append((not table.is_text(column), distinct, column))
     if found:
         column = min(found)[2]

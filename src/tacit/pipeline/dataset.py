@@ -10,7 +10,7 @@ from torch import Tensor
 from tacit.config import PAIRS_KEYS, SERIES_KEYS, TABLE_KEYS, DataOptions
 from tacit.data import NamedPairs, Pairs, Series, SeriesPairs, Split, Windows
 from tacit.errors import require
-from tacit.pipeline.preparation import PairsPreparation, Preparation, SeriesPreparation
+from tacit.pipeline.preparation import PairsPreparation, Preparation, SeriesPreparation, require_inputs
 from tacit.pipeline.sources import Source, about
 from tacit.randomness import generator_for
 
@@ -74,6 +74,8 @@ class Dataset:
     @classmethod
     def _of_pairs(cls, named: NamedPairs, options: DataOptions, seed: int, *, scaled: bool) -> "Dataset":
         shuffle = generator_for(seed, "split") if options.shuffle else None
+        if not scaled:
+            require_inputs(named)
         each = named.split(options.fractions, generator=shuffle)
         scale = scaled if options.scale is None else options.scale
         preparation = PairsPreparation.measured(each[0], scale=scale, fills=scaled, shuffled=options.shuffle)

@@ -125,7 +125,8 @@ def evaluate(fitted: Fitted, source: Source | None, *, seed: int = 0) -> dict[st
     preparation, device = fitted.preparation, fitted.model.graph.raw.device
     new = new_pairs(fitted, source)
     some = new.pairs.observed is None or bool(new.pairs.observed.any())
-    require(some, f"{source.name}: at least one target must be known, got none; pass more rows")
+    remedy = "pass more rows" if preparation.is_series else "pass y too, in columns y:NODE or in an .npz file"
+    require(some, f"{source.name}: at least one target must be known, got none; {remedy}")
     known = new.pairs.with_targets().to(device)
     generator = generator_for(seed, "score", device)
     scores = forecast_scores(fitted.model, known, generator=generator, spread=preparation.spread)

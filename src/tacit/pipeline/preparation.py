@@ -165,13 +165,8 @@ class PairsPreparation:
         there = np.ones(values.shape, dtype=bool)
         if missing is not None and self.fill is not None:
             values, there = np.where(missing, self.fill, values), ~missing
-        elif missing is not None:
-            pair, node, channel = np.argwhere(missing)[0]
-            raise InputError(
-                f"x must be a number everywhere for a predictor that sees the numbers as they are ('hops', or a module "
-                f"of your own), got NaN at pair {pair}, node '{self.nodes[node]}', channel {channel} "
-                f"({int(missing.sum())} such values); fill them, or choose another predictor"
-            )
+        else:
+            require_inputs(named)
         numbers = np.concatenate([self.input_units.scaled(values), there[:, :, list(self.flags)]], axis=-1)
         inputs = torch.from_numpy(numbers).float()
         targets = torch.from_numpy(self.target_units.scaled(pairs.targets.double().numpy())).float()
@@ -229,6 +224,17 @@ def stored_preparation(stored: Mapping[str, Any]) -> Preparation:
     fill = None if stored["fill"] is None else np.array(stored["fill"], dtype=np.float64)
     flags = tuple(int(channel) for channel in stored["flags"])
     return PairsPreparation(tuple(stored["nodes"]), inputs, targets, bool(stored["shuffled"]), fill, flags)
+
+
+def require_inputs(named: NamedPairs) -> None:
+    """Refuse missing inputs, for a predictor that sees the numbers as they are."""
+    if named.missing is not None:
+        pair, node, channel = np.argwhere(named.missing)[0]
+        raise InputError(
+            "x must be a number everywhere for 'hops' and for modules of your own, which see the numbers as they are, "
+            f"got NaN at pair {pair}, node '{named.nodes[node]}', channel {channel} ({int(named.missing.sum())} such "
+            "values); fill them, or choose another predictor"
+        )
 
 
 def _known_targets(pairs: Pairs) -> Float[np.ndarray, "pair node channel"]:
