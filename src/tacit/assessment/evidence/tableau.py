@@ -145,11 +145,10 @@ def orthonormal(columns: Float[Tensor, "*chain column row"]) -> Float[Tensor, "*
     """Return an orthonormal basis of what the columns span; a column of zeros gives one of zeros."""
     sizes = torch.linalg.vector_norm(columns, dim=-1)
     empty = sizes <= TINY * sizes.amax(-1, keepdim=True)
-    if not empty.any():
-        return torch.linalg.qr(columns.mT)[0]
     order = empty.int().argsort(dim=-1, stable=True)  # at the end, where they take nothing from the others
-    basis = torch.linalg.qr(columns.take_along_dim(order[..., None], -2).mT)[0]
-    return basis * (~empty.gather(-1, order))[..., None, : basis.shape[-1]]
+    some = bool(empty.any())
+    basis: Tensor = torch.linalg.qr((columns.take_along_dim(order[..., None], -2) if some else columns).mT)[0]
+    return basis if not some else basis * (~empty.gather(-1, order))[..., None, : basis.shape[-1]]
 
 
 def without_columns(
