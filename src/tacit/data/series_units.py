@@ -57,7 +57,10 @@ class SeriesUnits:
 
     @classmethod
     def measured(
-        cls, parts: Sequence[Table], mean: Float64[np.ndarray, "node channel"], by: ScaleBy
+        cls,
+        parts: Sequence[Float64[np.ndarray, "_ node channel"]],
+        mean: Float64[np.ndarray, "node channel"],
+        by: ScaleBy,
     ) -> "tuple[SeriesUnits, Float64[np.ndarray, 'node channel']]":
         """Return the units of the rows of each series, and the deviation within series over all of them.
 
