@@ -49,7 +49,7 @@ TABLE_KEYS = (
     *SELECTION_KEYS,
     "y_file",
 )
-SERIES_KEYS = ("targets", "window", "horizon")
+SERIES_KEYS = ("targets", "window", "horizon", "scale_by")
 PAIRS_KEYS = ("shuffle", "scale", "y_file")
 
 
@@ -79,6 +79,9 @@ class DataOptions(Closed):
     horizon: int = Field(1, ge=1, description="number of steps ahead to predict")
     shuffle: bool = Field(True, description="pairs without time are shuffled before they are split")
     scale: bool | None = Field(None, description="pairs: standardize inputs and targets; no for 'hops'")
+    scale_by: Literal["auto", "all", "level", "series"] = Field(
+        "auto", description="several series: one scale for all, a level of each, or a level and a deviation of each"
+    )
     train_fraction: float = Field(
         0.7, gt=0, lt=1, description="fraction of the pairs for training; the first ones of a series"
     )

@@ -22,6 +22,7 @@ from tacit.data.resampling import (
 from tacit.data.ridge import RIDGE_PENALTIES, apply_to_all, ridge_path, ridge_regression, solve_ridge
 from tacit.data.scaling import Scaling
 from tacit.data.series import Series
+from tacit.data.series_units import ScaleBy, SeriesUnits, deviations_differ
 from tacit.data.tables import read_series
 from tacit.data.units import ChannelUnits
 from tacit.data.windows import NewPairs, SeriesPairs, Windows
@@ -37,16 +38,19 @@ __all__ = [
     "Pairs",
     "RegressionFit",
     "Rows",
+    "ScaleBy",
     "Scaling",
     "Series",
     "SeriesOfPair",
     "SeriesPairs",
+    "SeriesUnits",
     "Split",
     "Table",
     "Windows",
     "apply_to_all",
     "bootstrap_rows",
     "covering_batches",
+    "deviations_differ",
     "epoch_batches",
     "holds_pairs",
     "leave_out",

@@ -68,11 +68,8 @@ class Columns:
                 "name another",
             )
 
-    def without_dropped(self, table: Table, *, piece: bool) -> tuple[Table, tuple[str, ...]]:
-        """Return the table without the dropped columns, and names that are no columns: nodes of a long table, maybe.
-
-        Of new rows nothing has to be dropped, so that names are only looked for.
-        """
+    def without_dropped(self, table: Table) -> tuple[Table, tuple[str, ...]]:
+        """Return the table without the dropped columns, and names that are no columns: nodes of a long table, maybe."""
         fitting = {name: matching(name, table.columns, self.sep) for name in self.drop}
         dropped = {column for columns in fitting.values() for column in columns}
         for argument, names in {**self.named, "columns": self.columns or ()}.items():
@@ -86,4 +83,4 @@ class Columns:
                 f"drop names '{times[0]}', the column of times; keep it, set time to another column, or set time to "
                 "false to count rows"
             )
-        return table.without(dropped), tuple(name for name, columns in fitting.items() if not columns and not piece)
+        return table.without(dropped), tuple(name for name, columns in fitting.items() if not columns)

@@ -18,9 +18,11 @@ Column = Float[np.ndarray, " row"]
 PerStep = Float[np.ndarray, " time"]
 
 
-def read_wide(table: Table, roles: Columns, time: str | None, others: list[str], left: dict[str, str]) -> Series:
+def read_wide(
+    table: Table, roles: Columns, time: str | None, others: list[str], left: dict[str, str], *, piece: bool
+) -> Series:
     """Return the series of a table with a column per node; columns of text are added to ``left``."""
-    columns, sep = chosen(table, roles.columns, others, roles.sep), roles.sep
+    columns, sep = chosen(table, roles.columns, others, roles.sep, piece=piece), roles.sep
     beside = f" besides '{time}'" if time else ""
     if not columns:
         raise table.refuse(f"a wide table must have a column per node{beside}, got none")
@@ -56,6 +58,8 @@ def read_long(
     called: list[str],
     left: dict[str, str],
     drop: Sequence[str],
+    *,
+    piece: bool,
 ) -> Series:
     """Return the series of a table with a row per time and node, without the nodes that ``drop`` names."""
     import pandas as pd
@@ -66,12 +70,14 @@ def read_long(
         f"{table.path}: columns and value both name the columns of values; keep one of them",
     )
     free = [column for column in others if column != node]
-    values = roles.values or _numeric(table, chosen(table, roles.columns, free, None), left, roles.asked, None)
+    values = roles.values or _numeric(
+        table, chosen(table, roles.columns, free, None, piece=piece), left, roles.asked, None
+    )
     if not values:
         raise table.refuse(
             f"a long table must have a column of values besides '{time}' and '{node}'; set value to its name"
         )
-    table = _without_nodes(table, node, drop, piece=drop is roles.drop)
+    table, unused = _without_nodes(table, node, drop, piece=piece)
     cells = table.times(time, roles.dayfirst)
     times, groups = cells.times, RowGroups.named(table, roles.series)
     place_of_row, nodes = pd.factorize(np.array(table.names(node), dtype=object))  # nodes in the order of the file
@@ -85,7 +91,8 @@ def read_long(
     known = [_known_per_step(table, name, step_times, step_of_row) for name in roles.covariates]
     shared = np.stack(known, axis=-1) if known else None
     made = _Steps(numbers, tuple(nodes), tuple(values), step_times, steps // len(moments), groups.names)
-    return replace(made.on_grid(table, cells.notes, shared, tuple(roles.covariates)), settled=_settled(cells))
+    found = made.on_grid(table, cells.notes, shared, tuple(roles.covariates))
+    return replace(found, settled=_settled(cells), unused=unused)
 
 
 def _settled(cells: TimeCells) -> dict[str, bool]:
@@ -118,10 +125,10 @@ def _numeric(
     return [column for column in columns if column not in text]
 
 
-def _without_nodes(table: Table, node: str, drop: Sequence[str], *, piece: bool) -> Table:
-    """Return a long table without the rows of some nodes."""
+def _without_nodes(table: Table, node: str, drop: Sequence[str], *, piece: bool) -> tuple[Table, tuple[str, ...]]:
+    """Return a long table without the rows of some nodes, and the names that fit none of them."""
     if not drop:
-        return table
+        return table, ()
     which, names = table.distinct_names(node)
     fitting = {name: matching(name, names) for name in drop}
     for name, found in fitting.items():
@@ -131,7 +138,8 @@ def _without_nodes(table: Table, node: str, drop: Sequence[str], *, piece: bool)
     kept = ~np.array([name in dropped for name in names])[which]
     if not kept.any():
         raise table.refuse("drop must leave a node, got the names of all; leave one out")
-    return replace(table, frame=table.frame[kept].reset_index(drop=True))
+    unused = tuple(name for name, found in fitting.items() if not found)
+    return replace(table, frame=table.frame[kept].reset_index(drop=True)), unused
 
 
 def _node_column(table: Table, others: list[str], named: list[str]) -> str:

@@ -50,8 +50,13 @@ def literal(name: str) -> str:
     return escape(name)
 
 
-def chosen(table: Table, names: Sequence[str] | None, columns: Sequence[str], sep: str | None) -> list[str]:
-    """Return those of ``columns`` that are named, in the order of the table; all without names."""
+def chosen(
+    table: Table, names: Sequence[str] | None, columns: Sequence[str], sep: str | None, *, piece: bool
+) -> list[str]:
+    """Return those of ``columns`` that are named, in the order of the table; all without names.
+
+    A ``piece`` may lack some: a node of another series, or one that is missed when it is used.
+    """
     if names is None:
         return list(columns)
     require(
@@ -64,7 +69,7 @@ def chosen(table: Table, names: Sequence[str] | None, columns: Sequence[str], se
             raise table.refuse(
                 f"columns names '{name}', which has another meaning (time, node, series, covariate); leave it out"
             )
-        if not fitting:
+        if not fitting and not piece:
             raise table.refuse(not_there("columns", name, columns))
         found |= set(fitting)
     return [column for column in columns if column in found]

@@ -13,7 +13,7 @@ from tacit.data.cells import Table, open_table
 from tacit.data.columns import NODE_NAMES, Columns, Layout, TimeName
 from tacit.data.layouts import read_long, read_wide
 from tacit.data.left_out import INDEX, leave_out
-from tacit.data.selection import not_there
+from tacit.data.selection import matching, not_there
 from tacit.data.series import Series
 from tacit.data.time_column import find_time, is_unnamed
 from tacit.errors import InputError, require
@@ -70,7 +70,7 @@ def read_series(
 def series_of(table: Table, roles: Columns, *, piece: bool) -> Series:
     """Return the series of a table."""
     roles.require_there(table)
-    table, unknown = roles.without_dropped(table, piece=piece)
+    table, unknown = roles.without_dropped(table)
     free = [column for column in table.columns if column not in (roles.series, *roles.covariates)]
     called = [column for column in free if column.lower() in NODE_NAMES and column != roles.time]
     long = roles.layout == "long" or (roles.layout == "auto" and bool(roles.node or roles.values or called))
@@ -85,16 +85,22 @@ def series_of(table: Table, roles: Columns, *, piece: bool) -> Series:
             f"{table.path}: sep is for wide tables, got {roles.sep!r} for a long one; leave it out",
         )
         assert time.name is not None
-        found = read_long(table, roles, time.name, others, called, left, drop=roles.drop if piece else unknown)
+        found = read_long(table, roles, time.name, others, called, left, unknown, piece=piece)
     else:
         require(
             roles.node is None and not roles.values,
             f"{table.path}: node and value are for long tables, but layout is 'wide'; leave them out, or use 'long'",
         )
-        for name in unknown:
+        for name in () if piece else unknown:
             raise table.refuse(not_there("drop", name, table.columns))
-        found = read_wide(table, roles, time.name, others, left)
-    found = replace(found, notes=time.notes + found.notes, settled={**time.settled, **found.settled})
+        found = replace(read_wide(table, roles, time.name, others, left, piece=piece), unused=unknown)
+    absent = tuple(name for name in roles.columns or () if not matching(name, others, roles.sep))
+    found = replace(
+        found,
+        unused=(*found.unused, *absent),
+        notes=time.notes + found.notes,
+        settled={**time.settled, **found.settled},
+    )
     try:
         return replace(leave_out(found, left, roles.asked, piece=piece), piece=piece)
     except InputError as error:
