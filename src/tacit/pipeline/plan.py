@@ -85,6 +85,7 @@ class Plan:
     ) -> "Plan":
         """Prepare the data and choose what was left open; whatever cannot be is refused here."""
         own, listener = own or OwnParts(), TimedListener.of(listener)
+        config = source.settled(config)
         dataset, rules, evidence = _with_evidence(source, config, own, seed, listener)
         config, scaled = _with_scale(config, dataset)
         config, dataset, chosen = _with_kind(source, config, dataset, evidence, own, seed, device, listener)
