@@ -46,6 +46,8 @@ ERRORS = "Bootstrap replicas for standard errors; 0 for none. [default: 16 if th
 QUICK = "Evidence and fit only; no standard errors, fit test or controls."
 THOROUGH = "32 replicas, the sandwich, 8 starts and controls, however long they take."
 RESUME = "Resume a stopped run; takes no DATA and no other options."
+WHERE = "Only targets in rows where it holds count, such as 'month in (6, 7, 8)'."
+CALENDAR = "Parts of the date as covariates (sine, cosine), such as hour,weekday,month."
 SETTING = "An option of the config file, such as --set training.epochs=20; may be repeated."
 
 
@@ -63,6 +65,8 @@ def fit(
     series: Annotated[
         str | None, typer.Option(metavar="NAME", help="Column with the name of the series of each row.")
     ] = None,
+    where: Annotated[str | None, typer.Option(metavar="CONDITION", help=WHERE)] = None,
+    calendar: Annotated[str | None, typer.Option(metavar="PARTS", help=CALENDAR)] = None,
     edges: Annotated[Path | None, typer.Option(help="CSV of rules: source,target,kind,probability.")] = None,
     symmetric: Annotated[bool, typer.Option("--symmetric", help="Edges have no direction.")] = False,
     std_errors: Annotated[int | None, typer.Option(parser=at_least(0), metavar="N", help=ERRORS)] = None,
@@ -113,6 +117,8 @@ def fit(
             "--window": (("data", "window"), window),
             "--horizon": (("data", "horizon"), horizon),
             "--series": (("data", "series"), series),
+            "--where": (("data", "where"), where),
+            "--calendar": (("data", "calendar"), calendar and [part.strip() for part in calendar.split(",")]),
             "--edges": (("graph", "edges"), None if edges is None else str(edges)),
             "--symmetric": (("graph", "symmetric"), symmetric),
             "--std-errors": (("assessment", "bootstrap_replicas"), std_errors),

@@ -36,8 +36,8 @@ Width = Annotated[int, Field(ge=1)]
 Node = str | Annotated[int, Field(ge=0, strict=True)]  # by name or by position
 Edge = tuple[Node, Node]  # (source, target)
 Edges = Annotated[tuple[Edge, ...], BeforeValidator(_edges_of)]
-TABLE_KEYS = ("layout", "time", "node", "value", "separator", "covariates", "series")
-SERIES_KEYS = ("targets", "window", "horizon")
+TABLE_KEYS = ("layout", "time", "node", "value", "separator", "covariates", "levels", "series")
+SERIES_KEYS = ("targets", "window", "horizon", "where", "calendar")
 PAIRS_KEYS = ("shuffle", "scale")
 
 
@@ -54,7 +54,12 @@ class DataOptions(Closed):
     separator: str | None = Field(
         None, description='separates node and variable in wide column names, as in "north:pm25"'
     )
-    covariates: Names = Field((), description="columns that are known and shared by all nodes")
+    covariates: Names = Field((), description="columns that are known and shared by all nodes; numbers or words")
+    levels: dict[str, tuple[str, ...]] = Field(
+        {}, description="levels of covariates of words, the reference first; those of the table when left out"
+    )
+    calendar: Names = Field((), description="parts of the date as covariates (sine, cosine): hour, weekday, month, ...")
+    where: str | None = Field(None, description='only targets in these rows count, as in "month in (6, 7, 8)"')
     targets: Names | None = Field(None, description="variables to predict; all of them when left out")
     window: int | None = Field(None, ge=1, description="number of past steps in the input")
     horizon: int = Field(1, ge=1, description="number of steps ahead to predict")

@@ -2,6 +2,8 @@
 
 from tacit.data.air import load_beijing_air, read_aqi36
 from tacit.data.arrays import NamedPairs, pairs_from_arrays, read_named_pairs
+from tacit.data.calendar_features import calendar_features, with_calendar
+from tacit.data.conditions import Condition
 from tacit.data.coordinates import read_coordinates
 from tacit.data.frames import read_frame
 from tacit.data.pairs import Pairs, Split, covering_batches, epoch_batches
@@ -18,6 +20,7 @@ from tacit.data.resampling import (
 )
 from tacit.data.ridge import RIDGE_PENALTIES, apply_to_all, ridge_path, ridge_regression, solve_ridge
 from tacit.data.scaling import Scaling
+from tacit.data.seasons import chosen_rows, in_season
 from tacit.data.series import Series
 from tacit.data.tables import read_series
 from tacit.data.units import ChannelUnits
@@ -28,6 +31,7 @@ __all__ = [
     "FEWEST_SERIES",
     "RIDGE_PENALTIES",
     "ChannelUnits",
+    "Condition",
     "Deviations",
     "NamedPairs",
     "NewPairs",
@@ -42,8 +46,11 @@ __all__ = [
     "Windows",
     "apply_to_all",
     "bootstrap_rows",
+    "calendar_features",
+    "chosen_rows",
     "covering_batches",
     "epoch_batches",
+    "in_season",
     "load_beijing_air",
     "pairs_from_arrays",
     "read_aqi36",
@@ -59,4 +66,5 @@ __all__ = [
     "ridge_regression",
     "solve_ridge",
     "usual_block",
+    "with_calendar",
 ]

@@ -45,7 +45,7 @@ class Table:
         """Return a column as float64, NaN for empty cells."""
         import pandas as pd
 
-        cells = self._cells(column)
+        cells = self.cells(column)
         if self._is_number_type(cells):
             values: Numbers = cells.to_numpy(dtype=np.float64, na_value=np.nan)
         else:
@@ -87,7 +87,7 @@ class Table:
         """Return which name each row has, and the names; every cell needs one."""
         import pandas as pd
 
-        cells = self._cells(column)
+        cells = self.cells(column)
         self._refuse_first(column, cells, cells.isna(), "a name in every row", "fill it in, or remove the row")
         which, names = pd.factorize(cells)
         return which, [str(name).strip() for name in names]
@@ -96,7 +96,7 @@ class Table:
         """Return a column of times (numbers or dates), and a note when time zones were taken out."""
         import pandas as pd
 
-        cells = self._cells(column)
+        cells = self.cells(column)
         remedy = "write times as numbers or as YYYY-MM-DD HH:MM:SS"
         self._refuse_first(column, cells, cells.isna(), "a time in every row", "fill it in, or remove the row")
         if pd.api.types.is_datetime64_any_dtype(cells):
@@ -118,7 +118,8 @@ class Table:
         seconds = times.astype("datetime64[s]")
         return (seconds if (seconds == times).all() else times), notes
 
-    def _cells(self, column: str) -> Any:
+    def cells(self, column: str) -> Any:
+        """Return a column as it was read, a pandas.Series."""
         return self.frame[self._places[column]]
 
     @cached_property

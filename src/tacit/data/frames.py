@@ -4,6 +4,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 from tacit.data.cells import Table, checked
+from tacit.data.levels import Levels
 from tacit.data.series import Series
 from tacit.data.tables import NODE_NAMES, TIME_NAMES, Columns, Layout
 from tacit.errors import InputError, require
@@ -25,6 +26,9 @@ def read_frame(
     covariates: Sequence[str] = (),
     sep: str | None = None,
     series: str | None = None,
+    where: str | None = None,
+    calendar: Sequence[str] = (),
+    levels: Levels | None = None,
     piece: bool = False,
 ) -> Series:
     """Return the series of a DataFrame, the same as :func:`read_series` of a file with the same cells.
@@ -73,7 +77,8 @@ def read_frame(
     plain = frame.set_axis(range(len(names)), axis="columns").reset_index(drop=True)
     whole = pd.concat([*cells, plain], axis="columns").set_axis(range(len(columns)), axis="columns")
     table = checked(Table(WHAT, columns, whole))
-    return Columns(layout, time, node, value, covariates, two_levels or sep, series).series_of(table, piece=piece)
+    roles = Columns(layout, time, node, value, covariates, two_levels or sep, series, where, calendar, levels or {})
+    return roles.series_of(table, piece=piece)
 
 
 def _column_names(frame: "pd.DataFrame", sep: str | None) -> tuple[tuple[str, ...], str | None]:

@@ -1,13 +1,18 @@
 """A series on nodes, or several: what a table of a user becomes, whatever file it came from."""
 
-from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from functools import cached_property
+from typing import TYPE_CHECKING
 
 import numpy as np
 from jaxtyping import Float, Int, Shaped
 
+from tacit.data.levels import Levels, with_common_levels
 from tacit.errors import InputError, require
+
+if TYPE_CHECKING:
+    from tacit.data.conditions import Condition
 
 Values = Float[np.ndarray, "time node channel"]
 Times = Shaped[np.ndarray, " time"]
@@ -26,6 +31,9 @@ class Series:
 
     Several series over the same nodes (experiments, patients, days) lie one after another: ``lengths`` are their
     numbers of rows and ``series_names`` their names, both empty for one series.
+
+    ``where`` is a condition on the rows whose targets count, and ``labels`` are the columns that it names, by row; see
+    :mod:`tacit.data.seasons`. ``levels`` are the words of each covariate that is a column of words.
 
     >>> series = Series(np.array([[[1.0], [2.0]], [[3.0], [np.nan]], [[2.0], [5.0]]]), nodes=("a", "b"))
     >>> len(series), series.channels
@@ -46,6 +54,9 @@ class Series:
     piece: bool = False
     lengths: tuple[int, ...] = ()
     series_names: tuple[str, ...] = ()
+    where: "Condition | None" = None
+    labels: Mapping[str, Shaped[np.ndarray, " time"]] = field(default_factory=dict)
+    levels: Levels = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         self._require_shapes()
@@ -100,6 +111,7 @@ class Series:
                 values=self.values[part],
                 times=times[part],
                 covariates=None if known is None else known[part],
+                labels={name: label[part] for name, label in self.labels.items()},
                 piece=True,
                 lengths=(),
                 series_names=(),
@@ -119,7 +131,7 @@ class Series:
         """Return several series over the same nodes as one object, named "1", "2", ... unless ``names`` are given."""
         require(len(parts) > 0, "series must be at least one series, got an empty list; pass some")
         notes = tuple(dict.fromkeys(note for part in parts for note in part.notes))
-        parts = [part for one in parts for part in one.parts]
+        parts = with_common_levels([part for one in parts for part in one.parts])
         first = parts[0]
         for position, part in enumerate(parts):
             for what in ("nodes", "channels", "covariate_names"):
@@ -135,6 +147,11 @@ class Series:
                 "write all times alike",
             )
         known = [part.covariates for part in parts if part.covariates is not None]
+        lengths = tuple(len(part) for part in parts)
+        names = tuple(names or (str(number) for number in range(1, len(parts) + 1)))
+        labels = {name: np.concatenate([part.labels[name] for part in parts]) for name in first.labels}
+        if first.where is not None:
+            labels["series"] = np.repeat(np.array(names, dtype=object), lengths)
         return replace(
             first,
             values=np.concatenate([part.values for part in parts]),
@@ -142,8 +159,9 @@ class Series:
             covariates=np.concatenate(known) if known else None,
             notes=notes,
             piece=True,
-            lengths=tuple(len(part) for part in parts),
-            series_names=tuple(names or (str(number) for number in range(1, len(parts) + 1))),
+            lengths=lengths,
+            series_names=names,
+            labels=labels,
         )
 
     def _require_shapes(self) -> None:

@@ -6,24 +6,28 @@ names; in a wide table it is enough that time starts again. Files are read and n
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Literal, get_args
 
 import numpy as np
-from jaxtyping import Float, Int
+from jaxtyping import Int
 
+from tacit.data.calendar_features import with_calendar
 from tacit.data.cells import Table, open_table
+from tacit.data.conditions import Condition
 from tacit.data.grid import Grid
+from tacit.data.levels import Levels
 from tacit.data.row_groups import RowGroups, require_other
+from tacit.data.seasons import require_names
 from tacit.data.series import Series, Times, Values
+from tacit.data.shared_columns import SharedColumns
 from tacit.errors import InputError, require
 
 Layout = Literal["auto", "wide", "long"]
 TIME_NAMES = ("time", "times", "date", "datetime", "timestamp", "")
 NODE_NAMES = ("node", "node_id", "station", "station_id", "sensor", "sensor_id", "site", "location", "series")
-Column = Float[np.ndarray, " row"]
-PerStep = Float[np.ndarray, " time"]
+SELECTED = "where selects rows by column '{name}', which is also a node; list it in covariates if it is not one"
 
 
 def read_series(
@@ -36,6 +40,9 @@ def read_series(
     covariates: Sequence[str] = (),
     sep: str | None = None,
     series: str | None = None,
+    where: str | None = None,
+    calendar: Sequence[str] = (),
+    levels: Levels | None = None,
     piece: bool = False,
 ) -> Series:
     """Read a table (.csv, .tsv, both also as .gz, .txt, .parquet) as a series, or as several over the same nodes.
@@ -49,6 +56,10 @@ def read_series(
     ``series`` names the column that tells several series apart. In a wide table without one, a time that starts again
     begins a new series, and ``Series.notes`` says so; see :func:`tacit.data.row_groups.restarts`.
 
+    ``where`` is a condition on the rows whose targets count (:mod:`tacit.data.conditions`). ``calendar`` adds sines and
+    cosines of the date to the covariates (:func:`calendar_features`). A covariate that is a column of words becomes
+    indicators of its ``levels``, those of the table unless given.
+
     >>> import tempfile
     >>> with tempfile.TemporaryDirectory() as folder:
     ...     file = Path(folder) / "levels.csv"
@@ -57,7 +68,7 @@ def read_series(
     >>> levels.nodes, levels.times.tolist(), levels.values[:, 1, 0].tolist()
     (('upstream', 'downstream'), [0, 1, 2, 3], [3.0, nan, nan, 4.0])
     """
-    columns = Columns(layout, time, node, value, covariates, sep, series)
+    columns = Columns(layout, time, node, value, covariates, sep, series, where, calendar, levels or {})
     return columns.series_of(open_table(path), piece=piece)
 
 
@@ -72,6 +83,9 @@ class Columns:
     covariates: Sequence[str] = ()
     sep: str | None = None
     series: str | None = None
+    where: str | None = None
+    calendar: Sequence[str] = ()
+    levels: Levels = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         require(
@@ -85,6 +99,7 @@ class Columns:
 
     def series_of(self, table: Table, *, piece: bool) -> Series:
         """Return the series of a table."""
+        condition = None if self.where is None else Condition.read(self.where)
         node, covariates, sep, series = self.node, self.covariates, self.sep, self.series
         values = None if self.value is None else ([self.value] if isinstance(self.value, str) else list(self.value))
         named: dict[str, list[str | None]] = {
@@ -99,22 +114,26 @@ class Columns:
                     table.require_column(argument, name)
         require_other(table, series, named)
         time, notes = _time_column(table, self.time, [column for column in table.columns if column != series])
-        others = [column for column in table.columns if column not in (time, series, *covariates)]
+        labels = () if condition is None else require_names(condition, table.columns, (time, series), str(table.path))
+        named_nodes = {node, *(column for column in table.columns if column.lower() in NODE_NAMES)}
+        words = [name for name in labels if name not in named_nodes and not table.is_numeric(name)]  # no nodes
+        others = [column for column in table.columns if column not in (time, series, *covariates, *words)]
+        known = SharedColumns.of(table, covariates, labels, self.levels)
         called = [column for column in others if column.lower() in NODE_NAMES]
         if self.layout == "long" or (self.layout == "auto" and (node or values or called)):
             require(sep is None, f"{table.path}: sep is for wide tables, got {sep!r} for a long one; leave it out")
-            found = _long(
-                table, time, node or _node_column(table, others, called), values or others, covariates, series
-            )
+            found = _long(table, time, node or _node_column(table, others, called), values or others, known, series)
         else:
             require(
                 node is None and values is None,
                 f"{table.path}: node and value are for long tables, but layout is 'wide'; leave them out, or use "
                 "'long'",
             )
-            found = _wide(table, time, others, covariates, sep, series)
+            found = _wide(table, time, others, known, sep, series)
         try:
-            return replace(found, notes=notes + found.notes, piece=piece)
+            condition = condition and condition.renamed({time: "time", series or "series": "series"})
+            notes += tuple(SELECTED.format(name=name) for name in labels if name in others)
+            return with_calendar(replace(found, notes=notes + found.notes, piece=piece, where=condition), self.calendar)
         except InputError as error:
             raise table.refuse(str(error)) from None
 
@@ -148,7 +167,7 @@ def _node_column(table: Table, others: list[str], named: list[str]) -> str:
 
 
 def _wide(
-    table: Table, time: str, columns: list[str], covariates: Sequence[str], sep: str | None, series: str | None
+    table: Table, time: str, columns: list[str], known: SharedColumns, sep: str | None, series: str | None
 ) -> Series:
     if not columns:
         raise table.refuse(f"a wide table must have a column per node besides '{time}', got none")
@@ -160,10 +179,9 @@ def _wide(
     place = {column: number for number, column in enumerate(columns)}
     order = [place[node if sep is None else node + sep + channel] for node in nodes for channel in channels]
     values = table.many_numbers(columns, remedy)[:, order].reshape(len(times), len(nodes), len(channels))
-    known = np.stack([_known(table, name) for name in covariates], axis=-1) if covariates else None
     rows = np.argsort(groups.series_of_row, kind="stable")
     made = _Steps(values[rows], nodes, channels, times[rows], groups.series_of_row[rows], groups.names)
-    return made.on_grid(table, notes + groups.notes, None if known is None else known[rows], tuple(covariates))
+    return made.on_grid(table, notes + groups.notes, known.rows(rows))
 
 
 def _nodes_and_variables(table: Table, columns: list[str], sep: str | None) -> tuple[tuple[str, ...], tuple[str, ...]]:
@@ -188,9 +206,7 @@ def _nodes_and_variables(table: Table, columns: list[str], sep: str | None) -> t
     return nodes, channels
 
 
-def _long(
-    table: Table, time: str, node: str, values: list[str], covariates: Sequence[str], series: str | None
-) -> Series:
+def _long(table: Table, time: str, node: str, values: list[str], known: SharedColumns, series: str | None) -> Series:
     import pandas as pd
 
     values = [column for column in values if column != node]
@@ -208,36 +224,8 @@ def _long(
     remedy = "correct it, or list the columns to use in value"
     cells = np.full((len(steps), len(nodes), len(values)), np.nan)
     cells[step_of_row, place_of_row] = np.stack([table.numbers(column, remedy) for column in values], axis=-1)
-    known = [_known_per_step(table, name, step_times, step_of_row) for name in covariates]
-    shared = np.stack(known, axis=-1) if known else None
     made = _Steps(cells, tuple(nodes), tuple(values), step_times, steps // len(moments), groups.names)
-    return made.on_grid(table, notes, shared, tuple(covariates))
-
-
-def _known(table: Table, name: str) -> Column:
-    """Return a covariate, which needs a number in every row."""
-    values = table.numbers(name)
-    empty = np.flatnonzero(np.isnan(values))
-    if len(empty):
-        raise table.refuse(
-            f"covariate '{name}' must have a number in every row, got none in row {empty[0] + 1}; fill it in"
-        )
-    return values
-
-
-def _known_per_step(table: Table, name: str, steps: Times, step_of_row: Int[np.ndarray, " row"]) -> PerStep:
-    """Return a covariate of a long table, which needs one number per time, the same for all nodes."""
-    values = _known(table, name)
-    per_step = np.empty(len(steps))
-    per_step[step_of_row] = values
-    differing = np.flatnonzero(per_step[step_of_row] != values)
-    if len(differing):
-        row = differing[0]
-        raise table.refuse(
-            f"covariate '{name}' must have one number per time, got several at {steps[step_of_row[row]]} "
-            f"(one in row {row + 1}); list it in value, as a variable of each node"
-        )
-    return per_step
+    return made.on_grid(table, notes, known.per_step(table, step_times, step_of_row))
 
 
 @dataclass(frozen=True)
@@ -251,13 +239,7 @@ class _Steps:
     series: Int[np.ndarray, " time"]
     names: tuple[str, ...]
 
-    def on_grid(
-        self,
-        table: Table,
-        notes: tuple[str, ...],
-        covariates: Float[np.ndarray, "time covariate"] | None,
-        covariate_names: tuple[str, ...],
-    ) -> Series:
+    def on_grid(self, table: Table, notes: tuple[str, ...], known: SharedColumns) -> Series:
         """Put steps on an even grid of times; steps put in are missing, their covariates those of the step before."""
         lengths, what = tuple(np.bincount(self.series).tolist()), f"{table.path}: times"
         several = bool(self.names)
@@ -265,18 +247,23 @@ class _Steps:
         even = np.full((len(grid.times), *self.values.shape[1:]), np.nan)
         even[grid.places] = self.values
         notes += grid.notes
-        if covariates is not None and len(grid.times) > len(self.times):
-            covariates = covariates[np.searchsorted(grid.places, np.arange(len(grid.times)), side="right") - 1]
+        if known.covariates and len(grid.times) > len(self.times):
             notes += ("covariates of the added steps are copied from the previous row",)
+        known = known.on_grid(grid.places, len(grid.times))
+        labels = dict(known.labels)
+        if several:
+            labels["series"] = np.repeat(np.array(self.names, dtype=object), grid.lengths)
         return Series(
             even,
             self.nodes,
             self.channels,
             grid.times,
-            covariates,
-            covariate_names,
+            known.numbers,
+            known.names,
             notes=notes,
             piece=True,
             lengths=grid.lengths,
             series_names=self.names,
+            labels=labels,
+            levels=known.levels,
         )

@@ -8,7 +8,7 @@ from jaxtyping import Float
 from torch import Tensor
 
 from tacit.config import PAIRS_KEYS, SERIES_KEYS, TABLE_KEYS, DataOptions
-from tacit.data import ChannelUnits, NamedPairs, Pairs, Series, SeriesPairs, Split, Windows
+from tacit.data import ChannelUnits, NamedPairs, Pairs, Series, SeriesPairs, Split, Windows, chosen_rows
 from tacit.errors import require
 from tacit.pipeline.preparation import PairsPreparation, Preparation, SeriesPreparation
 from tacit.pipeline.sources import Source, about
@@ -87,7 +87,7 @@ def usual_window(series: Series) -> int:
 
     Of several series it is at most a quarter of the median length, so that each leaves windows to learn from.
     """
-    window = USUAL_WINDOW if len(series) >= ROWS_FOR_THE_USUAL else SHORT_WINDOW
+    window = USUAL_WINDOW if int(chosen_rows(series).sum()) >= ROWS_FOR_THE_USUAL else SHORT_WINDOW
     lengths = series.lengths or (len(series),)
     return max(1, min(window, int(np.median(lengths)) // 4))
 
@@ -112,7 +112,8 @@ def _seen_rows(made: SeriesPairs) -> SeenRows:
     chosen = [series.channels.index(name) for name in made.scaling.variables[: made.out_channels]]
     targets, inputs = [], []
     for part, end in zip(series.parts, made.train_ends, strict=True):
-        targets.append(part.values[horizon:end][:, :, chosen])
+        season = chosen_rows(part)[horizon:end, None, None]
+        targets.append(np.where(season, part.values[horizon:end][:, :, chosen], np.nan))
         inputs.append(part.values[: max(0, end - horizon)])
     return SeenRows(torch.from_numpy(np.concatenate(targets)), torch.from_numpy(np.concatenate(inputs)))
 

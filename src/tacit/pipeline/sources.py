@@ -7,7 +7,16 @@ from pathlib import Path
 from typing import Any
 
 from tacit.config import TABLE_KEYS, DataOptions
-from tacit.data import NamedPairs, Series, load_beijing_air, read_frame, read_named_pairs, read_series
+from tacit.data import (
+    NamedPairs,
+    Series,
+    in_season,
+    load_beijing_air,
+    read_frame,
+    read_named_pairs,
+    read_series,
+    with_calendar,
+)
 from tacit.errors import InputError, require
 
 SHIPPED = {"beijing-air": load_beijing_air}
@@ -31,7 +40,7 @@ def read_source(source: str, options: DataOptions, *, piece: bool = False, out_c
     path = Path(source)
     if source in SHIPPED and not path.exists():
         options.require_unset(TABLE_KEYS, source, "which is not a table")
-        return Source(source, SHIPPED[source]())
+        return Source(source, with_calendar(in_season(SHIPPED[source](), options.where), options.calendar))
     if path.suffix == ".npz":
         return Source(source, read_named_pairs(source, out_channels=out_channels))
     if path.suffix == "" and not path.exists():
@@ -51,7 +60,7 @@ def read_table(frame: Any, options: DataOptions, *, piece: bool = False) -> Sour
 
 
 def _table_options(options: DataOptions) -> dict[str, Any]:
-    names = ("layout", "time", "node", "value", "covariates", "series")
+    names = ("layout", "time", "node", "value", "covariates", "levels", "calendar", "where", "series")
     return {**{name: getattr(options, name) for name in names}, "sep": options.separator}
 
 
