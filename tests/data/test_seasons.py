@@ -100,7 +100,9 @@ def test_new_rows_are_predicted_where_the_target_is_in_the_season():
         "2025-06-01",
     ]
     assert found.notes == ("where month == 6 or day == 2: 5 of 148 windows have a target in the season",)
-    with pytest.raises(InputError, match="where must hold for the target of a window, but 'month == 8' holds for none"):
+    with pytest.raises(
+        InputError, match="where must hold for some targets of windows, but 'month == 8' holds for none of 148"
+    ):
         windows.apply(read_frame(new, where="month == 8", piece=True), scaling)
 
 
@@ -147,7 +149,7 @@ def test_a_number_that_selects_is_still_a_node():
     [
         (
             "month == 13",
-            r"where must hold in some rows, but .* holds in none of 400 \(regime is dry, wet\); correct it",
+            r"where must hold for some rows, but .* holds for none of 400 \(regime is dry, wet\); correct it",
         ),
         ("day == 1 and month == 5", "leave 1 pair where day == 1 and month == 5 or .*; pass more rows"),
     ],

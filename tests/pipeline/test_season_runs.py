@@ -53,15 +53,15 @@ def test_a_stored_run_reads_new_data_the_same_way(frame, tmp_path):
     assert fitted.preparation.scaling.covariate_names == ("month sin", "month cos", "regime=mud", "regime=wet")
     days = frame[frame.index >= "2026-02-20"]  # mud and dry only
     days.to_csv(tmp_path / "new.csv")
-    found = forecast_table(fitted, read_new(fitted, str(tmp_path / "new.csv")))
-    everything = forecast_table(fitted, read_new(fitted, str(tmp_path / "table.csv")))
+    found = forecast_table(fitted, read_new(fitted, [str(tmp_path / "new.csv")]))
+    everything = forecast_table(fitted, read_new(fitted, [str(tmp_path / "table.csv")]))
     assert len(found) == 4 * (len(days) - 1)  # the step after the end, 15 April, too
     pd.testing.assert_frame_equal(found, everything.tail(len(found)).reset_index(drop=True), rtol=1e-4)
-    scores = evaluate(fitted, read_new(fitted, str(tmp_path / "new.csv")))
+    scores = evaluate(fitted, read_new(fitted, [str(tmp_path / "new.csv")]))
     assert scores["pairs"] == len(days) - 2
     days.replace({"regime": {"dry": "snow"}}).to_csv(tmp_path / "snow.csv")
     with pytest.raises(InputError, match=r"snow.csv: covariate 'regime' must have the levels .*, got 'snow' in row 1"):
-        read_new(fitted, str(tmp_path / "snow.csv"))
+        read_new(fitted, [str(tmp_path / "snow.csv")])
 
 
 def test_one_level_is_no_covariate(frame):

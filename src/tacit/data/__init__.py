@@ -22,6 +22,7 @@ from tacit.data.ridge import RIDGE_PENALTIES, apply_to_all, ridge_path, ridge_re
 from tacit.data.scaling import Scaling
 from tacit.data.seasons import chosen_rows, in_season
 from tacit.data.series import Series
+from tacit.data.series_units import ScaleBy, SeriesUnits, deviations_differ
 from tacit.data.tables import read_series
 from tacit.data.units import ChannelUnits
 from tacit.data.windows import NewPairs, SeriesPairs, Windows
@@ -38,10 +39,12 @@ __all__ = [
     "Pairs",
     "RegressionFit",
     "Rows",
+    "ScaleBy",
     "Scaling",
     "Series",
     "SeriesOfPair",
     "SeriesPairs",
+    "SeriesUnits",
     "Split",
     "Windows",
     "apply_to_all",
@@ -49,6 +52,7 @@ __all__ = [
     "calendar_features",
     "chosen_rows",
     "covering_batches",
+    "deviations_differ",
     "epoch_batches",
     "in_season",
     "load_beijing_air",

@@ -7,10 +7,12 @@ import numpy as np
 from jaxtyping import Bool
 
 from tacit.data.calendar_features import NUMBERS, calendar_number
+from tacit.data.coming_times import coming_times
 from tacit.data.conditions import Condition
 from tacit.data.series import Series, Times
 from tacit.errors import InputError, did_you_mean
 
+UNKNOWN_AHEAD = "where names a column, so it is not known after the last row: targets there count as in season"
 MOST_WORDS = 8  # of a column that a message names
 Chosen = Bool[np.ndarray, " time"]
 
@@ -44,21 +46,33 @@ def chosen_rows(series: Series) -> Chosen:
     return series.where.holds(lambda name: _column(series, name))
 
 
-def chosen_after(series: Series, times: Times) -> Chosen:
-    """Say whether the condition holds at times after the end of one series; where that is unknown, it does."""
+def chosen_targets(series: Series, horizon: int) -> Chosen:
+    """Say for each row whether the condition holds ``horizon`` steps later; where that is unknown, it does."""
+    later = []
+    for part in series.parts:
+        beyond = _chosen_after(part, coming_times(part.row_times, horizon))
+        later.append(np.concatenate([chosen_rows(part), beyond])[horizon:])
+    return np.concatenate(later)
+
+
+def _chosen_after(series: Series, times: Times) -> Chosen:
+    """Say whether the condition holds at times after the end of one series."""
     if series.where is None or not known_ahead(series):
         return np.ones(len(times), dtype=bool)
     whose = np.repeat(series.labels.get("series", np.zeros(0, dtype=object))[-1:], len(times))
     return series.where.holds(lambda name: whose if name == "series" else _of_times(name, times))
 
 
-def no_rows(series: Series, where: Condition) -> InputError:
-    """Return the error for a condition that never holds, with the words that its columns have."""
+def require_some(series: Series, chosen: Bool[np.ndarray, " any"], what: str) -> None:
+    """Refuse a condition that never holds, with the words that its columns have."""
+    if series.where is None or chosen.any():
+        return
     words = {name: sorted({*column} - {None}) for name, column in series.labels.items() if column.dtype == object}
-    have = [f"{name} is {', '.join(some[:MOST_WORDS])}" for name, some in words.items() if name in where.names]
+    have = [f"{name} is {', '.join(some[:MOST_WORDS])}" for name, some in words.items() if name in series.where.names]
     hint = f" ({'; '.join(have)})" if have else ""
-    return InputError(
-        f"where must hold in some rows, but '{where.text}' holds in none of {len(series):,}{hint}; correct it"
+    raise InputError(
+        f"where must hold for some {what}, but '{series.where.text}' holds for none of {len(chosen):,}{hint}; "
+        "correct it, or pass other rows"
     )
 
 

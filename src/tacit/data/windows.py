@@ -12,9 +12,10 @@ from tacit.data.coming_times import coming_times
 from tacit.data.levels import unseen_levels
 from tacit.data.pairs import Pairs, Split
 from tacit.data.scaling import Scaling
-from tacit.data.seasons import chosen_after, chosen_rows, known_ahead, no_rows
+from tacit.data.seasons import UNKNOWN_AHEAD, chosen_rows, chosen_targets, known_ahead, require_some
 from tacit.data.series import Series, Times, Values
 from tacit.data.series_split import PerPair, assign_parts
+from tacit.data.series_units import ScaleBy
 from tacit.errors import InputError, did_you_mean, require, require_int
 
 
@@ -121,10 +122,13 @@ class Windows:
         *,
         targets: Sequence[str] | None = None,
         generator: Generator | None = None,
+        by: ScaleBy = "all",
     ) -> SeriesPairs:
         """Return the three parts of pairs; ``targets`` names the variables to predict, all unless given.
 
-        With a ``generator``, series that are split as a whole go to the parts at random.
+        ``by`` says which units several series have: one mean and deviation for all, or a ``"level"`` or both of each
+        ``"series"``. With units of its own every series is cut in time order, since a series that was never seen has no
+        level yet. With a ``generator``, series that are split as a whole go to the parts at random.
         """
         given = _as_one(series)
         chosen = _chosen(given.channels, targets)
@@ -133,13 +137,13 @@ class Windows:
         notes += left_out
         rows = self.target_rows(used, chosen)
         of_pair = used.series_of_row[rows]
-        part, split_notes = assign_parts(of_pair, self.fractions, generator)
+        part, split_notes = assign_parts(of_pair, self.fractions, generator, whole=by == "all")
         self._require_parts(part, used)
         row_of_series = np.arange(len(used)) - used.starts[used.series_of_row]
         train_ends = np.zeros(used.num_series, dtype=np.int64)
         np.maximum.at(train_ends, of_pair[part == 0], 1 + row_of_series[rows[part == 0]])
         scaled_rows = self._scaled_rows(used, rows[part == 0], train_ends)
-        scaling = Scaling.measured(used, scaled_rows, chosen)
+        scaling = Scaling.measured(used, scaled_rows, chosen, by)
         unseen = unseen_levels(used, scaled_rows)
         if unseen:
             notes += (f"covariates never seen in the training part, so without effect: {', '.join(unseen)}",)
@@ -169,6 +173,11 @@ class Windows:
         of the last one; see :mod:`tacit.data.coming_times`.
         """
         used, notes = self._usable(_as_one(series), ahead=0)
+        known, scaling = scaling.series_names, scaling.of_series(used)
+        new = [name for name in scaling.series_names if name not in known]
+        if new:
+            whose = f"{len(new)} series that were" if len(new) > 1 else "one series that was"
+            notes += (f"{whose} not in the training data: the level is the mean of all rows that were passed",)
         last, season = self._in_season(used, _window_ends(used, self.window, ahead=0))
         notes += season
         names = np.array(used.series_names)[used.series_of_row[last]] if used.lengths else None
@@ -185,19 +194,28 @@ class Windows:
     def pairs(self, series: Series, scaling: Scaling, last: PerPair) -> Pairs:
         """Return the pairs whose windows end in rows ``last``, counted over all series."""
         parts = series.parts
-        features = np.concatenate([scaling.features(part) for part in parts]).astype(np.float32)
+        features = np.concatenate(
+            [scaling.features(part, number).astype(np.float32) for number, part in enumerate(parts)]
+        )
         inputs = np.empty((len(last), features.shape[1], self.window, features.shape[2]), dtype=np.float32)
         for lag in range(self.window):  # one copy of the rows per lag, and no more memory than the result
             inputs[:, :, lag] = features[last - (self.window - 1 - lag)]
-        ahead = [self._shifted(scaling.scaled(part)[:, :, : scaling.out_channels]) for part in parts]
-        targets = np.concatenate(ahead)[last].astype(np.float32)
-        numbers = torch.from_numpy(series.series_of_row[last]) if series.lengths else None
+        ahead = [
+            self._shifted(scaling.scaled(part, number)[:, :, : scaling.out_channels]).astype(np.float32)
+            for number, part in enumerate(parts)
+        ]
+        targets = np.concatenate(ahead)[last]
+        several = series.lengths or scaling.by != "all"
+        numbers = torch.from_numpy(series.series_of_row[last]) if several else None
         times = _time_numbers(self._target_times(series)[last])
         count = len(scaling.covariate_names)
         known = (
             torch.from_numpy(features[last, 0, -count:]) if count else None
         )  # at the newest step, as all nodes see it
-        return Pairs.with_missing(torch.from_numpy(inputs).flatten(2), torch.from_numpy(targets), numbers, times, known)
+        pairs = Pairs.with_missing(
+            torch.from_numpy(inputs).flatten(2), torch.from_numpy(targets), numbers, times, known
+        )
+        return replace(pairs, units=scaling.units)
 
     def _usable(self, series: Series, ahead: int, targets: tuple[str, ...] = ()) -> tuple[Series, tuple[str, ...]]:
         """Return the series that have a window (and a known target), and a note on the others."""
@@ -231,11 +249,10 @@ class Windows:
         return series.selected(np.flatnonzero(fits).tolist()), (note,)
 
     def _season_notes(self, series: Series, targets: tuple[str, ...]) -> tuple[str, ...]:
-        """Say how many of the targets are in the season; refuse one without rows."""
+        """Say how many of the targets are in the season."""
         if series.where is None:
             return ()
-        if not chosen_rows(series).any():
-            raise no_rows(series, series.where)
+        require_some(series, chosen_rows(series), "rows")
         everywhere = len(self.target_rows(replace(series, where=None), targets))
         count = len(self.target_rows(series, targets))
         return (f"where {series.where.text}: {count:,} of {everywhere:,} targets are in the season",)
@@ -244,19 +261,10 @@ class Windows:
         """Return the windows of new data whose targets are in the season, and what there is to say."""
         if series.where is None:
             return last, ()
-        later = []
-        for part in series.parts:
-            beyond = chosen_after(part, coming_times(part.row_times, self.horizon))
-            later.append(np.concatenate([chosen_rows(part), beyond])[self.horizon :])
-        kept = last[np.concatenate(later)[last]]
-        require(
-            len(kept) > 0,
-            f"where must hold for the target of a window, but '{series.where.text}' holds for none of {len(last):,}; "
-            "pass other rows",
-        )
-        note = f"where {series.where.text}: {len(kept):,} of {len(last):,} windows have a target in the season"
-        unknown = "where names a column, so it is not known after the last row: targets there count as in season"
-        return kept, (note,) if known_ahead(series) else (note, unknown)
+        inside = chosen_targets(series, self.horizon)[last]
+        require_some(series, inside, "targets of windows")
+        note = f"where {series.where.text}: {inside.sum():,} of {len(last):,} windows have a target in the season"
+        return last[inside], (note,) if known_ahead(series) else (note, UNKNOWN_AHEAD)
 
     def _scaled_rows(
         self, series: Series, train: PerPair, train_ends: Int[np.ndarray, " series"]

@@ -8,7 +8,18 @@ from jaxtyping import Float
 from torch import Tensor
 
 from tacit.config import PAIRS_KEYS, SERIES_KEYS, TABLE_KEYS, DataOptions
-from tacit.data import ChannelUnits, NamedPairs, Pairs, Series, SeriesPairs, Split, Windows, chosen_rows
+from tacit.data import (
+    ChannelUnits,
+    NamedPairs,
+    Pairs,
+    ScaleBy,
+    Series,
+    SeriesPairs,
+    Split,
+    Windows,
+    chosen_rows,
+    deviations_differ,
+)
 from tacit.errors import require
 from tacit.pipeline.preparation import PairsPreparation, Preparation, SeriesPreparation
 from tacit.pipeline.sources import Source, about
@@ -67,7 +78,8 @@ class Dataset:
     @classmethod
     def _of_series(cls, series: Series, options: DataOptions) -> "Dataset":
         windows = Windows(options.window or usual_window(series), options.horizon, options.fractions)
-        made = windows.prepare(series, targets=options.targets)
+        by = usual_scale(series, options.fractions[0]) if options.scale_by == "auto" else options.scale_by
+        made = windows.prepare(series, targets=options.targets, by=by)
         preparation = SeriesPreparation(windows, made.scaling)
         return cls(made.split, preparation, _seen_rows(made), series.coordinates, series.notes + made.notes)
 
@@ -80,6 +92,11 @@ class Dataset:
         missing = False if split.train.observed is None else split.train.observed == 0
         seen = SeenRows(split.train.targets.masked_fill(torch.as_tensor(missing), torch.nan), split.train.inputs)
         return cls(split, preparation, seen)
+
+
+def usual_scale(series: Series, fraction: float) -> ScaleBy:
+    """Return the scale of several series before edges are known: one for all unless their deviations differ much."""
+    return "series" if series.num_series > 1 and deviations_differ(series, fraction) else "all"
 
 
 def usual_window(series: Series) -> int:
@@ -112,9 +129,12 @@ def _seen_rows(made: SeriesPairs) -> SeenRows:
     chosen = [series.channels.index(name) for name in made.scaling.variables[: made.out_channels]]
     targets, inputs = [], []
     for part, end in zip(series.parts, made.train_ends, strict=True):
+        values = part.values[:end]
+        counts = np.maximum((~np.isnan(values)).sum(0), 1)
+        values = values - np.nansum(values, 0) / counts  # series that differ in level are not correlated by that
         season = chosen_rows(part)[horizon:end, None, None]
-        targets.append(np.where(season, part.values[horizon:end][:, :, chosen], np.nan))
-        inputs.append(part.values[: max(0, end - horizon)])
+        targets.append(np.where(season, values[horizon:][:, :, chosen], np.nan))
+        inputs.append(values[: max(0, end - horizon)])
     return SeenRows(torch.from_numpy(np.concatenate(targets)), torch.from_numpy(np.concatenate(inputs)))
 
 

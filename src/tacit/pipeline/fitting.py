@@ -257,7 +257,7 @@ def _record(learned: Learned) -> Record:
     scores = assessment.scores
     if scores is None:
         generator = generator_for(plan.seed, "score", device)
-        scores = forecast_scores(model, split.test, generator=generator, spread=preparation.spread)
+        scores = forecast_scores(model, split.test, generator=generator, spread=preparation.spread(split.test))
     scaled = predictive_metrics(
         model,
         split.test,

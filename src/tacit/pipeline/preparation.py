@@ -51,13 +51,16 @@ class SeriesPreparation:
         """Names of the predicted variables."""
         return self.scaling.variables[: self.scaling.out_channels]
 
-    @property
-    def spread(self) -> Tensor:
-        """Size of a scaled unit, per node and predicted variable."""
+    def spread(self, pairs: Pairs) -> Tensor:
+        """Size of a scaled unit, per node and predicted variable, or per pair too where series differ."""
+        if pairs.units is not None and pairs.series is not None:
+            return pairs.units.spread(pairs.series).float()
         return torch.from_numpy(self.scaling.deviation[:, : self.scaling.out_channels]).float()
 
-    def to_units(self, values: Tensor) -> Tensor:
-        """Return scaled predictions in the units of the data."""
+    def to_units(self, values: Tensor, pairs: Pairs) -> Tensor:
+        """Return scaled predictions of some pairs in the units of the data."""
+        if pairs.units is not None and pairs.series is not None:
+            return pairs.units.restored(values, pairs.series.to(values.device))
         return self.scaling.to_units(values)
 
     def has_units_of(self, other: "Preparation") -> bool:
@@ -65,7 +68,8 @@ class SeriesPreparation:
         if not isinstance(other, SeriesPreparation) or self.nodes != other.nodes:
             return False
         ours, theirs = self.scaling, other.scaling
-        return _same_units((ours.mean, ours.deviation), (theirs.mean, theirs.deviation))
+        series = (ours.series_mean, ours.series_deviation), (theirs.series_mean, theirs.series_deviation)
+        return _same_units((ours.mean, ours.deviation), (theirs.mean, theirs.deviation)) and _same_units(*series)
 
     def apply(self, source: Source) -> NewPairs:
         """Return a pair for every window of new data."""
@@ -108,13 +112,14 @@ class PairsPreparation:
         channels = len(self.target_units.mean)
         return ("y",) if channels == 1 else tuple(f"y{channel}" for channel in range(channels))
 
-    @property
-    def spread(self) -> Tensor:
-        """Size of a scaled unit, per node and channel."""
+    def spread(self, pairs: Pairs) -> Tensor:
+        """Size of a scaled unit, per node and channel; the same for all pairs."""
+        del pairs
         return torch.from_numpy(self.target_units.deviation).float().expand(len(self.nodes), -1).contiguous()
 
-    def to_units(self, values: Tensor) -> Tensor:
-        """Return scaled predictions in the units of the data."""
+    def to_units(self, values: Tensor, pairs: Pairs) -> Tensor:
+        """Return scaled predictions in the units of the data, the same for all pairs."""
+        del pairs
         return torch.from_numpy(self.target_units.restored(values.double().cpu().numpy())).to(values)
 
     def has_units_of(self, other: "Preparation") -> bool:
