@@ -5,11 +5,13 @@ from dataclasses import dataclass
 import numpy as np
 from jaxtyping import Int
 
+from tacit.data.calendar_features import calendar_number
 from tacit.data.cells import Table
 from tacit.data.series import Times
 from tacit.errors import require
 
 RowNumbers = Int[np.ndarray, " row"]
+AUTUMN, SUNDAY, LATEST_HOUR = (3, 4, 10, 11), 6, 3  # months, weekday and hour in which clocks are set back
 
 
 @dataclass(frozen=True)
@@ -63,6 +65,8 @@ class RowGroups:
             what, remedy = f"in row {row + 1} comes before that of row {before + 1}{whose}", "sort the table by time"
         if not self.names:
             remedy += ", or set series to the column that separates several series"
+        if clock_set_back(times[before], times[row]):
+            remedy = "clocks were set back: write times in UTC, or with an offset as in 2026-10-25T02:00+01:00"
         raise table.refuse(f"column '{time}' must have ascending times, but {times[row]} {what}; {remedy}")
 
 
@@ -73,6 +77,22 @@ def require_other(table: Table, series: str | None, taken: dict[str, list[str | 
             series is None or series not in columns,
             f"{table.path}: series must name its own column, got '{series}', which is also {what}; name another",
         )
+
+
+def clock_set_back(before: np.generic, time: np.generic) -> bool:
+    """Do times repeat an hour of a Sunday night in autumn, as local times do where daylight saving time ends?
+
+    >>> clock_set_back(np.datetime64("2026-10-25T02:30"), np.datetime64("2026-10-25T02:00"))
+    True
+    >>> clock_set_back(np.datetime64("2026-10-26T02:30"), np.datetime64("2026-10-26T02:00"))
+    False
+    """
+    if not isinstance(before, np.datetime64) or not isinstance(time, np.datetime64):
+        return False
+    moment = np.array([time])
+    month, weekday, hour = (int(calendar_number(moment, name)[0]) for name in ("month", "weekday", "hour"))
+    back = (before - time) / np.timedelta64(1, "h")
+    return month in AUTUMN and weekday == SUNDAY and hour <= LATEST_HOUR and bool(0 <= back < 1)
 
 
 def restarts(times: Times) -> tuple[int, ...]:
