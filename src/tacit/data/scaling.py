@@ -87,6 +87,11 @@ class Scaling:
             **own,
         )
 
+    def with_levels_of(self, series: Series) -> "Scaling":
+        """Return the scaling with the level of each series over all its rows."""
+        whole = Scaling.measured(series, np.ones(len(series), dtype=bool), self.variables[: self.out_channels], self.by)
+        return replace(self, series_mean=whole.series_mean)
+
     @property
     def units(self) -> SeriesUnits | None:
         """The units of the targets of each series, where they differ."""

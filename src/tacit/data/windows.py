@@ -28,6 +28,8 @@ class SeriesPairs:
 
     ``used``        the series that the pairs come from: those given, without the ones that were too short
     ``train_ends``  for each series of ``used``, its rows up to the last training target: scaling saw these
+    ``levelled``    where each series has a level of its own: the test pairs, levels taken over all rows. The fit test
+                    is on these, so that the error of a level from few rows does not count as misfit
     ``notes``       what was left out, and how several series were split
     """
 
@@ -40,6 +42,7 @@ class SeriesPairs:
     test_times: Shaped[np.ndarray, " test"]
     used: Series
     train_ends: tuple[int, ...]
+    levelled: Pairs | None = None
     notes: tuple[str, ...] = ()
 
     @property
@@ -163,6 +166,9 @@ class Windows:
             test_times,
             used=used,
             train_ends=tuple(train_ends.tolist()),
+            levelled=None
+            if scaling.by == "all"
+            else self.pairs(used, scaling.with_levels_of(used), rows[part == 2] - self.horizon),
             notes=notes + split_notes,
         )
 

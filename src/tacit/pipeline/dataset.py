@@ -46,6 +46,7 @@ class Dataset:
     ``seen``         rows of the training part, by which candidates may be chosen
     ``coordinates``  two numbers per node, where they are known
     ``notes``        what the readers changed, in words
+    ``levelled``     the test part for the fit test, where series have levels of their own; see :class:`SeriesPairs`
     """
 
     split: Split
@@ -53,6 +54,7 @@ class Dataset:
     seen: SeenRows
     coordinates: np.ndarray | None = None
     notes: tuple[str, ...] = ()
+    levelled: Pairs | None = None
 
     @property
     def nodes(self) -> tuple[str, ...]:
@@ -81,7 +83,8 @@ class Dataset:
         by = usual_scale(series, options.fractions[0]) if options.scale_by == "auto" else options.scale_by
         made = windows.prepare(series, targets=options.targets, by=by)
         preparation = SeriesPreparation(windows, made.scaling)
-        return cls(made.split, preparation, _seen_rows(made), series.coordinates, series.notes + made.notes)
+        notes = series.notes + made.notes
+        return cls(made.split, preparation, _seen_rows(made), series.coordinates, notes, made.levelled)
 
     @classmethod
     def _of_pairs(cls, named: NamedPairs, options: DataOptions, seed: int, *, scale: bool) -> "Dataset":

@@ -133,6 +133,7 @@ def _learn(plan: Plan, checkpoint: Checkpoints | None) -> Learned:
                 kept=_kept(plan, over_table=over_table),
                 dropped=dropped,
                 closed_form=not result.history,
+                levelled=plan.dataset.levelled,
             )
             assess(assessment, inputs)
     except KeyboardInterrupt:  # what was learned is kept
