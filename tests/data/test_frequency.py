@@ -103,5 +103,5 @@ def test_an_hour_that_comes_twice(freq):
     with pytest.raises(InputError, match="clocks were set back: write times in UTC, or with an offset as in"):
         read_frame(frame)
     twice = frame.set_axis(local - pd.Timedelta(days=1))
-    with pytest.raises(InputError, match=r"keep one of them|sort the table by time"):
+    with pytest.raises(InputError, match=r"correct one of the times|sort the rows by time"):
         read_frame(twice)

@@ -36,16 +36,35 @@ Width = Annotated[int, Field(ge=1)]
 Node = str | Annotated[int, Field(ge=0, strict=True)]  # by name or by position
 Edge = tuple[Node, Node]  # (source, target)
 Edges = Annotated[tuple[Edge, ...], BeforeValidator(_edges_of)]
-TABLE_KEYS = ("layout", "time", "node", "value", "separator", "covariates", "levels", "series")
+SELECTION_KEYS = ("columns", "drop", "decimal")
+TABLE_KEYS = (
+    "layout",
+    "time",
+    "node",
+    "value",
+    "separator",
+    "covariates",
+    "levels",
+    "series",
+    "dayfirst",
+    *SELECTION_KEYS,
+    "y_file",
+)
 SERIES_KEYS = ("targets", "window", "horizon", "where", "calendar", "scale_by")
-PAIRS_KEYS = ("shuffle", "scale")
+PAIRS_KEYS = ("shuffle", "scale", "y_file")
 
 
 class DataOptions(Closed):
     """Format of the data, inputs and targets."""
 
     layout: Literal["auto", "wide", "long"] = Field("auto", description="wide: a column per node; long: a row per node")
-    time: str | None = Field(None, description="name of the time column; found by its name when left out")
+    columns: Names | None = Field(None, description="columns of values to use, by name or pattern; all when left out")
+    drop: Names = Field((), description='columns to ignore, by name or pattern such as "unnamed*"; also nodes')
+    decimal: Literal[".", ","] = Field(".", description="decimal point of the numbers in a text file")
+    time: str | Literal[False] | None = Field(
+        None, description="name of the time column; found when left out; false: each row is a step"
+    )
+    dayfirst: bool | None = Field(None, description="03/04/2021 is the 3rd of April; found when only one reading fits")
     series: str | None = Field(None, description="name of the column with the series of each row")
     node: str | None = Field(None, description="name of the column of node names, in a long table")
     value: str | tuple[str, ...] | None = Field(
@@ -60,6 +79,7 @@ class DataOptions(Closed):
     )
     calendar: Names = Field((), description="parts of the date as covariates (sine, cosine): hour, weekday, month, ...")
     where: str | None = Field(None, description='only targets in these rows count, as in "month in (6, 7, 8)"')
+    y_file: str | None = Field(None, description="table of y, a column per node, where DATA is a table of x")
     targets: Names | None = Field(None, description="variables to predict; all of them when left out")
     window: int | None = Field(None, ge=1, description="number of past steps in the input")
     horizon: int = Field(1, ge=1, description="number of steps ahead to predict")

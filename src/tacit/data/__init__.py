@@ -3,9 +3,12 @@
 from tacit.data.air import load_beijing_air, read_aqi36
 from tacit.data.arrays import NamedPairs, pairs_from_arrays, read_named_pairs
 from tacit.data.calendar_features import calendar_features, with_calendar
+from tacit.data.cells import Table, open_table
 from tacit.data.conditions import Condition
 from tacit.data.coordinates import read_coordinates
 from tacit.data.frames import read_frame
+from tacit.data.left_out import leave_out
+from tacit.data.pair_tables import holds_pairs, read_pairs_table
 from tacit.data.pairs import Pairs, Split, covering_batches, epoch_batches
 from tacit.data.regression import Deviations, RegressionFit, Rows, regress
 from tacit.data.resampling import (
@@ -46,6 +49,7 @@ __all__ = [
     "SeriesPairs",
     "SeriesUnits",
     "Split",
+    "Table",
     "Windows",
     "apply_to_all",
     "bootstrap_rows",
@@ -54,13 +58,17 @@ __all__ = [
     "covering_batches",
     "deviations_differ",
     "epoch_batches",
+    "holds_pairs",
     "in_season",
+    "leave_out",
     "load_beijing_air",
+    "open_table",
     "pairs_from_arrays",
     "read_aqi36",
     "read_coordinates",
     "read_frame",
     "read_named_pairs",
+    "read_pairs_table",
     "read_series",
     "regress",
     "require_resamplable",

@@ -1,12 +1,15 @@
 """DataFrames as series: the index becomes a column of times (and of series), and the rest is as for a file."""
 
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from tacit.data.cells import Table, checked
+from tacit.data.columns import NODE_NAMES, Columns, Layout, TimeName
 from tacit.data.levels import Levels
 from tacit.data.series import Series
-from tacit.data.tables import NODE_NAMES, TIME_NAMES, Columns, Layout
+from tacit.data.tables import series_of
+from tacit.data.time_column import TIME_NAMES
 from tacit.errors import InputError, require
 
 if TYPE_CHECKING:
@@ -20,12 +23,17 @@ def read_frame(
     frame: "pd.DataFrame",
     *,
     layout: Layout = "auto",
-    time: str | None = None,
+    time: TimeName = None,
     node: str | None = None,
     value: str | Sequence[str] | None = None,
     covariates: Sequence[str] = (),
     sep: str | None = None,
     series: str | None = None,
+    columns: Sequence[str] | None = None,
+    drop: Sequence[str] = (),
+    decimal: str = ".",
+    dayfirst: bool | None = None,
+    asked: Sequence[str] = (),
     where: str | None = None,
     calendar: Sequence[str] = (),
     levels: Levels | None = None,
@@ -69,16 +77,18 @@ def read_frame(
         dates = isinstance(frame.index, pd.DatetimeIndex | pd.PeriodIndex)
         called = time is not None or any(name.lower() in TIME_NAMES for name in names)
         if frame.index.name is not None or dates or not called:
-            label = "time" if frame.index.name is None else str(frame.index.name)
+            counted = isinstance(frame.index, pd.RangeIndex) and frame.index.name is None and "" not in names
+            label = "" if counted else "time" if frame.index.name is None else str(frame.index.name)
             index = {label: frame.index}
-            time = label if time is None and (dates or not called) else time
-    columns = (*index, *names)
+            time = label if time is None and not counted and (dates or not called) else time
+    header = (*index, *names)
     cells = [pd.Series(level.to_numpy() if level.dtype == object else level) for level in index.values()]
     plain = frame.set_axis(range(len(names)), axis="columns").reset_index(drop=True)
-    whole = pd.concat([*cells, plain], axis="columns").set_axis(range(len(columns)), axis="columns")
-    table = checked(Table(WHAT, columns, whole))
-    roles = Columns(layout, time, node, value, covariates, two_levels or sep, series, where, calendar, levels or {})
-    return roles.series_of(table, piece=piece)
+    whole = pd.concat([*cells, plain], axis="columns").set_axis(range(len(header)), axis="columns")
+    table = checked(Table(WHAT, header, whole, decimal))
+    roles = Columns(layout, time, node, value, covariates, two_levels or sep, series, columns, drop, dayfirst, asked)
+    roles = replace(roles, where=where, calendar=calendar, levels=levels or {})
+    return series_of(table, roles, piece=piece)
 
 
 def _column_names(frame: "pd.DataFrame", sep: str | None) -> tuple[tuple[str, ...], str | None]:

@@ -28,15 +28,13 @@ def in_season(series: Series, where: str | None) -> Series:
     return series if where is None else replace(series, where=Condition.read(where))
 
 
-def require_names(
-    condition: Condition, columns: Sequence[str], special: Sequence[str | None], path: str
-) -> tuple[str, ...]:
-    """Return the columns of a table that a condition names, without times and series; unknown names are refused."""
+def require_names(condition: Condition, columns: Sequence[str], path: str) -> tuple[str, ...]:
+    """Return the columns of a table that a condition names; an unknown name is refused."""
     for name in condition.names:
         if name not in (*columns, *NUMBERS, "time", "series"):
             near = did_you_mean(name, (*NUMBERS, "time", *columns))
             raise InputError(f"{path}: where names '{name}', which is no column and no part of a date{near}")
-    return tuple(name for name in condition.names if name in columns and name not in special)
+    return tuple(name for name in condition.names if name in columns)
 
 
 def chosen_rows(series: Series) -> Chosen:

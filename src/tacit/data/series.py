@@ -3,10 +3,10 @@
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from jaxtyping import Float, Int, Shaped
+from jaxtyping import Bool, Float, Int, Shaped
 
 from tacit.data.levels import Levels, with_common_levels
 from tacit.errors import InputError, require
@@ -35,6 +35,9 @@ class Series:
     ``where`` is a condition on the rows whose targets count, and ``labels`` are the columns that it names, by row; see
     :mod:`tacit.data.seasons`. ``levels`` are the words of each covariate that is a column of words.
 
+    ``settled`` are options that a reader found by itself (``time``, ``drop``, ``dayfirst``), to read new data alike.
+    ``unused`` are names in ``columns`` and ``drop`` that a piece has no column for.
+
     >>> series = Series(np.array([[[1.0], [2.0]], [[3.0], [np.nan]], [[2.0], [5.0]]]), nodes=("a", "b"))
     >>> len(series), series.channels
     (3, ('value',))
@@ -54,6 +57,8 @@ class Series:
     piece: bool = False
     lengths: tuple[int, ...] = ()
     series_names: tuple[str, ...] = ()
+    settled: Mapping[str, Any] = field(default_factory=dict)
+    unused: tuple[str, ...] = ()
     where: "Condition | None" = None
     labels: Mapping[str, Shaped[np.ndarray, " time"]] = field(default_factory=dict)
     levels: Levels = field(default_factory=dict)
@@ -134,6 +139,8 @@ class Series:
         """
         require(len(parts) > 0, "series must be at least one series, got an empty list; pass some")
         notes = tuple(dict.fromkeys(note for part in parts for note in part.notes))
+        settled = _settled_together(parts)
+        unused = tuple(name for name in parts[0].unused if all(name in part.unused for part in parts))
         parts = with_common_levels([part for one in parts for part in one.parts])
         nodes = tuple(dict.fromkeys(node for part in parts for node in part.nodes))
         lacking = [node for node in nodes if any(node not in part.nodes for part in parts)]
@@ -166,6 +173,8 @@ class Series:
             times=np.concatenate([part.row_times for part in parts]),
             covariates=np.concatenate(known) if known else None,
             notes=notes,
+            settled=settled,
+            unused=unused,
             piece=True,
             lengths=lengths,
             series_names=names,
@@ -263,20 +272,25 @@ class Series:
         empty = np.argwhere(np.isnan(self.values).all(axis=0))
         if len(empty):
             raise InputError(f"{self._name(*empty[0].tolist())} is missing at every time; leave it out")
-        missing = np.isnan(self.values)
-        high, low = (np.where(missing, end, self.values) for end in (-np.inf, np.inf))
-        moves = np.maximum.reduceat(high, self.starts) > np.minimum.reduceat(
-            low, self.starts
-        )  # (series, node, channel)
-        for node, channel in np.argwhere(~moves.any(axis=0)).tolist()[:1]:
-            level = high[:, node, channel].max()
-            if level == low[:, node, channel].min():
-                how, remedy = f"({level} wherever it is observed)", "leave it out"
+        for node, channel in np.argwhere(self.still).tolist()[:1]:
+            there = self.values[~np.isnan(self.values[:, node, channel]), node, channel]
+            if there.min() == there.max():
+                how, remedy = f"({there[0]} wherever it is observed)", "leave it out"
             else:
                 how, remedy = "within every series", "leave it out, or set series or covariates to its column"
             raise InputError(
                 f"{self._name(node, channel)} is constant {how}, so nothing can be learned about it; {remedy}"
             )
+
+    @property
+    def still(self) -> Bool[np.ndarray, "node channel"]:
+        """True for each node and variable that is empty, or constant within every series."""
+        missing = np.isnan(self.values)
+        high, low = (np.where(missing, end, self.values) for end in (-np.inf, np.inf))
+        moves = np.maximum.reduceat(high, self.starts) > np.minimum.reduceat(
+            low, self.starts
+        )  # (series, node, channel)
+        return np.logical_not(moves.any(axis=0))
 
     def _name(self, node: int, channel: int) -> str:
         variable = f" (variable '{self.channels[channel]}')" if len(self.channels) > 1 else ""
@@ -295,6 +309,26 @@ def require_unique(name: str, words: tuple[str, ...]) -> None:
     for word in words:
         require(word not in seen, f"{name} must have different names, got '{word}' twice; rename one")
         seen.add(word)
+
+
+def _settled_together(parts: "Sequence[Series]") -> dict[str, Any]:
+    """Return the options that the readers of all parts agree on; a name that is a node of another part stays."""
+    nodes, found = {node for part in parts for node in part.nodes}, [part.settled for part in parts]
+    settled = {key: value for key, value in found[0].items() if all(one.get(key) == value for one in found)}
+    for position, one in enumerate(found):
+        require(
+            (one.get("time") is False) == (found[0].get("time") is False),
+            f"a column of times must be in all of the series or in none, got other columns in series 1 than in series "
+            f"{position + 1}; set time to its name, or to false",
+        )
+        if "dayfirst" in one:
+            require(
+                settled.setdefault("dayfirst", one["dayfirst"]) == one["dayfirst"],
+                f"dates must have the day first in all of the series or in none, got both (series {position + 1}); "
+                "write YYYY-MM-DD",
+            )
+    drop = (name for one in found for name in one.get("drop", ()) if name not in nodes)
+    return {**settled, "drop": tuple(dict.fromkeys(drop))} if any("drop" in one for one in found) else settled
 
 
 def _missing_nodes(lacking: list[str], parts: "Sequence[Series]", most: int = 5) -> str:

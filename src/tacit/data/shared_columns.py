@@ -33,7 +33,7 @@ class SharedColumns:
             if name not in covariates:
                 raise table.refuse(f"levels names '{name}', which is not in covariates; add it there, or leave it out")
         for name in covariates:
-            if name in given or _is_words(table, name):
+            if name in given or table.is_text(name):
                 which, words = table.distinct_names(name)
                 try:
                     columns[name], levels[name] = coded(name, which, words, given.get(name))
@@ -99,17 +99,6 @@ def label_column(table: Table, name: str) -> Column:
     words: Column = cells.astype("str").str.strip().to_numpy(dtype=object)
     words[cells.isna().to_numpy(dtype=bool)] = None
     return words
-
-
-def _is_words(table: Table, name: str) -> bool:
-    """Is a column made of words? Where most cells are numbers, a word is a wrong cell instead."""
-    import pandas as pd
-
-    cells = table.cells(name)
-    if table.is_numeric(name) or cells.isna().all():
-        return False
-    numbers = pd.to_numeric(cells.astype("str").where(cells.notna()), errors="coerce").notna()
-    return bool(numbers.sum() < cells.notna().sum() / 2)
 
 
 def _numbers(table: Table, name: str) -> Column:

@@ -6,7 +6,6 @@ import numpy as np
 import torch
 
 from tacit.config import FitConfig
-from tacit.data import Series
 from tacit.errors import InputError, require
 from tacit.graph import EdgeRules
 from tacit.pipeline.building import build_model
@@ -86,7 +85,7 @@ class Plan:
     ) -> "Plan":
         """Prepare the data and choose what was left open; whatever cannot be is refused here."""
         own, listener = own or OwnParts(), TimedListener.of(listener)
-        config = _with_levels(config, source)
+        config = source.settled(config)
         dataset, rules, evidence = _with_evidence(source, config, own, seed, listener)
         config, scaled = _with_scale(config, dataset)
         config, dataset, chosen = _with_kind(source, config, dataset, evidence, own, seed, device, listener)
@@ -114,18 +113,6 @@ class Plan:
             evidence,
             closed_form,
         )
-
-
-def _with_levels(config: FitConfig, source: Source) -> FitConfig:
-    """Keep the levels of covariates of words, so that new data has the same columns."""
-    levels = source.content.levels if isinstance(source.content, Series) else {}
-    for name, words in levels.items():
-        require(
-            len(words) > 1,
-            f"{source.name}: covariate '{name}' must have two levels or more, got only '{words[0]}'; leave it out",
-        )
-    data = config.data.model_copy(update={"levels": dict(levels)})
-    return config.model_copy(update={"data": data}) if levels else config
 
 
 def _with_scale(config: FitConfig, dataset: Dataset) -> tuple[FitConfig, list[str]]:
