@@ -6,7 +6,9 @@ from tacit.data.calendar_features import calendar_features, with_calendar
 from tacit.data.cells import Table, open_table
 from tacit.data.conditions import Condition
 from tacit.data.coordinates import read_coordinates
+from tacit.data.formats import TABLE_ENDINGS, frame_of_arrow, is_arrow, is_parquet_folder
 from tacit.data.frames import read_frame
+from tacit.data.labelled_arrays import frame_of_labelled, is_labelled
 from tacit.data.left_out import leave_out
 from tacit.data.pair_tables import holds_pairs, read_pairs_table
 from tacit.data.pairs import Pairs, Split, covering_batches, epoch_batches
@@ -34,6 +36,7 @@ __all__ = [
     "FEWEST_BLOCKS",
     "FEWEST_SERIES",
     "RIDGE_PENALTIES",
+    "TABLE_ENDINGS",
     "ChannelUnits",
     "Condition",
     "Deviations",
@@ -58,8 +61,13 @@ __all__ = [
     "covering_batches",
     "deviations_differ",
     "epoch_batches",
+    "frame_of_arrow",
+    "frame_of_labelled",
     "holds_pairs",
     "in_season",
+    "is_arrow",
+    "is_labelled",
+    "is_parquet_folder",
     "leave_out",
     "load_beijing_air",
     "open_table",

@@ -64,6 +64,11 @@ class Columns:
         roles = {role: [] if name is None else [name] for role, name in one.items()}
         return {**roles, "value": self.values, "covariates": [*self.covariates]}
 
+    def uses(self, column: str, others: Sequence[str | None] = ()) -> bool:
+        """Say whether a column is named by an option, a condition, or is one of ``others``."""
+        named = [name for names in self.named.values() for name in names]
+        return column in (*named, *(self.columns or ()), *self.labels, *others)
+
     def require_there(self, table: Table) -> None:
         """Refuse columns that are not in a table, or have two roles."""
         for argument, names in self.named.items():

@@ -37,12 +37,12 @@ def read_wide(
         raise table.refuse(f"a wide table must have a column of numbers per node{beside}, got only text")
     nodes, channels = _nodes_and_variables(table, columns, sep)
     remedy = "correct it, leave the column out with --drop, set series to it, or use layout='long'"
-    place = {column: number for number, column in enumerate(columns)}
-    order = [place[node if sep is None else node + sep + channel] for node in nodes for channel in channels]
-    values = table.many_numbers(columns, remedy)[:, order].reshape(len(table.frame), len(nodes), len(channels))
+    ordered = [node if sep is None else node + sep + channel for node in nodes for channel in channels]
+    values = table.many_numbers(ordered, remedy).reshape(len(table.frame), len(nodes), len(channels))
     known = SharedColumns.of(table, roles.covariates, roles.labels, roles.levels)
     rows = np.argsort(groups.series_of_row, kind="stable")
-    made = _Steps(values[rows], nodes, channels, cells.times[rows], groups.series_of_row[rows], groups.names)
+    values = values[rows] if (np.diff(rows) != 1).any() else values  # without a copy where they are in order
+    made = _Steps(values, nodes, channels, cells.times[rows], groups.series_of_row[rows], groups.names)
     notes = cells.notes + groups.notes
     found = made.on_grid(table, notes, known.rows(rows))
     return replace(found, settled=_settled(cells))
@@ -186,8 +186,10 @@ class _Steps:
         lengths, what = tuple(np.bincount(self.series).tolist()), f"{table.path}: times"
         several = bool(self.names)
         grid = Grid.around_each(self.times, lengths, self.names, what) if several else Grid.around(self.times, what)
-        even = np.full((len(grid.times), *self.values.shape[1:]), np.nan)
-        even[grid.places] = self.values
+        even = self.values
+        if len(grid.times) > len(even):
+            even = np.full((len(grid.times), *even.shape[1:]), np.nan)
+            even[grid.places] = self.values
         notes += grid.notes
         if known.covariates and len(grid.times) > len(self.times):
             notes += ("covariates of the added steps are copied from the previous row",)

@@ -238,17 +238,18 @@ class Series:
         require_unique("series_names", self.series_names)
 
     def _require_numbers(self) -> None:
-        for bad, need, remedy in (
-            (np.isinf(self.values), "finite numbers, or NaN for missing", "correct or remove it"),
-            (np.abs(self.values) > LARGEST, f"numbers of at most {LARGEST:g}", f"correct it, or {RESCALE}"),
-        ):
-            places = np.argwhere(bad)
-            if len(places):
-                row, node, channel = (int(i) for i in places[0])
-                raise InputError(
-                    f"values must have {need}, got {self.values[row, node, channel]} for {self._name(node, channel)} "
-                    f"in row {row} ({len(places)} such values); {remedy}"
-                )
+        high, low = (float(reduce.reduce(self.values, axis=None)) for reduce in (np.fmax, np.fmin))
+        if high > LARGEST or low < -LARGEST:  # one pass and no mask where all is well
+            infinite = bool(np.isinf([high, low]).any())
+            places = np.argwhere(np.isinf(self.values) if infinite else np.abs(self.values) > LARGEST)
+            row, node, channel = (int(i) for i in places[0])
+            need, remedy = (f"numbers of at most {LARGEST:g}", f"correct it, or {RESCALE}")
+            if infinite:
+                need, remedy = "finite numbers, or NaN for missing", "correct or remove it"
+            raise InputError(
+                f"values must have {need}, got {self.values[row, node, channel]} for {self._name(node, channel)} "
+                f"in row {row} ({len(places)} such values); {remedy}"
+            )
         if self.covariates is not None:
             for row, column in np.argwhere(~(np.abs(self.covariates) <= LARGEST))[:1]:
                 number = self.covariates[row, column]
@@ -285,11 +286,8 @@ class Series:
     @property
     def still(self) -> Bool[np.ndarray, "node channel"]:
         """True for each node and variable that is empty, or constant within every series."""
-        missing = np.isnan(self.values)
-        high, low = (np.where(missing, end, self.values) for end in (-np.inf, np.inf))
-        moves = np.maximum.reduceat(high, self.starts) > np.minimum.reduceat(
-            low, self.starts
-        )  # (series, node, channel)
+        high, low = (reduce.reduceat(self.values, self.starts) for reduce in (np.fmax, np.fmin))
+        moves = high > low  # (series, node, channel); NaN where nothing was observed
         return np.logical_not(moves.any(axis=0))
 
     def _name(self, node: int, channel: int) -> str:

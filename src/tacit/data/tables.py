@@ -20,6 +20,7 @@ from tacit.data.series import Series
 from tacit.data.time_column import find_time, is_unnamed
 from tacit.errors import InputError, require
 
+FOLDERS = "name of a folder"
 SELECTED = "where selects rows by column '{name}', which is also a node; list it in covariates if it is not one"
 
 
@@ -43,7 +44,10 @@ def read_series(
     levels: Levels | None = None,
     piece: bool = False,
 ) -> Series:
-    """Read a table (.csv, .tsv, both also as .gz, .txt, .parquet) as a series, or as several over the same nodes.
+    """Read a table as a series, or as several over the same nodes.
+
+    Files end in .csv, .tsv (both also as .gz), .txt, .parquet, .feather or .xlsx; a folder of Parquet files is one
+    table if its name ends in .parquet, or if it has files part-*.parquet or folders key=value.
 
     The path may also be a table that :func:`tacit.data.open_table` has opened.
 
@@ -91,6 +95,9 @@ def series_of(table: Table, roles: Columns, *, piece: bool) -> Series:
     time = find_time(table, roles.time, [column for column in free if column not in taken], long=long)
     unnamed = [column for column in free if is_unnamed(column) and column not in (time.name, roles.node)]
     left = {column: INDEX for column in unnamed if table.is_whole(column)}
+    left |= {column: FOLDERS for column in table.keys if column in free and not roles.uses(column, (time.name, *taken))}
+    if time.name is not None and table.unordered:
+        table = table.in_order(table.times(time.name, roles.dayfirst).times)
     roles = replace(roles, labels=[name for name in roles.labels if name not in (time.name, roles.series)])
     words = [name for name in roles.labels if name not in taken and table.is_text(name)]  # labels are no nodes
     others = [column for column in free if column not in (time.name, *words) and column not in left]
@@ -116,7 +123,7 @@ def series_of(table: Table, roles: Columns, *, piece: bool) -> Series:
         found,
         where=condition and condition.renamed(names),
         unused=(*found.unused, *absent),
-        notes=time.notes + selected + found.notes,
+        notes=table.notes + time.notes + selected + found.notes,
         settled={**time.settled, **found.settled},
     )
     try:

@@ -10,11 +10,13 @@ import numpy as np
 
 from tacit.config import SELECTION_KEYS, TABLE_KEYS, DataOptions, FitConfig
 from tacit.data import (
+    TABLE_ENDINGS,
     NamedPairs,
     Series,
     Table,
     holds_pairs,
     in_season,
+    is_parquet_folder,
     leave_out,
     load_beijing_air,
     open_table,
@@ -27,7 +29,6 @@ from tacit.data import (
 from tacit.errors import InputError, did_you_mean, require
 
 SHIPPED = {"beijing-air": load_beijing_air}
-TABLE_ENDINGS = (".csv", ".csv.gz", ".tsv", ".tsv.gz", ".txt", ".parquet")
 SAME_STEP = 0.25  # of a step: months and years differ in length
 
 
@@ -112,11 +113,14 @@ def _step(series: Series) -> Any:
 
 
 def data_files(sources: Sequence[str]) -> list[str]:
-    """Return the files that sources name: a folder stands for the tables in it, in the order of their names."""
+    """Return the files that sources name: a folder stands for the tables in it, in the order of their names.
+
+    A folder of Parquet files that are parts of one table is one of them; see :func:`tacit.data.is_parquet_folder`.
+    """
     files: list[str] = []
     for source in sources:
         path = Path(source)
-        if not source or not path.is_dir():
+        if not source or not path.is_dir() or is_parquet_folder(path):
             files.append(source)
             continue
         found = sorted(str(one) for one in path.iterdir() if one.is_file() and one.name.endswith(TABLE_ENDINGS))
