@@ -152,7 +152,7 @@ def test_refusals_are_those_of_the_files(tmp_path, unchecked):
 def test_odd_cells_are_refused_in_one_line():
     index, columns = pd.date_range("2020", periods=2), pd.MultiIndex.from_tuples([("a", "u"), ("b", "u")])
     for frame, message in {
-        "complex": (pd.DataFrame({"a": [1j, 2j]}), "a column of numbers per node, got only text"),
+        "complex": (pd.DataFrame({"a": [1j, 2j]}), "a column of numbers per node besides 'time', got only text"),
         "dates": (pd.DataFrame({"a": pd.date_range("2020", periods=2)}), "a column per node besides 'a', got none"),
         "no time": (pd.DataFrame({"a": [1.0, 2]}, index=pd.DatetimeIndex([pd.NaT] * 2)), "a time in every row, got an"),
         "no name": (

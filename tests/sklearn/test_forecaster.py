@@ -218,7 +218,7 @@ def test_targets_of_a_table_are_its_own_later_rows(table, fitted):
 def test_what_is_wrong_is_one_line(table, fitted, tmp_path, unchecked):
     for call, message in (
         (lambda: forecaster().fit(series()), "the table must be a DataFrame of pandas or polars, .*, got ndarray"),
-        (lambda: forecaster().fit(None), "frame must be a pandas DataFrame, got NoneType"),
+        (lambda: forecaster().fit(None), "the table must be a DataFrame of pandas or polars, .*, got NoneType"),
         (lambda: forecaster().fit([]), "the table must be a DataFrame or a list of them, got an empty list"),
         (lambda: forecaster().fit(table[["north"]]), "a graph must have two nodes or more, got one, 'north'"),
         (lambda: forecaster(window=200).fit(table), "the series must have at least 201 rows for a window of 200"),

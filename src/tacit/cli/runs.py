@@ -42,7 +42,7 @@ FIT_JSON = {
     "goodness",
     "uncertainty",
 }
-DATA = ".csv, .parquet or .npz file, or beijing-air. Several files, or a folder, are several series."
+DATA = "Table (.csv, .parquet, .xlsx ...) or .npz file, or beijing-air. Several files, or a folder, are several series."
 NEW_DATA = "Data in the format of the training data."
 ERRORS = "Bootstrap replicas for standard errors; 0 for none. [default: 16 if they are quick]"
 QUICK = "Evidence and fit only; no standard errors, fit test or controls."

@@ -83,6 +83,7 @@ def _with_index(frame: Any, roles: Columns, decimal: str) -> tuple[Table, Column
     time, series = roles.time, roles.series
     names, two_levels = _column_names(frame, roles.sep)
     index: dict[str, Any] = {}
+    plain = frame.set_axis(range(len(names)), axis="columns").reset_index(drop=True)
     if frame.index.nlevels == 2:
         labels = [str(name or usual) for name, usual in zip(frame.index.names, ("series", "time"), strict=True)]
         index = {label: frame.index.get_level_values(level) for level, label in enumerate(labels)}
@@ -100,14 +101,14 @@ def _with_index(frame: Any, roles: Columns, decimal: str) -> tuple[Table, Column
         )
         dates = isinstance(frame.index, pd.DatetimeIndex | pd.PeriodIndex)
         called = time is not None or any(name.lower() in TIME_NAMES for name in names)
-        if frame.index.name is not None or dates or not called:
-            counted = isinstance(frame.index, pd.RangeIndex) and frame.index.name is None and "" not in names
-            label = "" if counted else "time" if frame.index.name is None else str(frame.index.name)
+        counted = isinstance(frame.index, pd.RangeIndex) and frame.index.name is None
+        called = called or (counted and any(Table(WHAT, names, plain).is_dates(name) for name in names))
+        if time is not False and (frame.index.name is not None or dates or not called):
+            label = "time" if frame.index.name is None else str(frame.index.name)
             index = {label: frame.index}
-            time = label if time is None and not counted and (dates or not called) else time
+            time = label if time is None and (dates or not called) else time
     header = (*index, *names)
     cells = [pd.Series(level.to_numpy() if level.dtype == object else level) for level in index.values()]
-    plain = frame.set_axis(range(len(names)), axis="columns").reset_index(drop=True)
     whole = pd.concat([*cells, plain], axis="columns").set_axis(range(len(header)), axis="columns")
     table = checked(Table(WHAT, header, whole, decimal))
     return table, replace(roles, time=time, series=series, sep=two_levels or roles.sep)

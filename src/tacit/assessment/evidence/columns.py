@@ -6,7 +6,7 @@ count, a mean over lags averages measurement noise away. The own past of the tar
 With products (:mod:`tacit.assessment.evidence.products`) a source sends one value, its newest or the mean.
 """
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 import torch
 from jaxtyping import Float, Int
@@ -98,11 +98,6 @@ class Columns:
     def by_node(self, nodes: Int[Tensor, "target node"]) -> Float[Tensor, "target column row"]:
         """Return the groups of some sources side by side, for many targets."""
         return self.sources.permute(1, 2, 0)[nodes].flatten(1, 2)
-
-    def rows(self, chosen: slice) -> "Columns":
-        """Return some of the rows."""
-        parts = {name: getattr(self, name)[chosen] for name in ("sources", "own", "shared", "targets", "observed")}
-        return replace(self, **parts, series=None if self.series is None else self.series[chosen])
 
 
 def num_sent(layout: SeriesLayout) -> int:
