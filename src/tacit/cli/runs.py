@@ -42,7 +42,7 @@ FIT_JSON = {
     "goodness",
     "uncertainty",
 }
-DATA = ".csv, .parquet or .npz file, or beijing-air. Several files, or a folder, are several series."
+DATA = "Table (.csv, .parquet, .xlsx ...) or .npz file, or beijing-air. Several files, or a folder, are several series."
 NEW_DATA = "Data in the format of the training data."
 ERRORS = "Bootstrap replicas for standard errors; 0 for none. [default: 16 if they are quick]"
 QUICK = "Evidence and fit only; no standard errors, fit test or controls."
@@ -50,6 +50,8 @@ THOROUGH = "32 replicas, the sandwich, 8 starts and controls, however long they 
 COLUMNS = "Columns of values to use, as a,b or patterns such as 'temp*'; may be repeated. [default: all]"
 DROP = "Columns to ignore, as a,b or patterns such as 'unnamed*'; may be repeated."
 RESUME = "Resume a stopped run; takes no DATA and no other options."
+WHERE = "Only targets in rows where it holds count, such as 'month in (6, 7, 8)'."
+CALENDAR = "Parts of the date as covariates (sine, cosine), such as hour,weekday,month."
 SETTING = "An option of the config file, such as --set training.epochs=20; may be repeated."
 
 
@@ -67,6 +69,8 @@ def fit(
     series: Annotated[
         str | None, typer.Option(metavar="NAME", help="Column with the name of the series of each row.")
     ] = None,
+    where: Annotated[str | None, typer.Option(metavar="CONDITION", help=WHERE)] = None,
+    calendar: Annotated[str | None, typer.Option(metavar="PARTS", help=CALENDAR)] = None,
     columns: Annotated[list[str] | None, typer.Option(metavar="NAMES", help=COLUMNS)] = None,
     drop: Annotated[list[str] | None, typer.Option(metavar="NAMES", help=DROP)] = None,
     decimal: Annotated[str | None, typer.Option(metavar="MARK", help="Decimal point of a text file: . or ,")] = None,
@@ -122,6 +126,8 @@ def fit(
             "--window": (("data", "window"), window),
             "--horizon": (("data", "horizon"), horizon),
             "--series": (("data", "series"), series),
+            "--where": (("data", "where"), where),
+            "--calendar": (("data", "calendar"), calendar and [part.strip() for part in calendar.split(",")]),
             "--columns": (("data", "columns"), _names(columns)),
             "--drop": (("data", "drop"), _names(drop)),
             "--decimal": (("data", "decimal"), decimal),
