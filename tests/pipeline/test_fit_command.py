@@ -151,7 +151,7 @@ def test_predict_prints_or_writes(finished, folder, tmp_path, capsys):
     printed = capsys.readouterr()
     assert printed.err == ""
     lines = printed.out.splitlines()
-    assert lines[0] == "time,node,variable,mean,q2.5,q10,median,q90,q97.5"
+    assert lines[0] == "time,node,variable,mean,q2.5,q10,median,q90,q97.5,actual"
     assert lines[-1].startswith("2024-01-06 00:00:00,west,value,")
     out = tmp_path / "out.csv"
     assert call("predict", finished, folder / "wide.csv", "--out", out, "--quiet") == 0

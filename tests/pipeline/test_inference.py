@@ -13,7 +13,7 @@ from tacit.pipeline import Fitted, evaluate, forecast_table, read_new
 from tacit.pipeline.new_file import write_table
 
 CPU = torch.device("cpu")
-COLUMNS = ["mean", "q2.5", "q10", "median", "q90", "q97.5"]
+COLUMNS = ["mean", "q2.5", "q10", "median", "q90", "q97.5", "actual"]
 
 
 def predict_file(fitted, path, **options):
@@ -75,8 +75,22 @@ def test_numbers_equal_those_made_by_hand(stored, predicted):
         assert np.abs(found - place).max() < 5 * error + 1e-3
 
 
+def test_actual_values_are_those_of_the_table(stored, predicted, folder, tmp_path):
+    """Exactly as they were given, whatever the order of the columns; empty where a target is missing or to come."""
+    known = pd.read_csv(folder / "wide.csv")[list(NODES)].to_numpy()
+    actual = predicted["actual"].to_numpy().reshape(-1, 4)
+    assert (actual[:-1] == known[2:]).all()
+    assert np.isnan(actual[-1]).all()
+    turned = pd.read_csv(folder / "wide.csv")[["time", *reversed(NODES)]]
+    turned.loc[50, "east"] = np.nan
+    turned.to_csv(tmp_path / "turned.csv", index=False)
+    found = predict_file(stored, tmp_path / "turned.csv")["actual"].to_numpy().reshape(-1, 4)
+    assert np.isnan(found[48]).tolist() == [False, True, False, False]
+    assert np.array_equal(np.delete(found, 48, 0), np.delete(actual, 48, 0), equal_nan=True)
+
+
 def test_quantiles_are_ordered(predicted):
-    quantiles = predicted[[column for column in COLUMNS if column != "mean"]].to_numpy()
+    quantiles = predicted[[column for column in COLUMNS if column not in ("mean", "actual")]].to_numpy()
     assert (np.diff(quantiles, axis=1) > 0).all()
 
 
@@ -180,6 +194,9 @@ def test_pairs_are_predicted_with_and_without_y(folder, tmp_path):
     assert list(found.columns) == ["pair", "node", "variable", *COLUMNS]
     assert found["pair"].tolist() == np.repeat(np.arange(7), 4).tolist()
     assert set(found["variable"]) == {"y"}
+    assert found["actual"].isna().all()
+    known = predict_file(stored, folder / "pairs.npz")["actual"].to_numpy().reshape(-1, 4)
+    assert known == pytest.approx(np.load(folder / "pairs.npz")["y"], rel=1e-6)
     assert evaluate_file(stored, folder / "pairs.npz")["pairs"] == 120
     with pytest.raises(InputError, match=r"x_only.npz: at least one target must be known"):
         evaluate_file(stored, folder / "x_only.npz")

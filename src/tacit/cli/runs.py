@@ -46,6 +46,9 @@ ERRORS = "Bootstrap replicas for standard errors; 0 for none. [default: 16 if th
 QUICK = "Evidence and fit only; no standard errors, fit test or controls."
 THOROUGH = "32 replicas, the sandwich, 8 starts and controls, however long they take."
 RESUME = "Resume a stopped run; takes no DATA and no other options."
+STEPS = "Forecast paths of N steps, from the last observed row of each series."
+ORIGIN = "With --steps: start after the row at this time instead."
+EVERY = "With --steps: also start every N rows from there on, up to the last observed row."
 SETTING = "An option of the config file, such as --set training.epochs=20; may be repeated."
 
 
@@ -165,23 +168,36 @@ def predict(
     samples: Annotated[
         int, typer.Option(parser=at_least(0), metavar="N", help="Number of samples to add, one column each.")
     ] = 0,
+    steps: Annotated[int | None, typer.Option(parser=at_least(1), metavar="N", help=STEPS)] = None,
+    origin: Annotated[str | None, typer.Option(metavar="TIME", help=ORIGIN)] = None,
+    every: Annotated[int | None, typer.Option(parser=at_least(1), metavar="N", help=EVERY)] = None,
     seed: OwnSeed = None,
     device: Device = "auto",
     quiet: Quiet = False,
     as_json: Json = False,
 ) -> None:
-    """Predict mean, median and quantiles for every window of DATA, the step after its end included."""
+    """Predict mean, median and quantiles for every window of DATA, the step after its end included.
+
+    With --steps: paths of several steps from the end of each series, or from an earlier time.
+    """
     with Display(quiet=quiet or as_json or out is None) as display:
         display.stage("starting")
         from tacit.devices import find_device
-        from tacit.pipeline import Fitted, forecast_table, read_new, require_new_table, write_table
+        from tacit.pipeline import Fitted, forecast_table, path_table, read_new, require_new_table, write_table
 
+        for name, value in (("--origin", origin), ("--every", every)):
+            require(steps is not None or value is None, f"{name} requires --steps; pass for example --steps 24")
         if out is not None:
             require_new_table(out)
         fitted = Fitted.read(run, find_device(device))
         display.stage("predicting")
         chosen = fitted.record.seed if seed is None else seed
-        frame = forecast_table(fitted, read_new(fitted, data), seed=chosen, num_samples=samples)
+        source = read_new(fitted, data)
+        if steps is None:
+            frame = forecast_table(fitted, source, seed=chosen, num_samples=samples)
+        else:
+            where: dict[str, Any] = {"origin": origin, "every": every}
+            frame = path_table(fitted, source, steps, **where, seed=chosen, num_samples=samples)
         if out is not None:
             write_table(frame, out)
     if as_json:

@@ -21,7 +21,7 @@ from tacit.data.scaling import Scaling
 from tacit.data.series import Series
 from tacit.data.tables import read_series
 from tacit.data.units import ChannelUnits
-from tacit.data.windows import NewPairs, SeriesPairs, Windows
+from tacit.data.windows import NewPairs, SeriesPairs, Windows, extended_times, time_numbers
 
 __all__ = [
     "FEWEST_BLOCKS",
@@ -44,6 +44,7 @@ __all__ = [
     "bootstrap_rows",
     "covering_batches",
     "epoch_batches",
+    "extended_times",
     "load_beijing_air",
     "pairs_from_arrays",
     "read_aqi36",
@@ -58,5 +59,6 @@ __all__ = [
     "ridge_path",
     "ridge_regression",
     "solve_ridge",
+    "time_numbers",
     "usual_block",
 ]

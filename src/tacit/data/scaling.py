@@ -79,11 +79,15 @@ class Scaling:
         """Return scaled targets or predictions in the units of the data."""
         return values * self._like(self.deviation, values) + self._like(self.mean, values)
 
-    def scaled(self, series: Series) -> Values:
-        """Return the values of a series without units, nodes and variables in the order of this scaling."""
+    def ordered(self, series: Series) -> Values:
+        """Return the values of a series in their units, nodes and variables in the order of this scaling."""
         nodes = _places("nodes", series.nodes, self.nodes)
         variables = _places("variables", series.channels, self.variables)
-        values: Values = (series.values[:, nodes][:, :, variables] - self.mean) / self.deviation
+        return series.values[:, nodes][:, :, variables]
+
+    def scaled(self, series: Series) -> Values:
+        """Return the values of a series without units, nodes and variables in the order of this scaling."""
+        values: Values = (self.ordered(series) - self.mean) / self.deviation
         for row, node, variable in np.argwhere(np.abs(values) > LARGEST)[:1]:
             raise InputError(
                 f"node '{self.nodes[node]}' (variable '{self.variables[variable]}') must have numbers "

@@ -151,8 +151,11 @@ class PairsPreparation:
                 f"{source.name}: array '{name}' must have {need} channels as in training, got {values.shape[2]}; "
                 "pass data of the same kind",
             )
+        actual = pairs.targets.double().numpy()
+        if pairs.observed is not None:
+            actual = np.where(pairs.observed.numpy() > 0, actual, np.nan)
         with about(source.name):
-            return NewPairs(self.scaled(pairs), np.arange(len(pairs)))
+            return NewPairs(self.scaled(pairs), np.arange(len(pairs)), actual)
 
     def to_dict(self) -> dict[str, Any]:
         """Return plain values."""
