@@ -259,7 +259,7 @@ def _places(chosen: Bool[np.ndarray, " pair"]) -> slice | Int[np.ndarray, " chos
     return slice(int(places[0]), int(places[-1]) + 1) if places[-1] - places[0] + 1 == len(places) else places
 
 
-def extended_times(times: Times, count: int) -> Times:
+def extended_times(times: Times, count: int) -> Shaped[np.ndarray, " longer"]:
     """Return the times of a series, and those of the ``count`` rows that would follow."""
     return np.concatenate([times, coming_times(times, count)]) if count else times
 
