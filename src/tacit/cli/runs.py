@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from tacit.cli.answers import LEGEND, print_fit, print_lines, print_notes, score_table
+from tacit.cli.answers import LEGEND, print_fit, print_group_scores, print_lines, print_notes, score_table
 from tacit.cli.launch import Launch
 from tacit.cli.options import (
     Device,
@@ -33,6 +33,8 @@ FIT_JSON = {
     "evidence",
     "node_gains",
     "metrics",
+    "by_node",
+    "by_series",
     "references",
     "timings",
     "stages",
@@ -241,6 +243,8 @@ def evaluate(
     console = Console()
     console.print(score_table({"learned graph": found["metrics"], **found.get("references", {})}))
     console.print(f"\non {found['data']}, {LEGEND}", soft_wrap=True, highlight=False, markup=False)
+    for what in ("node", "series"):
+        print_group_scores(console, what, found[f"by_{what}"])
     print_lines(console, found["findings"])
 
 

@@ -35,6 +35,7 @@ class Dataset:
     ``seen``         rows of the training part, by which candidates may be chosen
     ``coordinates``  two numbers per node, where they are known
     ``notes``        what the readers changed, in words
+    ``series_names``  of the numbers in ``Pairs.series``; none for one series without a name
     """
 
     split: Split
@@ -42,6 +43,7 @@ class Dataset:
     seen: SeenRows
     coordinates: np.ndarray | None = None
     notes: tuple[str, ...] = ()
+    series_names: tuple[str, ...] = ()
 
     @property
     def nodes(self) -> tuple[str, ...]:
@@ -69,7 +71,8 @@ class Dataset:
         windows = Windows(options.window or usual_window(series), options.horizon, options.fractions)
         made = windows.prepare(series, targets=options.targets)
         preparation = SeriesPreparation(windows, made.scaling)
-        return cls(made.split, preparation, _seen_rows(made), series.coordinates, series.notes + made.notes)
+        notes = series.notes + made.notes
+        return cls(made.split, preparation, _seen_rows(made), series.coordinates, notes, made.series_names)
 
     @classmethod
     def _of_pairs(cls, named: NamedPairs, options: DataOptions, seed: int, *, scale: bool) -> "Dataset":

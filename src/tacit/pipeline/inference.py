@@ -20,6 +20,7 @@ from tacit.graph import require_memory
 from tacit.pipeline.assessment import TOO_FEW, fit_test
 from tacit.pipeline.fitted import Fitted
 from tacit.pipeline.forecast_frame import LEVELS, forecast_frame, in_units, require_memory_for_table
+from tacit.pipeline.group_scores import group_scores
 from tacit.pipeline.sources import Source, read_source
 from tacit.randomness import generator_for
 
@@ -102,6 +103,8 @@ def evaluate(fitted: Fitted, source: Source | None, *, seed: int = 0) -> dict[st
             "references": record.references,
             "findings": record.findings or [NOT_TESTED],
             "goodness": record.goodness,
+            "by_node": record.by_node,
+            "by_series": record.by_series,
             "notes": [],
         }
     preparation, device = fitted.preparation, fitted.model.graph.raw.device
@@ -109,15 +112,15 @@ def evaluate(fitted: Fitted, source: Source | None, *, seed: int = 0) -> dict[st
     some = new.pairs.observed is None or bool(new.pairs.observed.any())
     require(some, f"{source.name}: at least one target must be known, got none; pass more rows")
     known = new.pairs.with_targets().to(device)
+    series_names = [] if new.series is None else list(dict.fromkeys(new.series.tolist()))  # in the order of numbers
     generator = generator_for(seed, "score", device)
     scores = forecast_scores(fitted.model, known, generator=generator, spread=preparation.spread)
-    by_node = {name: dict(zip(fitted.nodes, values, strict=True)) for name, values in scores.by_node.items()}
     goodness = fit_test(fitted.model, known, preparation, seed)
     return {
         "data": source.name,
         "pairs": len(known),
         "metrics": scores.numbers(),
-        "by_node": by_node,
+        **group_scores(scores, fitted.nodes, series_names),
         "findings": [TOO_FEW] if goodness is None else goodness.sentences(),
         "goodness": {} if goodness is None else goodness.to_dict(),
         "notes": list(new.notes),
