@@ -149,6 +149,9 @@ def test_scores_are_those_of_the_predictions(stored, predicted, folder):
 def test_without_data_the_scores_of_the_record(stored):
     found = evaluate(stored, None)
     assert found["metrics"] == stored.record.metrics
+    assert list(found["by_node"]["scaled_crps"]) == list(NODES)
+    assert np.mean(list(found["by_node"]["crps"].values())) == pytest.approx(found["metrics"]["crps"])
+    assert found["by_series"] == {}
     assert set(found["references"]) == {"the last value", "ridge regression"}
 
 
@@ -167,6 +170,30 @@ def test_only_what_is_known_is_scored(stored, folder, tmp_path):
     table.iloc[:2].to_csv(tmp_path / "two.csv", index=False)
     with pytest.raises(InputError, match=r"two.csv: at least one target must be known"):
         evaluate_file(stored, tmp_path / "two.csv")
+
+
+def test_scores_of_each_series(folder, tmp_path):
+    """Of the test part in the record: here the last series alone. Of new data all that have a window."""
+    parts = [pd.DataFrame(series(30, seed), columns=NODES).assign(day=f"day {seed}") for seed in range(6)]
+    table = pd.concat(parts)
+    table.insert(0, "time", np.tile(np.arange(30), 6))
+    table.to_csv(tmp_path / "days.csv", index=False)
+    rules = {"edges": str(folder / "certain.csv")}  # the mean has no chance in it
+    made, _ = learn(tmp_path / "days.csv", tmp_path / "run", data={"series": "day"}, graph=rules)
+    fitted = Fitted.read(made.directory, CPU)
+    assert list(fitted.record.by_series["crps"]) == ["day 5"]
+    assert fitted.record.by_series["crps"]["day 5"] == pytest.approx(fitted.record.metrics["crps"])
+    assert evaluate(fitted, None)["by_series"] == fitted.record.by_series
+    table[(table["day"] != "day 1") | (table["time"] < 1)].to_csv(tmp_path / "some.csv", index=False)
+    found = evaluate_file(fitted, tmp_path / "some.csv")
+    assert list(found["by_series"]["crps"]) == ["day 0", "day 2", "day 3", "day 4", "day 5"]
+    alone = evaluate_file(fitted, _written(table[table["day"] == "day 3"], tmp_path / "alone.csv"))
+    assert found["by_series"]["point_mse"]["day 3"] == pytest.approx(alone["metrics"]["point_mse"], rel=1e-5)
+
+
+def _written(table, path):
+    table.to_csv(path, index=False)
+    return path
 
 
 @pytest.mark.parametrize("horizon", [1, 4])
