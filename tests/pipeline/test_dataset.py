@@ -41,7 +41,7 @@ def test_covariates_targets_and_horizon(folder):
     assert sizes.in_channels == 6
     assert problem.preparation.target_names == ("b",)
     assert problem.preparation.scaling.feature_names == ("b", "a", "hour")
-    first = problem.preparation.to_units(problem.split.train.targets[:1])[0, :, 0]
+    first = problem.preparation.to_units(problem.split.train.targets[:1], problem.split.train[:1])[0, :, 0]
     assert first.numpy() == pytest.approx(2 * series()[1 + 3], rel=1e-5)  # the last row of the window is row 1
 
 

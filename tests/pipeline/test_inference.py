@@ -17,11 +17,11 @@ COLUMNS = ["mean", "q2.5", "q10", "median", "q90", "q97.5", "actual"]
 
 
 def predict_file(fitted, path, **options):
-    return forecast_table(fitted, read_new(fitted, str(path)), **options)
+    return forecast_table(fitted, read_new(fitted, [str(path)]), **options)
 
 
 def evaluate_file(fitted, path):
-    return evaluate(fitted, read_new(fitted, str(path)))
+    return evaluate(fitted, read_new(fitted, [str(path)]))
 
 
 @pytest.fixture(scope="module")

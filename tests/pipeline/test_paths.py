@@ -8,7 +8,7 @@ import torch
 from own_files import NODES, learn, series
 from tacit import LatentGraphForecaster
 from tacit.assessment.evaluation import SharedDraws
-from tacit.config import AssessmentOptions, TrainingOptions
+from tacit.config import AssessmentOptions, DataOptions, TrainingOptions
 from tacit.errors import InputError
 from tacit.graph import BernoulliGraph
 from tacit.losses import EnergyScore
@@ -43,7 +43,7 @@ def origins_of(history, steps, window=2):
     times = np.tile(np.arange(steps), (count, 1))
     actual = np.full((count, steps, 2, 1), np.nan)
     numbers = torch.from_numpy(times).double()
-    return Origins(window, history, torch.zeros(count, fed - 1, 0), numbers, None, np.zeros(count), times, None, actual)
+    return Origins(window, history, torch.zeros(count, fed - 1, 0), numbers, None, np.zeros(count), times, actual)
 
 
 def moments(history, gate, steps):
@@ -107,11 +107,11 @@ def random(plain):
 
 
 def table_of(fitted, path, steps, **options):
-    return path_table(fitted, read_new(fitted, str(path)), steps, **options)
+    return path_table(fitted, read_new(fitted, [str(path)]), steps, **options)
 
 
 def test_the_first_step_is_the_forecast_of_one_step(random, folder):
-    source = read_new(random, str(folder / "wide.csv"))
+    source = read_new(random, [str(folder / "wide.csv")])
     plain = forecast_table(random, source, seed=3)
     found = path_table(random, source, 3, every=1, seed=3)
     first = found[found["step"] == 1].reset_index(drop=True)
@@ -157,17 +157,17 @@ def test_samples_are_inputs_like_observed_rows(horizon, folder, tmp_path):
     data = {"separator": ":", "covariates": "hour", "horizon": horizon}
     made, _ = learn(tmp_path / "two.csv", tmp_path / "run", data=data)
     fitted = Fitted.read(made.directory, CPU)
-    source = read_new(fitted, str(tmp_path / "two.csv"))
+    source = read_new(fitted, [str(tmp_path / "two.csv")])
     origins = find_origins(fitted.preparation, source, 5, "2024-01-05 12:00")
     place = int(table.index[table["time"] == "2024-01-05 12:00"][0])
     steps = list(path_steps(fitted.model, origins, 3, seed=0))
-    columns, units = [name for name in table.columns if ":" in name], fitted.preparation.to_units
+    columns, units = [name for name in table.columns if ":" in name], fitted.preparation.scaling.to_units
     for path in range(3):
         rows = table.iloc[: place + 1 + 5].copy()
         for number, step in enumerate(steps):
             rows.loc[place + 1 + number, columns] = units(step.values[0, path].double()).flatten().numpy()
         rows.to_csv(tmp_path / "appended.csv", index=False)
-        pairs = fitted.preparation.apply(read_new(fitted, str(tmp_path / "appended.csv"))).pairs
+        pairs = fitted.preparation.apply(read_new(fitted, [str(tmp_path / "appended.csv")])).pairs
         for number, step in enumerate(steps):
             end = len(pairs) - 5 + number - horizon  # the window that ends `horizon` rows before the target
             draws = SharedDraws(fitted.model, 3, generator_for(0, paths._purpose(number)))
@@ -226,8 +226,27 @@ def test_the_same_in_python_for_several_series(forecaster):
         forecaster.forecast(data, every=4)
 
 
+def test_series_with_levels_of_their_own():
+    """Levels differ by far: the first step is the plain forecast, and nothing after an origin is known to its path."""
+    shifts = np.repeat([0.0, 500.0, -500.0], 40)[:, None]
+    table = several([40, 40, 40]) + shifts
+    quick = {"training": TrainingOptions(replicas=1, epochs=1), "assessment": AssessmentOptions(enabled=False)}
+    model = LatentGraphForecaster(window=2, data=DataOptions(scale_by="level"), **quick).fit(table)
+    plain, found = model.forecast(table), model.forecast(table, steps=4, every=1)
+    first = found[found["step"] == 1].reset_index(drop=True)
+    pd.testing.assert_frame_equal(first[plain.columns], plain, rtol=1e-5)
+    assert (found.groupby("series")["mean"].mean().diff().abs().iloc[1:] > 400).all()
+    new = (several([30]) + 2000.0).rename(index={"day 0": "another day"})
+    changed = new.copy()
+    changed.iloc[21:] += 50.0
+    one, other = (model.forecast(rows, steps=4, origin=20) for rows in (new, changed))
+    pd.testing.assert_frame_equal(one.drop(columns="actual"), other.drop(columns="actual"))
+    assert one.attrs["notes"][-1].startswith("one series that was not in the training data: the level is the mean")
+    assert one["mean"].between(1000, 3000).all()
+
+
 def test_samples_of_a_step_spread_as_quantiles_say(stored, folder):
-    source = read_new(stored, str(folder / "wide.csv"))
+    source = read_new(stored, [str(folder / "wide.csv")])
     drawn = path_samples(stored, source, 3, num_samples=2000)[0, :, 2, :, 0]
     table = path_table(stored, source, 3)
     last = table[table["step"] == 3]
@@ -247,7 +266,7 @@ def test_samples_of_a_step_spread_as_quantiles_say(stored, folder):
 )
 def test_what_is_refused(options, message, stored, folder):
     with pytest.raises(InputError, match=message):
-        path_table(stored, read_new(stored, str(folder / "wide.csv")), **options)
+        path_table(stored, read_new(stored, [str(folder / "wide.csv")]), **options)
 
 
 def test_pairs_and_partial_targets_are_refused(folder, tmp_path):

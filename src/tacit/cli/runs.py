@@ -44,6 +44,8 @@ FIT_JSON = {
     "goodness",
     "uncertainty",
 }
+DATA = ".csv, .parquet or .npz file, or beijing-air. Several files, or a folder, are several series."
+NEW_DATA = "Data in the format of the training data."
 ERRORS = "Bootstrap replicas for standard errors; 0 for none. [default: 16 if they are quick]"
 QUICK = "Evidence and fit only; no standard errors, fit test or controls."
 THOROUGH = "32 replicas, the sandwich, 8 starts and controls, however long they take."
@@ -55,7 +57,7 @@ SETTING = "An option of the config file, such as --set training.epochs=20; may b
 
 
 def fit(
-    data: Annotated[str | None, typer.Argument(help=".csv, .parquet or .npz file, or beijing-air.")] = None,
+    data: Annotated[list[str] | None, typer.Argument(help=DATA)] = None,
     config: Annotated[Path | None, typer.Option(help="TOML config file; --init writes one.")] = None,
     init: Annotated[Path | None, typer.Option(help="Write a commented config file and exit.")] = None,
     set_: Annotated[list[str] | None, typer.Option("--set", metavar="SECTION.KEY=VALUE", help=SETTING)] = None,
@@ -124,7 +126,7 @@ def fit(
         }
         if resume is not None:
             fixed: dict[str, Any] = {
-                "DATA": data,
+                "DATA": data or None,
                 "--config": config,
                 "--set": set_,
                 "--quick": quick,
@@ -133,7 +135,7 @@ def fit(
             fixed |= {name: value for name, (_, value) in options.items()}
             _require_alone({**fixed, "--out": out, "--seed": seed or None, "--device": device != "auto"})
             job = resume_fit(resume, find_device=find_original, listener=listener)
-        elif data is None:
+        elif not data:
             raise InputError("DATA must be a file (.csv, .parquet, .npz) or beijing-air; see 'tacit fit --help'")
         else:
             choices = FitConfig() if config is None else load_config(config, FitConfig())
@@ -144,7 +146,7 @@ def fit(
             job = run_fit(
                 data,
                 override(choices, _by_section(settings)),
-                out or next_free(Path("runs"), Path(data).stem.split(".")[0] or "fit"),
+                out or next_free(Path("runs"), Path(data[0]).resolve().name.split(".")[0] or "fit"),
                 seed=seed,
                 device=find_device(device),
                 command=command_line(),
@@ -165,7 +167,7 @@ def fit(
 
 def predict(
     run: Annotated[Path, typer.Argument(help="A directory that tacit fit wrote.")],
-    data: Annotated[str, typer.Argument(help="Data in the format of the training data.")],
+    data: Annotated[list[str], typer.Argument(help=NEW_DATA)],
     out: Annotated[Path | None, typer.Option(help="New .csv or .parquet file. [default: print CSV]")] = None,
     samples: Annotated[
         int, typer.Option(parser=at_least(0), metavar="N", help="Number of samples to add, one column each.")
@@ -216,7 +218,7 @@ def predict(
 
 def evaluate(
     run: Annotated[Path, typer.Argument(help="A directory that tacit fit wrote.")],
-    data: Annotated[str | None, typer.Argument(help="New data. [default: the run's own test part]")] = None,
+    data: Annotated[list[str] | None, typer.Argument(help="New data. [default: the run's own test part]")] = None,
     seed: OwnSeed = None,
     device: Device = "auto",
     quiet: Quiet = False,
@@ -232,7 +234,7 @@ def evaluate(
         fitted = Fitted.read(run, find_device(device))
         display.stage("scoring")
         chosen = fitted.record.seed if seed is None else seed
-        found = evaluate_fitted(fitted, None if data is None else read_new(fitted, data), seed=chosen)
+        found = evaluate_fitted(fitted, read_new(fitted, data) if data else None, seed=chosen)
     if as_json:
         print(json.dumps(_finite(found), indent=2))
         return

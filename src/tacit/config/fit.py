@@ -37,7 +37,7 @@ Node = str | Annotated[int, Field(ge=0, strict=True)]  # by name or by position
 Edge = tuple[Node, Node]  # (source, target)
 Edges = Annotated[tuple[Edge, ...], BeforeValidator(_edges_of)]
 TABLE_KEYS = ("layout", "time", "node", "value", "separator", "covariates", "series")
-SERIES_KEYS = ("targets", "window", "horizon")
+SERIES_KEYS = ("targets", "window", "horizon", "scale_by")
 PAIRS_KEYS = ("shuffle", "scale")
 
 
@@ -60,6 +60,9 @@ class DataOptions(Closed):
     horizon: int = Field(1, ge=1, description="number of steps ahead to predict")
     shuffle: bool = Field(True, description="pairs without time are shuffled before they are split")
     scale: bool | None = Field(None, description="pairs: standardize inputs and targets; no for 'hops'")
+    scale_by: Literal["auto", "all", "level", "series"] = Field(
+        "auto", description="several series: one scale for all, a level of each, or a level and a deviation of each"
+    )
     train_fraction: float = Field(
         0.7, gt=0, lt=1, description="fraction of the pairs for training; the first ones of a series"
     )

@@ -19,6 +19,7 @@ from tacit.data.resampling import (
 from tacit.data.ridge import RIDGE_PENALTIES, apply_to_all, ridge_path, ridge_regression, solve_ridge
 from tacit.data.scaling import Scaling
 from tacit.data.series import Series
+from tacit.data.series_units import ScaleBy, SeriesUnits, deviations_differ
 from tacit.data.tables import read_series
 from tacit.data.units import ChannelUnits
 from tacit.data.windows import NewPairs, SeriesPairs, Windows, extended_times, time_numbers
@@ -34,15 +35,18 @@ __all__ = [
     "Pairs",
     "RegressionFit",
     "Rows",
+    "ScaleBy",
     "Scaling",
     "Series",
     "SeriesOfPair",
     "SeriesPairs",
+    "SeriesUnits",
     "Split",
     "Windows",
     "apply_to_all",
     "bootstrap_rows",
     "covering_batches",
+    "deviations_differ",
     "epoch_batches",
     "extended_times",
     "load_beijing_air",

@@ -116,13 +116,21 @@ class Series:
 
     @classmethod
     def joined(cls, parts: "Sequence[Series]", names: Sequence[str] | None = None) -> "Series":
-        """Return several series over the same nodes as one object, named "1", "2", ... unless ``names`` are given."""
+        """Return several series as one object, named "1", "2", ... unless ``names`` are given.
+
+        A node that some of the series lack is missing there, and a note says so.
+        """
         require(len(parts) > 0, "series must be at least one series, got an empty list; pass some")
         notes = tuple(dict.fromkeys(note for part in parts for note in part.notes))
         parts = [part for one in parts for part in one.parts]
+        nodes = tuple(dict.fromkeys(node for part in parts for node in part.nodes))
+        lacking = [node for node in nodes if any(node not in part.nodes for part in parts)]
+        if lacking:
+            notes += (_missing_nodes(lacking, parts),)
+            parts = [part.over(nodes) for part in parts]
         first = parts[0]
         for position, part in enumerate(parts):
-            for what in ("nodes", "channels", "covariate_names"):
+            for what in ("channels", "covariate_names"):
                 need, own = getattr(first, what), getattr(part, what)
                 require(
                     need == own,
@@ -145,6 +153,16 @@ class Series:
             lengths=tuple(len(part) for part in parts),
             series_names=tuple(names or (str(number) for number in range(1, len(parts) + 1))),
         )
+
+    def over(self, nodes: tuple[str, ...]) -> "Series":
+        """Return the series over other nodes: those it lacks are missing throughout."""
+        if nodes == self.nodes:
+            return self
+        values = np.full((len(self), len(nodes), len(self.channels)), np.nan)
+        place = {node: number for number, node in enumerate(self.nodes)}
+        there = [number for number, node in enumerate(nodes) if node in place]
+        values[:, there] = self.values[:, [place[nodes[number]] for number in there]]
+        return replace(self, values=values, nodes=nodes, piece=True, coordinates=None)
 
     def _require_shapes(self) -> None:
         _require_floats("values", self.values, 3, "(time, node, channel)", "add the missing axis")
@@ -259,6 +277,13 @@ def require_unique(name: str, words: tuple[str, ...]) -> None:
     for word in words:
         require(word not in seen, f"{name} must have different names, got '{word}' twice; rename one")
         seen.add(word)
+
+
+def _missing_nodes(lacking: list[str], parts: "Sequence[Series]", most: int = 5) -> str:
+    """Return a note on the nodes that some series lack."""
+    series = sum(any(node not in part.nodes for node in lacking) for part in parts)
+    named = ", ".join(lacking[:most]) + (f" and {len(lacking) - most} more" if len(lacking) > most else "")
+    return f"{series} of {len(parts)} series lack some nodes, which are missing values there: {named}"
 
 
 def _require_floats(name: str, values: object, num_axes: int, shape: str, remedy: str) -> None:

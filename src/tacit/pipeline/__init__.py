@@ -20,7 +20,7 @@ from tacit.pipeline.new_file import require_new_table, write_table
 from tacit.pipeline.parts import OwnParts
 from tacit.pipeline.path_forecasts import path_predictions, path_samples, path_table
 from tacit.pipeline.plan import Plan
-from tacit.pipeline.sources import Source, read_source, read_table
+from tacit.pipeline.sources import Source, read_source, read_sources, read_table
 from tacit.pipeline.template import write_template
 
 __all__ = [
@@ -47,6 +47,7 @@ __all__ = [
     "prediction_index",
     "read_new",
     "read_source",
+    "read_sources",
     "read_table",
     "require_new_table",
     "resume_fit",

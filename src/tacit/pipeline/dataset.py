@@ -8,7 +8,17 @@ from jaxtyping import Float
 from torch import Tensor
 
 from tacit.config import PAIRS_KEYS, SERIES_KEYS, TABLE_KEYS, DataOptions
-from tacit.data import ChannelUnits, NamedPairs, Pairs, Series, SeriesPairs, Split, Windows
+from tacit.data import (
+    ChannelUnits,
+    NamedPairs,
+    Pairs,
+    ScaleBy,
+    Series,
+    SeriesPairs,
+    Split,
+    Windows,
+    deviations_differ,
+)
 from tacit.errors import require
 from tacit.pipeline.preparation import PairsPreparation, Preparation, SeriesPreparation
 from tacit.pipeline.sources import Source, about
@@ -35,6 +45,7 @@ class Dataset:
     ``seen``         rows of the training part, by which candidates may be chosen
     ``coordinates``  two numbers per node, where they are known
     ``notes``        what the readers changed, in words
+    ``levelled``     the test part for the fit test, where series have levels of their own; see :class:`SeriesPairs`
     ``series_names``  of the numbers in ``Pairs.series``; none for one series without a name
     """
 
@@ -43,6 +54,7 @@ class Dataset:
     seen: SeenRows
     coordinates: np.ndarray | None = None
     notes: tuple[str, ...] = ()
+    levelled: Pairs | None = None
     series_names: tuple[str, ...] = ()
 
     @property
@@ -69,10 +81,12 @@ class Dataset:
     @classmethod
     def _of_series(cls, series: Series, options: DataOptions) -> "Dataset":
         windows = Windows(options.window or usual_window(series), options.horizon, options.fractions)
-        made = windows.prepare(series, targets=options.targets)
+        by = usual_scale(series, options.fractions[0]) if options.scale_by == "auto" else options.scale_by
+        made = windows.prepare(series, targets=options.targets, by=by)
         preparation = SeriesPreparation(windows, made.scaling)
         notes = series.notes + made.notes
-        return cls(made.split, preparation, _seen_rows(made), series.coordinates, notes, made.series_names)
+        seen, names = _seen_rows(made), made.series_names
+        return cls(made.split, preparation, seen, series.coordinates, notes, made.levelled, names)
 
     @classmethod
     def _of_pairs(cls, named: NamedPairs, options: DataOptions, seed: int, *, scale: bool) -> "Dataset":
@@ -83,6 +97,11 @@ class Dataset:
         missing = False if split.train.observed is None else split.train.observed == 0
         seen = SeenRows(split.train.targets.masked_fill(torch.as_tensor(missing), torch.nan), split.train.inputs)
         return cls(split, preparation, seen)
+
+
+def usual_scale(series: Series, fraction: float) -> ScaleBy:
+    """Return the scale of several series before edges are known: one for all unless their deviations differ much."""
+    return "series" if series.num_series > 1 and deviations_differ(series, fraction) else "all"
 
 
 def usual_window(series: Series) -> int:
@@ -115,8 +134,11 @@ def _seen_rows(made: SeriesPairs) -> SeenRows:
     chosen = [series.channels.index(name) for name in made.scaling.variables[: made.out_channels]]
     targets, inputs = [], []
     for part, end in zip(series.parts, made.train_ends, strict=True):
-        targets.append(part.values[horizon:end][:, :, chosen])
-        inputs.append(part.values[: max(0, end - horizon)])
+        values = part.values[:end]
+        counts = np.maximum((~np.isnan(values)).sum(0), 1)
+        values = values - np.nansum(values, 0) / counts  # series that differ in level are not correlated by that
+        targets.append(values[horizon:][:, :, chosen])
+        inputs.append(values[: max(0, end - horizon)])
     return SeenRows(torch.from_numpy(np.concatenate(targets)), torch.from_numpy(np.concatenate(inputs)))
 
 

@@ -9,7 +9,7 @@ from torch import Tensor
 
 from tacit.graph import require_memory
 from tacit.pipeline.fitted import Fitted
-from tacit.pipeline.preparation import Preparation
+from tacit.pipeline.preparation import OfSeries, Preparation
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -53,6 +53,6 @@ def forecast_frame(
     return frame
 
 
-def in_units(fitted: Fitted, values: Tensor) -> Float[Tensor, "..."]:
+def in_units(fitted: Fitted, values: Tensor, pairs: OfSeries) -> Float[Tensor, "..."]:
     """Return predictions in the units of the data, in double precision: an offset may be large."""
-    return fitted.preparation.to_units(values.double().cpu())
+    return fitted.preparation.to_units(values.double().cpu(), pairs)

@@ -5,7 +5,7 @@ not depend on the rows beside it.
 """
 
 import math
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
@@ -21,7 +21,7 @@ from tacit.pipeline.assessment import TOO_FEW, fit_test
 from tacit.pipeline.fitted import Fitted
 from tacit.pipeline.forecast_frame import LEVELS, forecast_frame, in_units, require_memory_for_table
 from tacit.pipeline.group_scores import group_scores
-from tacit.pipeline.sources import Source, read_source
+from tacit.pipeline.sources import Source, read_sources
 from tacit.randomness import generator_for
 
 if TYPE_CHECKING:
@@ -32,11 +32,11 @@ NOT_TESTED = "This run has no fit test: the assessment was off, or the run was s
 Values = Float[np.ndarray, "pair node channel"]
 
 
-def read_new(fitted: Fitted, source: str) -> Source:
+def read_new(fitted: Fitted, sources: Sequence[str]) -> Source:
     """Read new data of the kind that a fit learned from; pairs may lack their targets."""
-    require(bool(source), "DATA must be a file like the training data, got ''; check the path")
+    require(all(sources), "DATA must be a file like the training data, got ''; check the path")
     channels = None if fitted.preparation.is_series else fitted.preparation.sizes.out_channels
-    return read_source(source, fitted.config.data, piece=True, out_channels=channels)
+    return read_sources(sources, fitted.config.data, piece=True, out_channels=channels)
 
 
 def point_predictions(
@@ -47,7 +47,7 @@ def point_predictions(
     parts = []
     for pairs in _chunks(new.pairs, draws):
         values = draws.mean(pairs) if point == "mean" else point_prediction(draws.values(pairs), point)
-        parts.append(in_units(fitted, values))
+        parts.append(in_units(fitted, values, pairs))
     return torch.cat(parts).numpy()
 
 
@@ -57,8 +57,8 @@ def samples(
     """Return samples of every target: one graph for all pairs at each place, and noise of each pair's own."""
     require_int("num_samples", num_samples)
     new, draws = new_pairs(fitted, source), _draws(fitted, num_samples, seed)
-    drawn = [draws.own_values(pairs) for pairs in _chunks(new.pairs, draws)]
-    return np.concatenate([in_units(fitted, values).numpy() for values in drawn])
+    drawn = [in_units(fitted, draws.own_values(pairs), pairs) for pairs in _chunks(new.pairs, draws)]
+    return np.concatenate([values.numpy() for values in drawn])
 
 
 def forecast_table(fitted: Fitted, source: Source, *, seed: int = 0, num_samples: int = 0) -> "pd.DataFrame":
@@ -78,7 +78,7 @@ def forecast_table(fitted: Fitted, source: Source, *, seed: int = 0, num_samples
         drawn = draws.values(pairs)
         values = [draws.mean(pairs), *(point_prediction(drawn, level) for level in LEVELS)]
         values += [] if sampled is None else list(sampled.own_values(pairs).unbind(1))
-        parts.append(torch.stack([in_units(fitted, value) for value in values], -1))
+        parts.append(torch.stack([in_units(fitted, value, pairs) for value in values], -1))
     keys = {} if new.series is None else {"series": new.series}
     keys[preparation.row_name] = new.times
     return forecast_frame(preparation, keys, torch.cat(parts), new.actual, new.notes)
@@ -114,7 +114,7 @@ def evaluate(fitted: Fitted, source: Source | None, *, seed: int = 0) -> dict[st
     known = new.pairs.with_targets().to(device)
     series_names = [] if new.series is None else list(dict.fromkeys(new.series.tolist()))  # in the order of numbers
     generator = generator_for(seed, "score", device)
-    scores = forecast_scores(fitted.model, known, generator=generator, spread=preparation.spread)
+    scores = forecast_scores(fitted.model, known, generator=generator, spread=preparation.spread(known))
     goodness = fit_test(fitted.model, known, preparation, seed)
     return {
         "data": source.name,

@@ -9,7 +9,7 @@ import torch
 from jaxtyping import Float, Int, Shaped
 from torch import Tensor
 
-from tacit.data import Series, extended_times, time_numbers
+from tacit.data import Series, SeriesUnits, extended_times, time_numbers
 from tacit.errors import InputError, require, require_int
 from tacit.pipeline.preparation import Preparation, SeriesPreparation
 from tacit.pipeline.sources import Source, about
@@ -25,8 +25,9 @@ class Origins:
     ``window``        steps of an input; ``history`` has ``horizon - 1`` rows more, all in the units of training
     ``covariates``    of the steps that become inputs, scaled; none where the run has none
     ``time_numbers``  of the targets, as :class:`~tacit.data.Pairs` has them
-    ``series``        the number of the series of each origin, and ``series_names`` its name, where there are several
     ``actual``        what happened, in the units of the data; NaN where it is not known
+    ``series``        the number of the series of each origin, and ``series_names`` its name, where there are several
+    ``units``         of each series, where they differ; see :class:`~tacit.data.Pairs`
     """
 
     window: int
@@ -36,8 +37,9 @@ class Origins:
     series: Int[Tensor, " origin"] | None
     origin_times: Shaped[np.ndarray, " origin"]
     times: PerStep
-    series_names: Shaped[np.ndarray, " origin"] | None
     actual: Float[np.ndarray, "origin step node channel"]
+    series_names: Shaped[np.ndarray, " origin"] | None = None
+    units: SeriesUnits | None = None
     notes: tuple[str, ...] = ()
 
     def __len__(self) -> int:
@@ -78,17 +80,39 @@ def find_origins(
     if not isinstance(content, Series):
         raise InputError(f"{source.name}: this run learned from a series; pass a table with the same nodes")
     with about(source.name):
-        found, reasons = [], dict[str, int]()
-        for number, part in enumerate(content.parts):
-            rows, reason = _origin_rows(preparation, part, origin, every)
-            if len(rows):
-                found.append(_cut(preparation, part, rows, steps, number, content.series_names))
-            else:
-                reasons[reason] = reasons.get(reason, 0) + 1
-        if not found:
+        rows, reasons = [], list[str]()
+        for part in content.parts:
+            found, reason = _origin_rows(preparation, part, origin, every)
+            rows.append(found)
+            reasons += [reason] if reason else []
+        used = [number for number, found in enumerate(rows) if len(found)]
+        if not used:
             raise InputError(_none_left(content, reasons))
-        left_out = [f"{count} of {content.num_series} series were left out: {why}" for why, count in reasons.items()]
-        return replace(_joined(found), notes=(*content.notes, *left_out))
+        left_out = [f"{count} of {content.num_series} series were left out: {why}" for why, count in _counts(reasons)]
+        known = _until(content, {number: int(rows[number][-1]) for number in used})
+        scaling, new = preparation.scaling.of_series(known), preparation.scaling.new_series_note(known)
+        several = bool(content.lengths) or scaling.by != "all"
+        parts = [
+            _cut(SeriesPreparation(preparation.windows, scaling), content.parts[one], rows[one], steps, number, several)
+            for number, one in enumerate(used)
+        ]
+        names = np.array(known.series_names).repeat([len(rows[one]) for one in used]) if content.lengths else None
+        notes = (*content.notes, *left_out, *new)
+        return replace(_joined(parts), series_names=names, units=scaling.units, notes=notes)
+
+
+def _until(content: Series, last: dict[int, int]) -> Series:
+    """Return the chosen series without what was observed after their last origins."""
+    values = content.values.copy()
+    starts, lengths = content.starts.tolist(), content.lengths or (len(content),)
+    for number, row in last.items():
+        values[starts[number] + row + 1 : starts[number] + lengths[number]] = np.nan
+    known = replace(content, values=values, piece=True)
+    return known.selected(list(last)) if content.lengths else known
+
+
+def _counts(reasons: Sequence[str]) -> list[tuple[str, int]]:
+    return [(why, reasons.count(why)) for why in dict.fromkeys(reasons)]
 
 
 def computed_covariates(names: tuple[str, ...], times: np.ndarray) -> dict[str, np.ndarray]:
@@ -130,11 +154,11 @@ def _origin_rows(preparation: SeriesPreparation, part: Series, origin: Any, ever
     return np.arange(first, last + 1, every or last + 1), ""
 
 
-def _none_left(content: Series, reasons: dict[str, int]) -> str:
+def _none_left(content: Series, reasons: Sequence[str]) -> str:
     if not content.lengths:
-        (why,) = reasons
+        why = reasons[0]
         return f"{why}; pass {'another origin' if why.startswith('origin') else 'more rows, or a later origin'}"
-    some = "; ".join(list(reasons)[:2])
+    some = "; ".join(list(dict.fromkeys(reasons))[:2])
     return f"no path can start in any of {content.num_series} series: {some}; pass another origin, or longer series"
 
 
@@ -152,15 +176,13 @@ def _time_like(times: np.ndarray, origin: Any) -> Any:
         raise InputError(f"origin must be a time like {example}, got {origin!r}; pass one of the table") from None
 
 
-def _cut(
-    preparation: SeriesPreparation, part: Series, rows: Rows, steps: int, number: int, names: tuple[str, ...]
-) -> Origins:
-    """Return the origins of one series."""
+def _cut(preparation: SeriesPreparation, part: Series, rows: Rows, steps: int, number: int, several: bool) -> Origins:
+    """Return the origins of one of ``several`` series."""
     scaling, horizon = preparation.scaling, preparation.horizon
     ahead = rows[:, None] + np.arange(1, steps + 1)  # (origin, step)
     missing = max(0, int(ahead.max()) + 1 - len(part))
     times = extended_times(part.row_times, missing)
-    features, channels = scaling.features(part), scaling.out_channels
+    features, channels = scaling.features(part, number), scaling.out_channels
     values = scaling.ordered(part)[:, :, :channels]
     values = np.concatenate([values, np.full((missing, *values.shape[1:]), np.nan)])
     fed = ahead[:, : max(0, steps - horizon)]
@@ -171,10 +193,9 @@ def _cut(
         torch.from_numpy(history).float(),
         torch.from_numpy(known[fed]).float(),
         time_numbers(times[ahead]),
-        torch.full((len(rows),), number) if names else None,
+        torch.full((len(rows),), number) if several else None,
         times[rows],
         times[ahead],
-        np.repeat(np.array(names[number : number + 1]), len(rows)) if names else None,
         values[ahead],
     )
 

@@ -39,7 +39,7 @@ def path_table(
     numbers = path_points(fitted, origins, ("mean", *LEVELS), seed=seed)
     if num_samples:
         numbers = cat([numbers, drawn_paths(fitted, origins, num_samples, seed=seed)], -1)
-    numbers = _in_units(fitted, numbers)
+    numbers = _in_units(fitted, numbers, origins)
     keys = {} if origins.series_names is None else {"series": origins.series_names.repeat(steps)}
     keys["origin"] = origins.origin_times.repeat(steps)
     keys["step"] = np.tile(np.arange(1, steps + 1), len(origins))
@@ -61,7 +61,7 @@ def path_predictions(
     """Return the mean, the median or a quantile of every step of every series, and where the paths start."""
     origins = find_origins(fitted.preparation, source, steps, origin)
     found = path_points(fitted, origins, (point,), num_paths=num_graphs, seed=seed)
-    return _in_units(fitted, found)[..., 0].numpy(), origins
+    return _in_units(fitted, found, origins)[..., 0].numpy(), origins
 
 
 def path_samples(
@@ -77,10 +77,10 @@ def path_samples(
     """Return sample paths: each has its own graphs and its own noise, and graphs are shared by the origins."""
     require_int("num_samples", num_samples)
     origins = find_origins(fitted.preparation, source, steps, origin, every)
-    found = _in_units(fitted, drawn_paths(fitted, origins, num_samples, seed=seed))
+    found = _in_units(fitted, drawn_paths(fitted, origins, num_samples, seed=seed), origins)
     return found.movedim(-1, 1).numpy()
 
 
-def _in_units(fitted: Fitted, numbers: Float[Tensor, "origin step node channel column"]) -> Tensor:
+def _in_units(fitted: Fitted, numbers: Float[Tensor, "origin step node channel column"], origins: Origins) -> Tensor:
     """Return numbers in the units of the data: the last axis comes before the nodes meanwhile."""
-    return in_units(fitted, numbers.movedim(-1, 1)).movedim(1, -1)
+    return in_units(fitted, numbers.movedim(-1, 1), origins).movedim(1, -1)

@@ -2,18 +2,32 @@
 
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass
-from typing import Any
+from typing import Any, Protocol, runtime_checkable
 
 import numpy as np
 import torch
+from jaxtyping import Int
 from torch import Tensor
 
-from tacit.data import ChannelUnits, NamedPairs, NewPairs, Pairs, Scaling, Series, Windows
+from tacit.data import ChannelUnits, NamedPairs, NewPairs, Pairs, Scaling, Series, SeriesUnits, Windows
 from tacit.errors import InputError, require
 from tacit.pipeline.sources import Source, about
 from tacit.predictors import Sizes
 
 ROUNDING = 1e-4  # units of the same numbers in single and in double precision differ by less
+
+
+@runtime_checkable
+class OfSeries(Protocol):
+    """Pairs, or origins of paths: the number of the series of each, and units of the series where they differ."""
+
+    @property
+    def series(self) -> Int[Tensor, " pair"] | None:
+        """The number of the series of each."""
+
+    @property
+    def units(self) -> SeriesUnits | None:
+        """The units of each series."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -51,13 +65,16 @@ class SeriesPreparation:
         """Names of the predicted variables."""
         return self.scaling.variables[: self.scaling.out_channels]
 
-    @property
-    def spread(self) -> Tensor:
-        """Size of a scaled unit, per node and predicted variable."""
+    def spread(self, pairs: Pairs) -> Tensor:
+        """Size of a scaled unit, per node and predicted variable, or per pair too where series differ."""
+        if pairs.units is not None and pairs.series is not None:
+            return pairs.units.spread(pairs.series).float()
         return torch.from_numpy(self.scaling.deviation[:, : self.scaling.out_channels]).float()
 
-    def to_units(self, values: Tensor) -> Tensor:
-        """Return scaled predictions in the units of the data."""
+    def to_units(self, values: Tensor, pairs: OfSeries) -> Tensor:
+        """Return scaled predictions of some pairs in the units of the data."""
+        if pairs.units is not None and pairs.series is not None:
+            return pairs.units.restored(values, pairs.series.to(values.device))
         return self.scaling.to_units(values)
 
     def has_units_of(self, other: "Preparation") -> bool:
@@ -65,7 +82,8 @@ class SeriesPreparation:
         if not isinstance(other, SeriesPreparation) or self.nodes != other.nodes:
             return False
         ours, theirs = self.scaling, other.scaling
-        return _same_units((ours.mean, ours.deviation), (theirs.mean, theirs.deviation))
+        series = (ours.series_mean, ours.series_deviation), (theirs.series_mean, theirs.series_deviation)
+        return _same_units((ours.mean, ours.deviation), (theirs.mean, theirs.deviation)) and _same_units(*series)
 
     def apply(self, source: Source) -> NewPairs:
         """Return a pair for every window of new data."""
@@ -108,13 +126,14 @@ class PairsPreparation:
         channels = len(self.target_units.mean)
         return ("y",) if channels == 1 else tuple(f"y{channel}" for channel in range(channels))
 
-    @property
-    def spread(self) -> Tensor:
-        """Size of a scaled unit, per node and channel."""
+    def spread(self, pairs: Pairs) -> Tensor:
+        """Size of a scaled unit, per node and channel; the same for all pairs."""
+        del pairs
         return torch.from_numpy(self.target_units.deviation).float().expand(len(self.nodes), -1).contiguous()
 
-    def to_units(self, values: Tensor) -> Tensor:
-        """Return scaled predictions in the units of the data."""
+    def to_units(self, values: Tensor, pairs: OfSeries) -> Tensor:
+        """Return scaled predictions in the units of the data, the same for all pairs."""
+        del pairs
         return torch.from_numpy(self.target_units.restored(values.double().cpu().numpy())).to(values)
 
     def has_units_of(self, other: "Preparation") -> bool:

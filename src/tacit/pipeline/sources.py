@@ -1,16 +1,20 @@
 """The source of a fit: a table, arrays or an included data set, with its name in messages."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
+
+import numpy as np
 
 from tacit.config import TABLE_KEYS, DataOptions
 from tacit.data import NamedPairs, Series, load_beijing_air, read_frame, read_named_pairs, read_series
 from tacit.errors import InputError, require
 
 SHIPPED = {"beijing-air": load_beijing_air}
+TABLE_ENDINGS = (".csv", ".csv.gz", ".tsv", ".tsv.gz", ".txt", ".parquet")
+SAME_STEP = 0.25  # of a step: months and years differ in length
 
 
 @dataclass(frozen=True, eq=False)
@@ -21,12 +25,97 @@ class Source:
     content: NamedPairs | Series
 
 
-def read_source(source: str, options: DataOptions, *, piece: bool = False, out_channels: int | None = None) -> Source:
-    """Read a file, or a data set that ships with the package.
+def read_sources(
+    sources: Sequence[str], options: DataOptions, *, piece: bool = False, out_channels: int | None = None
+) -> Source:
+    """Read a file, or several files or a folder of them, one series each (or more, where a file has several).
 
     ``piece``         a few new rows may lack movement that training data must have
     ``out_channels``  an .npz file may lack ``y``, of so many channels
     """
+    files = data_files(sources)
+    if len(files) == 1:
+        return read_source(files[0], options, piece=piece, out_channels=out_channels)
+    parts, labels = [], series_labels(files)
+    for file in files:
+        content = read_source(file, options, piece=True).content
+        if not isinstance(content, Series):
+            raise InputError(f"{file}: several files must be tables of series, got pairs; pass one file of pairs")
+        parts.append(content)
+    names = [
+        f"{label}/{name}" if name else label
+        for label, part in zip(labels, parts, strict=True)
+        for name in part.series_names or ("",)
+    ]
+    return Source(few_names(sources), joined(parts, names, files, piece=piece))
+
+
+def joined(parts: list[Series], names: list[str] | None, whose: Sequence[str], *, piece: bool) -> Series:
+    """Return several series as one object; the steps of all must be alike."""
+    steps = [_step(part) for part in parts]
+    known = [(step, name) for step, name in zip(steps, whose, strict=True) if step is not None]
+    for step, name in known[1:]:
+        first = known[0]
+        require(
+            type(step) is not type(first[0]) or bool(abs(step - first[0]) <= SAME_STEP * first[0]),
+            f"{name} must have steps of {first[0]}, as {first[1]} has, got steps of {step}; resample one of them",
+        )
+    return replace(Series.joined(parts, names), piece=piece)
+
+
+def _step(series: Series) -> Any:
+    """Return the median step of times; None where there is none."""
+    steps = np.concatenate([np.diff(part.row_times) for part in series.parts])
+    return np.sort(steps)[len(steps) // 2] if len(steps) else None
+
+
+def data_files(sources: Sequence[str]) -> list[str]:
+    """Return the files that sources name: a folder stands for the tables in it, in the order of their names."""
+    files: list[str] = []
+    for source in sources:
+        path = Path(source)
+        if not source or not path.is_dir():
+            files.append(source)
+            continue
+        found = sorted(str(one) for one in path.iterdir() if one.is_file() and one.name.endswith(TABLE_ENDINGS))
+        require(
+            bool(found),
+            f"{source}: the folder must have tables ({', '.join(TABLE_ENDINGS)}), got none; pass another folder",
+        )
+        files += found
+    for position, file in enumerate(files):
+        require(file not in files[:position], f"DATA must name every file once, got {file} twice; leave one out")
+    return files
+
+
+def series_labels(files: Sequence[str]) -> list[str]:
+    """Return a name for the series of each file: that of the file, or its path where two are called alike.
+
+    >>> series_labels(["north/2020.csv", "north/2021.csv.gz"]), series_labels(["north/a.csv", "south/a.csv"])
+    (['2020', '2021'], ['north/a', 'south/a'])
+    """
+    short = [Path(file).name.split(".")[0] for file in files]
+    return (
+        short
+        if len(set(short)) == len(short)
+        else [str(Path(file).with_name(Path(file).name.split(".")[0])) for file in files]
+    )
+
+
+def few_names(sources: Sequence[str]) -> str:
+    """Return what several files are called in a title.
+
+    >>> few_names(["a.csv"]), few_names(["data/a.csv", "data/b.csv"]), few_names(["a.csv", "b.csv", "c.csv"])
+    ('a.csv', 'a.csv and b.csv', 'a.csv and 2 more files')
+    """
+    if len(sources) == 1:
+        return sources[0]
+    names = [Path(source).name for source in sources]
+    return " and ".join(names) if len(names) == 2 else f"{names[0]} and {len(names) - 1} more files"
+
+
+def read_source(source: str, options: DataOptions, *, piece: bool = False, out_channels: int | None = None) -> Source:
+    """Read one file, or a data set that ships with the package; see :func:`read_sources`."""
     require(bool(source), "DATA must be a file (.csv, .parquet, .npz), got ''; check the path")
     path = Path(source)
     if source in SHIPPED and not path.exists():
@@ -46,7 +135,8 @@ def read_table(frame: Any, options: DataOptions, *, piece: bool = False) -> Sour
     if isinstance(frame, list | tuple):
         parts = [read_frame(one, **_table_options(options), piece=True) for one in frame]
         require(bool(parts), "the table must be a DataFrame or a list of them, got an empty list; pass some")
-        return Source("the tables", Series.joined(parts))
+        whose = [f"table {number}" for number in range(1, len(parts) + 1)]
+        return Source("the tables", joined(parts, None, whose, piece=piece))
     return Source("the table", read_frame(frame, **_table_options(options), piece=piece))
 
 

@@ -199,7 +199,7 @@ class LatentGraphForecaster(LatentGraphEstimator):
         del y
         fitted, source = self._with_predictor(), self._source(X, reset=False)
         pairs = fitted.preparation.apply(source).pairs
-        known = fitted.preparation.to_units(pairs.targets.double())
+        known = fitted.preparation.to_units(pairs.targets.double(), pairs)
         if pairs.observed is not None:
             known = known.masked_fill(pairs.observed == 0, np.nan)
         predictions = self.predict(X, "mean").to_numpy().reshape(known.shape)

@@ -56,18 +56,21 @@ def forecast_scores(
     pairs: Pairs,
     *,
     generator: Generator,
-    spread: Float[Tensor, "node channel"] | None = None,
+    spread: Float[Tensor, "*pair node channel"] | None = None,
     num_graphs: int = NUM_GRAPHS,
 ) -> ForecastScores:
-    """Score the predictions of ``pairs``; ``spread`` is the size of a scaled unit in the units of the data."""
-    scale = torch.ones_like(pairs.targets[0]) if spread is None else spread.to(pairs.targets)
+    """Score the predictions of ``pairs``; ``spread`` is the size of a scaled unit in the units of the data.
+
+    It is given per node, or per pair and node where the units of series differ.
+    """
+    sizes = torch.ones_like(pairs.targets[0]) if spread is None else spread.to(pairs.targets)
     sums: dict[str, Tensor] = {}  # (series, node)
     pair_crps = []
-    numbers = torch.zeros(len(pairs), dtype=torch.int64, device=scale.device) if pairs.series is None else pairs.series
+    numbers = torch.zeros(len(pairs), dtype=torch.int64, device=sizes.device) if pairs.series is None else pairs.series
     shape = int(numbers.max()) + 1, pairs.num_nodes
     size = pairs_at_once(model, num_graphs)
     for start in range(0, len(pairs), size):
-        chunk = pairs[start : start + size]
+        chunk, scale = pairs[start : start + size], sizes[start : start + size] if sizes.ndim == 3 else sizes
         seen = torch.ones_like(chunk.targets) if chunk.observed is None else chunk.observed
         outputs = model.outputs(chunk.inputs, num_graphs, generator=generator, context=Context.of(chunk))
         samples = model.observation.draw(outputs, generator=generator, draws=NOISE_DRAWS)
@@ -85,7 +88,7 @@ def forecast_scores(
             **_held(observation, described, chunk.targets),
         }
         for name, values in errors.items():
-            total = sums.setdefault(name, torch.zeros(shape, dtype=torch.float64, device=scale.device))
+            total = sums.setdefault(name, torch.zeros(shape, dtype=torch.float64, device=sizes.device))
             total.index_add_(0, numbers[start : start + size], (values * seen).sum(2).double())
     count = sums.pop("seen")
     overall = {name: float(total.sum() / count.sum()) for name, total in sums.items()}
