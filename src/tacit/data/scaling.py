@@ -213,8 +213,8 @@ class Scaling:
 
     def _places(self, series: Series) -> tuple[list[int], list[int]]:
         """Return where the nodes and the variables of this scaling are in a series."""
-        variables = _places("variables", series.channels, self.variables)
-        return _places("nodes", series.nodes, self.nodes), variables
+        nodes = _places("nodes", series.nodes, self.nodes)
+        return nodes, _places("variables", series.channels, self.variables)
 
     def _like(self, table: np.ndarray, values: Tensor) -> Tensor:
         require(
