@@ -34,10 +34,12 @@ class Setting:
 
 
 SETTINGS = {
-    f"var{lags}-{name}-{rows}": Setting(lags, gate, rows)
-    for lags in (1, 2)
-    for name, gate in (("always", 1.0), ("gates", 0.6))
-    for rows in (1000, 2000)
+    "var1-always-200": Setting(1, 1.0, 200),
+    "var1-always-1000": Setting(1, 1.0, 1000),
+    "var1-always-2000": Setting(1, 1.0, 2000),
+    "var1-gates-1000": Setting(1, 0.6, 1000),
+    "var2-always-1000": Setting(2, 1.0, 1000),
+    "var2-gates-1000": Setting(2, 0.6, 1000),
 }
 
 

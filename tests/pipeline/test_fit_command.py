@@ -211,7 +211,7 @@ def test_evaluate(finished, folder, capsys):
     printed = capsys.readouterr().out
     assert "ridge regression" in printed
     assert "on the test part, in the units of the data" in printed
-    assert "\nby node; scaled: " in printed
+    assert "\nby node; scaled CRPS: in standard deviations" in printed
     assert "\neast  " in printed
     assert call("evaluate", finished, folder / "wide.csv", "--json") == 0
     found = json.loads(capsys.readouterr().out)

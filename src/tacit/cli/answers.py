@@ -54,7 +54,7 @@ def print_group_scores(console: Any, what: str, scores: dict[str, dict[str, floa
         names = [*names[:half], *names[-half:]]
     rows = {name: {score: values[name] for score, values in scores.items() if name in values} for name in names}
     console.print(
-        f"\n{title}; scaled: in standard deviations of the node", soft_wrap=True, highlight=False, markup=False
+        f"\n{title}; scaled CRPS: in standard deviations of the node", soft_wrap=True, highlight=False, markup=False
     )
     console.print(score_table(rows, GROUP_SCORES))
 
