@@ -27,6 +27,7 @@ from tacit.pipeline.dataset import Dataset
 from tacit.pipeline.parts import OwnParts
 from tacit.pipeline.preparation import Preparation
 from tacit.predictors import SeriesLayout
+from tacit.records import LagTable
 from tacit.shapes import EdgeMask
 
 REGRESSION, MODEL, NONE = "regression", "model", "none"
@@ -49,6 +50,7 @@ class RegressionEvidence:
     """The evidence of regressions on all pairs of a data set, and how to repeat it on other rows.
 
     ``needed``  edges that regressions would drop and the fitted model needs: every resample keeps them
+    ``lags``    the effect of each lag of the edges that are kept
     """
 
     evidence: Evidence
@@ -59,6 +61,7 @@ class RegressionEvidence:
     rules: EdgeRules
     over_table: bool
     needed: EdgeMask | None = None
+    lags: LagTable | None = None
 
     @property
     def kept(self) -> EdgeMask:
@@ -72,6 +75,14 @@ class RegressionEvidence:
         possible = torch.zeros(len(self.rules.nodes), len(self.rules.nodes), dtype=torch.bool)
         possible[target, source] = True
         return possible & ~self.shaped(self.kept, over_table=False)
+
+    def edges(self) -> tuple[Int[Tensor, " edge"], Int[Tensor, " edge"], Float[Tensor, " edge"]]:
+        """Return source, target and ``exists`` of every edge that has an entry, by target and then source."""
+        exists = self.evidence.exists
+        if self.over_table:
+            return *self.rules.candidate_edges.edges(), exists[self.rules.candidate_edges.used]
+        target, source = torch.ones_like(exists).nonzero().unbind(1)
+        return source, target, exists.flatten()
 
     def shaped(self, values: Tensor, over_table: bool) -> Tensor:
         """Return numbers of edges as a matrix where the graph of the model is one, though the evidence has a table."""

@@ -12,6 +12,7 @@ from tacit.pipeline.building import build_model
 from tacit.pipeline.choices import resolve_defaults
 from tacit.pipeline.closed_form import has_closed_form
 from tacit.pipeline.dataset import Dataset, longest_window, network_window
+from tacit.pipeline.edge_lags import lags_beyond, with_lags
 from tacit.pipeline.evidence import REGRESSION, RegressionEvidence, evidence_method, find_evidence
 from tacit.pipeline.first_edges import FIRST_LOOK, first_edges
 from tacit.pipeline.forecaster_choice import ENOUGH_FOR_A_NETWORK, FILTER, choose_kind
@@ -87,6 +88,7 @@ class Plan:
         require_resampling(config.assessment, dataset.preparation, dataset.split.train)
         require_memory_for(config, dataset, rules, own, device)
         model = build_model(config, dataset, rules, own, seed, None if evidence is None else evidence.kept)
+        beyond = lags_beyond(evidence, dataset) if evidence is not None else []
         closed_form = evidence is not None and has_closed_form(model, given)
         return cls(
             name or source.name,
@@ -101,7 +103,7 @@ class Plan:
             device,
             own,
             listener,
-            (*dataset.notes, *left_out(rules), *_steps_left_out(model, dataset), *notes),
+            (*dataset.notes, *left_out(rules), *_steps_left_out(model, dataset), *beyond, *notes),
             evidence,
             closed_form,
         )
@@ -183,6 +185,8 @@ def _with_evidence(
             listener.say(first_edges(look, config.assessment.fdr, FIRST_LOOK))
         listener.stage("evidence: which edges exist")
         evidence = find_evidence(dataset, rules, config, seed, over_table=over_table)
+        listener.stage("evidence: which lags")
+        evidence = with_lags(evidence, dataset, seed)
     listener.say(first_edges(evidence, config.assessment.fdr))
     if window is not None:  # other kinds than the filter may look further back than edges need
         short = config.predictor.kind == "auto" or own.kind(config.predictor).warm_start

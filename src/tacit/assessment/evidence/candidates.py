@@ -42,16 +42,30 @@ class Candidates:
         order = target[fixed].argsort(stable=True)
         counts = torch.bincount(target[fixed], minlength=num_nodes).tolist()
         required = torch.split(source[fixed][order], counts)
-        source, target, given = source[free], target[free], given[free]
+        return cls.from_edges(source[free], target[free], num_nodes, torch.logit(given[free].to(DOUBLE)), required)
+
+    @classmethod
+    def from_edges(
+        cls,
+        source: Int[Tensor, " edge"],
+        target: Int[Tensor, " edge"],
+        num_nodes: int,
+        prior: Float[Tensor, " edge"] | None = None,
+        required: tuple[Int[Tensor, "_"], ...] | None = None,
+    ) -> "Candidates":
+        """Return the candidates of a list of edges, by target and then source."""
         order = (target * num_nodes + source).argsort()
-        source, target, given = source[order], target[order], given[order]
+        source, target = source[order], target[order]
         degree = torch.bincount(target, minlength=num_nodes)
         place = torch.arange(len(target)) - (degree.cumsum(0) - degree)[target]
         width = max(1, int(degree.max()))
         sources, used = torch.zeros(num_nodes, width, dtype=torch.long), torch.zeros(num_nodes, width, dtype=torch.bool)
-        prior = torch.full((num_nodes, width), torch.nan, dtype=DOUBLE)
-        sources[target, place], used[target, place], prior[target, place] = source, True, torch.logit(given.to(DOUBLE))
-        return cls(torch.arange(num_nodes), sources, used, prior, required)
+        odds = torch.full((num_nodes, width), torch.nan, dtype=DOUBLE)
+        sources[target, place], used[target, place] = source, True
+        if prior is not None:
+            odds[target, place] = prior[order]
+        none = torch.zeros(0, dtype=torch.long)
+        return cls(torch.arange(num_nodes), sources, used, odds, required or (none,) * num_nodes)
 
     @property
     def width(self) -> int:
