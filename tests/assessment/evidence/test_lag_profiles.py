@@ -2,6 +2,7 @@
 
 import numpy as np
 import torch
+
 from tacit.assessment.evidence import Candidates, ColumnForm, lag_profiles
 from tacit.data import Pairs
 from tacit.graph import EdgeRules
