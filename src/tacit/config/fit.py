@@ -86,7 +86,7 @@ class DataOptions(Closed):
 class GraphOptions(Closed):
     """Known edges, candidate edges and priors."""
 
-    edges: str | None = Field(None, description="CSV of rules: source,target,kind,probability")
+    edges: str | None = Field(None, description="CSV of rules: source,target,kind,probability,min_lag,max_lag")
     forbidden: Edges = Field((), description='edges that do not exist, as [["source", "target"]]')
     required: Edges = Field((), description="edges that always exist")
     candidates: tuple[Edge, ...] | None = Field(None, description="the only possible edges; all when left out")
@@ -117,6 +117,16 @@ class GraphOptions(Closed):
     prior_weight: float | None = Field(
         None, gt=0, description="weight of the priors in training; set from the data if left out"
     )
+    min_lag: int | None = Field(None, ge=1, description="least lag of an edge, in steps before the target")
+    max_lag: int | None = Field(None, ge=1, description="largest lag of an edge; the window is at least as long")
+
+    @model_validator(mode="after")
+    def _lags_in_order(self) -> "GraphOptions":
+        if self.min_lag is not None and self.max_lag is not None and self.min_lag > self.max_lag:
+            raise ValueError(
+                f"min_lag must be at most max_lag, got {self.min_lag} and {self.max_lag}; correct one of them"
+            )
+        return self
 
 
 class PredictorOptions(Closed):

@@ -9,6 +9,7 @@ from tacit.graph.distribution import Context, GraphDistribution
 from tacit.graph.edge_rules import EdgeRules
 from tacit.graph.export import edge_table, listed_table, to_networkx, to_pyg
 from tacit.graph.footprint import free_bytes, require_memory, step_bytes
+from tacit.graph.lag_ranges import LagRange, LagRanges
 from tacit.graph.links import Link, Sigmoid, SineSquared, Unlinked
 from tacit.graph.nearest import nearest_candidates
 from tacit.graph.nodes import NamedNodes
@@ -28,6 +29,8 @@ __all__ = [
     "EdgeProbsPerPair",
     "EdgeRules",
     "GraphDistribution",
+    "LagRange",
+    "LagRanges",
     "Link",
     "NamedNodes",
     "Sigmoid",

@@ -31,7 +31,7 @@ def with_lags(evidence: RegressionEvidence, dataset: Dataset, seed: int) -> Regr
     source, target, exists = evidence.edges()
     kept = (exists >= KEEP) & (source != target)  # no regression judges self-loops
     source, target, exists = source[kept], target[kept], exists[kept]
-    candidates = Candidates.from_edges(source, target, nodes)  # in the order of the edges
+    candidates = Candidates.kept(evidence.rules, source, target, preparation.horizon)  # in the order of the edges
     believed, pairs = torch.zeros_like(candidates.used), all_pairs(dataset.split)
     believed[candidates.used] = exists >= BELIEVED
     found = lag_profiles(

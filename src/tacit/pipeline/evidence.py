@@ -50,6 +50,7 @@ class RegressionEvidence:
     """The evidence of regressions on all pairs of a data set, and how to repeat it on other rows.
 
     ``needed``  edges that regressions would drop and the fitted model needs: every resample keeps them
+    ``lags_needed``  how many lags the window must have for the ranges of the rules
     ``lags``    the effect of each lag of the edges that are kept
     """
 
@@ -61,6 +62,7 @@ class RegressionEvidence:
     rules: EdgeRules
     over_table: bool
     needed: EdgeMask | None = None
+    lags_needed: int = 0
     lags: LagTable | None = None
 
     @property
@@ -97,7 +99,7 @@ class RegressionEvidence:
     @property
     def window(self) -> int:
         """Steps of the past that a prediction needs to see."""
-        return max(SHORTEST_WINDOW, self.form.lags)
+        return max(SHORTEST_WINDOW, self.form.lags, self.lags_needed)
 
     def kept_on(
         self, train: Pairs, preparation: Preparation, rows: Int[Tensor, "replica pair"], seed: int
@@ -150,16 +152,17 @@ def find_evidence(
     start, preparation = time.perf_counter(), dataset.preparation
     pairs = all_pairs(dataset.split)
     block = usual_block(len(pairs), preparation.reach) if preparation.reach else 1
+    candidates = Candidates.from_rules(rules, preparation.horizon)
     found = parent_evidence(
         pairs,
         layout_of(preparation),
-        Candidates.from_rules(rules),
+        candidates,
         seed=seed,
         horizon=preparation.horizon,
         block=block,
         density=config.graph.density,
         names=dataset.nodes,
-        form=simplest_form(pairs) if first_look else None,
+        form=simplest_form(pairs, candidates) if first_look else None,
         resamples=0 if first_look else RESAMPLES,
     )
     exists, effect = (
@@ -179,7 +182,14 @@ def find_evidence(
     notes = (*found.notes, *_constant_targets(pairs, dataset.nodes))
     evidence = Evidence(exists.float(), effect.float(), prior, REGRESSION, notes)
     return RegressionEvidence(
-        evidence, found.form, found.resamples, time.perf_counter() - start, found, rules, over_table
+        evidence,
+        found.form,
+        found.resamples,
+        time.perf_counter() - start,
+        found,
+        rules,
+        over_table,
+        lags_needed=0 if rules.lag_ranges is None else rules.lag_ranges.reach - preparation.horizon + 1,
     )
 
 

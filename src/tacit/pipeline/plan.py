@@ -16,7 +16,7 @@ from tacit.pipeline.edge_lags import lags_beyond, with_lags
 from tacit.pipeline.evidence import REGRESSION, RegressionEvidence, evidence_method, find_evidence
 from tacit.pipeline.first_edges import FIRST_LOOK, first_edges
 from tacit.pipeline.forecaster_choice import ENOUGH_FOR_A_NETWORK, FILTER, choose_kind
-from tacit.pipeline.known_edges import left_out, place_nodes, read_rules
+from tacit.pipeline.known_edges import left_out, place_nodes, read_rules, require_lag_ranges, window_for_lags
 from tacit.pipeline.layout import usual_layout
 from tacit.pipeline.memory import require_memory_for, require_memory_for_evidence
 from tacit.pipeline.parts import OwnParts
@@ -33,6 +33,7 @@ NOT_TRIED = (
     f"predictor = filter: a network was not tried, because the window has more than {LONGEST_TRIED} steps; "
     "set predictor.kind=feedforward to train one"
 )
+LIMITED = "predictor = filter: it has a weight per lag, so that min_lag and max_lag can be kept"
 FEWER_STEPS = (
     "regressions on all {window} steps of the window would take long: the weights of the newest {read} start at "
     "regressions, those of older steps at 0; use a shorter window, for example --window 24"
@@ -128,9 +129,10 @@ def _with_kind(
     """Choose the kind of predictor by its forecasts, where it was left open."""
     if config.predictor.kind != "auto" or evidence is None:
         return config, dataset, []
-    if _takes_long_to_try(config, dataset):
+    limited = evidence.rules.lag_ranges is not None
+    if limited or _takes_long_to_try(config, dataset):
         predictor = config.predictor.model_copy(update={"kind": FILTER})
-        return config.model_copy(update={"predictor": predictor}), dataset, [NOT_TRIED]
+        return config.model_copy(update={"predictor": predictor}), dataset, [LIMITED if limited else NOT_TRIED]
 
     def with_longer_window() -> Dataset:
         longer = config.data.window or network_window(source.content, evidence.window)
@@ -173,6 +175,12 @@ def _with_evidence(
     listener.stage(PREPARING)
     dataset = Dataset.prepare(source, data, seed=seed, scaled=scaled)
     rules = read_rules(dataset, config.graph, own.candidates)
+    needed = window_for_lags(rules, dataset, config.data.window)
+    if needed is not None:
+        require_lag_ranges(rules, config.predictor, own)
+    if needed is not None and needed > dataset.preparation.sizes.window:
+        data = config.data.model_copy(update={"window": needed})
+        dataset = Dataset.prepare(source, data, seed=seed, scaled=scaled)
     if not regression:
         return dataset, rules, None
     listener.stage("evidence: first look")

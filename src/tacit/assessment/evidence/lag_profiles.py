@@ -73,7 +73,11 @@ def lag_profiles(
             for values, one in zip((effects, shares), found, strict=True):
                 values[some, :width, :count] = one
         left = left & ~enough
-    return LagProfiles(*(values.masked_fill(~candidates.used[..., None], torch.nan) for values in (effects, shares)))
+    known = candidates.used[..., None]
+    if candidates.ages is not None:
+        age = torch.arange(counts[0])
+        known = known & (candidates.ages[..., :1] <= age) & (age <= candidates.ages[..., 1:])
+    return LagProfiles(*(values.masked_fill(~known, torch.nan) for values in (effects, shares)))
 
 
 def _has_rows(
