@@ -141,7 +141,7 @@ def _lags(where: str, row: dict[str, str]) -> LagRange:
             not text or (text.isdecimal() and int(text) > 0),
             f"{where}: {name} must be a positive integer, got '{text}'; write for example 2",
         )
-    low, high = (int(text) if (text := row.get(name)) else None for name in ("min_lag", "max_lag"))
+    low, high = (int(row[name]) if row.get(name) else None for name in ("min_lag", "max_lag"))
     return LagRange(low, high, where).filled(ANY_LAG)
 
 
