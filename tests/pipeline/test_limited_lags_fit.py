@@ -185,11 +185,11 @@ def refused(capsys, *arguments):
 @pytest.mark.parametrize(
     ("settings", "words"),
     [
-        (["graph.min_lag=3", "graph.max_lag=2"], "min_lag must be at most max_lag, got 3 and 2"),
+        (["graph.min_lag=3", "graph.max_lag=2"], "min_lag in [graph] must be at most max_lag, got 3 and 2"),
         (["graph.max_lag=0"], "max_lag"),
-        (["graph.max_lag=5", "data.window=3"], "max_lag must be at most 3, the oldest lag with window=3 and horizon=1"),
-        (["graph.min_lag=5", "data.window=3"], "min_lag must be at most 3"),
-        (["graph.min_lag=1", "data.horizon=2"], "min_lag must be at least 2, the lag of the newest input"),
+        (["graph.max_lag=5", "data.window=3"], "max_lag in [graph] must be at most 3, the oldest lag with"),
+        (["graph.min_lag=5", "data.window=3"], "min_lag in [graph] must be at most 3"),
+        (["graph.min_lag=1", "data.horizon=2"], "min_lag in [graph] must be at least 2, the lag of the newest input"),
         (["graph.max_lag=2", "predictor.kind=recurrent"], "require a predictor with a weight per lag, got kind="),
         (["graph.max_lag=2", "predictor.hidden=16"], "hidden in [predictor] is not for 'filter'"),
     ],
@@ -202,7 +202,7 @@ def test_bad_ranges_are_one_line(tmp_path, capsys, settings, words):
 
 def test_pairs_without_time_have_no_lags_to_limit(folder, capsys, rules, tmp_path):
     line = refused(capsys, folder / "pairs.npz", "--set", "graph.max_lag=2")
-    assert "[graph]: min_lag and max_lag require a series" in line
+    assert "min_lag and max_lag in [graph] require a series" in line
     path = tmp_path / "four.csv"
     path.write_text(RULES.replace("a,b", "north,east").replace("c,b", "west,east"))
     line = refused(capsys, folder / "pairs.npz", "--edges", path)

@@ -120,14 +120,6 @@ class GraphOptions(Closed):
     min_lag: int | None = Field(None, ge=1, description="least lag of an edge, in steps before the target")
     max_lag: int | None = Field(None, ge=1, description="largest lag of an edge; the window is at least as long")
 
-    @model_validator(mode="after")
-    def _lags_in_order(self) -> "GraphOptions":
-        if self.min_lag is not None and self.max_lag is not None and self.min_lag > self.max_lag:
-            raise ValueError(
-                f"min_lag must be at most max_lag, got {self.min_lag} and {self.max_lag}; correct one of them"
-            )
-        return self
-
 
 class PredictorOptions(Closed):
     """The model that predicts from inputs and a graph."""

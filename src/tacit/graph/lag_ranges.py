@@ -22,7 +22,7 @@ class LagRange(NamedTuple):
 
     low: int | None = None
     high: int | None = None
-    where: str = "lags"
+    where: str = "[graph]"
 
     @property
     def is_open(self) -> bool:
@@ -34,12 +34,16 @@ class LagRange(NamedTuple):
         """The largest lag that is named; 0 if none is."""
         return max(self.low or 0, self.high or 0)
 
+    def named(self, name: str) -> str:
+        """Return a limit as an error begins: with file and row, or the section of the config."""
+        return f"{name} in {self.where}" if self.where.startswith("[") else f"{self.where}: {name}"
+
     def filled(self, other: "LagRange") -> "LagRange":
         """Return the range with the limits of another where it has none; an empty range is refused."""
         low, high = (self.low or other.low, self.high or other.high)
         require(
             low is None or high is None or low <= high,
-            f"{self.where}: min_lag must be at most max_lag, got {low} and {high}; correct one of them",
+            f"{self.named('min_lag')} must be at most max_lag, got {low} and {high}; correct one of them",
         )
         return LagRange(low, high, self.where)
 
@@ -50,12 +54,12 @@ class LagRange(NamedTuple):
                 continue
             require(
                 lag >= horizon,
-                f"{self.where}: {name} must be at least {horizon}, the lag of the newest input with horizon={horizon}, "
+                f"{self.named(name)} must be at least {horizon}, the lag of the newest input with horizon={horizon}, "
                 f"got {lag}; raise it",
             )
             if window is not None and lag >= horizon + window:
                 raise InputError(
-                    f"{self.where}: {name} must be at most {horizon + window - 1}, the oldest lag with "
+                    f"{self.named(name)} must be at most {horizon + window - 1}, the oldest lag with "
                     f"window={window} and horizon={horizon}, got {lag}; lower it, or set window={lag - horizon + 1}"
                 )
 

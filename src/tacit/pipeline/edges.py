@@ -196,6 +196,7 @@ class Edges:
             threshold or 0.0,
             exists=self.exists,
             effect=None if self.fitted.edges.effect is None else self.number("effect"),
+            lag=None if self.fitted.edges.lag is None else self.number("lag"),
             chosen=self._exported(threshold),
         )
 

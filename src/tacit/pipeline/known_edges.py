@@ -9,7 +9,15 @@ from torch import Tensor
 from tacit.config import GraphOptions, PredictorOptions
 from tacit.data import read_coordinates
 from tacit.errors import InputError, require
-from tacit.graph import CandidateEdges, EdgeRules, LagRange, correlated_pairs, nearest_candidates, read_edge_rules
+from tacit.graph import (
+    ANY_LAG,
+    CandidateEdges,
+    EdgeRules,
+    LagRange,
+    correlated_pairs,
+    nearest_candidates,
+    read_edge_rules,
+)
 from tacit.pipeline.dataset import Dataset, SeenRows
 from tacit.pipeline.parts import OwnParts
 
@@ -38,7 +46,7 @@ def window_for_lags(rules: EdgeRules, dataset: Dataset, window: int | None) -> i
     for one in ranges.all:
         require(
             preparation.is_series,
-            f"{one.where}: min_lag and max_lag require a series, got pairs x and y, which have no lags; leave them out",
+            f"{one.named('min_lag and max_lag')} require a series, got pairs without time; leave them out",
         )
         one.require_within(preparation.horizon, window)
     return ranges.reach - preparation.horizon + 1
@@ -49,7 +57,7 @@ def require_lag_ranges(rules: EdgeRules, options: PredictorOptions, own: OwnPart
     if rules.lag_ranges is None or options.kind == "auto" or own.kind(options).lag_ranges:
         return
     raise InputError(
-        f"{rules.lag_ranges.all[0].where}: min_lag and max_lag require a predictor with a weight per lag, got "
+        f"{rules.lag_ranges.all[0].named('min_lag and max_lag')} require a predictor with a weight per lag, got "
         f"kind='{options.kind}'; leave kind in [predictor] out, or set it to 'filter'"
     )
 
@@ -106,6 +114,6 @@ def _with_named(rules: EdgeRules, config: GraphOptions) -> EdgeRules:
         forbidden={*rules.forbidden, *config.forbidden},
         required={*rules.required, *config.required},
         candidates=rules.candidates if config.candidates is None else {*config.candidates},
-        lag_range=LagRange(config.min_lag, config.max_lag, "[graph]"),
+        lag_range=LagRange(config.min_lag, config.max_lag).filled(ANY_LAG),
         priors={**rules.priors, **{(source, target): belief for source, target, belief in config.priors}},
     )

@@ -125,7 +125,10 @@ class LearnedGraph:
         return self._edges().to_networkx(to_python(threshold))
 
     def to_pyg(self, threshold: float | None = None) -> "Data":
-        """Return the same edges as a PyG graph: ``edge_index``, ``edge_prob``, ``edge_exists`` and ``edge_effect``."""
+        """Return the same edges as a PyG graph: ``edge_index`` and ``edge_prob``, and what else is known of them.
+
+        That is ``edge_exists``, ``edge_effect`` and ``edge_lag``.
+        """
         return self._edges().to_pyg(to_python(threshold))
 
     def edge_intervals(self, level: float = 0.95, *, simultaneous: bool = False) -> "pandas.DataFrame":

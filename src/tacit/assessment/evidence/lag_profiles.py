@@ -65,6 +65,8 @@ def lag_profiles(
     effects, shares = (torch.full((*candidates.used.shape, counts[0]), torch.nan, dtype=DOUBLE) for _ in range(2))
     left, degree = candidates.used.any(1), candidates.used.sum(1)
     for count in counts:
+        if not left.any():
+            break
         columns = build_columns(pairs, layout, replace(form, lags=count, mean=False, products=False))
         enough = left & _has_rows(columns, candidates, believed, horizon, more=count > form.lags)
         for width in torch.unique(degree[enough]).tolist():
