@@ -9,7 +9,21 @@ from tacit.assessment.evidence.tableau import FLOOR, TINY, Tableau
 def always_in(candidates, columns, row):
     """The columns (row, column) that are always in for a target."""
     required = columns.sources[:, candidates.required[row]].flatten(1)
-    return torch.cat([columns.own[:, candidates.targets[row]], columns.shared, required], 1)
+    own = columns.own[:, candidates.targets[row]]
+    return torch.cat([own, columns.shared, intercepts(columns), required], 1)
+
+
+def intercepts(columns):
+    """A column (row, series) per series that has an intercept."""
+    none = columns.shared[:, :0]
+    return none if columns.series is None else torch.nn.functional.one_hot(columns.series).to(none)
+
+
+def residual(values, on):
+    """What a regression leaves of the columns of ``values``."""
+    basis, sizes, _ = torch.linalg.svd(on, full_matrices=False)
+    basis = basis[:, sizes > 1e-9 * sizes.amax()] if len(sizes) else basis
+    return values - basis @ (basis.mT @ values)
 
 
 def slow_matrix(candidates, columns, weights, row, parents=None):
@@ -19,22 +33,20 @@ def slow_matrix(candidates, columns, weights, row, parents=None):
         parents = columns.sources[:, candidates.sources[row]].flatten(1)
     root = (weights * columns.observed[:, node]).sqrt()[:, None]
     values = torch.cat([parents, columns.targets[:, node]], 1) * root
-    basis = torch.linalg.qr(always_in(candidates, columns, row) * root)[0]
-    before = values.square().sum(0) + FLOOR
+    before = residual(values, intercepts(columns) * root).square().sum(0) + FLOOR
     before[parents.shape[1] :] = 0
-    values = values - basis @ (basis.mT @ values)
+    values = residual(values, always_in(candidates, columns, row) * root)
     return values.mT @ values + torch.diag(TINY * before)
 
 
 def slow_gains(candidates, columns, row):
     """The share of a target that each candidate explains by itself, each by a solve."""
     known = columns.observed[:, candidates.targets[row], None]
-    basis = torch.linalg.qr(always_in(candidates, columns, row) * known)[0]
-    target = columns.targets[:, candidates.targets[row]] * known
-    left, gains = target - basis @ (basis.mT @ target), []
+    always, target = always_in(candidates, columns, row) * known, columns.targets[:, candidates.targets[row]] * known
+    left, gains = residual(target, always), []
     for source in candidates.sources[row]:
-        parent = columns.sources[:, source] * known
-        rest = parent - basis @ (basis.mT @ parent)
+        parent = residual(columns.sources[:, source] * known, intercepts(columns) * known)
+        rest = residual(parent, always)
         block = rest.mT @ rest + torch.diag(1e-8 * parent.square().sum(0) + 1e-12)
         cross = parent.mT @ left
         explained = (cross * torch.linalg.solve(block, cross)).sum(0)

@@ -41,7 +41,7 @@ def test_covariates_targets_and_horizon(folder):
     assert sizes.in_channels == 6
     assert problem.preparation.target_names == ("b",)
     assert problem.preparation.scaling.feature_names == ("b", "a", "hour")
-    first = problem.preparation.to_units(problem.split.train.targets[:1])[0, :, 0]
+    first = problem.preparation.to_units(problem.split.train.targets[:1], problem.split.train[:1])[0, :, 0]
     assert first.numpy() == pytest.approx(2 * series()[1 + 3], rel=1e-5)  # the last row of the window is row 1
 
 
@@ -92,8 +92,8 @@ def frame(rows=40, **columns):
             r"fractions \(0.7, 0.1\) must leave at least one pair for each of training, validation and test",
         ),
         (frame(2), {}, "the series must have at least 3 rows for a window of 2 and a horizon of 1, got 2"),
-        (frame(c=1), {}, "node 'c' is constant"),
-        (frame(c=np.nan), {}, "node 'c' is missing at every time"),
+        (frame(c=1), {"data": {"columns": ["a", "c"]}}, "node 'c' is constant"),
+        (frame(c=np.nan), {"data": {"columns": ["a", "c"]}}, "node 'c' is missing at every time"),
         (frame(c=[1, 2] + [np.nan] * 38), {}, "node 'c' requires 2 known targets or more in the training part, got 0"),
         (frame(), {"data": {"targets": "z"}}, "targets names 'z', which is not a variable of the series"),
     ],

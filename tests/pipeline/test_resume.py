@@ -301,8 +301,8 @@ def cut(path):
         ),
         (lambda run: cut(run / CALL), "call.json is damaged, so the run cannot be resumed; run the command again"),
         (
-            lambda run: (run / CALL).write_text((run / CALL).read_text().replace('"format": 2', '"format": 3')),
-            "call.json has format 3, this tacit reads format 2; use the version that started the run",
+            lambda run: (run / CALL).write_text((run / CALL).read_text().replace('"format": 3', '"format": 4')),
+            "call.json has format 4, this tacit reads format 3; use the version that started the run",
         ),
         (
             lambda run: (run / CALL).write_text((run / CALL).read_text().replace('"seed": 0', '"seed": 5')),

@@ -93,9 +93,9 @@ def test_bad_parameters_are_refused_at_fit(name, pairs, unchecked):
 def test_bad_data(fitted, pairs):
     x, y = pairs
     gap = x.copy()
-    gap[0, 0] = np.nan
+    gap[0, 0] = np.inf
     for bad_x, bad_y, message in (
-        (gap, y, "Input X contains NaN"),
+        (gap, y, "Input X contains infinity"),
         (x, y[:, 0], "y must have shape \\(pairs, nodes\\) or \\(pairs, nodes, channels\\), got \\(60,\\)"),
         (x, y[:, :2], "y must have a value for each of the 3 nodes of X, got 2"),
         (x, y[:50], "inconsistent numbers of samples"),

@@ -42,15 +42,19 @@ FIT_JSON = {
     "goodness",
     "uncertainty",
 }
+DATA = ".csv, .parquet or .npz file, or beijing-air. Several files, or a folder, are several series."
+NEW_DATA = "Data in the format of the training data."
 ERRORS = "Bootstrap replicas for standard errors; 0 for none. [default: 16 if they are quick]"
 QUICK = "Evidence and fit only; no standard errors, fit test or controls."
 THOROUGH = "32 replicas, the sandwich, 8 starts and controls, however long they take."
+COLUMNS = "Columns of values to use, as a,b or patterns such as 'temp*'; may be repeated. [default: all]"
+DROP = "Columns to ignore, as a,b or patterns such as 'unnamed*'; may be repeated."
 RESUME = "Resume a stopped run; takes no DATA and no other options."
 SETTING = "An option of the config file, such as --set training.epochs=20; may be repeated."
 
 
 def fit(
-    data: Annotated[str | None, typer.Argument(help=".csv, .parquet or .npz file, or beijing-air.")] = None,
+    data: Annotated[list[str] | None, typer.Argument(help=DATA)] = None,
     config: Annotated[Path | None, typer.Option(help="TOML config file; --init writes one.")] = None,
     init: Annotated[Path | None, typer.Option(help="Write a commented config file and exit.")] = None,
     set_: Annotated[list[str] | None, typer.Option("--set", metavar="SECTION.KEY=VALUE", help=SETTING)] = None,
@@ -63,6 +67,11 @@ def fit(
     series: Annotated[
         str | None, typer.Option(metavar="NAME", help="Column with the name of the series of each row.")
     ] = None,
+    columns: Annotated[list[str] | None, typer.Option(metavar="NAMES", help=COLUMNS)] = None,
+    drop: Annotated[list[str] | None, typer.Option(metavar="NAMES", help=DROP)] = None,
+    decimal: Annotated[str | None, typer.Option(metavar="MARK", help="Decimal point of a text file: . or ,")] = None,
+    dayfirst: Annotated[bool, typer.Option("--dayfirst", help="Dates such as 03/04/2021 begin with the day.")] = False,
+    y_file: Annotated[Path | None, typer.Option(help="Table of y, where DATA is a table of x.")] = None,
     edges: Annotated[Path | None, typer.Option(help="CSV of rules: source,target,kind,probability.")] = None,
     symmetric: Annotated[bool, typer.Option("--symmetric", help="Edges have no direction.")] = False,
     std_errors: Annotated[int | None, typer.Option(parser=at_least(0), metavar="N", help=ERRORS)] = None,
@@ -113,13 +122,18 @@ def fit(
             "--window": (("data", "window"), window),
             "--horizon": (("data", "horizon"), horizon),
             "--series": (("data", "series"), series),
+            "--columns": (("data", "columns"), _names(columns)),
+            "--drop": (("data", "drop"), _names(drop)),
+            "--decimal": (("data", "decimal"), decimal),
+            "--dayfirst": (("data", "dayfirst"), dayfirst),
+            "--y-file": (("data", "y_file"), None if y_file is None else str(y_file)),
             "--edges": (("graph", "edges"), None if edges is None else str(edges)),
             "--symmetric": (("graph", "symmetric"), symmetric),
             "--std-errors": (("assessment", "bootstrap_replicas"), std_errors),
         }
         if resume is not None:
             fixed: dict[str, Any] = {
-                "DATA": data,
+                "DATA": data or None,
                 "--config": config,
                 "--set": set_,
                 "--quick": quick,
@@ -128,7 +142,7 @@ def fit(
             fixed |= {name: value for name, (_, value) in options.items()}
             _require_alone({**fixed, "--out": out, "--seed": seed or None, "--device": device != "auto"})
             job = resume_fit(resume, find_device=find_original, listener=listener)
-        elif data is None:
+        elif not data:
             raise InputError("DATA must be a file (.csv, .parquet, .npz) or beijing-air; see 'tacit fit --help'")
         else:
             choices = FitConfig() if config is None else load_config(config, FitConfig())
@@ -139,7 +153,7 @@ def fit(
             job = run_fit(
                 data,
                 override(choices, _by_section(settings)),
-                out or next_free(Path("runs"), Path(data).stem.split(".")[0] or "fit"),
+                out or next_free(Path("runs"), Path(data[0]).resolve().name.split(".")[0] or "fit"),
                 seed=seed,
                 device=find_device(device),
                 command=command_line(),
@@ -160,7 +174,7 @@ def fit(
 
 def predict(
     run: Annotated[Path, typer.Argument(help="A directory that tacit fit wrote.")],
-    data: Annotated[str, typer.Argument(help="Data in the format of the training data.")],
+    data: Annotated[list[str], typer.Argument(help=NEW_DATA)],
     out: Annotated[Path | None, typer.Option(help="New .csv or .parquet file. [default: print CSV]")] = None,
     samples: Annotated[
         int, typer.Option(parser=at_least(0), metavar="N", help="Number of samples to add, one column each.")
@@ -198,7 +212,7 @@ def predict(
 
 def evaluate(
     run: Annotated[Path, typer.Argument(help="A directory that tacit fit wrote.")],
-    data: Annotated[str | None, typer.Argument(help="New data. [default: the run's own test part]")] = None,
+    data: Annotated[list[str] | None, typer.Argument(help="New data. [default: the run's own test part]")] = None,
     seed: OwnSeed = None,
     device: Device = "auto",
     quiet: Quiet = False,
@@ -214,7 +228,7 @@ def evaluate(
         fitted = Fitted.read(run, find_device(device))
         display.stage("scoring")
         chosen = fitted.record.seed if seed is None else seed
-        found = evaluate_fitted(fitted, None if data is None else read_new(fitted, data), seed=chosen)
+        found = evaluate_fitted(fitted, read_new(fitted, data) if data else None, seed=chosen)
     if as_json:
         print(json.dumps(_finite(found), indent=2))
         return
@@ -235,6 +249,11 @@ def _finite(value: Any) -> Any:
     if isinstance(value, list | tuple):
         return [_finite(entry) for entry in value]
     return None if isinstance(value, float) and not math.isfinite(value) else value
+
+
+def _names(texts: list[str] | None) -> tuple[str, ...] | None:
+    """Return the names of an option that takes several, separated by commas."""
+    return None if texts is None else tuple(name.strip() for text in texts for name in text.split(",") if name.strip())
 
 
 def _left_out(value: Any) -> bool:

@@ -36,16 +36,34 @@ Width = Annotated[int, Field(ge=1)]
 Node = str | Annotated[int, Field(ge=0, strict=True)]  # by name or by position
 Edge = tuple[Node, Node]  # (source, target)
 Edges = Annotated[tuple[Edge, ...], BeforeValidator(_edges_of)]
-TABLE_KEYS = ("layout", "time", "node", "value", "separator", "covariates", "series")
-SERIES_KEYS = ("targets", "window", "horizon")
-PAIRS_KEYS = ("shuffle", "scale")
+SELECTION_KEYS = ("columns", "drop", "decimal")
+TABLE_KEYS = (
+    "layout",
+    "time",
+    "node",
+    "value",
+    "separator",
+    "covariates",
+    "series",
+    "dayfirst",
+    *SELECTION_KEYS,
+    "y_file",
+)
+SERIES_KEYS = ("targets", "window", "horizon", "scale_by")
+PAIRS_KEYS = ("shuffle", "scale", "y_file")
 
 
 class DataOptions(Closed):
     """Format of the data, inputs and targets."""
 
     layout: Literal["auto", "wide", "long"] = Field("auto", description="wide: a column per node; long: a row per node")
-    time: str | None = Field(None, description="name of the time column; found by its name when left out")
+    columns: Names | None = Field(None, description="columns of values to use, by name or pattern; all when left out")
+    drop: Names = Field((), description='columns to ignore, by name or pattern such as "unnamed*"; also nodes')
+    decimal: Literal[".", ","] = Field(".", description="decimal point of the numbers in a text file")
+    time: str | Literal[False] | None = Field(
+        None, description="name of the time column; found when left out; false: each row is a step"
+    )
+    dayfirst: bool | None = Field(None, description="03/04/2021 is the 3rd of April; found when only one reading fits")
     series: str | None = Field(None, description="name of the column with the series of each row")
     node: str | None = Field(None, description="name of the column of node names, in a long table")
     value: str | tuple[str, ...] | None = Field(
@@ -55,11 +73,15 @@ class DataOptions(Closed):
         None, description='separates node and variable in wide column names, as in "north:pm25"'
     )
     covariates: Names = Field((), description="columns that are known and shared by all nodes")
+    y_file: str | None = Field(None, description="table of y, a column per node, where DATA is a table of x")
     targets: Names | None = Field(None, description="variables to predict; all of them when left out")
     window: int | None = Field(None, ge=1, description="number of past steps in the input")
     horizon: int = Field(1, ge=1, description="number of steps ahead to predict")
     shuffle: bool = Field(True, description="pairs without time are shuffled before they are split")
     scale: bool | None = Field(None, description="pairs: standardize inputs and targets; no for 'hops'")
+    scale_by: Literal["auto", "all", "level", "series"] = Field(
+        "auto", description="several series: one scale for all, a level of each, or a level and a deviation of each"
+    )
     train_fraction: float = Field(
         0.7, gt=0, lt=1, description="fraction of the pairs for training; the first ones of a series"
     )

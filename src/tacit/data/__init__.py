@@ -2,8 +2,11 @@
 
 from tacit.data.air import load_beijing_air, read_aqi36
 from tacit.data.arrays import NamedPairs, pairs_from_arrays, read_named_pairs
+from tacit.data.cells import Table, open_table
 from tacit.data.coordinates import read_coordinates
 from tacit.data.frames import read_frame
+from tacit.data.left_out import leave_out
+from tacit.data.pair_tables import holds_pairs, read_pairs_table
 from tacit.data.pairs import Pairs, Split, covering_batches, epoch_batches
 from tacit.data.regression import Deviations, RegressionFit, Rows, regress
 from tacit.data.resampling import (
@@ -19,6 +22,7 @@ from tacit.data.resampling import (
 from tacit.data.ridge import RIDGE_PENALTIES, apply_to_all, ridge_path, ridge_regression, solve_ridge
 from tacit.data.scaling import Scaling
 from tacit.data.series import Series
+from tacit.data.series_units import ScaleBy, SeriesUnits, deviations_differ
 from tacit.data.tables import read_series
 from tacit.data.units import ChannelUnits
 from tacit.data.windows import NewPairs, SeriesPairs, Windows
@@ -34,22 +38,30 @@ __all__ = [
     "Pairs",
     "RegressionFit",
     "Rows",
+    "ScaleBy",
     "Scaling",
     "Series",
     "SeriesOfPair",
     "SeriesPairs",
+    "SeriesUnits",
     "Split",
+    "Table",
     "Windows",
     "apply_to_all",
     "bootstrap_rows",
     "covering_batches",
+    "deviations_differ",
     "epoch_batches",
+    "holds_pairs",
+    "leave_out",
     "load_beijing_air",
+    "open_table",
     "pairs_from_arrays",
     "read_aqi36",
     "read_coordinates",
     "read_frame",
     "read_named_pairs",
+    "read_pairs_table",
     "read_series",
     "regress",
     "require_resamplable",

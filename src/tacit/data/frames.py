@@ -4,8 +4,10 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 from tacit.data.cells import Table, checked
+from tacit.data.columns import NODE_NAMES, Columns, Layout, TimeName
 from tacit.data.series import Series
-from tacit.data.tables import NODE_NAMES, TIME_NAMES, Columns, Layout
+from tacit.data.tables import series_of
+from tacit.data.time_column import TIME_NAMES
 from tacit.errors import InputError, require
 
 if TYPE_CHECKING:
@@ -19,12 +21,17 @@ def read_frame(
     frame: "pd.DataFrame",
     *,
     layout: Layout = "auto",
-    time: str | None = None,
+    time: TimeName = None,
     node: str | None = None,
     value: str | Sequence[str] | None = None,
     covariates: Sequence[str] = (),
     sep: str | None = None,
     series: str | None = None,
+    columns: Sequence[str] | None = None,
+    drop: Sequence[str] = (),
+    decimal: str = ".",
+    dayfirst: bool | None = None,
+    asked: Sequence[str] = (),
     piece: bool = False,
 ) -> Series:
     """Return the series of a DataFrame, the same as :func:`read_series` of a file with the same cells.
@@ -48,6 +55,7 @@ def read_frame(
     )
     names, two_levels = _column_names(frame, sep)
     index: dict[str, Any] = {}
+    plain = frame.set_axis(range(len(names)), axis="columns").reset_index(drop=True)
     if frame.index.nlevels == 2:
         labels = [str(name or usual) for name, usual in zip(frame.index.names, ("series", "time"), strict=True)]
         index = {label: frame.index.get_level_values(level) for level, label in enumerate(labels)}
@@ -64,16 +72,18 @@ def read_frame(
         )
         dates = isinstance(frame.index, pd.DatetimeIndex | pd.PeriodIndex)
         called = time is not None or any(name.lower() in TIME_NAMES for name in names)
-        if frame.index.name is not None or dates or not called:
+        counted = isinstance(frame.index, pd.RangeIndex) and frame.index.name is None
+        called = called or (counted and any(Table(WHAT, names, plain).is_dates(name) for name in names))
+        if time is not False and (frame.index.name is not None or dates or not called):
             label = "time" if frame.index.name is None else str(frame.index.name)
             index = {label: frame.index}
             time = label if time is None and (dates or not called) else time
-    columns = (*index, *names)
+    header = (*index, *names)
     cells = [pd.Series(level.to_numpy() if level.dtype == object else level) for level in index.values()]
-    plain = frame.set_axis(range(len(names)), axis="columns").reset_index(drop=True)
-    whole = pd.concat([*cells, plain], axis="columns").set_axis(range(len(columns)), axis="columns")
-    table = checked(Table(WHAT, columns, whole))
-    return Columns(layout, time, node, value, covariates, two_levels or sep, series).series_of(table, piece=piece)
+    whole = pd.concat([*cells, plain], axis="columns").set_axis(range(len(header)), axis="columns")
+    table = checked(Table(WHAT, header, whole, decimal))
+    roles = Columns(layout, time, node, value, covariates, two_levels or sep, series, columns, drop, dayfirst, asked)
+    return series_of(table, roles, piece=piece)
 
 
 def _column_names(frame: "pd.DataFrame", sep: str | None) -> tuple[tuple[str, ...], str | None]:

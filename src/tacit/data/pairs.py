@@ -7,6 +7,7 @@ import torch
 from jaxtyping import Float, Int
 from torch import Generator, Tensor
 
+from tacit.data.series_units import SeriesUnits
 from tacit.errors import InputError, require
 
 
@@ -37,6 +38,7 @@ class Pairs:
     ``series``    the number of the series that each pair comes from, where there are several
     ``times``     the time of each target, where there is one: a number, for dates the seconds since 1970
     ``covariates``  of each pair, where there are any: numbers that are known and shared by all nodes
+    ``units``     of each series, where they differ: targets are in these
 
     >>> pairs = Pairs(torch.zeros(10, 3, 2), torch.zeros(10, 3, 1))
     >>> len(pairs), pairs.num_nodes
@@ -51,6 +53,7 @@ class Pairs:
     series: Int[Tensor, " pair"] | None = None
     times: Float[Tensor, " pair"] | None = None
     covariates: Float[Tensor, "pair covariate"] | None = None
+    units: SeriesUnits | None = None
 
     def __post_init__(self) -> None:
         for name, values in (("inputs", self.inputs), ("targets", self.targets)):
@@ -129,7 +132,7 @@ class Pairs:
             for one in (self.inputs, self.targets, self.observed, self.covariates)
         )
         series, times = (None if one is None else one.to(device) for one in (self.series, self.times))
-        return Pairs(inputs, targets, observed, series, times, covariates)  # type: ignore[arg-type]
+        return Pairs(inputs, targets, observed, series, times, covariates, self.units)  # type: ignore[arg-type]
 
     def with_mask(self) -> "Pairs":
         """Return the same pairs with ``observed`` spelled out."""
@@ -141,7 +144,7 @@ class Pairs:
 
     def __getitem__(self, rows: Tensor | slice) -> "Pairs":
         parts = (self.inputs, self.targets, self.observed, self.series, self.times, self.covariates)
-        return Pairs(*(None if part is None else part[rows] for part in parts))  # type: ignore[arg-type]
+        return Pairs(*(None if part is None else part[rows] for part in parts), units=self.units)  # type: ignore
 
     def split(self, fractions: tuple[float, float] = (0.8, 0.1), generator: Generator | None = None) -> Split:
         """Cut into ``fractions[0]`` for training, ``fractions[1]`` for validation, and the rest for the test.

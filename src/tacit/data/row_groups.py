@@ -1,5 +1,7 @@
 """Which rows of a table belong to which series: those with one name in a column, or those before time starts again."""
 
+import shlex
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -7,9 +9,9 @@ from jaxtyping import Int
 
 from tacit.data.cells import Table
 from tacit.data.series import Times
-from tacit.errors import require
 
 RowNumbers = Int[np.ndarray, " row"]
+FEW_TIMES = 0.75  # times per row of a long table: two nodes with some rows missing have about as many
 
 
 @dataclass(frozen=True)
@@ -57,21 +59,52 @@ class RowGroups:
         row, before = int(later[first]), int(earlier[first])
         whose = f" for node '{nodes[places[row]]}'" if nodes else ""
         whose += f" in series '{self.names[self.series_of_row[row]]}'" if self.names else ""
-        if times[row] == times[before]:
-            what, remedy = f"comes twice{whose}, in rows {before + 1} and {row + 1}", "keep one of them"
+        if times[row] != times[before]:
+            what = f"in row {row + 1} comes before that of row {before + 1}{whose}"
+            remedy = f"sort the rows{' of each series' if self.names else ''} by time"
         else:
-            what, remedy = f"in row {row + 1} comes before that of row {before + 1}{whose}", "sort the table by time"
+            what = f"comes twice{whose}, in rows {before + 1} and {row + 1}"
+            same = table.frame.iloc[row].equals(table.frame.iloc[before])
+            remedy = "remove one of these equal rows" if same else "correct one of the times"
         if not self.names:
             remedy += ", or set series to the column that separates several series"
+            remedy += "" if nodes else ", or node to that of several nodes"
         raise table.refuse(f"column '{time}' must have ascending times, but {times[row]} {what}; {remedy}")
 
 
-def require_other(table: Table, series: str | None, taken: dict[str, list[str | None]]) -> None:
-    """Refuse a column of series that is used for something else too."""
-    for what, columns in taken.items():
-        require(
-            series is None or series not in columns,
-            f"{table.path}: series must name its own column, got '{series}', which is also {what}; name another",
+def require_not_long(table: Table, time: str, times: Times, columns: Sequence[str]) -> None:
+    """Refuse a table whose times repeat while one of ``columns`` tells the rows of a time apart: it is a long table.
+
+    In a table whose time starts again only a column that names each run counts.
+    """
+    import pandas as pd
+
+    steps = np.diff(times)
+    if not len(steps) or (steps > steps[:1] - steps[:1]).all():
+        return
+    lengths = restarts(times)
+    run_of_row = np.repeat(np.arange(len(lengths)), lengths)
+    moments, found = np.unique(times, return_inverse=True)[1], []
+    if moments.max() + 1 > FEW_TIMES * len(times):
+        return
+    for column in columns:
+        cells = table.cells(column)
+        if cells.isna().any():
+            continue
+        label = pd.factorize(cells)[0]
+        distinct = int(label.max()) + 1
+        if lengths:  # a name for each run, and another for the next
+            apart = distinct == len(lengths) == len(np.unique(run_of_row * distinct + label))
+        else:
+            apart = 1 < distinct <= len(label) / 2 and len(np.unique(moments * distinct + label)) == len(label)
+        if apart and (table.is_text(column) or table.is_whole(column)):
+            found.append((not table.is_text(column), distinct, column))
+    if found:
+        column = min(found)[2]
+        node, series = shlex.quote(f"data.node={column}"), shlex.quote(column)
+        raise table.refuse(
+            f"looks like a long table with a row per '{time}' and '{column}'; use --set {node}, or --series {series} "
+            f"if each '{column}' is a series of its own, or --drop {series}"
         )
 
 

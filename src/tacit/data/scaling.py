@@ -1,7 +1,7 @@
 """Units out and in: mean and deviation per node and variable, and the features made with them."""
 
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass, field, fields
+from dataclasses import asdict, dataclass, field, fields, replace
 from typing import Any
 
 import numpy as np
@@ -10,6 +10,7 @@ from jaxtyping import Bool, Float
 from torch import Tensor
 
 from tacit.data.series import LARGEST, RESCALE, Series, Values
+from tacit.data.series_units import ScaleBy, SeriesUnits
 from tacit.errors import InputError, require
 
 ROUNDING = 1e-12  # a spread below this part of the mean is what rounding leaves of a constant
@@ -25,6 +26,9 @@ class Scaling:
     for node $i$ and variable $c$, with mean $m$ and deviation $s$ of the observed values of the training part. The
     variables to be predicted come first, ``out_channels`` of them. ``flagged`` says whether the features hold a flag
     per variable, 1 where it was observed. Covariates are scaled too, the same for all nodes.
+
+    Of several series each can have a mean of its own (``by = "level"``), or a mean and a deviation (``"series"``); see
+    :mod:`tacit.data.series_units`. ``series_mean`` and ``series_deviation`` are those of ``series_names``.
 
     >>> scaling = Scaling(("a", "b"), ("level",), 1, np.array([[1.0], [5.0]]), np.array([[2.0], [4.0]]))
     >>> scaling.to_units(torch.ones(3, 2, 1))[0].flatten().tolist()
@@ -42,13 +46,31 @@ class Scaling:
     covariate_names: tuple[str, ...] = ()
     covariate_mean: Float[np.ndarray, " covariate"] = field(default_factory=lambda: np.zeros(0))
     covariate_deviation: Float[np.ndarray, " covariate"] = field(default_factory=lambda: np.zeros(0))
+    by: ScaleBy = "all"
+    series_names: tuple[str, ...] = ()
+    series_mean: Float[np.ndarray, "series _ _"] = field(default_factory=lambda: np.zeros((0, 0, 0)))
+    series_deviation: Float[np.ndarray, "series _ _"] = field(default_factory=lambda: np.zeros((0, 0, 0)))
 
     @classmethod
-    def measured(cls, series: Series, rows: Bool[np.ndarray, " time"], targets: tuple[str, ...]) -> "Scaling":
+    def measured(
+        cls, series: Series, rows: Bool[np.ndarray, " time"], targets: tuple[str, ...], by: ScaleBy = "all"
+    ) -> "Scaling":
         """Return the scaling of the training ``rows``; ``targets`` are the variables to be predicted."""
+        by = by if series.num_series > 1 else "all"
         variables = targets + tuple(name for name in series.channels if name not in targets)
         values = series.values[rows][:, :, [series.channels.index(name) for name in variables]]
         mean, deviation = _mean_and_deviation(series, values, variables)
+        own = dict[str, Any]()
+        if by != "all":
+            counts = np.bincount(series.series_of_row[rows], minlength=series.num_series)
+            parts = np.split(values, np.cumsum(counts)[:-1])
+            units, deviation = SeriesUnits.measured(parts, mean, by)
+            own = {
+                "by": by,
+                "series_names": series.series_names,
+                "series_mean": units.mean,
+                "series_deviation": units.deviation,
+            }
         known = np.zeros((len(values), 0)) if series.covariates is None else series.covariates[rows]
         centre, spread = known.mean(axis=0), known.std(axis=0)
         still = spread <= np.maximum(ROUNDING * np.abs(centre), 1 / LARGEST)
@@ -62,7 +84,38 @@ class Scaling:
             covariate_names=series.covariate_names,
             covariate_mean=centre,
             covariate_deviation=np.where(still, 1.0, spread),  # a constant one becomes 0, or what rounding leaves of it
+            **own,
         )
+
+    def with_levels_of(self, series: Series) -> "Scaling":
+        """Return the scaling with the level of each series over all its rows."""
+        whole = Scaling.measured(series, np.ones(len(series), dtype=bool), self.variables[: self.out_channels], self.by)
+        return replace(self, series_mean=whole.series_mean)
+
+    @property
+    def units(self) -> SeriesUnits | None:
+        """The units of the targets of each series, where they differ."""
+        if self.by == "all":
+            return None
+        return SeriesUnits(self.series_mean, self.series_deviation).channels(self.out_channels)
+
+    def of_series(self, series: Series) -> "Scaling":
+        """Return the scaling of other series: known ones keep their units, others are measured on all their rows."""
+        if self.by == "all":
+            return self
+        names = series.series_names or ("",)
+        number = {name: place for place, name in enumerate(self.series_names)}
+        nodes, variables = self._places(series)
+        parts = [part.values[:, nodes][:, :, variables] for part in series.parts]
+        new = SeriesUnits.measured(parts, self.mean, self.by)[0]
+        deviation = np.broadcast_to(self.deviation, new.mean.shape) if self.by == "level" else new.deviation
+        tables = new.mean.copy(), deviation.copy()
+        for place, name in enumerate(names):
+            if name in number:
+                tables[0][place], tables[1][place] = (
+                    table[number[name]] for table in (self.series_mean, self.series_deviation)
+                )
+        return replace(self, series_names=names, series_mean=tables[0], series_deviation=tables[1])
 
     @property
     def feature_names(self) -> tuple[str, ...]:
@@ -79,24 +132,29 @@ class Scaling:
         """Return scaled targets or predictions in the units of the data."""
         return values * self._like(self.deviation, values) + self._like(self.mean, values)
 
-    def scaled(self, series: Series) -> Values:
-        """Return the values of a series without units, nodes and variables in the order of this scaling."""
-        nodes = _places("nodes", series.nodes, self.nodes)
-        variables = _places("variables", series.channels, self.variables)
-        values: Values = (series.values[:, nodes][:, :, variables] - self.mean) / self.deviation
+    def scaled(self, series: Series, number: int = 0) -> Values:
+        """Return the values of one series without units, nodes and variables in the order of this scaling.
+
+        ``number`` is the number of the series, where each has units of its own.
+        """
+        nodes, variables = self._places(series)
+        mean, deviation = self.mean, self.deviation
+        if self.by != "all":
+            mean, deviation = self.series_mean[number], self.series_deviation[number]
+        values: Values = (series.values[:, nodes][:, :, variables] - mean) / deviation
         for row, node, variable in np.argwhere(np.abs(values) > LARGEST)[:1]:
             raise InputError(
                 f"node '{self.nodes[node]}' (variable '{self.variables[variable]}') must have numbers "
                 f"like those of the "
-                f"training part, {self.mean[node, variable]:.3g} with a deviation of "
-                f"{self.deviation[node, variable]:.3g}, got one {abs(values[row, node, variable]):.1g} deviations away "
+                f"training part, {mean[node, variable]:.3g} with a deviation of "
+                f"{deviation[node, variable]:.3g}, got one {abs(values[row, node, variable]):.1g} deviations away "
                 f"at {series.row_times[row]}; correct it"
             )
         return values
 
-    def features(self, series: Series) -> Features:
+    def features(self, series: Series, number: int = 0) -> Features:
         """Return the features of every row: missing values are those before, or 0 (the mean) where there are none."""
-        values = self.scaled(series)
+        values = self.scaled(series, number)
         parts = [np.nan_to_num(forward_filled(values))]
         if self.flagged:
             parts.append((~np.isnan(values)).astype(np.float64))
@@ -125,17 +183,26 @@ class Scaling:
     @classmethod
     def from_dict(cls, stored: Mapping[str, Any]) -> "Scaling":
         """Return the scaling that :meth:`to_dict` gave."""
-        names = {entry.name for entry in fields(cls)}
+        known = {entry.name for entry in fields(cls)}
+        stored = {"by": "all", "series_names": (), "series_mean": (), "series_deviation": (), **stored}  # in old runs
         require(
-            set(stored) == names,
-            f"a stored scaling must have exactly {', '.join(sorted(names))}, got "
-            f"{', '.join(sorted(stored)) or 'nothing'}",
+            set(stored) == known,
+            f"a stored scaling must have exactly {', '.join(sorted(known))}, got "
+            f"{', '.join(sorted(stored)) or 'nothing'}; pass what to_dict returned",
         )
-        words = {name: tuple(stored[name]) for name in ("nodes", "variables", "covariate_names")}
+        words = {name: tuple(stored[name]) for name in ("nodes", "variables", "covariate_names", "series_names")}
         tables = {name: np.array(stored[name], dtype=np.float64) for name in ("covariate_mean", "covariate_deviation")}
         shape = len(words["nodes"]), len(words["variables"])
         tables |= {name: np.array(stored[name], dtype=np.float64).reshape(shape) for name in ("mean", "deviation")}
+        each = (len(words["series_names"]), *shape) if words["series_names"] else (0, 0, 0)
+        names = ("series_mean", "series_deviation")
+        tables |= {name: np.array(stored[name], dtype=np.float64).reshape(each) for name in names}
         return cls(**{**stored, **words, **tables})
+
+    def _places(self, series: Series) -> tuple[list[int], list[int]]:
+        """Return where the nodes and the variables of this scaling are in a series."""
+        variables = _places("variables", series.channels, self.variables)
+        return _places("nodes", series.nodes, self.nodes), variables
 
     def _like(self, table: np.ndarray, values: Tensor) -> Tensor:
         require(

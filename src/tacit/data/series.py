@@ -1,11 +1,12 @@
 """A series on nodes, or several: what a table of a user becomes, whatever file it came from."""
 
-from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from functools import cached_property
+from typing import Any
 
 import numpy as np
-from jaxtyping import Float, Int, Shaped
+from jaxtyping import Bool, Float, Int, Shaped
 
 from tacit.errors import InputError, require
 
@@ -27,6 +28,9 @@ class Series:
     Several series over the same nodes (experiments, patients, days) lie one after another: ``lengths`` are their
     numbers of rows and ``series_names`` their names, both empty for one series.
 
+    ``settled`` are options that a reader found by itself (``time``, ``drop``, ``dayfirst``), to read new data alike.
+    ``unused`` are names in ``columns`` and ``drop`` that a piece has no column for.
+
     >>> series = Series(np.array([[[1.0], [2.0]], [[3.0], [np.nan]], [[2.0], [5.0]]]), nodes=("a", "b"))
     >>> len(series), series.channels
     (3, ('value',))
@@ -46,6 +50,8 @@ class Series:
     piece: bool = False
     lengths: tuple[int, ...] = ()
     series_names: tuple[str, ...] = ()
+    settled: Mapping[str, Any] = field(default_factory=dict)
+    unused: tuple[str, ...] = ()
 
     def __post_init__(self) -> None:
         self._require_shapes()
@@ -116,13 +122,23 @@ class Series:
 
     @classmethod
     def joined(cls, parts: "Sequence[Series]", names: Sequence[str] | None = None) -> "Series":
-        """Return several series over the same nodes as one object, named "1", "2", ... unless ``names`` are given."""
+        """Return several series as one object, named "1", "2", ... unless ``names`` are given.
+
+        A node that some of the series lack is missing there, and a note says so.
+        """
         require(len(parts) > 0, "series must be at least one series, got an empty list; pass some")
         notes = tuple(dict.fromkeys(note for part in parts for note in part.notes))
+        settled = _settled_together(parts)
+        unused = tuple(name for name in parts[0].unused if all(name in part.unused for part in parts))
         parts = [part for one in parts for part in one.parts]
+        nodes = tuple(dict.fromkeys(node for part in parts for node in part.nodes))
+        lacking = [node for node in nodes if any(node not in part.nodes for part in parts)]
+        if lacking:
+            notes += (_missing_nodes(lacking, parts),)
+            parts = [part.over(nodes) for part in parts]
         first = parts[0]
         for position, part in enumerate(parts):
-            for what in ("nodes", "channels", "covariate_names"):
+            for what in ("channels", "covariate_names"):
                 need, own = getattr(first, what), getattr(part, what)
                 require(
                     need == own,
@@ -141,10 +157,22 @@ class Series:
             times=np.concatenate([part.row_times for part in parts]),
             covariates=np.concatenate(known) if known else None,
             notes=notes,
+            settled=settled,
+            unused=unused,
             piece=True,
             lengths=tuple(len(part) for part in parts),
             series_names=tuple(names or (str(number) for number in range(1, len(parts) + 1))),
         )
+
+    def over(self, nodes: tuple[str, ...]) -> "Series":
+        """Return the series over other nodes: those it lacks are missing throughout."""
+        if nodes == self.nodes:
+            return self
+        values = np.full((len(self), len(nodes), len(self.channels)), np.nan)
+        place = {node: number for number, node in enumerate(self.nodes)}
+        there = [number for number, node in enumerate(nodes) if node in place]
+        values[:, there] = self.values[:, [place[nodes[number]] for number in there]]
+        return replace(self, values=values, nodes=nodes, piece=True, coordinates=None)
 
     def _require_shapes(self) -> None:
         _require_floats("values", self.values, 3, "(time, node, channel)", "add the missing axis")
@@ -227,20 +255,25 @@ class Series:
         empty = np.argwhere(np.isnan(self.values).all(axis=0))
         if len(empty):
             raise InputError(f"{self._name(*empty[0].tolist())} is missing at every time; leave it out")
-        missing = np.isnan(self.values)
-        high, low = (np.where(missing, end, self.values) for end in (-np.inf, np.inf))
-        moves = np.maximum.reduceat(high, self.starts) > np.minimum.reduceat(
-            low, self.starts
-        )  # (series, node, channel)
-        for node, channel in np.argwhere(~moves.any(axis=0)).tolist()[:1]:
-            level = high[:, node, channel].max()
-            if level == low[:, node, channel].min():
-                how, remedy = f"({level} wherever it is observed)", "leave it out"
+        for node, channel in np.argwhere(self.still).tolist()[:1]:
+            there = self.values[~np.isnan(self.values[:, node, channel]), node, channel]
+            if there.min() == there.max():
+                how, remedy = f"({there[0]} wherever it is observed)", "leave it out"
             else:
                 how, remedy = "within every series", "leave it out, or set series or covariates to its column"
             raise InputError(
                 f"{self._name(node, channel)} is constant {how}, so nothing can be learned about it; {remedy}"
             )
+
+    @property
+    def still(self) -> Bool[np.ndarray, "node channel"]:
+        """True for each node and variable that is empty, or constant within every series."""
+        missing = np.isnan(self.values)
+        high, low = (np.where(missing, end, self.values) for end in (-np.inf, np.inf))
+        moves = np.maximum.reduceat(high, self.starts) > np.minimum.reduceat(
+            low, self.starts
+        )  # (series, node, channel)
+        return np.logical_not(moves.any(axis=0))
 
     def _name(self, node: int, channel: int) -> str:
         variable = f" (variable '{self.channels[channel]}')" if len(self.channels) > 1 else ""
@@ -259,6 +292,33 @@ def require_unique(name: str, words: tuple[str, ...]) -> None:
     for word in words:
         require(word not in seen, f"{name} must have different names, got '{word}' twice; rename one")
         seen.add(word)
+
+
+def _settled_together(parts: "Sequence[Series]") -> dict[str, Any]:
+    """Return the options that the readers of all parts agree on; a name that is a node of another part stays."""
+    nodes, found = {node for part in parts for node in part.nodes}, [part.settled for part in parts]
+    settled = {key: value for key, value in found[0].items() if all(one.get(key) == value for one in found)}
+    for position, one in enumerate(found):
+        require(
+            (one.get("time") is False) == (found[0].get("time") is False),
+            f"a column of times must be in all of the series or in none, got other columns in series 1 than in series "
+            f"{position + 1}; set time to its name, or to false",
+        )
+        if "dayfirst" in one:
+            require(
+                settled.setdefault("dayfirst", one["dayfirst"]) == one["dayfirst"],
+                f"dates must have the day first in all of the series or in none, got both (series {position + 1}); "
+                "write YYYY-MM-DD",
+            )
+    drop = (name for one in found for name in one.get("drop", ()) if name not in nodes)
+    return {**settled, "drop": tuple(dict.fromkeys(drop))} if any("drop" in one for one in found) else settled
+
+
+def _missing_nodes(lacking: list[str], parts: "Sequence[Series]", most: int = 5) -> str:
+    """Return a note on the nodes that some series lack."""
+    series = sum(any(node not in part.nodes for node in lacking) for part in parts)
+    named = ", ".join(lacking[:most]) + (f" and {len(lacking) - most} more" if len(lacking) > most else "")
+    return f"{series} of {len(parts)} series lack some nodes, which are missing values there: {named}"
 
 
 def _require_floats(name: str, values: object, num_axes: int, shape: str, remedy: str) -> None:

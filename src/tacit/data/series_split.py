@@ -11,12 +11,13 @@ PerPair = Int[np.ndarray, " pair"]
 
 
 def assign_parts(
-    series_of_pair: PerPair, fractions: tuple[float, float], generator: Generator | None = None
+    series_of_pair: PerPair, fractions: tuple[float, float], generator: Generator | None = None, *, whole: bool = True
 ) -> tuple[PerPair, tuple[str, ...]]:
     """Return the part of every pair (0 training, 1 validation, 2 test), and a note where there are several series.
 
     Five series or more are split by whole series, so that the test is on series never seen: the first ones train, or
-    random ones with a ``generator``. Fewer are cut in time order, each at its own place; one series is the plain case.
+    random ones with a ``generator``. Fewer are cut in time order, each at its own place, and all are unless ``whole``;
+    one series is the plain case.
 
     >>> assign_parts(np.repeat(np.arange(10), 2), (0.7, 0.1))
     (array([0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1, 1, 2, 2, 2, 2]), ('split by whole series: 7 for training, 1 for validation, 2 for the test',))
@@ -24,7 +25,7 @@ def assign_parts(
     (array([0, 0, 0, 0, 0, 0, 0, 1, 2, 2]), ())
     """  # noqa: E501
     series, which, counts = np.unique(series_of_pair, return_inverse=True, return_counts=True)
-    if len(series) < FEWEST_SERIES:
+    if len(series) < FEWEST_SERIES or not whole:
         several = (f"split in time order within each of {len(series)} series",) if len(series) > 1 else ()
         return _in_time_order(counts, fractions), several
     train, validation, test = _whole_numbers(len(series), fractions)

@@ -13,6 +13,7 @@ from tacit.data.pairs import Pairs, Split
 from tacit.data.scaling import Scaling
 from tacit.data.series import Series, Times, Values
 from tacit.data.series_split import PerPair, assign_parts
+from tacit.data.series_units import ScaleBy
 from tacit.errors import InputError, did_you_mean, require, require_int
 
 
@@ -25,6 +26,8 @@ class SeriesPairs:
 
     ``used``        the series that the pairs come from: those given, without the ones that were too short
     ``train_ends``  for each series of ``used``, its rows up to the last training target: scaling saw these
+    ``levelled``    where each series has a level of its own: the test pairs, levels taken over all rows. The fit test
+                    is on these, so that the error of a level from few rows does not count as misfit
     ``notes``       what was left out, and how several series were split
     """
 
@@ -37,6 +40,7 @@ class SeriesPairs:
     test_times: Shaped[np.ndarray, " test"]
     used: Series
     train_ends: tuple[int, ...]
+    levelled: Pairs | None = None
     notes: tuple[str, ...] = ()
 
     @property
@@ -116,22 +120,25 @@ class Windows:
         *,
         targets: Sequence[str] | None = None,
         generator: Generator | None = None,
+        by: ScaleBy = "all",
     ) -> SeriesPairs:
         """Return the three parts of pairs; ``targets`` names the variables to predict, all unless given.
 
-        With a ``generator``, series that are split as a whole go to the parts at random.
+        ``by`` says which units several series have: one mean and deviation for all, or a ``"level"`` or both of each
+        ``"series"``. With units of its own every series is cut in time order, since a series that was never seen has no
+        level yet. With a ``generator``, series that are split as a whole go to the parts at random.
         """
         given = _as_one(series)
         chosen = _chosen(given.channels, targets)
         used, notes = self._usable(given, ahead=self.horizon, targets=chosen)
         rows = self.target_rows(used, chosen)
         of_pair = used.series_of_row[rows]
-        part, split_notes = assign_parts(of_pair, self.fractions, generator)
+        part, split_notes = assign_parts(of_pair, self.fractions, generator, whole=by == "all")
         self._require_parts(part)
         row_of_series = np.arange(len(used)) - used.starts[used.series_of_row]
         train_ends = np.zeros(used.num_series, dtype=np.int64)
         np.maximum.at(train_ends, of_pair[part == 0], 1 + row_of_series[rows[part == 0]])
-        scaling = Scaling.measured(used, row_of_series < train_ends[used.series_of_row], chosen)
+        scaling = Scaling.measured(used, row_of_series < train_ends[used.series_of_row], chosen, by)
         pairs = self.pairs(used, scaling, rows - self.horizon)
         if pairs.observed is not None and bool(pairs.observed.all()):
             pairs = replace(pairs, observed=None)
@@ -148,6 +155,9 @@ class Windows:
             test_times,
             used=used,
             train_ends=tuple(train_ends.tolist()),
+            levelled=None
+            if scaling.by == "all"
+            else self.pairs(used, scaling.with_levels_of(used), rows[part == 2] - self.horizon),
             notes=notes + split_notes,
         )
 
@@ -158,6 +168,11 @@ class Windows:
         of the last one; see :mod:`tacit.data.coming_times`.
         """
         used, notes = self._usable(_as_one(series), ahead=0)
+        known, scaling = scaling.series_names, scaling.of_series(used)
+        new = [name for name in scaling.series_names if name not in known]
+        if new:
+            whose = f"{len(new)} series that were" if len(new) > 1 else "one series that was"
+            notes += (f"{whose} not in the training data: the level is the mean of all rows that were passed",)
         last = _window_ends(used, self.window, ahead=0)
         names = np.array(used.series_names)[used.series_of_row[last]] if used.lengths else None
         return NewPairs(self.pairs(used, scaling, last), self._target_times(used)[last], names, notes)
@@ -172,19 +187,28 @@ class Windows:
     def pairs(self, series: Series, scaling: Scaling, last: PerPair) -> Pairs:
         """Return the pairs whose windows end in rows ``last``, counted over all series."""
         parts = series.parts
-        features = np.concatenate([scaling.features(part) for part in parts]).astype(np.float32)
+        features = np.concatenate(
+            [scaling.features(part, number).astype(np.float32) for number, part in enumerate(parts)]
+        )
         inputs = np.empty((len(last), features.shape[1], self.window, features.shape[2]), dtype=np.float32)
         for lag in range(self.window):  # one copy of the rows per lag, and no more memory than the result
             inputs[:, :, lag] = features[last - (self.window - 1 - lag)]
-        ahead = [self._shifted(scaling.scaled(part)[:, :, : scaling.out_channels]) for part in parts]
-        targets = np.concatenate(ahead)[last].astype(np.float32)
-        numbers = torch.from_numpy(series.series_of_row[last]) if series.lengths else None
+        ahead = [
+            self._shifted(scaling.scaled(part, number)[:, :, : scaling.out_channels]).astype(np.float32)
+            for number, part in enumerate(parts)
+        ]
+        targets = np.concatenate(ahead)[last]
+        several = series.lengths or scaling.by != "all"
+        numbers = torch.from_numpy(series.series_of_row[last]) if several else None
         times = _time_numbers(self._target_times(series)[last])
         count = len(scaling.covariate_names)
         known = (
             torch.from_numpy(features[last, 0, -count:]) if count else None
         )  # at the newest step, as all nodes see it
-        return Pairs.with_missing(torch.from_numpy(inputs).flatten(2), torch.from_numpy(targets), numbers, times, known)
+        pairs = Pairs.with_missing(
+            torch.from_numpy(inputs).flatten(2), torch.from_numpy(targets), numbers, times, known
+        )
+        return replace(pairs, units=scaling.units)
 
     def _usable(self, series: Series, ahead: int, targets: tuple[str, ...] = ()) -> tuple[Series, tuple[str, ...]]:
         """Return the series that have a window (and a known target), and a note on the others."""

@@ -19,7 +19,8 @@ from tacit.pipeline.later_assessment import add_identifiability, add_std_errors,
 from tacit.pipeline.new_file import require_new_table, write_table
 from tacit.pipeline.parts import OwnParts
 from tacit.pipeline.plan import Plan
-from tacit.pipeline.sources import Source, read_source, read_table
+from tacit.pipeline.preparation import PairsPreparation
+from tacit.pipeline.sources import Source, read_source, read_sources, read_table
 from tacit.pipeline.template import write_template
 
 __all__ = [
@@ -30,6 +31,7 @@ __all__ = [
     "Fitted",
     "Learned",
     "OwnParts",
+    "PairsPreparation",
     "Plan",
     "Source",
     "add_identifiability",
@@ -43,6 +45,7 @@ __all__ = [
     "prediction_index",
     "read_new",
     "read_source",
+    "read_sources",
     "read_table",
     "require_new_table",
     "resume_fit",

@@ -87,6 +87,7 @@ class AssessmentInputs:
                    before the fit: a probability then also says whether an edge is there at all
     ``dropped``    edges that are fixed at 0 because they hardly exist, not because of a rule
     ``closed_form``  regressions gave the fit, and give its controls
+    ``levelled``   pairs for the fit test in place of the test part
     """
 
     result: FitResult
@@ -100,6 +101,7 @@ class AssessmentInputs:
     kept: Kept | None = None
     dropped: EdgeMask | None = None
     closed_form: bool = False
+    levelled: Pairs | None = None
 
     @property
     def done(self) -> FitSettings:
@@ -249,7 +251,8 @@ def _flags(answer: Assessment, fit: AssessmentInputs) -> None:
 
 
 def _goodness(answer: Assessment, fit: AssessmentInputs) -> None:
-    found = fit_test(fit.result.model, fit.split.test, fit.preparation, fit.seed)
+    pairs = fit.split.test if fit.levelled is None else fit.levelled.to(fit.split.test.inputs.device)
+    found = fit_test(fit.result.model, pairs, fit.preparation, fit.seed)
     said = [TOO_FEW] if found is None else found.sentences()
     answer.goodness = {} if found is None else found.to_dict()
     answer.findings = [*said, *answer.findings]  # the verdict comes first

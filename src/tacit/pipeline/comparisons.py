@@ -39,7 +39,7 @@ def compare_forecasts(
     """Return how much lower the scaled CRPS of a model is than that of its controls and of ridge regression."""
     test, device = split.test, split.test.inputs.device
     own, *others = (
-        forecast_scores(one, test, generator=generator_for(seed, "score", device), spread=preparation.spread)
+        forecast_scores(one, test, generator=generator_for(seed, "score", device), spread=preparation.spread(test))
         for one in (model, *controls.values())
     )
     simple = references(preparation, split)

@@ -8,9 +8,9 @@ from jaxtyping import Float
 from torch import Tensor
 
 from tacit.config import PAIRS_KEYS, SERIES_KEYS, TABLE_KEYS, DataOptions
-from tacit.data import ChannelUnits, NamedPairs, Pairs, Series, SeriesPairs, Split, Windows
+from tacit.data import NamedPairs, Pairs, ScaleBy, Series, SeriesPairs, Split, Windows, deviations_differ
 from tacit.errors import require
-from tacit.pipeline.preparation import PairsPreparation, Preparation, SeriesPreparation
+from tacit.pipeline.preparation import PairsPreparation, Preparation, SeriesPreparation, require_inputs
 from tacit.pipeline.sources import Source, about
 from tacit.randomness import generator_for
 
@@ -35,6 +35,7 @@ class Dataset:
     ``seen``         rows of the training part, by which candidates may be chosen
     ``coordinates``  two numbers per node, where they are known
     ``notes``        what the readers changed, in words
+    ``levelled``     the test part for the fit test, where series have levels of their own; see :class:`SeriesPairs`
     """
 
     split: Split
@@ -42,6 +43,7 @@ class Dataset:
     seen: SeenRows
     coordinates: np.ndarray | None = None
     notes: tuple[str, ...] = ()
+    levelled: Pairs | None = None
 
     @property
     def nodes(self) -> tuple[str, ...]:
@@ -53,9 +55,9 @@ class Dataset:
         """Cut what was read into parts and scale it by the first; ``scaled`` holds where the options are silent."""
         with about(source.name):
             if isinstance(source.content, NamedPairs):
-                options.require_unset(TABLE_KEYS + SERIES_KEYS, source.name, "which has pairs x and y")
-                scale = scaled if options.scale is None else options.scale
-                dataset = cls._of_pairs(source.content, options, seed, scale=scale)
+                keys = tuple(key for key in TABLE_KEYS + SERIES_KEYS if key not in source.used)
+                options.require_unset(keys, source.name, "which has pairs x and y")
+                dataset = cls._of_pairs(source.content, options, seed, scaled=scaled)
             else:
                 options.require_unset(
                     PAIRS_KEYS, source.name, "which is a series: it is never shuffled and always scaled"
@@ -67,19 +69,32 @@ class Dataset:
     @classmethod
     def _of_series(cls, series: Series, options: DataOptions) -> "Dataset":
         windows = Windows(options.window or usual_window(series), options.horizon, options.fractions)
-        made = windows.prepare(series, targets=options.targets)
+        by = usual_scale(series, options.fractions[0]) if options.scale_by == "auto" else options.scale_by
+        made = windows.prepare(series, targets=options.targets, by=by)
         preparation = SeriesPreparation(windows, made.scaling)
-        return cls(made.split, preparation, _seen_rows(made), series.coordinates, series.notes + made.notes)
+        notes = series.notes + made.notes
+        return cls(made.split, preparation, _seen_rows(made), series.coordinates, notes, made.levelled)
 
     @classmethod
-    def _of_pairs(cls, named: NamedPairs, options: DataOptions, seed: int, *, scale: bool) -> "Dataset":
+    def _of_pairs(cls, named: NamedPairs, options: DataOptions, seed: int, *, scaled: bool) -> "Dataset":
         shuffle = generator_for(seed, "split") if options.shuffle else None
-        parts = named.pairs.split(options.fractions, generator=shuffle)
-        preparation = PairsPreparation(named.nodes, *_units(parts.train, scale=scale), shuffled=options.shuffle)
-        split = Split(*(preparation.scaled(part) for part in (parts.train, parts.validation, parts.test)))
-        missing = False if split.train.observed is None else split.train.observed == 0
-        seen = SeenRows(split.train.targets.masked_fill(torch.as_tensor(missing), torch.nan), split.train.inputs)
-        return cls(split, preparation, seen)
+        if not scaled:
+            require_inputs(named)
+        each = named.split(options.fractions, generator=shuffle)
+        scale = scaled if options.scale is None else options.scale
+        preparation = PairsPreparation.measured(each[0], scale=scale, fills=scaled, shuffled=options.shuffle)
+        split = Split(*(preparation.scaled(part) for part in each))
+        unknown = False if split.train.observed is None else split.train.observed == 0
+        inputs = split.train.inputs[:, :, : preparation.in_channels]
+        if each[0].missing is not None:
+            inputs = inputs.masked_fill(torch.from_numpy(each[0].missing), torch.nan)
+        seen = SeenRows(split.train.targets.masked_fill(torch.as_tensor(unknown), torch.nan), inputs)
+        return cls(split, preparation, seen, notes=named.notes + preparation.gap_notes(named))
+
+
+def usual_scale(series: Series, fraction: float) -> ScaleBy:
+    """Return the scale of several series before edges are known: one for all unless their deviations differ much."""
+    return "series" if series.num_series > 1 and deviations_differ(series, fraction) else "all"
 
 
 def usual_window(series: Series) -> int:
@@ -112,18 +127,12 @@ def _seen_rows(made: SeriesPairs) -> SeenRows:
     chosen = [series.channels.index(name) for name in made.scaling.variables[: made.out_channels]]
     targets, inputs = [], []
     for part, end in zip(series.parts, made.train_ends, strict=True):
-        targets.append(part.values[horizon:end][:, :, chosen])
-        inputs.append(part.values[: max(0, end - horizon)])
+        values = part.values[:end]
+        counts = np.maximum((~np.isnan(values)).sum(0), 1)
+        values = values - np.nansum(values, 0) / counts  # series that differ in level are not correlated by that
+        targets.append(values[horizon:][:, :, chosen])
+        inputs.append(values[: max(0, end - horizon)])
     return SeenRows(torch.from_numpy(np.concatenate(targets)), torch.from_numpy(np.concatenate(inputs)))
-
-
-def _units(train: Pairs, *, scale: bool) -> tuple[ChannelUnits, ChannelUnits]:
-    """Return the units of inputs and targets, from the training part."""
-    if not scale:
-        return ChannelUnits.unchanged(train.inputs.shape[2]), ChannelUnits.unchanged(train.targets.shape[2])
-    targets = train.targets.double().numpy()
-    known = targets if train.observed is None else np.where(train.observed.numpy() > 0, targets, np.nan)
-    return ChannelUnits.of(train.inputs.double().numpy()), ChannelUnits.of(known)
 
 
 def _require_learnable(split: Split, nodes: tuple[str, ...]) -> None:

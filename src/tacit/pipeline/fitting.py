@@ -134,6 +134,7 @@ def _learn(plan: Plan, checkpoint: Checkpoints | None) -> Learned:
                 kept=_kept(plan, over_table=over_table),
                 dropped=dropped,
                 closed_form=not result.history,
+                levelled=plan.dataset.levelled,
             )
             assess(assessment, inputs)
     except KeyboardInterrupt:  # what was learned is kept
@@ -265,7 +266,7 @@ def _record(learned: Learned) -> Record:
     scores = assessment.scores
     if scores is None:
         generator = generator_for(plan.seed, "score", device)
-        scores = forecast_scores(model, split.test, generator=generator, spread=preparation.spread)
+        scores = forecast_scores(model, split.test, generator=generator, spread=preparation.spread(split.test))
     scaled = predictive_metrics(
         model,
         split.test,

@@ -5,7 +5,7 @@ not depend on the rows beside it.
 """
 
 import math
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
@@ -15,12 +15,12 @@ from jaxtyping import Float
 from torch import Tensor
 
 from tacit.assessment.evaluation import PointName, SharedDraws, forecast_scores, point_prediction
-from tacit.data import NewPairs, Pairs, Series
+from tacit.data import NewPairs, Pairs
 from tacit.errors import require, require_int
 from tacit.graph import require_memory
 from tacit.pipeline.assessment import TOO_FEW, fit_test
 from tacit.pipeline.fitted import Fitted
-from tacit.pipeline.sources import Source, read_source
+from tacit.pipeline.sources import Source, read_sources
 from tacit.randomness import generator_for
 
 if TYPE_CHECKING:
@@ -33,11 +33,12 @@ NOT_TESTED = "This run has no fit test: the assessment was off, or the run was s
 Values = Float[np.ndarray, "pair node channel"]
 
 
-def read_new(fitted: Fitted, source: str) -> Source:
+def read_new(fitted: Fitted, sources: Sequence[str]) -> Source:
     """Read new data of the kind that a fit learned from; pairs may lack their targets."""
-    require(bool(source), "DATA must be a file like the training data, got ''; check the path")
+    require(all(sources), "DATA must be a file like the training data, got ''; check the path")
     channels = None if fitted.preparation.is_series else fitted.preparation.sizes.out_channels
-    return read_source(source, fitted.config.data, piece=True, out_channels=channels)
+    options = fitted.config.data
+    return read_sources(sources, options, piece=True, out_channels=channels, nodes=fitted.nodes)
 
 
 def point_predictions(
@@ -48,7 +49,7 @@ def point_predictions(
     parts = []
     for pairs in _chunks(new.pairs, draws):
         values = draws.mean(pairs) if point == "mean" else point_prediction(draws.values(pairs), point)
-        parts.append(_in_units(fitted, values))
+        parts.append(_in_units(fitted, values, pairs))
     return torch.cat(parts).numpy()
 
 
@@ -58,8 +59,8 @@ def samples(
     """Return samples of every target: one graph for all pairs at each place, and noise of each pair's own."""
     require_int("num_samples", num_samples)
     new, draws = new_pairs(fitted, source), _draws(fitted, num_samples, seed)
-    drawn = [draws.own_values(pairs) for pairs in _chunks(new.pairs, draws)]
-    return np.concatenate([_in_units(fitted, values).numpy() for values in drawn])
+    drawn = [_in_units(fitted, draws.own_values(pairs), pairs) for pairs in _chunks(new.pairs, draws)]
+    return np.concatenate([values.numpy() for values in drawn])
 
 
 def forecast_table(fitted: Fitted, source: Source, *, seed: int = 0, num_samples: int = 0) -> "pd.DataFrame":
@@ -83,7 +84,7 @@ def forecast_table(fitted: Fitted, source: Source, *, seed: int = 0, num_samples
         drawn = draws.values(pairs)
         values = [draws.mean(pairs), *(point_prediction(drawn, level) for level in LEVELS)]
         values += [] if sampled is None else list(sampled.own_values(pairs).unbind(1))
-        parts.append(torch.stack([_in_units(fitted, value) for value in values], -1))
+        parts.append(torch.stack([_in_units(fitted, value, pairs) for value in values], -1))
     numbers = torch.cat(parts)  # (pair, node, channel, column)
     pairs_, nodes, channels, _ = numbers.shape
     table: dict[str, Any] = {} if new.series is None else {"series": np.repeat(new.series, nodes * channels)}
@@ -125,10 +126,11 @@ def evaluate(fitted: Fitted, source: Source | None, *, seed: int = 0) -> dict[st
     preparation, device = fitted.preparation, fitted.model.graph.raw.device
     new = new_pairs(fitted, source)
     some = new.pairs.observed is None or bool(new.pairs.observed.any())
-    require(some, f"{source.name}: at least one target must be known, got none; pass more rows")
+    remedy = "pass more rows" if preparation.is_series else "pass y too, in columns y:NODE or in an .npz file"
+    require(some, f"{source.name}: at least one target must be known, got none; {remedy}")
     known = new.pairs.with_targets().to(device)
     generator = generator_for(seed, "score", device)
-    scores = forecast_scores(fitted.model, known, generator=generator, spread=preparation.spread)
+    scores = forecast_scores(fitted.model, known, generator=generator, spread=preparation.spread(known))
     by_node = {name: dict(zip(fitted.nodes, values, strict=True)) for name, values in scores.by_node.items()}
     goodness = fit_test(fitted.model, known, preparation, seed)
     return {
@@ -145,13 +147,12 @@ def evaluate(fitted: Fitted, source: Source | None, *, seed: int = 0) -> dict[st
 def new_pairs(fitted: Fitted, source: Source) -> NewPairs:
     """Return the pairs of new data, with all that was changed or left out on the way in ``notes``."""
     new = fitted.preparation.apply(source)
-    said = source.content.notes if isinstance(source.content, Series) else ()
-    return replace(new, notes=tuple(dict.fromkeys((*said, *new.notes))))
+    return replace(new, notes=tuple(dict.fromkeys((*source.content.notes, *new.notes))))
 
 
-def _in_units(fitted: Fitted, values: Tensor) -> Float[Tensor, "..."]:
+def _in_units(fitted: Fitted, values: Tensor, pairs: Pairs) -> Float[Tensor, "..."]:
     """Return predictions in the units of the data, in double precision: an offset may be large."""
-    return fitted.preparation.to_units(values.double().cpu())
+    return fitted.preparation.to_units(values.double().cpu(), pairs)
 
 
 def _draws(fitted: Fitted, num_graphs: int, seed: int) -> SharedDraws:

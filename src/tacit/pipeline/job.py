@@ -1,6 +1,6 @@
 """``tacit fit``: the path from a file to a run directory with its report, which survives being stopped."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from contextlib import chdir
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -14,7 +14,7 @@ from tacit.locks import Lock
 from tacit.pipeline.fitting import Learned, learn
 from tacit.pipeline.plan import Plan
 from tacit.pipeline.request import Request, files_read
-from tacit.pipeline.sources import read_source
+from tacit.pipeline.sources import few_names, read_sources
 from tacit.pipeline.stage_times import TimedListener
 from tacit.pipeline.unfinished import CHECKPOINT, NOTHING, finish, resume_run, start_run
 from tacit.records import Run, read_run, require_new, versions
@@ -36,7 +36,7 @@ class FitJob:
 
 
 def run_fit(
-    source: str,
+    source: str | Sequence[str],
     config: FitConfig,
     directory: Path,
     *,
@@ -47,23 +47,26 @@ def run_fit(
 ) -> FitJob | None:
     """Learn the graph behind ``source`` and write a run directory; nothing is written when the input is refused.
 
+    Several files, or a folder of them, are several series.
+
     Where several processes train together all go through the same stages; the first writes, the others return None.
     """
     require(
         directory.resolve() != Path.cwd(),
         f"out must be a directory for this run only, got '{directory}', the working directory; choose another --out",
     )
+    sources = [source] if isinstance(source, str) else list(source)
     processes = Processes.current()
     if not processes.several:  # of several the first refuses it when it starts the run
         require_new(directory, besides=NOTHING)
     request = Request(
-        source=source,
+        sources=sources,
         config=config.model_dump(mode="json"),
         seed=seed,
         device=_named(str(device), processes),
         command=command,
         folder=str(Path.cwd()),
-        files=files_read(source, config),
+        files=files_read(sources, config),
         versions=versions(),
     )
     plan = _plan(request, device, TimedListener.of(listener))
@@ -92,7 +95,7 @@ def resume_fit(
 
 
 def _plan(request: Request, device: torch.device, listener: Listener) -> Plan:
-    name = Path(request.source).name
+    name = Path(few_names(request.sources)).name
     listener.stage(f"reading: {name}")
     config = FitConfig.model_validate(request.config)
     now = versions()
@@ -100,7 +103,7 @@ def _plan(request: Request, device: torch.device, listener: Listener) -> Plan:
         f"{key} {request.versions.get(key)} and {now[key]}" for key in now if request.versions.get(key) != now[key]
     ]
     return Plan.make(
-        read_source(request.source, config.data),
+        read_sources(request.sources, config.data),
         config,
         seed=request.seed,
         device=device,

@@ -20,6 +20,7 @@ from tacit.pipeline.known_edges import left_out, place_nodes, read_rules, requir
 from tacit.pipeline.layout import usual_layout
 from tacit.pipeline.memory import require_memory_for, require_memory_for_evidence
 from tacit.pipeline.parts import OwnParts
+from tacit.pipeline.preparation import SeriesPreparation
 from tacit.pipeline.resampling import require_resampling
 from tacit.pipeline.sources import Source
 from tacit.pipeline.stage_times import TimedListener
@@ -34,6 +35,11 @@ NOT_TRIED = (
     "set predictor.kind=feedforward to train one"
 )
 LIMITED = "predictor = filter: it has a weight per lag, so that min_lag and max_lag can be kept"
+SCALES = {
+    "all": "the series do not need a level or deviation each",
+    "level": "regressions need an intercept per series, so each series is measured from its own mean",
+    "series": "the deviations of the series differ by a factor of 3 or more",
+}
 FEWER_STEPS = (
     "regressions on all {window} steps of the window would take long: the weights of the newest {read} start at "
     "regressions, those of older steps at 0; use a shorter window, for example --window 24"
@@ -81,7 +87,9 @@ class Plan:
     ) -> "Plan":
         """Prepare the data and choose what was left open; whatever cannot be is refused here."""
         own, listener = own or OwnParts(), TimedListener.of(listener)
+        config = source.settled(config)
         dataset, rules, evidence = _with_evidence(source, config, own, seed, listener)
+        config, scaled = _with_scale(config, dataset)
         config, dataset, chosen = _with_kind(source, config, dataset, evidence, own, seed, device, listener)
         listener.stage("fit: starting values")
         given = config
@@ -95,7 +103,7 @@ class Plan:
             name or source.name,
             command,
             config,
-            [*chosen, *choices],
+            [*scaled, *chosen, *choices],
             dataset,
             rules,
             place_nodes(dataset, config.graph),
@@ -108,6 +116,17 @@ class Plan:
             evidence,
             closed_form,
         )
+
+
+def _with_scale(config: FitConfig, dataset: Dataset) -> tuple[FitConfig, list[str]]:
+    """Note how several series were scaled, where that was left open."""
+    preparation = dataset.preparation
+    if not isinstance(preparation, SeriesPreparation) or config.data.scale_by != "auto":
+        return config, []
+    by = preparation.scaling.by
+    data = config.data.model_copy(update={"scale_by": by})
+    reasons = [f"scale_by = {by}: {SCALES[by]}"] if dataset.split.num_series > 1 else []
+    return config.model_copy(update={"data": data}), reasons
 
 
 def _steps_left_out(model: LatentGraphModel, dataset: Dataset) -> list[str]:
@@ -196,10 +215,17 @@ def _with_evidence(
         listener.stage("evidence: which lags")
         evidence = with_lags(evidence, dataset, seed)
     listener.say(first_edges(evidence, config.assessment.fdr))
-    if window is not None:  # other kinds than the filter may look further back than edges need
+    level = config.data.scale_by == "auto" and evidence.form.offsets and _has_one_scale(dataset)
+    if window is not None or level:  # other kinds than the filter may look further back than edges need
         short = config.predictor.kind == "auto" or own.kind(config.predictor).warm_start
         longer = evidence.window if short else network_window(source.content, evidence.window)
-        data = config.data.model_copy(update={"window": longer})
+        window = config.data.window if window is None else longer
+        data = config.data.model_copy(update={"window": window, **({"scale_by": "level"} if level else {})})
         listener.stage(PREPARING)
         dataset = Dataset.prepare(source, data, seed=seed, scaled=scaled)
     return dataset, rules, evidence
+
+
+def _has_one_scale(dataset: Dataset) -> bool:
+    preparation = dataset.preparation
+    return isinstance(preparation, SeriesPreparation) and preparation.scaling.by == "all"

@@ -33,7 +33,7 @@ class Reference:
 
 def references(preparation: Preparation, split: Split, *, ridge: bool = True) -> dict[str, Reference]:
     """Return scores on the test part; the regression has a weight for every two nodes."""
-    sizes, spread = preparation.sizes, preparation.spread
+    sizes, spread = preparation.sizes, preparation.spread(split.test).cpu()
     found: dict[str, Reference] = {}
     parts = {name: getattr(split, name).to("cpu") for name in ("train", "validation", "test")}
     start = {name: torch.zeros_like(part.targets) for name, part in parts.items()}

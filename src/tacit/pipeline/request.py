@@ -1,6 +1,7 @@
 """The arguments of ``tacit fit``, stored in ``call.json`` while the run is in progress, to resume it."""
 
 import hashlib
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -8,9 +9,10 @@ from pydantic import BaseModel, ConfigDict, ValidationError
 
 from tacit.config import FitConfig
 from tacit.errors import InputError, require
+from tacit.pipeline.sources import data_files
 from tacit.records import CALL
 
-FORMAT = 2
+FORMAT = 3
 
 
 class Request(BaseModel):
@@ -19,7 +21,7 @@ class Request(BaseModel):
     model_config = ConfigDict(extra="forbid", frozen=True)
 
     format: int = FORMAT
-    source: str
+    sources: list[str]
     config: dict[str, Any]
     seed: int
     device: str
@@ -55,6 +57,9 @@ class Request(BaseModel):
 
     def require_same_files(self) -> None:
         """Refuse to resume with other data than the run started with."""
+        for name in data_files(self.sources):
+            known = name in self.files or file_checksum(name) is None
+            require(known, f"{name} was added since the run started; remove it, or fit again with another --out")
         for name, checksum in self.files.items():
             found = file_checksum(name)
             require(found is not None, f"{name} was removed, and the run cannot be resumed without it; put it back")
@@ -68,9 +73,9 @@ class _Format(BaseModel):
     format: int
 
 
-def files_read(source: str, config: FitConfig) -> dict[str, str]:
+def files_read(sources: Sequence[str], config: FitConfig) -> dict[str, str]:
     """Return the files that a fit reads, with their checksums; data that ships with the package is no file."""
-    names = [source, config.graph.edges, config.graph.coordinates]
+    names = [*data_files(sources), config.data.y_file, config.graph.edges, config.graph.coordinates]
     found = {name: file_checksum(name) for name in names if name is not None}
     return {name: checksum for name, checksum in found.items() if checksum is not None}
 

@@ -1,32 +1,162 @@
 """The source of a fit: a table, arrays or an included data set, with its name in messages."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from tacit.config import TABLE_KEYS, DataOptions
-from tacit.data import NamedPairs, Series, load_beijing_air, read_frame, read_named_pairs, read_series
-from tacit.errors import InputError, require
+import numpy as np
+
+from tacit.config import SELECTION_KEYS, TABLE_KEYS, DataOptions, FitConfig
+from tacit.data import (
+    NamedPairs,
+    Series,
+    Table,
+    holds_pairs,
+    leave_out,
+    load_beijing_air,
+    open_table,
+    read_frame,
+    read_named_pairs,
+    read_pairs_table,
+    read_series,
+)
+from tacit.errors import InputError, did_you_mean, require
 
 SHIPPED = {"beijing-air": load_beijing_air}
+TABLE_ENDINGS = (".csv", ".csv.gz", ".tsv", ".tsv.gz", ".txt", ".parquet")
+SAME_STEP = 0.25  # of a step: months and years differ in length
 
 
 @dataclass(frozen=True, eq=False)
 class Source:
-    """Pairs or series that were read, and where they came from."""
+    """Pairs or series that were read, and where they came from; ``used`` are options that a reader of pairs used."""
 
     name: str
     content: NamedPairs | Series
+    used: tuple[str, ...] = ()
+
+    def settled(self, config: FitConfig) -> FitConfig:
+        """Return the config with what the reader found by itself, so that new data is read alike."""
+        found = dict(self.content.settled) if isinstance(self.content, Series) else {}
+        if not found:
+            return config
+        found["drop"] = tuple(dict.fromkeys((*config.data.drop, *found.get("drop", ()))))
+        return config.model_copy(update={"data": config.data.model_copy(update=found)})
 
 
-def read_source(source: str, options: DataOptions, *, piece: bool = False, out_channels: int | None = None) -> Source:
-    """Read a file, or a data set that ships with the package.
+def read_sources(
+    sources: Sequence[str],
+    options: DataOptions,
+    *,
+    piece: bool = False,
+    out_channels: int | None = None,
+    nodes: tuple[str, ...] = (),
+) -> Source:
+    """Read a file, or several files or a folder of them, one series each (or more, where a file has several).
 
     ``piece``         a few new rows may lack movement that training data must have
-    ``out_channels``  an .npz file may lack ``y``, of so many channels
+    ``nodes``         nodes that new rows must have
+    ``out_channels``  the file has pairs, and may lack ``y``, of so many channels
     """
+    files = data_files(sources)
+    if len(files) == 1:
+        return read_source(files[0], options, piece=piece, out_channels=out_channels, nodes=nodes)
+    parts, labels = [], series_labels(files)
+    for file in files:
+        content = read_source(file, options, piece=True, nodes=nodes).content
+        if not isinstance(content, Series):
+            raise InputError(f"{file}: several files must be tables of series, got pairs; pass one file of pairs")
+        parts.append(content)
+    names = [
+        f"{label}/{name}" if name else label
+        for label, part in zip(labels, parts, strict=True)
+        for name in part.series_names or ("",)
+    ]
+    return Source(few_names(sources), joined(parts, names, files, options, piece=piece))
+
+
+def joined(
+    parts: list[Series], names: list[str] | None, whose: Sequence[str], options: DataOptions, *, piece: bool
+) -> Series:
+    """Return several series as one object; the steps of all must be alike."""
+    steps = [_step(part) for part in parts]
+    known = [(step, name) for step, name in zip(steps, whose, strict=True) if step is not None]
+    for step, name in known[1:]:
+        first = known[0]
+        require(
+            type(step) is not type(first[0]) or bool(abs(step - first[0]) <= SAME_STEP * first[0]),
+            f"{name} must have steps of {first[0]}, as {first[1]} has, got steps of {step}; resample one of them",
+        )
+    together = Series.joined(parts, names)
+    for name in () if piece else together.unused:
+        near = did_you_mean(name, together.nodes + together.channels)
+        raise InputError(f"columns and drop must name columns of the tables, got '{name}', which is in none{near}")
+    asked = (*(options.columns or ()), *(options.targets or ()))
+    return leave_out(together, {}, asked, piece=piece)
+
+
+def _step(series: Series) -> Any:
+    """Return the median step of times; None where there is none."""
+    steps = np.concatenate([np.diff(part.row_times) for part in series.parts])
+    return np.sort(steps)[len(steps) // 2] if len(steps) else None
+
+
+def data_files(sources: Sequence[str]) -> list[str]:
+    """Return the files that sources name: a folder stands for the tables in it, in the order of their names."""
+    files: list[str] = []
+    for source in sources:
+        path = Path(source)
+        if not source or not path.is_dir():
+            files.append(source)
+            continue
+        found = sorted(str(one) for one in path.iterdir() if one.is_file() and one.name.endswith(TABLE_ENDINGS))
+        require(
+            bool(found),
+            f"{source}: the folder must have tables ({', '.join(TABLE_ENDINGS)}), got none; pass another folder",
+        )
+        files += found
+    for position, file in enumerate(files):
+        require(file not in files[:position], f"DATA must name every file once, got {file} twice; leave one out")
+    return files
+
+
+def series_labels(files: Sequence[str]) -> list[str]:
+    """Return a name for the series of each file: that of the file, or its path where two are called alike.
+
+    >>> series_labels(["north/2020.csv", "north/2021.csv.gz"]), series_labels(["north/a.csv", "south/a.csv"])
+    (['2020', '2021'], ['north/a', 'south/a'])
+    """
+    short = [Path(file).name.split(".")[0] for file in files]
+    return (
+        short
+        if len(set(short)) == len(short)
+        else [str(Path(file).with_name(Path(file).name.split(".")[0])) for file in files]
+    )
+
+
+def few_names(sources: Sequence[str]) -> str:
+    """Return what several files are called in a title.
+
+    >>> few_names(["a.csv"]), few_names(["data/a.csv", "data/b.csv"]), few_names(["a.csv", "b.csv", "c.csv"])
+    ('a.csv', 'a.csv and b.csv', 'a.csv and 2 more files')
+    """
+    if len(sources) == 1:
+        return sources[0]
+    names = [Path(source).name for source in sources]
+    return " and ".join(names) if len(names) == 2 else f"{names[0]} and {len(names) - 1} more files"
+
+
+def read_source(
+    source: str,
+    options: DataOptions,
+    *,
+    piece: bool = False,
+    out_channels: int | None = None,
+    nodes: tuple[str, ...] = (),
+) -> Source:
+    """Read one file, or a data set that ships with the package; see :func:`read_sources`."""
     require(bool(source), "DATA must be a file (.csv, .parquet, .npz), got ''; check the path")
     path = Path(source)
     if source in SHIPPED and not path.exists():
@@ -38,21 +168,43 @@ def read_source(source: str, options: DataOptions, *, piece: bool = False, out_c
         raise InputError(
             f"DATA must be a file (.csv, .parquet, .npz) or {', '.join(SHIPPED)}, got '{source}'; check the path"
         )
-    return Source(source, read_series(source, **_table_options(options), piece=piece))
+    table = open_table(path, options.decimal)
+    pairs = options.layout == "auto" and options.separator is None and holds_pairs(table)
+    if pairs or options.y_file is not None or out_channels is not None:
+        return _pairs_of_table(source, table, options, out_channels)
+    return Source(source, read_series(table, **_table_options(options, nodes), piece=piece))
 
 
-def read_table(frame: Any, options: DataOptions, *, piece: bool = False) -> Source:
+def _pairs_of_table(source: str, table: Table, options: DataOptions, out_channels: int | None) -> Source:
+    """Read pairs; new ones have all columns in one file, whatever those of the fit had."""
+    y_file = options.y_file if out_channels is None else None
+    y_table = None if y_file is None else open_table(y_file, options.decimal)
+    made = read_pairs_table(
+        table,
+        y_table,
+        columns=options.columns,
+        drop=options.drop,
+        sep=options.separator,
+        plain=options.y_file is not None,
+        out_channels=out_channels,
+    )
+    return Source(source, made, (*SELECTION_KEYS, *(("y_file", "separator") if options.y_file else ())))
+
+
+def read_table(frame: Any, options: DataOptions, *, piece: bool = False, nodes: tuple[str, ...] = ()) -> Source:
     """Read a DataFrame, as a file with the same cells would be read; a list of them is a list of series."""
     if isinstance(frame, list | tuple):
-        parts = [read_frame(one, **_table_options(options), piece=True) for one in frame]
+        parts = [read_frame(one, **_table_options(options, nodes), piece=True) for one in frame]
         require(bool(parts), "the table must be a DataFrame or a list of them, got an empty list; pass some")
-        return Source("the tables", Series.joined(parts))
-    return Source("the table", read_frame(frame, **_table_options(options), piece=piece))
+        whose = [f"table {number}" for number in range(1, len(parts) + 1)]
+        return Source("the tables", joined(parts, None, whose, options, piece=piece))
+    return Source("the table", read_frame(frame, **_table_options(options, nodes), piece=piece))
 
 
-def _table_options(options: DataOptions) -> dict[str, Any]:
-    names = ("layout", "time", "node", "value", "covariates", "series")
-    return {**{name: getattr(options, name) for name in names}, "sep": options.separator}
+def _table_options(options: DataOptions, nodes: tuple[str, ...]) -> dict[str, Any]:
+    names = ("layout", "time", "node", "value", "covariates", "series", "dayfirst", *SELECTION_KEYS)
+    given = {name: getattr(options, name) for name in names}
+    return {**given, "sep": options.separator, "asked": (*(options.targets or ()), *nodes)}
 
 
 @contextmanager

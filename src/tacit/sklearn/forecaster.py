@@ -130,7 +130,7 @@ class LatentGraphForecaster(LatentGraphEstimator):
         del y
         fitted, source = self._with_predictor(), self._source(X, reset=False)
         pairs = fitted.preparation.apply(source).pairs
-        known = fitted.preparation.to_units(pairs.targets.double())
+        known = fitted.preparation.to_units(pairs.targets.double(), pairs)
         if pairs.observed is not None:
             known = known.masked_fill(pairs.observed == 0, np.nan)
         predictions = self.predict(X, "mean").to_numpy().reshape(known.shape)
@@ -146,8 +146,10 @@ class LatentGraphForecaster(LatentGraphEstimator):
 
     def _source(self, X: Any, y: Any = None, *, reset: bool) -> Source:  # noqa: N803
         del y
-        options = self._config()[0].data if reset else self._ready().config.data
-        return read_table(X, options, piece=not reset)
+        if reset:
+            return read_table(X, self._config()[0].data)
+        fitted = self._ready()
+        return read_table(X, fitted.config.data, piece=True, nodes=fitted.nodes)
 
     def _columns(self) -> Any:
         import pandas as pd

@@ -33,6 +33,7 @@ def read_inputs(estimator: BaseEstimator, X: Any, *, reset: bool) -> Table:  # n
     values, names, nodes, channels = _opened("X", X)
     fewest = 2 if reset else 1  # one pair to train on, one to validate on
     options: dict[str, Any] = {"dtype": np.float64, "allow_nd": True, "ensure_min_samples": fewest}
+    options["ensure_all_finite"] = "allow-nan"
     array = check_array(values, estimator=estimator, input_name="X", **options)
     require(
         not reset or array.ndim < 2 or array.shape[1] > 1,

@@ -207,6 +207,7 @@ def _said(name: str, here: Any, there: Any) -> str:
 
 def _data(part: str, pairs: Pairs) -> dict[str, Any]:
     tensors = {"mask" if one.name == "observed" else one.name: getattr(pairs, one.name) for one in fields(pairs)}
+    del tensors["units"]  # targets are given in them
     marks = {f"{part} {name}": None if value is None else f"#{digest([value])}" for name, value in tensors.items()}
     return {f"{part} pairs": len(pairs), **marks}
 

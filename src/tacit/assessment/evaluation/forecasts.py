@@ -54,16 +54,19 @@ def forecast_scores(
     pairs: Pairs,
     *,
     generator: Generator,
-    spread: Float[Tensor, "node channel"] | None = None,
+    spread: Float[Tensor, "*pair node channel"] | None = None,
     num_graphs: int = NUM_GRAPHS,
 ) -> ForecastScores:
-    """Score the predictions of ``pairs``; ``spread`` is the size of a scaled unit in the units of the data."""
-    scale = torch.ones_like(pairs.targets[0]) if spread is None else spread.to(pairs.targets)
+    """Score the predictions of ``pairs``; ``spread`` is the size of a scaled unit in the units of the data.
+
+    It is given per node, or per pair and node where the units of series differ.
+    """
+    sizes = torch.ones_like(pairs.targets[0]) if spread is None else spread.to(pairs.targets)
     sums: dict[str, Tensor] = {}
     pair_crps = []
     size = pairs_at_once(model, num_graphs)
     for start in range(0, len(pairs), size):
-        chunk = pairs[start : start + size]
+        chunk, scale = pairs[start : start + size], sizes[start : start + size] if sizes.ndim == 3 else sizes
         seen = torch.ones_like(chunk.targets) if chunk.observed is None else chunk.observed
         outputs = model.outputs(chunk.inputs, num_graphs, generator=generator, context=Context.of(chunk))
         samples = model.observation.draw(outputs, generator=generator, draws=NOISE_DRAWS)

@@ -8,7 +8,7 @@ from jaxtyping import Bool, Float, Int
 from torch import Tensor
 
 from tacit.assessment.evidence.columns import DOUBLE, Columns
-from tacit.assessment.evidence.tableau import cross_products, quadratic_forms, without_columns
+from tacit.assessment.evidence.tableau import cross_products, orthonormal, quadratic_forms, without_columns
 from tacit.graph import EdgeRules
 
 BYTES_AT_ONCE = 4e6  # of columns: about what a cache holds
@@ -204,9 +204,10 @@ class Candidates:
         for places in self.batches(columns, width):
             targets = self.targets[places]
             values = torch.cat([parents(places), columns.targets.permute(1, 2, 0)[targets]], 1)
-            always, known = self.always(columns, places), columns.observed.mT[targets]
+            both, known = torch.cat([values, self.always(columns, places)], 1), columns.observed.mT[targets]
             for number, one in enumerate(weights):
-                found[number, places] = cross_products(values, always, one * known, channels)
+                rest = columns.without_intercepts(both, one * known)
+                found[number, places] = cross_products(rest[:, :width], rest[:, width:], one * known, channels)
         return without_columns(found, gone)
 
     def single_gains(self, columns: Columns) -> Float[Tensor, "target candidate"]:
@@ -218,11 +219,12 @@ class Candidates:
 
     def _single_gains(self, columns: Columns, places: Int[Tensor, " place"]) -> Float[Tensor, "place candidate"]:
         targets, size = self.targets[places], columns.group_size
-        known = columns.observed.mT[targets][:, None]  # (target, 1, row)
-        basis = torch.linalg.qr((self.always(columns, places) * known).mT)[0]
-        target = columns.targets.permute(1, 2, 0)[targets] * known
+        seen = columns.observed.mT[targets]
+        known = seen[:, None]  # (target, 1, row)
+        basis = orthonormal(columns.without_intercepts(self.always(columns, places), seen) * known)
+        target = columns.without_intercepts(columns.targets.permute(1, 2, 0)[targets], seen) * known
         left = target - (target @ basis) @ basis.mT  # (target, channel, row)
-        parents = columns.by_node(self.sources[places]).mul_(known)
+        parents = columns.without_intercepts(columns.by_node(self.sources[places]), seen).mul_(known)
         if self.ages is not None:
             parents *= columns.within(self.ages[places]).flatten(1)[..., None]
         within = parents @ basis  # what the columns share with those always in

@@ -6,7 +6,7 @@ count, a mean over lags averages measurement noise away. The own past of the tar
 With products (:mod:`tacit.assessment.evidence.products`) a source sends one value, its newest or the mean.
 """
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 import torch
 from jaxtyping import Bool, Float, Int
@@ -51,6 +51,7 @@ class Columns:
 
     ``sources``  the group of each node as a source; ``own``  of each node as a target; ``shared``  of all targets;
     ``targets``, ``observed``  scaled targets, and 1 where they are known; ``num_lags``  of a group, the oldest first
+    ``series``   the series of each row, where each has an intercept of its own
     """
 
     sources: Grouped
@@ -61,6 +62,7 @@ class Columns:
     products: bool = False
     num_squares: int = 0
     num_lags: int = 0
+    series: Int[Tensor, " row"] | None = None
 
     @property
     def num_linear(self) -> int:
@@ -75,7 +77,24 @@ class Columns:
     @property
     def num_always(self) -> int:
         """Columns that are always in, without those of required parents."""
-        return self.own.shape[2] + self.shared.shape[1]
+        intercepts = 0 if self.series is None else len(torch.unique(self.series))
+        return self.own.shape[2] + self.shared.shape[1] + intercepts
+
+    def without_intercepts(
+        self, values: Float[Tensor, "*leading column row"], weights: Float[Tensor, "*leading row"]
+    ) -> Float[Tensor, "*leading column row"]:
+        r"""Return columns less their weighted mean in each series, where each has an intercept: $v - \bar v_s$.
+
+        The intercepts need no columns then: regressions on what is left equal those with a column per series.
+        """
+        if self.series is None:
+            return values
+        series, weights = torch.unique(self.series, return_inverse=True)[1], weights[..., None, :]
+        count = int(series.max()) + 1
+        totals, masses = (
+            one.new_zeros(*one.shape[:-1], count).index_add_(-1, series, one) for one in (values * weights, weights)
+        )
+        return values - (totals / masses.clamp_min(TINY))[..., series]
 
     def by_node(self, nodes: Int[Tensor, "target node"]) -> Float[Tensor, "target column row"]:
         """Return the groups of some sources side by side, for many targets."""
@@ -89,11 +108,6 @@ class Columns:
         )
         age = torch.arange(self.num_lags).flip(0).repeat_interleave(self.group_size // self.num_lags)
         return (ages[..., :1] <= age) & (age <= ages[..., 1:])
-
-    def rows(self, chosen: slice) -> "Columns":
-        """Return some of the rows."""
-        parts = {name: getattr(self, name)[chosen] for name in ("sources", "own", "shared", "targets", "observed")}
-        return replace(self, **parts)
 
 
 def num_sent(layout: SeriesLayout) -> int:
@@ -138,6 +152,7 @@ class ScaledValues:
     def columns(self, form: ColumnForm) -> Columns:
         """Return the columns of a form with at most as many lags."""
         values = self.values[:, self.values.shape[1] - form.lags :]
+        series = self.pairs.series.cpu() if form.offsets and self.pairs.series is not None else None
         sent_value = values.mean(1) if form.mean or not form.products else values[:, -1]
         squares = [sent_value.square()] if form.squares or form.products else []
         group = [sent_value] if form.mean or form.products else [values.flatten(1, 2)]
@@ -145,12 +160,13 @@ class ScaledValues:
         return Columns(
             _joined(group if form.products else [*group, *squares]).permute(2, 0, 1),
             _joined(own).permute(2, 0, 1),
-            _shared(self.pairs, form),
+            torch.ones(len(self.pairs), int(series is None), dtype=DOUBLE),
             self.targets.permute(2, 0, 1),
             self.known.mT,
             form.products,
             0 if form.products else sum(column.shape[1] for column in squares),
             0 if form.mean or form.products else form.lags,
+            series,
         )
 
 
@@ -165,14 +181,6 @@ def _rows_last(values: Float[Tensor, "row *rest"]) -> Float[Tensor, "*rest row"]
 
 def _joined(parts: list[Float[Tensor, "node _ row"]]) -> Float[Tensor, "node column row"]:
     return parts[0] if len(parts) == 1 else torch.cat(parts, 1)
-
-
-def _shared(pairs: Pairs, form: ColumnForm) -> Float[Tensor, "row column"]:
-    one = torch.ones(len(pairs), 1, dtype=DOUBLE)
-    if not form.offsets or pairs.series is None:
-        return one
-    numbers = torch.unique(pairs.series.cpu(), return_inverse=True)[1]
-    return torch.nn.functional.one_hot(numbers).to(DOUBLE)
 
 
 def _scaled(values: Float[Tensor, "*rest row"], known: Tensor | None = None) -> Float[Tensor, "*rest row"]:

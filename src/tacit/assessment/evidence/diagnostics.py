@@ -10,6 +10,7 @@ from torch import Tensor
 from tacit.assessment.evidence.candidates import Candidates
 from tacit.assessment.evidence.columns import ColumnForm, Columns
 from tacit.assessment.evidence.products import design
+from tacit.assessment.evidence.tableau import orthonormal
 
 WEAK = 0.2  # share of a target's variation: if smaller effects cannot be found, that is said
 STRONG_CORRELATION = 0.3  # of residuals within a step
@@ -38,9 +39,10 @@ def residuals(
         if candidates.ages is not None:
             parents = parents[:, columns.within(candidates.ages[row][believed[row]]).flatten()]
         always = candidates.always(columns, torch.tensor([row]))[0].mT
-        known = columns.observed[:, target, None]
-        basis = torch.linalg.qr(torch.cat([always, parents], 1) * known)[0]
-        values = columns.targets[:, target, :1] * known
+        seen = columns.observed[:, target]
+        both = torch.cat([always, parents, columns.targets[:, target, :1]], 1)
+        both = columns.without_intercepts(both.mT, seen).mT * seen[:, None]
+        basis, values = orthonormal(both[:, :-1].mT), both[:, -1:]
         left.append(values - basis @ (basis.mT @ values))
     return torch.cat(left, 1)
 

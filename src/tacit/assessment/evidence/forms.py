@@ -19,7 +19,7 @@ from tacit.assessment.evidence import products
 from tacit.assessment.evidence.candidates import Candidates
 from tacit.assessment.evidence.columns import ColumnForm, Columns, ScaledValues, num_sent
 from tacit.assessment.evidence.tableau import Tableau
-from tacit.data import Pairs
+from tacit.data import FEWEST_SERIES, Pairs
 from tacit.predictors import SeriesLayout
 
 LAGS = (1, 2, 3, 4, 6, 8, 12)
@@ -59,11 +59,21 @@ def choose_form(pairs: Pairs, layout: SeriesLayout, candidates: Candidates, hori
     """Return the form with the largest criterion."""
     forms = possible_forms(pairs, layout, candidates)
     nodes, few = candidates.first_targets(MOST_TARGETS).compact()
-    scaled = ScaledValues.of(pairs, layout, max(form.lags for form in forms), nodes)
-    part = slice(None, None, max(1, math.ceil(len(pairs) / MOST_ROWS)))
-    least = WORTH * len(few.targets) * len(range(len(pairs))[part]) / horizon
-    scores = [_criterion(scaled.columns(form).rows(part), few, horizon) - form.products * least for form in forms]
+    some = _some(pairs)
+    scaled = ScaledValues.of(some, layout, max(form.lags for form in forms), nodes)
+    least = WORTH * len(few.targets) * len(some) / horizon
+    scores = [_criterion(scaled.columns(form), few, horizon) - form.products * least for form in forms]
     return forms[max(range(len(forms)), key=scores.__getitem__)]
+
+
+def _some(pairs: Pairs) -> Pairs:
+    """Return enough pairs to choose by: evenly spread series as a whole where there are many, or evenly spread rows."""
+    step = math.ceil(len(pairs) / MOST_ROWS)
+    if step <= 1:
+        return pairs
+    if pairs.series is None or len(numbers := torch.unique(pairs.series)) < FEWEST_SERIES * step:
+        return pairs[::step]
+    return pairs[torch.isin(pairs.series, numbers[::step])]
 
 
 def _criterion(columns: Columns, candidates: Candidates, horizon: int) -> float:

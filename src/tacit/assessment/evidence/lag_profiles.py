@@ -10,6 +10,7 @@ dominant lag has the largest effect in absolute value. Neighbouring lags of a st
 distinguish: the share of resamples of the data in which a lag is the largest says how sure it is.
 """
 
+import math
 from dataclasses import dataclass, replace
 
 import torch
@@ -19,14 +20,15 @@ from torch import Tensor
 from tacit.assessment.evidence.batched_regressions import MOST_BYTES
 from tacit.assessment.evidence.candidates import Candidates, Resamples
 from tacit.assessment.evidence.columns import DOUBLE, ColumnForm, Columns, build_columns, num_sent
-from tacit.assessment.evidence.forms import LAGS, ROWS_PER_COLUMN
+from tacit.assessment.evidence.forms import LAGS, MOST_ROWS, ROWS_PER_COLUMN
 from tacit.assessment.evidence.parent_evidence import RESAMPLES, resampled_weights
 from tacit.assessment.evidence.tableau import Tableau
 from tacit.data import Pairs, resamplable
 from tacit.predictors import SeriesLayout
 
 ROWS_TO_READ_MORE = 20  # for each column, to read further back than the form does
-MOST_VALUES = 5e7  # of the columns of all nodes: with more no lags beyond the form, and no resamples
+ENOUGH_VALUES = 1e7  # of the inputs of all nodes: with more a part of the rows is read, evenly spaced, but
+MOST_VALUES = 5e7  # no fewer than MOST_ROWS; beyond this no lags beyond the form are read, and no resamples drawn
 Profiles = Float[Tensor, "target candidate lag"]
 
 
@@ -56,6 +58,8 @@ def lag_profiles(
 
     Where nodes send several variables or have several targets, it is that of the pair with the largest effect.
     """
+    step = max(1, min(math.ceil(pairs.inputs.numel() / ENOUGH_VALUES), len(pairs) // MOST_ROWS))
+    pairs, block = pairs[::step], max(1, block // step)
     small = pairs.inputs.numel() <= MOST_VALUES
     counts = sorted({form.lags, *((*LAGS, layout.window) if small else ())}, reverse=True)
     counts = [count for count in counts if form.lags <= count <= layout.window]

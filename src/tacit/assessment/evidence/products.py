@@ -20,7 +20,7 @@ from torch import Tensor
 from tacit.assessment.evidence.averaging import MOST_COLUMNS, MarginalLikelihood
 from tacit.assessment.evidence.candidates import Candidates, ResampledMatrices, Resamples, Weights
 from tacit.assessment.evidence.columns import DOUBLE, Columns
-from tacit.assessment.evidence.tableau import Matrices
+from tacit.assessment.evidence.tableau import Matrices, orthonormal
 
 MOST_PARENTS = 5
 MOST_CANDIDATES = 12
@@ -130,8 +130,9 @@ def product_gains(columns: Columns, candidates: Candidates) -> Float[Tensor, "ta
     found = []
     for row, target in enumerate(candidates.targets.tolist()):
         known = columns.observed[:, target, None]
-        basis = torch.linalg.qr(candidates.always(columns, torch.tensor([row]))[0].mT * known)[0]
-        aim = columns.targets[:, target] * known
+        always = columns.without_intercepts(candidates.always(columns, torch.tensor([row]))[0], known[:, 0])
+        basis = orthonormal(always * known[:, 0])
+        aim = columns.without_intercepts(columns.targets[:, target].mT, known[:, 0]).mT * known
         aim = aim - basis @ (basis.mT @ aim)
         among = torch.cat([torch.tensor([target]), candidates.sources[row]])
         seen, count = values[:, among] * known, known.sum()
@@ -165,9 +166,11 @@ def effects(
             others[place] = False
             members = torch.cat([candidates.sources[row, [place]], candidates.sources[row][others]])
             parents = design(columns, target, members)
-            root = (weights * columns.observed[:, target]).sqrt()[:, None]
-            both = torch.cat([parents, candidates.always(columns, torch.tensor([row]))[0].mT], 1) * root
-            coefficients = torch.linalg.lstsq(both, columns.targets[:, target] * root, driver="gelsd").solution
+            weight = weights * columns.observed[:, target]
+            root, of_target = weight.sqrt(), columns.targets[:, target].mT
+            both = torch.cat([parents.mT, candidates.always(columns, torch.tensor([row]))[0]])
+            both, of_target = (columns.without_intercepts(one, weight) * root for one in (both, of_target))
+            coefficients = torch.linalg.lstsq(both.mT, of_target.mT, driver="gelsd").solution
             mine = [0] + [len(members) + k for k, pair in enumerate(pairs_of(len(members))) if 1 in pair]
             size = (parents[:, mine] @ coefficients[mine]).std(0, correction=0)  # (channel,)
             channel = int(size.argmax())

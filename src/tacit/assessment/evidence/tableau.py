@@ -142,13 +142,23 @@ def cross_products(
     """
     root = weights.sqrt()[:, None]
     values = values * root
-    basis = torch.linalg.qr((always * root).mT)[0]
+    basis = orthonormal(always * root)
     before = torch.linalg.vector_norm(values, dim=2).square() + FLOOR  # a constant column has no squares
     before[:, -channels:] = 0
     values.baddbmm_(values @ basis, basis.mT, alpha=-1)
     products: Float[Tensor, "chain both both"] = values @ values.mT
     products.diagonal(dim1=1, dim2=2).add_(TINY * before)
     return products
+
+
+def orthonormal(columns: Float[Tensor, "*chain column row"]) -> Float[Tensor, "*chain row column"]:
+    """Return an orthonormal basis of what the columns span; a column of zeros gives one of zeros."""
+    sizes = torch.linalg.vector_norm(columns, dim=-1)
+    empty = sizes <= TINY * sizes.amax(-1, keepdim=True)
+    order = empty.int().argsort(dim=-1, stable=True)  # at the end, where they take nothing from the others
+    some = bool(empty.any())
+    basis: Tensor = torch.linalg.qr((columns.take_along_dim(order[..., None], -2) if some else columns).mT)[0]
+    return basis if not some else basis * (~empty.gather(-1, order))[..., None, : basis.shape[-1]]
 
 
 def without_columns(
