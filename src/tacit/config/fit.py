@@ -44,12 +44,13 @@ TABLE_KEYS = (
     "value",
     "separator",
     "covariates",
+    "levels",
     "series",
     "dayfirst",
     *SELECTION_KEYS,
     "y_file",
 )
-SERIES_KEYS = ("targets", "window", "horizon", "scale_by")
+SERIES_KEYS = ("targets", "window", "horizon", "where", "calendar", "scale_by")
 PAIRS_KEYS = ("shuffle", "scale", "y_file")
 
 
@@ -72,7 +73,12 @@ class DataOptions(Closed):
     separator: str | None = Field(
         None, description='separates node and variable in wide column names, as in "north:pm25"'
     )
-    covariates: Names = Field((), description="columns that are known and shared by all nodes")
+    covariates: Names = Field((), description="columns that are known and shared by all nodes; numbers or words")
+    levels: dict[str, tuple[str, ...]] = Field(
+        {}, description="levels of covariates of words, the reference first; those of the table when left out"
+    )
+    calendar: Names = Field((), description="parts of the date as covariates (sine, cosine): hour, weekday, month, ...")
+    where: str | None = Field(None, description='only targets in these rows count, as in "month in (6, 7, 8)"')
     y_file: str | None = Field(None, description="table of y, a column per node, where DATA is a table of x")
     targets: Names | None = Field(None, description="variables to predict; all of them when left out")
     window: int | None = Field(None, ge=1, description="number of past steps in the input")
@@ -108,7 +114,7 @@ class DataOptions(Closed):
 class GraphOptions(Closed):
     """Known edges, candidate edges and priors."""
 
-    edges: str | None = Field(None, description="CSV of rules: source,target,kind,probability")
+    edges: str | None = Field(None, description="CSV of rules: source,target,kind,probability,min_lag,max_lag")
     forbidden: Edges = Field((), description='edges that do not exist, as [["source", "target"]]')
     required: Edges = Field((), description="edges that always exist")
     candidates: tuple[Edge, ...] | None = Field(None, description="the only possible edges; all when left out")
@@ -139,6 +145,8 @@ class GraphOptions(Closed):
     prior_weight: float | None = Field(
         None, gt=0, description="weight of the priors in training; set from the data if left out"
     )
+    min_lag: int | None = Field(None, ge=1, description="least lag of an edge, in steps before the target")
+    max_lag: int | None = Field(None, ge=1, description="largest lag of an edge; the window is at least as long")
 
 
 class PredictorOptions(Closed):

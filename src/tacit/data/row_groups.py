@@ -7,11 +7,13 @@ from dataclasses import dataclass
 import numpy as np
 from jaxtyping import Int
 
+from tacit.data.calendar_features import calendar_number
 from tacit.data.cells import Table
 from tacit.data.series import Times
 from tacit.data.time_column import TIME_NAMES
 
 RowNumbers = Int[np.ndarray, " row"]
+AUTUMN, SUNDAY, LATEST_HOUR = (3, 4, 10, 11), 6, 3  # months, weekday and hour in which clocks are set back
 FEW_TIMES = 0.75  # times per row of a long table: two nodes with some rows missing have about as many
 
 
@@ -70,6 +72,8 @@ class RowGroups:
         if not self.names:
             remedy += ", or set series to the column that separates several series"
             remedy += "" if nodes else ", or node to that of several nodes"
+        if clock_set_back(times[before], times[row]):
+            remedy = "clocks were set back: write times in UTC, or with an offset as in 2026-10-25T02:00+01:00"
         raise table.refuse(f"column '{time}' must have ascending times, but {times[row]} {what}; {remedy}")
 
 
@@ -113,6 +117,22 @@ def require_not_long(table: Table, time: str, times: Times, columns: Sequence[st
             f"looks like a long table with a row per '{time}' and '{column}'; use --set {node}, or --series {series} "
             f"if each '{column}' is a series of its own{ignoring}"
         )
+
+
+def clock_set_back(before: np.generic, time: np.generic) -> bool:
+    """Do times repeat an hour of a Sunday night in autumn, as local times do where daylight saving time ends?
+
+    >>> clock_set_back(np.datetime64("2026-10-25T02:30"), np.datetime64("2026-10-25T02:00"))
+    True
+    >>> clock_set_back(np.datetime64("2026-10-26T02:30"), np.datetime64("2026-10-26T02:00"))
+    False
+    """
+    if not isinstance(before, np.datetime64) or not isinstance(time, np.datetime64):
+        return False
+    moment = np.array([time])
+    month, weekday, hour = (int(calendar_number(moment, name)[0]) for name in ("month", "weekday", "hour"))
+    back = (before - time) / np.timedelta64(1, "h")
+    return month in AUTUMN and weekday == SUNDAY and hour <= LATEST_HOUR and bool(0 <= back < 1)
 
 
 def restarts(times: Times) -> tuple[int, ...]:
