@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from jaxtyping import Float, Int
+from jaxtyping import Bool, Float, Int
 
 from tacit.data.dates import looks_like_dates, parse_dates
 from tacit.data.formats import (
@@ -86,31 +86,36 @@ class Table:
 
     def many_numbers(self, columns: Sequence[str], remedy: str) -> Float[np.ndarray, "row column"]:
         """Return several columns side by side."""
-        values = self._at_once(columns)
-        if values is not None:
-            return values
-        values = np.empty((len(self.frame), len(columns)))
-        for place, column in enumerate(columns):
-            values[:, place] = self.numbers(column, remedy)  # says which cell is wrong
+        values = self.numbers_at_once(columns)
+        if values is None:
+            values = np.empty((len(self.frame), len(columns)))
+            for place, column in enumerate(columns):
+                values[:, place] = self.numbers(column, remedy)  # says which cell is wrong
         return values
 
-    def all_numbers(self, columns: Sequence[str]) -> bool:
-        """Say whether every cell of several columns is a number or empty."""
-        types = [self._is_number_type(self.cells(column)) for column in columns]
-        return all(types) or self._at_once(columns) is not None
-
-    def _at_once(self, columns: Sequence[str]) -> Float[np.ndarray, "row column"] | None:
+    def numbers_at_once(self, columns: Sequence[str]) -> Float[np.ndarray, "row column"] | None:
         """Return columns of text read as one, None if a cell is no number: one after another they take a minute."""
+        values, bad = self._at_once(columns)
+        return None if values is None or bad.any() or (np.abs(values) > LARGEST).any() else values
+
+    def with_others(self, columns: Sequence[str]) -> list[str]:
+        """Return those of several columns that have a cell which is neither a number nor empty."""
+        text = [column for column in columns if not self._is_number_type(self.cells(column))]
+        values, bad = self._at_once(text)
+        return text if values is None else [text[place] for place in np.flatnonzero(bad.any(axis=0))]
+
+    def _at_once(self, columns: Sequence[str]) -> tuple[np.ndarray | None, Bool[np.ndarray, "row column"]]:
+        """Return the numbers of columns of text of one type, None for others, and which cells are none."""
         import pandas as pd
 
-        places = [self._places[column] for column in columns]
+        places, shape = [self._places[column] for column in columns], (len(self.frame), len(columns))
         kinds = set(self.frame.dtypes.iloc[places])
-        if len(kinds) == 1 and not self._is_number_type(self.frame[places[0]]):
-            cells = pd.Series(self.frame[places].to_numpy().ravel(), dtype=kinds.pop())
-            values: np.ndarray = self._parsed(cells).to_numpy(dtype=np.float64, na_value=np.nan)
-            if not (np.isnan(values) & cells.notna().to_numpy()).any() and not (np.abs(values) > LARGEST).any():
-                return values.reshape(len(self.frame), len(columns))
-        return None
+        if len(kinds) != 1 or self._is_number_type(self.frame[places[0]]):
+            return None, np.zeros((0, 0), dtype=bool)
+        cells = pd.Series(self.frame[places].to_numpy().ravel(), dtype=kinds.pop())
+        values = self._parsed(cells).to_numpy(dtype=np.float64, na_value=np.nan)
+        bad = np.isnan(values) & cells.notna().to_numpy()
+        return values.reshape(shape), bad.reshape(shape)
 
     def is_numeric(self, column: str) -> bool:
         """Say whether every cell of a column is a number or empty, and at least one is a number."""

@@ -32,13 +32,16 @@ def read_wide(
             require_not_long(table, time, cells.times, others)
         groups = RowGroups.recognised(table, time, cells.times)
     groups.require_ascending(table, time or "", cells.times)
-    columns = _numeric(table, columns, left, roles.asked, sep)
+    numbers = table.numbers_at_once(columns)
+    columns = columns if numbers is not None else _numeric(table, columns, left, roles.asked, sep)
     if not columns:
         raise table.refuse(f"a wide table must have a column of numbers per node{beside}, got only text")
     nodes, channels = _nodes_and_variables(table, columns, sep)
     remedy = "correct it, leave the column out with --drop, set series to it, or use layout='long'"
     ordered = [node if sep is None else node + sep + channel for node in nodes for channel in channels]
-    values = table.many_numbers(ordered, remedy).reshape(len(table.frame), len(nodes), len(channels))
+    if numbers is None or ordered != columns:
+        numbers = table.many_numbers(ordered, remedy)
+    values = numbers.reshape(len(table.frame), len(nodes), len(channels))
     known = SharedColumns.of(table, roles.covariates, roles.labels, roles.levels)
     rows = np.argsort(groups.series_of_row, kind="stable")
     values = values[rows] if (np.diff(rows) != 1).any() else values  # without a copy where they are in order
@@ -110,12 +113,10 @@ def _numeric(
     table: Table, columns: list[str], left: dict[str, str], asked: Collection[str], sep: str | None
 ) -> list[str]:
     """Return the columns without those of text, which are added to ``left`` unless they are asked for."""
-    if table.all_numbers(columns):
-        return columns
     wanted = {column for name in asked for column in matching(name, columns, sep)}
     text = {
         column: "dates" if table.is_dates(column) else "text"
-        for column in columns
+        for column in table.with_others(columns)
         if column not in wanted and table.is_text(column)
     }
     left.update(text)
