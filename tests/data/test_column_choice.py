@@ -94,6 +94,7 @@ def test_values_and_nodes_of_a_long_table(tmp_path):
         ({"drop": ["time"]}, "drop names 'time', the column of times; keep it, set time to another column"),
         ({"drop": ["time"], "time": "time"}, "drop names 'time', which time names too; keep one of them"),
         ({"drop": ["a", "b"]}, "a wide table must have a column per node besides 'time', got none"),
+        ({"drop": ["*"]}, "drop must leave columns to read, got the names of all"),
         ({"decimal": ";"}, "decimal must be '.' or ',', got ';'; pick one"),
     ],
 )

@@ -241,7 +241,7 @@ def files(tmp_path):
         (["pairs.csv", "--dayfirst"], "dayfirst in [data] has no meaning for pairs.csv, which has pairs x and y"),
         (["pairs.csv", "--y-file", "wide.csv"], "pairs.csv: columns x:NODE and y:NODE must be in one file"),
         (["wide.csv", "--y-file", "none.csv"], "none.csv: there is no such file; check the name"),
-        (["wide.csv", "--y-file", "pairs.npz"], "pairs.npz: a table must end in .parquet or .csv"),
+        (["wide.csv", "--y-file", "pairs.npz"], "pairs.npz: a table must end in .csv"),
         (["pairs.npz", "--y-file", "wide.csv"], "y_file in [data] has no meaning for pairs.npz, which has pairs"),
         (["pairs.npz", "--columns", "a"], "columns in [data] has no meaning for pairs.npz, which has pairs x and y"),
         (["beijing-air", "--drop", "a"], "drop in [data] has no meaning for beijing-air"),

@@ -99,6 +99,8 @@ class Columns:
                 if name in dropped or name in self.drop:
                     raise table.refuse(f"drop names '{name}', which {argument} names too; keep one of them")
         left = [column for column in table.columns if column not in dropped]
+        if not left:
+            raise table.refuse("drop must leave columns to read, got the names of all; leave some out of drop")
         times = [column for column in table.columns if column.lower() in TIME_NAMES]
         if self.time is None and times and not set(times) & set(left):
             raise table.refuse(
