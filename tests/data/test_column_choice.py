@@ -217,6 +217,14 @@ def test_a_long_table_that_is_not_recognised(order, labels, tmp_path):
     assert read_series(path, series="tag").lengths == (6, 6)
 
 
+def test_a_date_and_a_time_of_day_are_not_taken_for_a_node(tmp_path):
+    text = "date,time,a,b\n" + "".join(f"2020-01-{1 + t // 4:02},{t % 4}:00,{t % 3},{t % 5}\n" for t in range(16))
+    with pytest.raises(
+        InputError, match="times must be in one column, got 'date' with several rows per time and 'time'"
+    ):
+        read_series(write(tmp_path, text))
+
+
 def test_a_few_times_that_come_twice_are_no_long_table(tmp_path):
     text = "time,a,b\n0,1,2\n1,2,1\n1,1,3\n2,1,2\n3,2,1\n"
     with pytest.raises(InputError, match="but 1 comes twice, in rows 2 and 3; correct one of the times, or set series"):

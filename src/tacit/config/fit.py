@@ -114,7 +114,7 @@ class DataOptions(Closed):
 class GraphOptions(Closed):
     """Known edges, candidate edges and priors."""
 
-    edges: str | None = Field(None, description="CSV of rules: source,target,kind,probability")
+    edges: str | None = Field(None, description="CSV of rules: source,target,kind,probability,min_lag,max_lag")
     forbidden: Edges = Field((), description='edges that do not exist, as [["source", "target"]]')
     required: Edges = Field((), description="edges that always exist")
     candidates: tuple[Edge, ...] | None = Field(None, description="the only possible edges; all when left out")
@@ -145,6 +145,8 @@ class GraphOptions(Closed):
     prior_weight: float | None = Field(
         None, gt=0, description="weight of the priors in training; set from the data if left out"
     )
+    min_lag: int | None = Field(None, ge=1, description="least lag of an edge, in steps before the target")
+    max_lag: int | None = Field(None, ge=1, description="largest lag of an edge; the window is at least as long")
 
 
 class PredictorOptions(Closed):

@@ -30,7 +30,7 @@ from tacit.data.series import Series
 from tacit.data.series_units import ScaleBy, SeriesUnits, deviations_differ
 from tacit.data.tables import read_series
 from tacit.data.units import ChannelUnits
-from tacit.data.windows import NewPairs, SeriesPairs, Windows
+from tacit.data.windows import NewPairs, SeriesPairs, Windows, extended_times, time_numbers
 
 __all__ = [
     "FEWEST_BLOCKS",
@@ -61,6 +61,7 @@ __all__ = [
     "covering_batches",
     "deviations_differ",
     "epoch_batches",
+    "extended_times",
     "frame_of_arrow",
     "frame_of_labelled",
     "holds_pairs",
@@ -85,6 +86,7 @@ __all__ = [
     "ridge_path",
     "ridge_regression",
     "solve_ridge",
+    "time_numbers",
     "usual_block",
     "with_calendar",
 ]

@@ -10,6 +10,7 @@ from jaxtyping import Int
 from tacit.data.calendar_features import calendar_number
 from tacit.data.cells import Table
 from tacit.data.series import Times
+from tacit.data.time_column import TIME_NAMES
 
 RowNumbers = Int[np.ndarray, " row"]
 AUTUMN, SUNDAY, LATEST_HOUR = (3, 4, 10, 11), 6, 3  # months, weekday and hour in which clocks are set back
@@ -92,6 +93,11 @@ def require_not_long(table: Table, time: str, times: Times, columns: Sequence[st
     if moments.max() + 1 > FEW_TIMES * len(times):
         return
     for column in columns:
+        if column.lower() in TIME_NAMES:
+            raise table.refuse(
+                f"times must be in one column, got '{time}' with several rows per time and '{column}'; join the two "
+                "into one column, or set time to another"
+            )
         cells = table.cells(column)
         if cells.isna().any():
             continue
@@ -106,9 +112,10 @@ def require_not_long(table: Table, time: str, times: Times, columns: Sequence[st
     if found:
         column = min(found)[2]
         node, series = shlex.quote(f"data.node={column}"), shlex.quote(column)
+        ignoring = f", or --drop {series} to ignore it" if lengths else ""
         raise table.refuse(
             f"looks like a long table with a row per '{time}' and '{column}'; use --set {node}, or --series {series} "
-            f"if each '{column}' is a series of its own, or --drop {series}"
+            f"if each '{column}' is a series of its own{ignoring}"
         )
 
 

@@ -5,7 +5,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 import torch
-from jaxtyping import Bool, Int, Shaped
+from jaxtyping import Bool, Float, Int, Shaped
 from torch import Generator, Tensor
 
 from tacit.data.coming_times import coming_times
@@ -75,11 +75,13 @@ class SeriesPairs:
 class NewPairs:
     """Pairs made from new data, and when their targets are (numbers of the pairs, where there are no times).
 
-    ``series`` is the name of the series of each pair, where series have names; ``notes`` say what was left out.
+    ``actual`` are the targets in their units as they were given, NaN where one is not known. ``series`` is the name of
+    the series of each pair, where series have names; ``notes`` say what was left out.
     """
 
     pairs: Pairs
     times: Shaped[np.ndarray, " pair"]
+    actual: Float[np.ndarray, "pair node channel"]
     series: Shaped[np.ndarray, " pair"] | None = None
     notes: tuple[str, ...] = ()
 
@@ -179,15 +181,14 @@ class Windows:
         of the last one; see :mod:`tacit.data.coming_times`.
         """
         used, notes = self._usable(_as_one(series), ahead=0)
-        known, scaling = scaling.series_names, scaling.of_series(used)
-        new = [name for name in scaling.series_names if name not in known]
-        if new:
-            whose = f"{len(new)} series that were" if len(new) > 1 else "one series that was"
-            notes += (f"{whose} not in the training data: the level is the mean of all rows that were passed",)
+        notes += scaling.new_series_note(used)
+        scaling = scaling.of_series(used)
         last, season = self._in_season(used, _window_ends(used, self.window, ahead=0))
         notes += season
         names = np.array(used.series_names)[used.series_of_row[last]] if used.lengths else None
-        return NewPairs(self.pairs(used, scaling, last), self._target_times(used)[last], names, notes)
+        ahead = [self._shifted(scaling.ordered(part)[:, :, : scaling.out_channels]) for part in used.parts]
+        actual = np.concatenate(ahead)[last]
+        return NewPairs(self.pairs(used, scaling, last), self._target_times(used)[last], actual, names, notes)
 
     def target_rows(self, series: Series, targets: tuple[str, ...]) -> PerPair:
         """Return the row of every target that counts: with a window before it, in the season, known for some node."""
@@ -213,7 +214,7 @@ class Windows:
         targets = np.concatenate(ahead)[last]
         several = series.lengths or scaling.by != "all"
         numbers = torch.from_numpy(series.series_of_row[last]) if several else None
-        times = _time_numbers(self._target_times(series)[last])
+        times = time_numbers(self._target_times(series)[last])
         count = len(scaling.covariate_names)
         known = (
             torch.from_numpy(features[last, 0, -count:]) if count else None
@@ -289,7 +290,7 @@ class Windows:
     def _target_times(self, series: Series) -> Times:
         """Return for every row the time ``horizon`` steps later, beyond the end of a series too."""
         each = [part.row_times for part in series.parts]
-        later = [np.concatenate([times, coming_times(times, self.horizon)])[self.horizon :] for times in each]
+        later = [extended_times(times, self.horizon)[self.horizon :] for times in each]
         return np.concatenate(later)
 
     def _require_parts(self, part: PerPair, series: Series) -> None:
@@ -325,7 +326,12 @@ def _places(chosen: Bool[np.ndarray, " pair"]) -> slice | Int[np.ndarray, " chos
     return slice(int(places[0]), int(places[-1]) + 1) if places[-1] - places[0] + 1 == len(places) else places
 
 
-def _time_numbers(times: Times) -> Tensor:
+def extended_times(times: Times, count: int) -> Shaped[np.ndarray, " longer"]:
+    """Return the times of a series, and those of the ``count`` rows that would follow."""
+    return np.concatenate([times, coming_times(times, count)]) if count else times
+
+
+def time_numbers(times: Shaped[np.ndarray, "*any"]) -> Float[Tensor, "*any"]:
     """Return times as numbers: dates in seconds since 1970, durations in seconds."""
     if times.dtype.kind == "M":
         times = times - np.datetime64(0, "s")

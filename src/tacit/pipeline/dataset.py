@@ -46,6 +46,7 @@ class Dataset:
     ``coordinates``  two numbers per node, where they are known
     ``notes``        what the readers changed, in words
     ``levelled``     the test part for the fit test, where series have levels of their own; see :class:`SeriesPairs`
+    ``series_names``  of the numbers in ``Pairs.series``; none for one series without a name
     """
 
     split: Split
@@ -54,6 +55,7 @@ class Dataset:
     coordinates: np.ndarray | None = None
     notes: tuple[str, ...] = ()
     levelled: Pairs | None = None
+    series_names: tuple[str, ...] = ()
 
     @property
     def nodes(self) -> tuple[str, ...]:
@@ -83,7 +85,8 @@ class Dataset:
         made = windows.prepare(series, targets=options.targets, by=by)
         preparation = SeriesPreparation(windows, made.scaling)
         notes = series.notes + made.notes
-        return cls(made.split, preparation, _seen_rows(made), series.coordinates, notes, made.levelled)
+        seen, names = _seen_rows(made), made.series_names
+        return cls(made.split, preparation, seen, series.coordinates, notes, made.levelled, names)
 
     @classmethod
     def _of_pairs(cls, named: NamedPairs, options: DataOptions, seed: int, *, scaled: bool) -> "Dataset":

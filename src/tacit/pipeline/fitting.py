@@ -18,8 +18,10 @@ from tacit.pipeline.answer import ListedGraph, answer_sentences
 from tacit.pipeline.assessment import Assessment, AssessmentInputs, as_done, assess
 from tacit.pipeline.closed_form import fit_closed_form, in_closed_form
 from tacit.pipeline.dropped_edges import with_needed_edges
+from tacit.pipeline.edge_lags import lag_of_edges
 from tacit.pipeline.evidence import RegressionEvidence
 from tacit.pipeline.fitted import Fitted
+from tacit.pipeline.group_scores import group_scores
 from tacit.pipeline.layout import MOST_EXPANDED
 from tacit.pipeline.model_evidence import EARLY, judge_edges, judges_edges, why_unknown
 from tacit.pipeline.plan import Plan
@@ -200,13 +202,20 @@ def _train(
 
 
 def _from_evidence(evidence: RegressionEvidence | None, config: FitConfig, *, over_table: bool) -> Assessment:
-    """Return what is known before the fit: which edges exist, and their effects."""
+    """Return what is known before the fit: which edges exist, their effects and lags."""
     if evidence is None:
         return Assessment()
     found = evidence.evidence
     exists, effect = (evidence.shaped(values, over_table) for values in (found.exists, found.effect))
     shaped = replace(found, exists=exists, effect=effect)
-    return _assessment(shaped, config, seconds=evidence.seconds, resamples=evidence.resamples)
+    assessment, lags = (
+        _assessment(shaped, config, seconds=evidence.seconds, resamples=evidence.resamples),
+        evidence.lags,
+    )
+    if lags is not None:
+        lag = lag_of_edges(lags, evidence.rules, over_table=over_table)
+        assessment.edges = assessment.edges.updated(lag=lag, lags=lags)
+    return assessment
 
 
 def _assessment(found: Evidence, config: FitConfig, *, seconds: float, resamples: int = 0) -> Assessment:
@@ -267,6 +276,7 @@ def _record(learned: Learned) -> Record:
         point_graphs=PAIRWISE_GRAPHS,
     )
     metrics = {**scores.numbers(), **{name: scaled[name] for name in ("energy_score", "distribution_loss")}}
+    groups = group_scores(scores, plan.dataset.nodes, plan.dataset.series_names)
     candidates = model.graph.candidates
     simple = assessment.simple or references(preparation, split, ridge=candidates is None and learned.complete)
     compared = {**{name: one.numbers for name, one in simple.items()}, **assessment.references}
@@ -287,6 +297,8 @@ def _record(learned: Learned) -> Record:
             "steps": result.steps,
         },
         metrics=_finite(metrics),
+        by_node={score: _finite(values) for score, values in groups["by_node"].items()},
+        by_series={score: _finite(values) for score, values in groups["by_series"].items()},
         replicas=[asdict(replica) for replica in result.replicas],
         best_replica=result.best,
         node_names=list(plan.dataset.nodes),
