@@ -98,6 +98,20 @@ def calendar_features(times: Times, names: Sequence[str]) -> tuple[Float[np.ndar
     return np.stack(columns, axis=-1) if columns else np.zeros((len(times), 0)), labels
 
 
+def computed_covariates(names: Sequence[str], times: Times) -> dict[str, Numbers]:
+    """Return those of the covariates that follow from the times alone, by name.
+
+    >>> times = np.array(["2026-03-01T06:00"], dtype="datetime64[s]")
+    >>> list(computed_covariates(["hour sin", "hour cos", "rain"], times))
+    ['hour sin', 'hour cos']
+    """
+    parts = dict.fromkeys(name.rpartition(" ")[0] for name in names if name.endswith((" sin", " cos")))
+    if times.dtype.kind != "M":
+        return {}
+    columns, labels = calendar_features(times, [part for part in parts if part in PHASES])
+    return {label: columns[:, place] for place, label in enumerate(labels)}
+
+
 def with_calendar(series: Series, names: Sequence[str]) -> Series:
     """Return a series with sines and cosines of the date before its covariates."""
     if not names:

@@ -9,12 +9,13 @@ import torch
 from jaxtyping import Float, Int, Shaped
 from torch import Tensor
 
-from tacit.data import Series, SeriesUnits, extended_times, time_numbers
+from tacit.data import Series, SeriesUnits, computed_covariates, extended_times, time_numbers
 from tacit.errors import InputError, require, require_int
 from tacit.pipeline.preparation import Preparation, SeriesPreparation
 from tacit.pipeline.sources import Source, about
 
 Rows = Int[np.ndarray, " origin"]
+OUTSIDE = "the model was fitted to targets in the season of where; steps of a path outside of it are forecast too"
 PerStep = Shaped[np.ndarray, "origin step"]
 
 
@@ -97,7 +98,7 @@ def find_origins(
             for number, one in enumerate(used)
         ]
         names = np.array(known.series_names).repeat([len(rows[one]) for one in used]) if content.lengths else None
-        notes = (*content.notes, *left_out, *new)
+        notes = (*content.notes, *left_out, *new, *([] if content.where is None else [OUTSIDE]))
         return replace(_joined(parts), series_names=names, units=scaling.units, notes=notes)
 
 
@@ -113,12 +114,6 @@ def _until(content: Series, last: dict[int, int]) -> Series:
 
 def _counts(reasons: Sequence[str]) -> list[tuple[str, int]]:
     return [(why, reasons.count(why)) for why in dict.fromkeys(reasons)]
-
-
-def computed_covariates(names: tuple[str, ...], times: np.ndarray) -> dict[str, np.ndarray]:
-    """Return the covariates that follow from the times alone, by name: a number for each time."""
-    del names, times
-    return {}
 
 
 def _require_all_targets(preparation: SeriesPreparation, steps: int) -> None:
