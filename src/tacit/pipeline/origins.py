@@ -18,6 +18,7 @@ from tacit.pipeline.sources import Source, about
 
 Rows = Int[np.ndarray, " origin"]
 NO_ROWS: Rows = np.zeros(0, dtype=np.int64)
+OUTSIDE = "the model was fitted to targets in the season of where; steps of a path outside of it are forecast too"
 PerStep = Shaped[np.ndarray, "origin step"]
 
 
@@ -101,7 +102,7 @@ def find_origins(
             for number, one in enumerate(used)
         ]
         names = np.array(known.series_names).repeat([len(rows[one]) for one in used]) if content.lengths else None
-        notes = (*content.notes, *left_out, *new)
+        notes = (*content.notes, *left_out, *new, *([] if content.where is None else [OUTSIDE]))
         return replace(_joined(parts), series_names=names, units=scaling.units, notes=notes)
 
 
