@@ -186,7 +186,7 @@ def test_paths_are_printed(finished, folder, capsys):
         (("--steps", 0), "must be an integer of at least 1, got '0'"),
         (
             ("--steps", 2, "--origin", "2030-01-01"),
-            "origin 2030-01-01 is not between 2024-01-01T00:00:00 and 2024-01-0",
+            "origin must be between 2024-01-01T00:00:00 and 2024-01-05T23:00:00, got 2030-01-01",
         ),
     ):
         assert call("predict", finished, folder / "wide.csv", *wrong) == 2
@@ -247,6 +247,7 @@ def broken(tmp_path):
         "no_time.csv": "a,b,c\n" + "".join(f"2020-01-{t + 1},2021-01-{t + 1},{t % 5}\n" for t in range(30)),
         "same_name.csv": table(header="time,a,a,c"),
         "table.xlsx": "1",
+        "table.ods": "1",
         "unknown_edge.csv": "source,target,kind\na,z,forbidden\n",
         "both.csv": "source,target,kind\na,b,forbidden\na,b,required\n",
         "loop.csv": "source,target,kind\na,a,required\n",
@@ -272,7 +273,8 @@ def broken(tmp_path):
         (["bytes.csv"], "bytes.csv: must be text in UTF-8, got byte 128 that is not; convert it"),
         (["bytes.parquet"], "bytes.parquet: cannot be read as parquet"),
         (["bytes.npz"], "bytes.npz: must be an .npz file"),
-        (["table.xlsx"], "table.xlsx: a table must end in .parquet or .csv"),
+        (["table.xlsx"], "table.xlsx: cannot be read as xlsx"),
+        (["table.ods"], "table.ods: a table must end in .csv, .csv.gz, .tsv"),
         (["words.csv"], "words.csv: column 'a' must have numbers, got 'x' in row 6"),
         (["ragged.csv"], "ragged.csv: cannot be read as a table: Expected 4 fields in line 7, saw 5"),
         (["twice.csv"], "twice.csv: column 'time' must have ascending times, but 4 comes twice, in rows 5 and 6"),

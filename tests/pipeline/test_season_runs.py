@@ -75,3 +75,17 @@ def test_pairs_have_no_season(tmp_path):
     np.savez(tmp_path / "pairs.npz", x=x, y=x)
     with pytest.raises(InputError, match=r"where in \[data\] has no meaning for .*pairs.npz, which has pairs x and y"):
         learn(tmp_path / "pairs.npz", tmp_path / "run", data={"where": "month == 3"})
+
+
+def test_paths_know_the_calendar_of_coming_times(frame):
+    plain = frame.drop(columns="regime")
+    data = DataOptions(calendar=("month", "weekday"), where="month in (3, 4, 5)")
+    model = LatentGraphForecaster(window=2, assessment=OFF, data=data).fit(plain)
+    cut = plain[plain.index < "2026-03-20"]
+    ahead, known = model.predict(cut, steps=4), model.predict(plain, steps=4, origin="2026-03-19")
+    assert [str(time.date()) for time in ahead.index] == ["2026-03-20", "2026-03-21", "2026-03-22", "2026-03-23"]
+    np.testing.assert_allclose(ahead, known, rtol=1e-5)  # there the covariates are those of rows of the table
+    assert any("outside of it are forecast too" in note for note in ahead.attrs["notes"])
+    regimes = LatentGraphForecaster(window=2, assessment=OFF, covariates="regime").fit(frame)
+    with pytest.raises(InputError, match=r"covariate 'regime=mud' must be known until .* for these steps"):
+        regimes.predict(frame, steps=4)

@@ -2,8 +2,9 @@
 
 from tacit.data.air import load_beijing_air, read_aqi36
 from tacit.data.arrays import NamedPairs, pairs_from_arrays, read_named_pairs
-from tacit.data.calendar_features import calendar_features, with_calendar
+from tacit.data.calendar_features import calendar_columns, calendar_features, with_calendar
 from tacit.data.cells import Table, open_table
+from tacit.data.coming_times import extended_times
 from tacit.data.conditions import Condition
 from tacit.data.coordinates import read_coordinates
 from tacit.data.formats import TABLE_ENDINGS, frame_of_arrow, is_arrow, is_parquet_folder
@@ -30,7 +31,7 @@ from tacit.data.series import Series
 from tacit.data.series_units import ScaleBy, SeriesUnits, deviations_differ
 from tacit.data.tables import read_series
 from tacit.data.units import ChannelUnits
-from tacit.data.windows import NewPairs, SeriesPairs, Windows, extended_times, time_numbers
+from tacit.data.windows import NewPairs, SeriesPairs, Windows, time_numbers
 
 __all__ = [
     "FEWEST_BLOCKS",
@@ -56,6 +57,7 @@ __all__ = [
     "Windows",
     "apply_to_all",
     "bootstrap_rows",
+    "calendar_columns",
     "calendar_features",
     "chosen_rows",
     "covering_batches",

@@ -26,3 +26,8 @@ def coming_times(times: Times, count: int) -> Coming:
     step = times[-1] - times[-2] if len(times) > 1 else (times[-1] - times[-1]) + 1
     even: Coming = times[-1] + step * ahead
     return even
+
+
+def extended_times(times: Times, count: int) -> Shaped[np.ndarray, " longer"]:
+    """Return the times of a series, and those of the ``count`` rows that would follow."""
+    return np.concatenate([times, coming_times(times, count)]) if count else times

@@ -8,7 +8,7 @@ import torch
 from jaxtyping import Bool, Float, Int, Shaped
 from torch import Generator, Tensor
 
-from tacit.data.coming_times import coming_times
+from tacit.data.coming_times import extended_times
 from tacit.data.levels import unseen_levels
 from tacit.data.pairs import Pairs, Split
 from tacit.data.scaling import Scaling
@@ -324,11 +324,6 @@ def _places(chosen: Bool[np.ndarray, " pair"]) -> slice | Int[np.ndarray, " chos
     """Return where the chosen ones are, as a slice if they are neighbours: it takes no memory."""
     places = np.flatnonzero(chosen)
     return slice(int(places[0]), int(places[-1]) + 1) if places[-1] - places[0] + 1 == len(places) else places
-
-
-def extended_times(times: Times, count: int) -> Shaped[np.ndarray, " longer"]:
-    """Return the times of a series, and those of the ``count`` rows that would follow."""
-    return np.concatenate([times, coming_times(times, count)]) if count else times
 
 
 def time_numbers(times: Shaped[np.ndarray, "*any"]) -> Float[Tensor, "*any"]:
