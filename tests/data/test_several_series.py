@@ -131,14 +131,14 @@ def test_times_that_start_again(times, expected):
 
 def test_accidents_stay_errors(tmp_path):
     for text, message in {
-        "time,a\n0,1\n2,2\n1,3\n3,4\n": "1 in row 3 comes before that of row 2; sort the table by time, or set",
-        "time,a\n0,1\n1,2\n1,3\n2,4\n": "1 comes twice, in rows 2 and 3; keep one of them, or set series",
+        "time,a\n0,1\n2,2\n1,3\n3,4\n": "1 in row 3 comes before that of row 2; sort the rows by time, or set series",
+        "time,a\n0,1\n1,2\n1,3\n2,4\n": "1 comes twice, in rows 2 and 3; correct one of the times, or set series",
         "time,node,v\n0,a,1\n1,a,2\n0,a,3\n1,a,4\n": "0 in row 3 comes before that of row 2 for node 'a'",
     }.items():
         with pytest.raises(InputError, match=message) as refusal:
             read_series(write(tmp_path, text))
         assert "\n" not in str(refusal.value)
-    with pytest.raises(InputError, match=r"0 comes twice in series 'x', in rows 1 and 3; keep one of them$"):
+    with pytest.raises(InputError, match=r"0 comes twice in series 'x', in rows 1 and 3; correct one of the times$"):
         read_series(write(tmp_path, "time,s,a\n0,x,1\n0,y,2\n0,x,3\n"), series="s")
     with pytest.raises(InputError, match="series names the column 'q', which does not exist"):
         read_series(write(tmp_path, "time,s,a\n0,x,1\n1,x,2\n"), series="q")
@@ -148,7 +148,7 @@ def test_accidents_stay_errors(tmp_path):
 
 def test_a_column_that_only_tells_series_apart_is_no_node(tmp_path):
     text = "time,trial,a\n0,1,5\n1,1,6\n2,1,4\n0,2,5\n1,2,3\n2,2,9\n"
-    with pytest.raises(InputError, match=r"node 'trial' is constant within every series.*; leave it out, or set"):
+    with pytest.raises(InputError, match=r"looks like a long table .*--set data.node=trial, or --series trial if"):
         read_series(write(tmp_path, text))
     assert read_series(write(tmp_path, text), series="trial").series_names == ("1", "2")
     assert read_series(write(tmp_path, text), covariates=["trial"]).nodes == ("a",)
@@ -173,7 +173,9 @@ def test_each_series_has_its_own_grid(tmp_path):
 
 def test_the_column_of_series_is_not_taken_for_the_times(tmp_path):
     text = "trial,hour,a\n1,0,5\n2,0,6\n3,0,4\n"
-    with pytest.raises(InputError, match="the first, 'hour', does not increase in even steps"):
+    with pytest.raises(
+        InputError, match=r"got none; left out: 'hour' \(constant\), 'a' \(constant within every series\)"
+    ):
         read_series(write(tmp_path, text), series="trial")
     with pytest.raises(InputError, match="the table must have a column of times, got none"):
         read_series(write(tmp_path, "trial\n1\n2\n"), series="trial")

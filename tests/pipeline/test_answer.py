@@ -14,7 +14,7 @@ from tacit.graph import BernoulliGraph, CandidateEdges
 from tacit.pipeline.answer import ListedGraph, answer_sentences
 from tacit.pipeline.job import FitJob
 from tacit.pipeline.model_evidence import why_unknown
-from tacit.records import EdgeFindings
+from tacit.records import EdgeFindings, LagTable
 from tacit.report.edge_columns import edge_columns
 
 NODES = ("a", "b", "c")
@@ -52,6 +52,20 @@ def test_a_graph_that_was_found():
         "Ridge regression on all nodes forecasts better, by 3.0% +- 0.5%: use its forecasts, or try another predictor.",
         "Residuals of a and b are correlated.",
     ]
+
+
+def test_edges_that_act_after_more_than_the_newest_input_are_said():
+    lags = {"source": [1, 0], "target": [0, 1], "shares": [[1.0, 0.0], [0.0, 1.0]]}
+    table = LagTable(**lags, first=2, effects=[[0.5, 0.1], [0.1, 0.5]])  # b -> a at lag 2, a -> b at lag 3
+    lag = torch.full((3, 3), torch.nan)
+    lag[0, 1], lag[1, 0] = table.dominant.float()
+    edges = EdgeFindings(exists=EXISTS.tolist(), lag=lag, lags=table)
+    found = ListedGraph.of(NODES, graph_of(), edges, {"fdr": 0.1})
+    assert "1 acts after more than 2 steps: a -> b at lag 3." in answer_sentences(found, {})
+    edges = edges.updated(lag=lag + 1)
+    found = ListedGraph.of(NODES, graph_of(), edges, {"fdr": 0.1})
+    assert "2 act after more than 2 steps, for example b -> a at lag 3." in answer_sentences(found, {})
+    assert not any("step" in line for line in answer_sentences(listed(), {}))
 
 
 def test_no_edge_is_listed():

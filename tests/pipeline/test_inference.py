@@ -227,7 +227,7 @@ def test_pairs_are_predicted_with_and_without_y(folder, tmp_path):
     assert evaluate_file(stored, folder / "pairs.npz")["pairs"] == 120
     with pytest.raises(InputError, match=r"x_only.npz: at least one target must be known"):
         evaluate_file(stored, folder / "x_only.npz")
-    with pytest.raises(InputError, match=r"wide.csv: this run learned from pairs; pass an .npz file with x"):
+    with pytest.raises(InputError, match=r"wide.csv: pairs must have columns x:NODE, got time, north"):
         predict_file(stored, folder / "wide.csv")
     for name, arrays, message in (
         (

@@ -158,7 +158,8 @@ def test_the_file_is_what_the_table_shows(table):
     wanted = [edge for edge in edges_of(run) if ("site" in edge[0] or "site" in edge[1]) and edge[2] >= 0.2]
     found = download(table)
     assert list(found[0]) == [
-        "source", "target", "exists", "probability", "std_error", "low", "high", "effect", "identifiable", "truth"
+        "source", "target", "exists", "probability", "std_error", "low", "high", "effect", "lag",
+        "identifiable", "truth",
     ]  # fmt: skip
     names = [(row["source"].removeprefix("'"), row["target"].removeprefix("'")) for row in found]
     assert names == [edge[:2] for edge in wanted]

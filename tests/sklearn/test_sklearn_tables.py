@@ -93,9 +93,9 @@ def test_bad_parameters_are_refused_at_fit(name, pairs, unchecked):
 def test_bad_data(fitted, pairs):
     x, y = pairs
     gap = x.copy()
-    gap[0, 0] = np.nan
+    gap[0, 0] = np.inf
     for bad_x, bad_y, message in (
-        (gap, y, "Input X contains NaN"),
+        (gap, y, "Input X contains infinity"),
         (x, y[:, 0], "y must have shape \\(pairs, nodes\\) or \\(pairs, nodes, channels\\), got \\(60,\\)"),
         (x, y[:, :2], "y must have a value for each of the 3 nodes of X, got 2"),
         (x, y[:50], "inconsistent numbers of samples"),
@@ -129,3 +129,26 @@ def test_options_are_checked_where_they_are_made():
     ):
         with pytest.raises(InputError, match=r"is not usable: |has no 'bootstrap_replica'; did you mean"):
             make()
+
+
+@pytest.mark.parametrize("package", ["polars", "pyarrow", "xarray"])
+def test_tables_of_other_packages(pairs, package):
+    pytest.importorskip(package)
+    x, y = (pd.DataFrame(part, columns=["a", "b", "c"]) for part in pairs)
+    if package == "polars":
+        import polars as pl
+
+        make = pl.from_pandas
+    elif package == "pyarrow":
+        import pyarrow as pa
+
+        make = pa.Table.from_pandas
+    else:
+        import xarray as xr
+
+        def make(frame):
+            return xr.DataArray(frame.to_numpy(), dims=("pair", "node"), coords={"node": list(frame.columns)})
+
+    model, plain = regressor().fit(make(x), make(y)), regressor().fit(x, y)
+    assert model.nodes_ == model.feature_names_in_.tolist() == ["a", "b", "c"]
+    np.testing.assert_array_equal(model.predict(make(x)), plain.predict(x))

@@ -118,11 +118,13 @@ def _print_edges(console: Any, job: "FitJob") -> None:
         others = columns.drawable & ~columns.listed
         rows = strongest_edges(job.run, SHOWN_CANDIDATES, columns, others)
         title = "not listed, the most likely candidates:" if rows else "no candidates"
-    known = {name: any(row[name] is not None for row in rows) for name in ("exists", "std_error", "effect")}
+    known = {name: any(row[name] is not None for row in rows) for name in ("exists", "std_error", "effect", "lag")}
     table = Table(box=None, pad_edge=False)
     table.add_column("edge")
     shown = {"exists": known["exists"], "acts": True, "std. error": known["std_error"]}
     shown |= {"95% interval": known["std_error"], "effect": known["effect"]}
+    lags = job.run.lags
+    shown |= {"lag": known["lag"] and lags is not None and lags.effects.shape[1] > 1}
     for name in (name for name, is_shown in shown.items() if is_shown):
         table.add_column(name, justify="right", no_wrap=True)
     for row in rows:
@@ -133,6 +135,7 @@ def _print_edges(console: Any, job: "FitJob") -> None:
             "std. error": _three(row["std_error"]),
             "95% interval": interval,
             "effect": "-" if row["effect"] is None else f"{row['effect']:+.3f}",
+            "lag": "-" if row["lag"] is None else f"{row['lag']:.0f}",
         }
         edge = Text(f"{row['source']} {arrow} {row['target']}")  # no markup
         table.add_row(edge, *(cell for key, cell in cells.items() if shown[key]))

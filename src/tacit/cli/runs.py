@@ -44,12 +44,16 @@ FIT_JSON = {
     "goodness",
     "uncertainty",
 }
-DATA = ".csv, .parquet or .npz file, or beijing-air. Several files, or a folder, are several series."
+DATA = "Table (.csv, .parquet, .xlsx ...) or .npz file, or beijing-air. Several files, or a folder, are several series."
 NEW_DATA = "Data in the format of the training data."
 ERRORS = "Bootstrap replicas for standard errors; 0 for none. [default: 16 if they are quick]"
 QUICK = "Evidence and fit only; no standard errors, fit test or controls."
 THOROUGH = "32 replicas, the sandwich, 8 starts and controls, however long they take."
+COLUMNS = "Columns of values to use, as a,b or patterns such as 'temp*'; may be repeated. [default: all]"
+DROP = "Columns to ignore, as a,b or patterns such as 'unnamed*'; may be repeated."
 RESUME = "Resume a stopped run; takes no DATA and no other options."
+WHERE = "Only targets in rows where it holds count, such as 'month in (6, 7, 8)'."
+CALENDAR = "Parts of the date as covariates (sine, cosine), such as hour,weekday,month."
 STEPS = "Forecast paths of N steps, from the last observed row of each series."
 ORIGIN = "With --steps: start after the row at this time instead."
 EVERY = "With --steps: also start every N rows from there on, up to the last observed row."
@@ -70,6 +74,13 @@ def fit(
     series: Annotated[
         str | None, typer.Option(metavar="NAME", help="Column with the name of the series of each row.")
     ] = None,
+    where: Annotated[str | None, typer.Option(metavar="CONDITION", help=WHERE)] = None,
+    calendar: Annotated[str | None, typer.Option(metavar="PARTS", help=CALENDAR)] = None,
+    columns: Annotated[list[str] | None, typer.Option(metavar="NAMES", help=COLUMNS)] = None,
+    drop: Annotated[list[str] | None, typer.Option(metavar="NAMES", help=DROP)] = None,
+    decimal: Annotated[str | None, typer.Option(metavar="MARK", help="Decimal point of a text file: . or ,")] = None,
+    dayfirst: Annotated[bool, typer.Option("--dayfirst", help="Dates such as 03/04/2021 begin with the day.")] = False,
+    y_file: Annotated[Path | None, typer.Option(help="Table of y, where DATA is a table of x.")] = None,
     edges: Annotated[Path | None, typer.Option(help="CSV of rules: source,target,kind,probability.")] = None,
     symmetric: Annotated[bool, typer.Option("--symmetric", help="Edges have no direction.")] = False,
     std_errors: Annotated[int | None, typer.Option(parser=at_least(0), metavar="N", help=ERRORS)] = None,
@@ -120,6 +131,13 @@ def fit(
             "--window": (("data", "window"), window),
             "--horizon": (("data", "horizon"), horizon),
             "--series": (("data", "series"), series),
+            "--where": (("data", "where"), where),
+            "--calendar": (("data", "calendar"), calendar and [part.strip() for part in calendar.split(",")]),
+            "--columns": (("data", "columns"), _names(columns)),
+            "--drop": (("data", "drop"), _names(drop)),
+            "--decimal": (("data", "decimal"), decimal),
+            "--dayfirst": (("data", "dayfirst"), dayfirst),
+            "--y-file": (("data", "y_file"), None if y_file is None else str(y_file)),
             "--edges": (("graph", "edges"), None if edges is None else str(edges)),
             "--symmetric": (("graph", "symmetric"), symmetric),
             "--std-errors": (("assessment", "bootstrap_replicas"), std_errors),
@@ -257,6 +275,11 @@ def _finite(value: Any) -> Any:
     if isinstance(value, list | tuple):
         return [_finite(entry) for entry in value]
     return None if isinstance(value, float) and not math.isfinite(value) else value
+
+
+def _names(texts: list[str] | None) -> tuple[str, ...] | None:
+    """Return the names of an option that takes several, separated by commas."""
+    return None if texts is None else tuple(name.strip() for text in texts for name in text.split(",") if name.strip())
 
 
 def _left_out(value: Any) -> bool:

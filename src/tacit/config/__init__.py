@@ -5,6 +5,7 @@ from tacit.config.demo import METHODS, DemoConfig, SystemConfig
 from tacit.config.fit import (
     OWN,
     PAIRS_KEYS,
+    SELECTION_KEYS,
     SERIES_KEYS,
     TABLE_KEYS,
     AssessmentOptions,
@@ -23,6 +24,7 @@ __all__ = [
     "METHODS",
     "OWN",
     "PAIRS_KEYS",
+    "SELECTION_KEYS",
     "SERIES_KEYS",
     "TABLE_KEYS",
     "AssessmentOptions",

@@ -36,16 +36,35 @@ Width = Annotated[int, Field(ge=1)]
 Node = str | Annotated[int, Field(ge=0, strict=True)]  # by name or by position
 Edge = tuple[Node, Node]  # (source, target)
 Edges = Annotated[tuple[Edge, ...], BeforeValidator(_edges_of)]
-TABLE_KEYS = ("layout", "time", "node", "value", "separator", "covariates", "series")
-SERIES_KEYS = ("targets", "window", "horizon", "scale_by")
-PAIRS_KEYS = ("shuffle", "scale")
+SELECTION_KEYS = ("columns", "drop", "decimal")
+TABLE_KEYS = (
+    "layout",
+    "time",
+    "node",
+    "value",
+    "separator",
+    "covariates",
+    "levels",
+    "series",
+    "dayfirst",
+    *SELECTION_KEYS,
+    "y_file",
+)
+SERIES_KEYS = ("targets", "window", "horizon", "where", "calendar", "scale_by")
+PAIRS_KEYS = ("shuffle", "scale", "y_file")
 
 
 class DataOptions(Closed):
     """Format of the data, inputs and targets."""
 
     layout: Literal["auto", "wide", "long"] = Field("auto", description="wide: a column per node; long: a row per node")
-    time: str | None = Field(None, description="name of the time column; found by its name when left out")
+    columns: Names | None = Field(None, description="columns of values to use, by name or pattern; all when left out")
+    drop: Names = Field((), description='columns to ignore, by name or pattern such as "unnamed*"; also nodes')
+    decimal: Literal[".", ","] = Field(".", description="decimal point of the numbers in a text file")
+    time: str | Literal[False] | None = Field(
+        None, description="name of the time column; found when left out; false: each row is a step"
+    )
+    dayfirst: bool | None = Field(None, description="03/04/2021 is the 3rd of April; found when only one reading fits")
     series: str | None = Field(None, description="name of the column with the series of each row")
     node: str | None = Field(None, description="name of the column of node names, in a long table")
     value: str | tuple[str, ...] | None = Field(
@@ -54,7 +73,13 @@ class DataOptions(Closed):
     separator: str | None = Field(
         None, description='separates node and variable in wide column names, as in "north:pm25"'
     )
-    covariates: Names = Field((), description="columns that are known and shared by all nodes")
+    covariates: Names = Field((), description="columns that are known and shared by all nodes; numbers or words")
+    levels: dict[str, tuple[str, ...]] = Field(
+        {}, description="levels of covariates of words, the reference first; those of the table when left out"
+    )
+    calendar: Names = Field((), description="parts of the date as covariates (sine, cosine): hour, weekday, month, ...")
+    where: str | None = Field(None, description='only targets in these rows count, as in "month in (6, 7, 8)"')
+    y_file: str | None = Field(None, description="table of y, a column per node, where DATA is a table of x")
     targets: Names | None = Field(None, description="variables to predict; all of them when left out")
     window: int | None = Field(None, ge=1, description="number of past steps in the input")
     horizon: int = Field(1, ge=1, description="number of steps ahead to predict")
@@ -89,7 +114,7 @@ class DataOptions(Closed):
 class GraphOptions(Closed):
     """Known edges, candidate edges and priors."""
 
-    edges: str | None = Field(None, description="CSV of rules: source,target,kind,probability")
+    edges: str | None = Field(None, description="CSV of rules: source,target,kind,probability,min_lag,max_lag")
     forbidden: Edges = Field((), description='edges that do not exist, as [["source", "target"]]')
     required: Edges = Field((), description="edges that always exist")
     candidates: tuple[Edge, ...] | None = Field(None, description="the only possible edges; all when left out")
@@ -120,6 +145,8 @@ class GraphOptions(Closed):
     prior_weight: float | None = Field(
         None, gt=0, description="weight of the priors in training; set from the data if left out"
     )
+    min_lag: int | None = Field(None, ge=1, description="least lag of an edge, in steps before the target")
+    max_lag: int | None = Field(None, ge=1, description="largest lag of an edge; the window is at least as long")
 
 
 class PredictorOptions(Closed):

@@ -9,6 +9,8 @@ from pathlib import Path
 
 import numpy as np
 import torch
+from jaxtyping import Bool
+from torch import Generator
 
 from tacit.data.cells import require_file
 from tacit.data.pairs import Pairs
@@ -20,18 +22,39 @@ DENSEST = 1100  # bytes that one compressed byte can stand for, a little more th
 
 @dataclass(frozen=True)
 class NamedPairs:
-    """Pairs and the names of their nodes."""
+    """Pairs and the names of their nodes.
+
+    ``missing``  true where an input is missing, and 0 in ``pairs``; None if all are there
+    ``notes``    what a reader left out
+    """
 
     pairs: Pairs
     nodes: tuple[str, ...]
+    missing: Bool[np.ndarray, "pair node in_channel"] | None = None
+    notes: tuple[str, ...] = ()
+
+    def split(self, fractions: tuple[float, float], *, generator: Generator | None) -> "tuple[NamedPairs, ...]":
+        """Return the parts for training, validation and test; see :meth:`Pairs.split`."""
+        gaps = np.zeros((*self.pairs.inputs.shape[:2], 0)) if self.missing is None else self.missing
+        inputs, width = self.pairs.inputs, self.pairs.inputs.shape[2]
+        both = replace(self.pairs, inputs=torch.cat([inputs, torch.from_numpy(gaps).to(inputs)], -1))
+        split = both.split(fractions, generator=generator)
+        return tuple(
+            replace(
+                self,
+                pairs=replace(part, inputs=part.inputs[..., :width].contiguous()),
+                missing=None if self.missing is None else part.inputs[..., width:].numpy() > 0,
+            )
+            for part in (split.train, split.validation, split.test)
+        )
 
 
 def read_named_pairs(path: str | Path, *, out_channels: int | None = None) -> NamedPairs:
     """Read pairs from an .npz file with arrays ``x`` and ``y`` of shape (pair, node, channel), or (pair, node).
 
-    NaN in ``y`` is a missing target; ``x`` has none. Pickled objects are never opened. The names are those of array
-    ``nodes``, or "0", "1", ... without one. With ``out_channels`` the file may lack ``y``, as where it is to be
-    predicted: so many targets are then missing.
+    NaN in ``x`` is a missing input, and in ``y`` a missing target. Pickled objects are never opened. The names are
+    those of array ``nodes``, or "0", "1", ... without one. With ``out_channels`` the file may lack ``y``, as where it
+    is to be predicted: so many targets are then missing.
     """
     path = Path(path)
     arrays = load_arrays(path)
@@ -56,27 +79,28 @@ def pairs_from_arrays(
 ) -> NamedPairs:
     """Return pairs from arrays of shape (pair, node, channel), or (pair, node), exactly as from a file that holds them.
 
-    They are in double precision. NaN in ``y`` is a missing target. Without ``y``, as where it is to be predicted,
-    ``out_channels`` targets of every node are missing. The nodes are called "0", "1", ... unless ``nodes`` names them.
+    They are in double precision. NaN in ``x`` is a missing input, and in ``y`` a missing target. Without ``y``, as
+    where it is to be predicted, ``out_channels`` targets of every node are missing. The nodes are called "0", "1", ...
+    unless ``nodes`` names them.
 
     >>> made = pairs_from_arrays(np.ones((4, 3, 2)), np.ones((4, 3)), nodes=("a", "b", "c"))
     >>> tuple(made.pairs.inputs.shape), tuple(made.pairs.targets.shape), made.nodes
     ((4, 3, 2), (4, 3, 1), ('a', 'b', 'c'))
     """
     inputs = _numbers("x", x)
-    _require_present(inputs)
+    missing = np.isnan(inputs)
     if y is None:
         require(out_channels is not None, "y must be an array of targets, got None; pass it, or out_channels")
         targets = np.full((*inputs.shape[:2], out_channels or 1), np.nan)
     else:
         targets = _numbers("y", y)
     try:
-        pairs = Pairs.with_missing(torch.from_numpy(inputs), torch.from_numpy(targets))
+        pairs = Pairs.with_missing(torch.from_numpy(np.where(missing, 0.0, inputs)), torch.from_numpy(targets))
     except InputError as error:
         raise InputError(str(error).replace("inputs", "x").replace("targets", "y")) from None
     if np.isfinite(targets).all():
         pairs = replace(pairs, observed=None)
-    return NamedPairs(pairs, _names(nodes, pairs.num_nodes))
+    return NamedPairs(pairs, _names(nodes, pairs.num_nodes), missing if missing.any() else None)
 
 
 def load_arrays(path: Path) -> dict[str, np.ndarray]:
@@ -131,16 +155,6 @@ def _numbers(name: str, values: np.ndarray) -> np.ndarray:
         f"array '{name}' must have numbers of at most {LARGEST:g}, got one of size {large:.3g}; {RESCALE}",
     )
     return (values if values.ndim == 3 else values[:, :, None]).astype(np.float64)
-
-
-def _require_present(x: np.ndarray) -> None:
-    missing = np.argwhere(np.isnan(x))
-    if len(missing):
-        pair, node, channel = missing[0]
-        raise InputError(
-            f"array 'x' must be a number everywhere, got NaN at pair {pair}, node {node}, channel {channel} "
-            f"({len(missing)} such values); fill them (only 'y' may have missing values)"
-        )
 
 
 def _names(names: Sequence[str] | np.ndarray | None, num_nodes: int) -> tuple[str, ...]:

@@ -3,10 +3,9 @@
 import csv
 import gzip
 import re
-import warnings
 import zlib
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Collection, Sequence
+from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
 from typing import Any
@@ -14,12 +13,33 @@ from typing import Any
 import numpy as np
 from jaxtyping import Float, Int
 
+from tacit.data.dates import looks_like_dates, parse_dates
+from tacit.data.formats import (
+    TABLE_ENDINGS,
+    Cells,
+    is_parquet_folder,
+    read_excel,
+    read_feather,
+    read_parquet,
+    read_parquet_folder,
+)
 from tacit.data.series import LARGEST, RESCALE, Times
 from tacit.errors import InputError, did_you_mean, require
 
-TEXT_ENDINGS = (".csv", ".csv.gz", ".tsv", ".tsv.gz", ".txt")
 Numbers = Float[np.ndarray, " row"]
 WITH_ZONE = re.compile(r":\d\d.*(Z|[+-]\d\d:?\d\d)$")
+COMMA_NUMBER = r"\s*[+-]?\d*,\d+([eE][+-]?\d+)?\s*"
+LIKE_A_NUMBER = r"\s*[+-]?(?=.*\d)(\d{1,3}([.,' ]\d{3})+|\d*)([.,]\d*)?([eE][+-]?\d+)?\s*"  # in any notation
+DECIMAL_COMMA = "use --decimal , where the comma is the decimal point"
+
+
+@dataclass(frozen=True)
+class TimeCells:
+    """A column of times, whether days came before months in it (None: no such dates), and notes."""
+
+    times: Times
+    dayfirst: bool | None = None
+    notes: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, eq=False)
@@ -29,6 +49,13 @@ class Table:
     path: Path | str  # or what a table in memory is called in messages
     columns: tuple[str, ...]
     frame: Any  # pandas.DataFrame, its columns numbered from 0; the cells of text files are text
+    decimal: str = "."  # the decimal point of numbers that are text
+    notes: tuple[str, ...] = ()
+    keys: tuple[str, ...] = ()  # columns that are names of folders; they are nodes only if they are asked for
+    unordered: bool = False  # rows come from several files, in no order
+
+    def __post_init__(self) -> None:
+        require(self.decimal in (".", ","), f"decimal must be '.' or ',', got {self.decimal!r}; pick one")
 
     def refuse(self, message: str) -> InputError:
         """Return the error that says what is wrong with this file."""
@@ -43,33 +70,46 @@ class Table:
         self, column: str, remedy: str = "correct the cell, or leave the column out", largest: float = LARGEST
     ) -> Numbers:
         """Return a column as float64, NaN for empty cells."""
-        import pandas as pd
-
-        cells = self._cells(column)
+        cells = self.cells(column)
         if self._is_number_type(cells):
             values: Numbers = cells.to_numpy(dtype=np.float64, na_value=np.nan)
         else:
-            text = cells.astype("str").where(cells.notna())
-            parsed = pd.to_numeric(text, errors="coerce")
-            self._refuse_first(column, text, parsed.isna() & cells.notna(), "numbers", remedy)
+            parsed = self._parsed(cells)
+            bad = parsed.isna() & cells.notna()
+            if bad.any():
+                self._refuse_first(column, cells, bad, "numbers", self._remedy(cells[bad].iloc[0]) or remedy)
             values = parsed.to_numpy(dtype=np.float64, na_value=np.nan)
         self._refuse_first(column, cells, np.isinf(values), "finite numbers", remedy)
         self._refuse_first(column, cells, np.abs(values) > largest, f"numbers of at most {largest:g}", RESCALE)
         return values
 
     def many_numbers(self, columns: Sequence[str], remedy: str) -> Float[np.ndarray, "row column"]:
-        """Return several columns side by side, read as one: thousands of them one after another take a minute."""
+        """Return several columns side by side."""
+        values = self._at_once(columns)
+        if values is not None:
+            return values
+        values = np.empty((len(self.frame), len(columns)))
+        for place, column in enumerate(columns):
+            values[:, place] = self.numbers(column, remedy)  # says which cell is wrong
+        return values
+
+    def all_numbers(self, columns: Sequence[str]) -> bool:
+        """Say whether every cell of several columns is a number or empty."""
+        types = [self._is_number_type(self.cells(column)) for column in columns]
+        return all(types) or self._at_once(columns) is not None
+
+    def _at_once(self, columns: Sequence[str]) -> Float[np.ndarray, "row column"] | None:
+        """Return columns of text read as one, None if a cell is no number: one after another they take a minute."""
         import pandas as pd
 
         places = [self._places[column] for column in columns]
         kinds = set(self.frame.dtypes.iloc[places])
         if len(kinds) == 1 and not self._is_number_type(self.frame[places[0]]):
             cells = pd.Series(self.frame[places].to_numpy().ravel(), dtype=kinds.pop())
-            parsed = pd.to_numeric(cells.astype("str").where(cells.notna()), errors="coerce")
-            values: np.ndarray = parsed.to_numpy(dtype=np.float64, na_value=np.nan)
+            values: np.ndarray = self._parsed(cells).to_numpy(dtype=np.float64, na_value=np.nan)
             if not (np.isnan(values) & cells.notna().to_numpy()).any() and not (np.abs(values) > LARGEST).any():
                 return values.reshape(len(self.frame), len(columns))
-        return np.stack([self.numbers(column, remedy) for column in columns], axis=-1)  # says which cell is wrong
+        return None
 
     def is_numeric(self, column: str) -> bool:
         """Say whether every cell of a column is a number or empty, and at least one is a number."""
@@ -77,6 +117,48 @@ class Table:
             return bool(np.isfinite(self.numbers(column, largest=np.inf)).any())
         except InputError:
             return False
+
+    def is_text(self, column: str) -> bool:
+        """Say whether fewer than half of the cells that are there are numbers, in whatever notation."""
+        cells = self.cells(column)
+        if self._is_number_type(cells) or not cells.notna().any():
+            return False
+        there = cells[cells.notna()]
+        numbers = self._parsed(there).notna() | there.astype("str").str.fullmatch(LIKE_A_NUMBER)
+        return bool(numbers.mean() < 0.5)
+
+    def is_whole(self, column: str) -> bool:
+        """Say whether every cell of a column is a whole number."""
+        if not self.is_numeric(column):
+            return False
+        numbers = self.numbers(column, largest=np.inf)
+        return bool((numbers == np.rint(numbers)).all())
+
+    def is_dates(self, column: str) -> bool:
+        """Say whether every cell of a column is a date, written as one."""
+        import pandas as pd
+
+        cells = self.cells(column)
+        if pd.api.types.is_datetime64_any_dtype(cells):
+            return bool(cells.notna().all())
+        if self._is_number_type(cells) or pd.to_numeric(cells.iloc[:1].astype("str"), errors="coerce").notna().all():
+            return False
+        return not cells.isna().any() and looks_like_dates(cells.astype("str"))
+
+    def without(self, columns: Collection[str]) -> "Table":
+        """Return the table without some columns."""
+        if not columns:
+            return self
+        places = [place for place, column in enumerate(self.columns) if column not in columns]
+        frame = self.frame[places].set_axis(range(len(places)), axis="columns")
+        return replace(self, columns=tuple(self.columns[place] for place in places), frame=frame)
+
+    def in_order(self, times: Times) -> "Table":
+        """Return the table with its rows in the order of their times, if they may have any order."""
+        order = np.argsort(times, kind="stable")
+        if not self.unordered or (np.diff(order) == 1).all():
+            return self
+        return replace(self, frame=self.frame.iloc[order].reset_index(drop=True))
 
     def names(self, column: str) -> list[str]:
         """Return a column of names; every cell needs one."""
@@ -87,38 +169,65 @@ class Table:
         """Return which name each row has, and the names; every cell needs one."""
         import pandas as pd
 
-        cells = self._cells(column)
+        cells = self.cells(column)
         self._refuse_first(column, cells, cells.isna(), "a name in every row", "fill it in, or remove the row")
         which, names = pd.factorize(cells)
         return which, [str(name).strip() for name in names]
 
-    def times(self, column: str) -> tuple[Times, tuple[str, ...]]:
-        """Return a column of times (numbers or dates), and a note when time zones were taken out."""
+    def times(self, column: str, dayfirst: bool | None = None) -> TimeCells:
+        """Return a column of times, numbers or dates; see :func:`tacit.data.dates.parse_dates` for ``dayfirst``."""
         import pandas as pd
 
-        cells = self._cells(column)
+        cells = self.cells(column)
         remedy = "write times as numbers or as YYYY-MM-DD HH:MM:SS"
         self._refuse_first(column, cells, cells.isna(), "a time in every row", "fill it in, or remove the row")
+        notes: tuple[str, ...] = ()
         if pd.api.types.is_datetime64_any_dtype(cells):
             zoned = cells.dt.tz is not None
-            parsed = pd.to_datetime(cells, utc=True)
+            dayfirst, parsed = None, pd.to_datetime(cells, utc=True)
         elif self._is_number_type(cells) or self.is_numeric(column):
             numbers = self.numbers(column, largest=np.inf)
             whole = bool((numbers == np.rint(numbers)).all() and np.abs(numbers).max() < 2**53)
-            return (numbers.astype(np.int64) if whole else numbers), ()
+            return TimeCells(numbers.astype(np.int64) if whole else numbers)
         else:
             text = cells.astype("str")
+            if self._remedy(text.iloc[0]):  # pandas reads some of these numbers as dates
+                self.numbers(column)
             zoned = bool(WITH_ZONE.search(text.iloc[0]))
-            with warnings.catch_warnings():
-                warnings.simplefilter("ignore", UserWarning)  # a format that pandas has to guess cell by cell
-                parsed = pd.to_datetime(text, utc=True, errors="coerce")
-            self._refuse_first(column, text, parsed.isna(), "times", remedy)
-        notes = (f"times of column '{column}' were converted to UTC",) if zoned else ()
+            try:
+                dates = parse_dates(text, dayfirst, column)
+            except InputError as error:
+                raise self.refuse(str(error)) from None
+            dayfirst, parsed, notes = dates.dayfirst, dates.parsed, dates.notes
+            bad = parsed.isna()
+            if bad.any():
+                self._refuse_first(column, text, bad, "times", self._remedy(text[bad].iloc[0]) or remedy)
+        notes += (f"times of column '{column}' were converted to UTC",) if zoned else ()
         times = parsed.dt.tz_localize(None).to_numpy()
         seconds = times.astype("datetime64[s]")
-        return (seconds if (seconds == times).all() else times), notes
+        return TimeCells(seconds if (seconds == times).all() else times, dayfirst, notes)
 
-    def _cells(self, column: str) -> Any:
+    def _parsed(self, cells: Any) -> Any:
+        """Return cells as numbers, NaN where one is none; thousands have no separator."""
+        import pandas as pd
+
+        text = cells.astype("str").where(cells.notna())
+        if self.decimal == ",":
+            written = True if cells.dtype != object else cells.map(lambda cell: isinstance(cell, str))
+            text = text.mask(text.str.contains(".", regex=False, na=False) & written)
+            text = text.str.replace(",", ".", regex=False)
+        return pd.to_numeric(text, errors="coerce")
+
+    def _remedy(self, cell: object) -> str | None:
+        """Return what to do about a cell that is a number in another notation."""
+        if not isinstance(cell, str) or not re.fullmatch(LIKE_A_NUMBER, cell):
+            return None
+        if self.decimal == "." and re.fullmatch(COMMA_NUMBER, cell):
+            return DECIMAL_COMMA
+        return f"write '{self.decimal}' as the decimal point and nothing between thousands"
+
+    def cells(self, column: str) -> Any:
+        """Return the cells of a column as they are, a pandas.Series."""
         return self.frame[self._places[column]]
 
     @cached_property
@@ -146,17 +255,26 @@ class Table:
         return bool(pd.api.types.is_numeric_dtype(cells) and not others)
 
 
-def open_table(path: str | Path) -> Table:
-    """Read the cells of a .csv, .csv.gz (also .tsv, .txt) or .parquet file; the file is only read."""
+READERS = {".parquet": read_parquet, ".feather": read_feather, ".xlsx": read_excel}
+
+
+def open_table(path: str | Path, decimal: str = ".") -> Table:
+    """Read the cells of a text file, Parquet file (or folder), Feather or Excel file; the file is only read."""
     path = Path(path)
+    if is_parquet_folder(path):
+        return table_of(path, read_parquet_folder(path), decimal)
     require_file(path)
-    parquet = path.name.endswith(".parquet")
     require(
-        parquet or path.name.endswith(TEXT_ENDINGS),
-        f"{path}: a table must end in .parquet or {', '.join(TEXT_ENDINGS)}; convert it, or rename it",
+        path.name.endswith(TABLE_ENDINGS),
+        f"{path}: a table must end in {', '.join(TABLE_ENDINGS)}; convert it, or rename it",
     )
     require(path.stat().st_size > 0, f"{path}: the file is empty; pass a table with a header and rows")
-    return checked(Table(path, *(_read_parquet(path) if parquet else _read_text(path))))
+    return table_of(path, READERS.get(path.suffix, _read_text)(path), decimal)
+
+
+def table_of(path: Path | str, cells: Cells, decimal: str = ".") -> Table:
+    """Return the table of cells that were read."""
+    return checked(Table(path, cells.columns, cells.frame, decimal, cells.notes, cells.keys, cells.unordered))
 
 
 def checked(table: Table) -> Table:
@@ -181,7 +299,7 @@ def require_file(path: Path) -> None:
         raise InputError(f"{path}: cannot be read ({error.strerror}); pass another file") from None
 
 
-def _read_text(path: Path) -> tuple[tuple[str, ...], Any]:
+def _read_text(path: Path) -> Cells:
     import pandas as pd
 
     try:
@@ -209,27 +327,4 @@ def _read_text(path: Path) -> tuple[tuple[str, ...], Any]:
             f"{path}: the header names {len(header)} columns but row 1 has {frame.shape[1]} cells; "
             "give every column a name"
         )
-    return tuple(name.strip() for name in header), frame
-
-
-def _read_parquet(path: Path) -> tuple[tuple[str, ...], Any]:
-    import pandas as pd
-    from pyarrow.parquet import ParquetFile
-
-    try:
-        with ParquetFile(path) as file:
-            names = file.schema_arrow.names
-            for name in names:
-                require(names.count(name) == 1, f"{path}: the file has column '{name}' twice; rename one")
-        frame = pd.read_parquet(path)
-    except MemoryError:
-        raise InputError(f"{path}: does not fit in memory; pass fewer rows") from None
-    except InputError:
-        raise
-    except Exception as error:  # broken bytes can make the reader raise anything
-        reason = (str(error) or type(error).__name__).splitlines()[0].rstrip(".")
-        raise InputError(f"{path}: cannot be read as parquet: {reason}; write it again") from None
-    if frame.index.name is not None or isinstance(frame.index, pd.DatetimeIndex | pd.MultiIndex):
-        frame = frame.reset_index()  # times are often the index
-    columns = tuple(str(column) for column in frame.columns)
-    return columns, frame.reset_index(drop=True).set_axis(range(len(columns)), axis="columns")
+    return Cells(tuple(name.strip() for name in header), frame)

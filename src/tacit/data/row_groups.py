@@ -1,15 +1,20 @@
 """Which rows of a table belong to which series: those with one name in a column, or those before time starts again."""
 
+import shlex
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
 from jaxtyping import Int
 
+from tacit.data.calendar_features import calendar_number
 from tacit.data.cells import Table
 from tacit.data.series import Times
-from tacit.errors import require
+from tacit.data.time_column import TIME_NAMES
 
 RowNumbers = Int[np.ndarray, " row"]
+AUTUMN, SUNDAY, LATEST_HOUR = (3, 4, 10, 11), 6, 3  # months, weekday and hour in which clocks are set back
+FEW_TIMES = 0.75  # times per row of a long table: two nodes with some rows missing have about as many
 
 
 @dataclass(frozen=True)
@@ -57,22 +62,77 @@ class RowGroups:
         row, before = int(later[first]), int(earlier[first])
         whose = f" for node '{nodes[places[row]]}'" if nodes else ""
         whose += f" in series '{self.names[self.series_of_row[row]]}'" if self.names else ""
-        if times[row] == times[before]:
-            what, remedy = f"comes twice{whose}, in rows {before + 1} and {row + 1}", "keep one of them"
+        if times[row] != times[before]:
+            what = f"in row {row + 1} comes before that of row {before + 1}{whose}"
+            remedy = f"sort the rows{' of each series' if self.names else ''} by time"
         else:
-            what, remedy = f"in row {row + 1} comes before that of row {before + 1}{whose}", "sort the table by time"
+            what = f"comes twice{whose}, in rows {before + 1} and {row + 1}"
+            same = table.frame.iloc[row].equals(table.frame.iloc[before])
+            remedy = "remove one of these equal rows" if same else "correct one of the times"
         if not self.names:
             remedy += ", or set series to the column that separates several series"
+            remedy += "" if nodes else ", or node to that of several nodes"
+        if clock_set_back(times[before], times[row]):
+            remedy = "clocks were set back: write times in UTC, or with an offset as in 2026-10-25T02:00+01:00"
         raise table.refuse(f"column '{time}' must have ascending times, but {times[row]} {what}; {remedy}")
 
 
-def require_other(table: Table, series: str | None, taken: dict[str, list[str | None]]) -> None:
-    """Refuse a column of series that is used for something else too."""
-    for what, columns in taken.items():
-        require(
-            series is None or series not in columns,
-            f"{table.path}: series must name its own column, got '{series}', which is also {what}; name another",
+def require_not_long(table: Table, time: str, times: Times, columns: Sequence[str]) -> None:
+    """Refuse a table whose times repeat while one of ``columns`` tells the rows of a time apart: it is a long table.
+
+    In a table whose time starts again only a column that names each run counts.
+    """
+    import pandas as pd
+
+    steps = np.diff(times)
+    if not len(steps) or (steps > steps[:1] - steps[:1]).all():
+        return
+    lengths = restarts(times)
+    run_of_row = np.repeat(np.arange(len(lengths)), lengths)
+    moments, found = np.unique(times, return_inverse=True)[1], []
+    if moments.max() + 1 > FEW_TIMES * len(times):
+        return
+    for column in columns:
+        if column.lower() in TIME_NAMES:
+            raise table.refuse(
+                f"times must be in one column, got '{time}' with several rows per time and '{column}'; join the two "
+                "into one column, or set time to another"
+            )
+        cells = table.cells(column)
+        if cells.isna().any():
+            continue
+        label = pd.factorize(cells)[0]
+        distinct = int(label.max()) + 1
+        if lengths:  # a name for each run, and another for the next
+            apart = distinct == len(lengths) == len(np.unique(run_of_row * distinct + label))
+        else:
+            apart = 1 < distinct <= len(label) / 2 and len(np.unique(moments * distinct + label)) == len(label)
+        if apart and (table.is_text(column) or table.is_whole(column)):
+            found.append((not table.is_text(column), distinct, column))
+    if found:
+        column = min(found)[2]
+        node, series = shlex.quote(f"data.node={column}"), shlex.quote(column)
+        ignoring = f", or --drop {series} to ignore it" if lengths else ""
+        raise table.refuse(
+            f"looks like a long table with a row per '{time}' and '{column}'; use --set {node}, or --series {series} "
+            f"if each '{column}' is a series of its own{ignoring}"
         )
+
+
+def clock_set_back(before: np.generic, time: np.generic) -> bool:
+    """Do times repeat an hour of a Sunday night in autumn, as local times do where daylight saving time ends?
+
+    >>> clock_set_back(np.datetime64("2026-10-25T02:30"), np.datetime64("2026-10-25T02:00"))
+    True
+    >>> clock_set_back(np.datetime64("2026-10-26T02:30"), np.datetime64("2026-10-26T02:00"))
+    False
+    """
+    if not isinstance(before, np.datetime64) or not isinstance(time, np.datetime64):
+        return False
+    moment = np.array([time])
+    month, weekday, hour = (int(calendar_number(moment, name)[0]) for name in ("month", "weekday", "hour"))
+    back = (before - time) / np.timedelta64(1, "h")
+    return month in AUTUMN and weekday == SUNDAY and hour <= LATEST_HOUR and bool(0 <= back < 1)
 
 
 def restarts(times: Times) -> tuple[int, ...]:

@@ -231,6 +231,7 @@ def _mean_and_deviation(
     """Return both of the observed values; refuse what is missing or constant."""
     nodes, there = series.nodes, ~np.isnan(rows)
     which = f"{len(rows)} rows of {series.num_series} series" if series.lengths else f"the first {len(rows)} rows"
+    which = which if series.where is None else f"{len(rows)} rows where {series.where.text} and before"
     for what, bad in (
         ("missing", ~there.any(axis=0)),
         ("constant", np.where(there, rows, -np.inf).max(axis=0) == np.where(there, rows, np.inf).min(axis=0)),

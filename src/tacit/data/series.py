@@ -1,13 +1,18 @@
 """A series on nodes, or several: what a table of a user becomes, whatever file it came from."""
 
-from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from functools import cached_property
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from jaxtyping import Float, Int, Shaped
+from jaxtyping import Bool, Float, Int, Shaped
 
+from tacit.data.levels import Levels, with_common_levels
 from tacit.errors import InputError, require
+
+if TYPE_CHECKING:
+    from tacit.data.conditions import Condition
 
 Values = Float[np.ndarray, "time node channel"]
 Times = Shaped[np.ndarray, " time"]
@@ -26,6 +31,12 @@ class Series:
 
     Several series over the same nodes (experiments, patients, days) lie one after another: ``lengths`` are their
     numbers of rows and ``series_names`` their names, both empty for one series.
+
+    ``where`` is a condition on the rows whose targets count, and ``labels`` are the columns that it names, by row; see
+    :mod:`tacit.data.seasons`. ``levels`` are the words of each covariate that is a column of words.
+
+    ``settled`` are options that a reader found by itself (``time``, ``drop``, ``dayfirst``), to read new data alike.
+    ``unused`` are names in ``columns`` and ``drop`` that a piece has no column for.
 
     >>> series = Series(np.array([[[1.0], [2.0]], [[3.0], [np.nan]], [[2.0], [5.0]]]), nodes=("a", "b"))
     >>> len(series), series.channels
@@ -46,6 +57,11 @@ class Series:
     piece: bool = False
     lengths: tuple[int, ...] = ()
     series_names: tuple[str, ...] = ()
+    settled: Mapping[str, Any] = field(default_factory=dict)
+    unused: tuple[str, ...] = ()
+    where: "Condition | None" = None
+    labels: Mapping[str, Shaped[np.ndarray, " time"]] = field(default_factory=dict)
+    levels: Levels = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         self._require_shapes()
@@ -100,6 +116,7 @@ class Series:
                 values=self.values[part],
                 times=times[part],
                 covariates=None if known is None else known[part],
+                labels={name: label[part] for name, label in self.labels.items()},
                 piece=True,
                 lengths=(),
                 series_names=(),
@@ -122,7 +139,9 @@ class Series:
         """
         require(len(parts) > 0, "series must be at least one series, got an empty list; pass some")
         notes = tuple(dict.fromkeys(note for part in parts for note in part.notes))
-        parts = [part for one in parts for part in one.parts]
+        settled = _settled_together(parts)
+        unused = tuple(name for name in parts[0].unused if all(name in part.unused for part in parts))
+        parts = with_common_levels([part for one in parts for part in one.parts])
         nodes = tuple(dict.fromkeys(node for part in parts for node in part.nodes))
         lacking = [node for node in nodes if any(node not in part.nodes for part in parts)]
         if lacking:
@@ -143,15 +162,23 @@ class Series:
                 "write all times alike",
             )
         known = [part.covariates for part in parts if part.covariates is not None]
+        lengths = tuple(len(part) for part in parts)
+        names = tuple(names or (str(number) for number in range(1, len(parts) + 1)))
+        labels = {name: np.concatenate([part.labels[name] for part in parts]) for name in first.labels}
+        if first.where is not None:
+            labels["series"] = np.repeat(np.array(names, dtype=object), lengths)
         return replace(
             first,
             values=np.concatenate([part.values for part in parts]),
             times=np.concatenate([part.row_times for part in parts]),
             covariates=np.concatenate(known) if known else None,
             notes=notes,
+            settled=settled,
+            unused=unused,
             piece=True,
-            lengths=tuple(len(part) for part in parts),
-            series_names=tuple(names or (str(number) for number in range(1, len(parts) + 1))),
+            lengths=lengths,
+            series_names=names,
+            labels=labels,
         )
 
     def over(self, nodes: tuple[str, ...]) -> "Series":
@@ -211,17 +238,18 @@ class Series:
         require_unique("series_names", self.series_names)
 
     def _require_numbers(self) -> None:
-        for bad, need, remedy in (
-            (np.isinf(self.values), "finite numbers, or NaN for missing", "correct or remove it"),
-            (np.abs(self.values) > LARGEST, f"numbers of at most {LARGEST:g}", f"correct it, or {RESCALE}"),
-        ):
-            places = np.argwhere(bad)
-            if len(places):
-                row, node, channel = (int(i) for i in places[0])
-                raise InputError(
-                    f"values must have {need}, got {self.values[row, node, channel]} for {self._name(node, channel)} "
-                    f"in row {row} ({len(places)} such values); {remedy}"
-                )
+        high, low = (float(reduce.reduce(self.values, axis=None)) for reduce in (np.fmax, np.fmin))
+        if high > LARGEST or low < -LARGEST:  # one pass and no mask where all is well
+            infinite = bool(np.isinf([high, low]).any())
+            places = np.argwhere(np.isinf(self.values) if infinite else np.abs(self.values) > LARGEST)
+            row, node, channel = (int(i) for i in places[0])
+            need, remedy = (f"numbers of at most {LARGEST:g}", f"correct it, or {RESCALE}")
+            if infinite:
+                need, remedy = "finite numbers, or NaN for missing", "correct or remove it"
+            raise InputError(
+                f"values must have {need}, got {self.values[row, node, channel]} for {self._name(node, channel)} "
+                f"in row {row} ({len(places)} such values); {remedy}"
+            )
         if self.covariates is not None:
             for row, column in np.argwhere(~(np.abs(self.covariates) <= LARGEST))[:1]:
                 number = self.covariates[row, column]
@@ -245,20 +273,22 @@ class Series:
         empty = np.argwhere(np.isnan(self.values).all(axis=0))
         if len(empty):
             raise InputError(f"{self._name(*empty[0].tolist())} is missing at every time; leave it out")
-        missing = np.isnan(self.values)
-        high, low = (np.where(missing, end, self.values) for end in (-np.inf, np.inf))
-        moves = np.maximum.reduceat(high, self.starts) > np.minimum.reduceat(
-            low, self.starts
-        )  # (series, node, channel)
-        for node, channel in np.argwhere(~moves.any(axis=0)).tolist()[:1]:
-            level = high[:, node, channel].max()
-            if level == low[:, node, channel].min():
-                how, remedy = f"({level} wherever it is observed)", "leave it out"
+        for node, channel in np.argwhere(self.still).tolist()[:1]:
+            there = self.values[~np.isnan(self.values[:, node, channel]), node, channel]
+            if there.min() == there.max():
+                how, remedy = f"({there[0]} wherever it is observed)", "leave it out"
             else:
                 how, remedy = "within every series", "leave it out, or set series or covariates to its column"
             raise InputError(
                 f"{self._name(node, channel)} is constant {how}, so nothing can be learned about it; {remedy}"
             )
+
+    @property
+    def still(self) -> Bool[np.ndarray, "node channel"]:
+        """True for each node and variable that is empty, or constant within every series."""
+        high, low = (reduce.reduceat(self.values, self.starts) for reduce in (np.fmax, np.fmin))
+        moves = high > low  # (series, node, channel); NaN where nothing was observed
+        return np.logical_not(moves.any(axis=0))
 
     def _name(self, node: int, channel: int) -> str:
         variable = f" (variable '{self.channels[channel]}')" if len(self.channels) > 1 else ""
@@ -277,6 +307,26 @@ def require_unique(name: str, words: tuple[str, ...]) -> None:
     for word in words:
         require(word not in seen, f"{name} must have different names, got '{word}' twice; rename one")
         seen.add(word)
+
+
+def _settled_together(parts: "Sequence[Series]") -> dict[str, Any]:
+    """Return the options that the readers of all parts agree on; a name that is a node of another part stays."""
+    nodes, found = {node for part in parts for node in part.nodes}, [part.settled for part in parts]
+    settled = {key: value for key, value in found[0].items() if all(one.get(key) == value for one in found)}
+    for position, one in enumerate(found):
+        require(
+            (one.get("time") is False) == (found[0].get("time") is False),
+            f"a column of times must be in all of the series or in none, got other columns in series 1 than in series "
+            f"{position + 1}; set time to its name, or to false",
+        )
+        if "dayfirst" in one:
+            require(
+                settled.setdefault("dayfirst", one["dayfirst"]) == one["dayfirst"],
+                f"dates must have the day first in all of the series or in none, got both (series {position + 1}); "
+                "write YYYY-MM-DD",
+            )
+    drop = (name for one in found for name in one.get("drop", ()) if name not in nodes)
+    return {**settled, "drop": tuple(dict.fromkeys(drop))} if any("drop" in one for one in found) else settled
 
 
 def _missing_nodes(lacking: list[str], parts: "Sequence[Series]", most: int = 5) -> str:

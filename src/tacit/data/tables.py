@@ -6,48 +6,69 @@ names; in a wide table it is enough that time starts again. Files are read and n
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
-from typing import Literal, get_args
 
-import numpy as np
-from jaxtyping import Float, Int
-
+from tacit.data.calendar_features import with_calendar
 from tacit.data.cells import Table, open_table
-from tacit.data.grid import Grid
-from tacit.data.row_groups import RowGroups, require_other
-from tacit.data.series import Series, Times, Values
+from tacit.data.columns import NODE_NAMES, Columns, Layout, TimeName
+from tacit.data.layouts import read_long, read_wide
+from tacit.data.left_out import INDEX, leave_out
+from tacit.data.levels import Levels
+from tacit.data.selection import matching, not_there
+from tacit.data.series import Series
+from tacit.data.time_column import find_time, is_unnamed
 from tacit.errors import InputError, require
 
-Layout = Literal["auto", "wide", "long"]
-TIME_NAMES = ("time", "times", "date", "datetime", "timestamp", "")
-NODE_NAMES = ("node", "node_id", "station", "station_id", "sensor", "sensor_id", "site", "location", "series")
-Column = Float[np.ndarray, " row"]
-PerStep = Float[np.ndarray, " time"]
+FOLDERS = "name of a folder"
+SELECTED = "where selects rows by column '{name}', which is also a node; list it in covariates if it is not one"
 
 
 def read_series(
-    path: str | Path,
+    path: str | Path | Table,
     *,
     layout: Layout = "auto",
-    time: str | None = None,
+    time: TimeName = None,
     node: str | None = None,
     value: str | Sequence[str] | None = None,
     covariates: Sequence[str] = (),
     sep: str | None = None,
     series: str | None = None,
+    columns: Sequence[str] | None = None,
+    drop: Sequence[str] = (),
+    decimal: str = ".",
+    dayfirst: bool | None = None,
+    asked: Sequence[str] = (),
+    where: str | None = None,
+    calendar: Sequence[str] = (),
+    levels: Levels | None = None,
     piece: bool = False,
 ) -> Series:
-    """Read a table (.csv, .tsv, both also as .gz, .txt, .parquet) as a series, or as several over the same nodes.
+    """Read a table as a series, or as several over the same nodes.
+
+    Files end in .csv, .tsv (both also as .gz), .txt, .parquet, .feather or .xlsx; a folder of Parquet files is one
+    table if its name ends in .parquet, or if it has files part-*.parquet or folders key=value.
+
+    The path may also be a table that :func:`tacit.data.open_table` has opened.
 
     ``time``, ``node``, ``value`` and ``covariates`` name columns; those left out are found by their names: the time
-    column is called time, date or the like (or comes first and holds times), and a table with a column called node,
-    station, sensor or the like is long, with every other column a value. ``sep`` parts the node from the variable in
-    the column names of a wide table. Times must ascend; steps left out of an even grid are put in as missing rows, and
-    ``Series.notes`` says so. Pass ``piece=True`` for a few new rows, in which a node may be constant or missing.
+    column is called time, date or the like (or holds dates, or comes first and increases), and a table with a column
+    called node, station, sensor or the like is long, with every other column a value. ``sep`` parts the node from the
+    variable in the column names of a wide table. Times must ascend; steps left out of an even grid are put in as
+    missing rows, and ``Series.notes`` says so. Pass ``piece=True`` for a few new rows, in which a node may be constant
+    or missing.
 
     ``series`` names the column that tells several series apart. In a wide table without one, a time that starts again
     begins a new series, and ``Series.notes`` says so; see :func:`tacit.data.row_groups.restarts`.
+
+    ``columns`` are the columns of values to use and ``drop`` those to ignore, by name or shell pattern; see
+    :func:`tacit.data.selection.matching`. Columns of text, and what is empty or constant, are left out with a note
+    unless ``columns``, ``value`` or ``asked`` (columns, nodes or variables) name them. ``decimal`` is the decimal point
+    of text files, and ``dayfirst`` says how to read dates like 03/04/2021; see :func:`tacit.data.dates.parse_dates`.
+
+    ``where`` is a condition on the rows whose targets count (:mod:`tacit.data.conditions`). ``calendar`` adds sines and
+    cosines of the date to the covariates (:func:`calendar_features`). A covariate that is a column of words becomes
+    indicators of its ``levels``, those of the table unless given.
 
     >>> import tempfile
     >>> with tempfile.TemporaryDirectory() as folder:
@@ -57,226 +78,56 @@ def read_series(
     >>> levels.nodes, levels.times.tolist(), levels.values[:, 1, 0].tolist()
     (('upstream', 'downstream'), [0, 1, 2, 3], [3.0, nan, nan, 4.0])
     """
-    columns = Columns(layout, time, node, value, covariates, sep, series)
-    return columns.series_of(open_table(path), piece=piece)
+    roles = Columns(layout, time, node, value, covariates, sep, series, columns, drop, dayfirst, asked)
+    roles = replace(roles, where=where, calendar=calendar, levels=levels or {})
+    return series_of(path if isinstance(path, Table) else open_table(path, decimal), roles, piece=piece)
 
 
-@dataclass(frozen=True)
-class Columns:
-    """The roles of the columns of a table, for files and DataFrames."""
-
-    layout: Layout = "auto"
-    time: str | None = None
-    node: str | None = None
-    value: str | Sequence[str] | None = None
-    covariates: Sequence[str] = ()
-    sep: str | None = None
-    series: str | None = None
-
-    def __post_init__(self) -> None:
+def series_of(table: Table, roles: Columns, *, piece: bool) -> Series:
+    """Return the series of a table."""
+    roles.require_there(table)
+    roles, condition = roles.with_labels(table)
+    table, unknown, dropped = roles.without_dropped(table)
+    free = [column for column in table.columns if column not in (roles.series, *roles.covariates, *dropped)]
+    called = [column for column in free if column.lower() in NODE_NAMES and column != roles.time]
+    long = roles.layout == "long" or (roles.layout == "auto" and bool(roles.node or roles.values or called))
+    taken = (*called, roles.node, *roles.values)
+    time = find_time(table, roles.time, [column for column in free if column not in taken], long=long)
+    unnamed = [column for column in free if is_unnamed(column) and column not in (time.name, roles.node)]
+    left = {column: INDEX for column in unnamed if table.is_whole(column)}
+    left |= {column: FOLDERS for column in table.keys if column in free and not roles.uses(column, (time.name, *taken))}
+    if time.name is not None and table.unordered:
+        table = table.in_order(table.times(time.name, roles.dayfirst).times)
+    roles = replace(roles, labels=[name for name in roles.labels if name not in (time.name, roles.series)])
+    words = [name for name in roles.labels if name not in taken and table.is_text(name)]  # labels are no nodes
+    others = [column for column in free if column not in (time.name, *words) and column not in left]
+    if long:
         require(
-            self.layout in get_args(Layout),
-            f"layout must be one of {', '.join(get_args(Layout))}, got {self.layout!r}; pick one",
+            roles.sep is None,
+            f"{table.path}: sep is for wide tables, got {roles.sep!r} for a long one; leave it out",
         )
+        assert time.name is not None
+        found = read_long(table, roles, time.name, others, called, left, unknown, piece=piece)
+    else:
         require(
-            not isinstance(self.covariates, str),
-            f"covariates must be a list of column names, got {self.covariates!r}; put it in [ ]",
+            roles.node is None and not roles.values,
+            f"{table.path}: node and value are for long tables, but layout is 'wide'; leave them out, or use 'long'",
         )
-
-    def series_of(self, table: Table, *, piece: bool) -> Series:
-        """Return the series of a table."""
-        node, covariates, sep, series = self.node, self.covariates, self.sep, self.series
-        values = None if self.value is None else ([self.value] if isinstance(self.value, str) else list(self.value))
-        named: dict[str, list[str | None]] = {
-            "time": [self.time],
-            "node": [node],
-            "value": [*(values or [])],
-            "covariates": [*covariates],
-        }
-        for argument, names in {**named, "series": [series]}.items():
-            for name in names:
-                if name is not None:
-                    table.require_column(argument, name)
-        require_other(table, series, named)
-        time, notes = _time_column(table, self.time, [column for column in table.columns if column != series])
-        others = [column for column in table.columns if column not in (time, series, *covariates)]
-        called = [column for column in others if column.lower() in NODE_NAMES]
-        if self.layout == "long" or (self.layout == "auto" and (node or values or called)):
-            require(sep is None, f"{table.path}: sep is for wide tables, got {sep!r} for a long one; leave it out")
-            found = _long(
-                table, time, node or _node_column(table, others, called), values or others, covariates, series
-            )
-        else:
-            require(
-                node is None and values is None,
-                f"{table.path}: node and value are for long tables, but layout is 'wide'; leave them out, or use "
-                "'long'",
-            )
-            found = _wide(table, time, others, covariates, sep, series)
-        try:
-            return replace(found, notes=notes + found.notes, piece=piece)
-        except InputError as error:
-            raise table.refuse(str(error)) from None
-
-
-def _time_column(table: Table, time: str | None, columns: list[str]) -> tuple[str, tuple[str, ...]]:
-    """Return the column of times: the one named, one called so, or the first when it holds times."""
-    if time is not None:
-        return time, ()
-    called = [column for column in columns if column.lower() in TIME_NAMES]
-    if called:
-        return called[0], ()
-    if not columns:
-        raise table.refuse("the table must have a column of times, got none; add one, and set time to its name")
-    first = columns[0]
-    steps = np.diff(table.numbers(first, largest=np.inf)) if table.is_numeric(first) else np.ones(1)
-    if len(steps) and (steps > 0).all() and (steps == steps[0]).all():
-        return first, (f"column '{first}' was used as the times; set time to use another column",)
-    raise table.refuse(
-        f"no column is called time, date or the like, and the first, '{first}', does not increase in even steps; "
-        "set time to the column of times"
+        for name in () if piece else unknown:
+            raise table.refuse(not_there("drop", name, table.columns))
+        found = replace(read_wide(table, roles, time.name, others, left, piece=piece), unused=unknown)
+    absent = tuple(name for name in roles.columns or () if not matching(name, others, roles.sep))
+    selected = tuple(SELECTED.format(name=name) for name in roles.labels if name in others)
+    names = {time.name or "time": "time", roles.series or "series": "series"}
+    found = replace(
+        found,
+        where=condition and condition.renamed(names),
+        unused=(*found.unused, *absent),
+        notes=table.notes + time.notes + selected + found.notes,
+        settled={**time.settled, **found.settled},
     )
-
-
-def _node_column(table: Table, others: list[str], named: list[str]) -> str:
-    """Return the column of node names: one called so, or the only one that holds no numbers."""
-    words = named or [column for column in others if not table.is_numeric(column)]
-    if len(words) != 1:
-        found = f"got {', '.join(words)}" if words else "got none"
-        raise table.refuse(f"a long table must have one column of node names, {found}; set node to its name")
-    return words[0]
-
-
-def _wide(
-    table: Table, time: str, columns: list[str], covariates: Sequence[str], sep: str | None, series: str | None
-) -> Series:
-    if not columns:
-        raise table.refuse(f"a wide table must have a column per node besides '{time}', got none")
-    times, notes = table.times(time)
-    groups = RowGroups.recognised(table, time, times) if series is None else RowGroups.named(table, series)
-    groups.require_ascending(table, time, times)
-    nodes, channels = _nodes_and_variables(table, columns, sep)
-    remedy = "correct it, leave the column out, set series to it, or use layout='long'"
-    place = {column: number for number, column in enumerate(columns)}
-    order = [place[node if sep is None else node + sep + channel] for node in nodes for channel in channels]
-    values = table.many_numbers(columns, remedy)[:, order].reshape(len(times), len(nodes), len(channels))
-    known = np.stack([_known(table, name) for name in covariates], axis=-1) if covariates else None
-    rows = np.argsort(groups.series_of_row, kind="stable")
-    made = _Steps(values[rows], nodes, channels, times[rows], groups.series_of_row[rows], groups.names)
-    return made.on_grid(table, notes + groups.notes, None if known is None else known[rows], tuple(covariates))
-
-
-def _nodes_and_variables(table: Table, columns: list[str], sep: str | None) -> tuple[tuple[str, ...], tuple[str, ...]]:
-    """Take the column names apart; every node needs every variable."""
-    if sep is None:
-        return tuple(columns), ("value",)
-    for column in columns:
-        if column.count(sep) != 1 or not all(column.split(sep)):
-            raise table.refuse(
-                f"column '{column}' must have the form node{sep}variable; rename it, or leave the separator out"
-            )
-    parts = [column.split(sep) for column in columns]
-    nodes, channels = (tuple(dict.fromkeys(part)) for part in zip(*parts, strict=True))
-    there = {(node, channel) for node, channel in parts}
-    for node in nodes:
-        for channel in channels:
-            if (node, channel) not in there:
-                raise table.refuse(
-                    f"node '{node}' has no column '{node}{sep}{channel}'; every node must have every variable: "
-                    "add it (empty cells are missing values)"
-                )
-    return nodes, channels
-
-
-def _long(
-    table: Table, time: str, node: str, values: list[str], covariates: Sequence[str], series: str | None
-) -> Series:
-    import pandas as pd
-
-    values = [column for column in values if column != node]
-    if not values:
-        raise table.refuse(
-            f"a long table must have a column of values besides '{time}' and '{node}'; set value to its name"
-        )
-    times, notes = table.times(time)
-    groups = RowGroups.named(table, series)
-    place_of_row, nodes = pd.factorize(np.array(table.names(node), dtype=object))  # nodes in the order of the file
-    groups.require_ascending(table, time, times, place_of_row, tuple(nodes))
-    moments, moment_of_row = np.unique(times, return_inverse=True)
-    steps, step_of_row = np.unique(groups.series_of_row * len(moments) + moment_of_row, return_inverse=True)
-    step_times = moments[steps % len(moments)]
-    remedy = "correct it, or list the columns to use in value"
-    cells = np.full((len(steps), len(nodes), len(values)), np.nan)
-    cells[step_of_row, place_of_row] = np.stack([table.numbers(column, remedy) for column in values], axis=-1)
-    known = [_known_per_step(table, name, step_times, step_of_row) for name in covariates]
-    shared = np.stack(known, axis=-1) if known else None
-    made = _Steps(cells, tuple(nodes), tuple(values), step_times, steps // len(moments), groups.names)
-    return made.on_grid(table, notes, shared, tuple(covariates))
-
-
-def _known(table: Table, name: str) -> Column:
-    """Return a covariate, which needs a number in every row."""
-    values = table.numbers(name)
-    empty = np.flatnonzero(np.isnan(values))
-    if len(empty):
-        raise table.refuse(
-            f"covariate '{name}' must have a number in every row, got none in row {empty[0] + 1}; fill it in"
-        )
-    return values
-
-
-def _known_per_step(table: Table, name: str, steps: Times, step_of_row: Int[np.ndarray, " row"]) -> PerStep:
-    """Return a covariate of a long table, which needs one number per time, the same for all nodes."""
-    values = _known(table, name)
-    per_step = np.empty(len(steps))
-    per_step[step_of_row] = values
-    differing = np.flatnonzero(per_step[step_of_row] != values)
-    if len(differing):
-        row = differing[0]
-        raise table.refuse(
-            f"covariate '{name}' must have one number per time, got several at {steps[step_of_row[row]]} "
-            f"(one in row {row + 1}); list it in value, as a variable of each node"
-        )
-    return per_step
-
-
-@dataclass(frozen=True)
-class _Steps:
-    """The steps of all series, one series after another, as they are in the table."""
-
-    values: Values
-    nodes: tuple[str, ...]
-    channels: tuple[str, ...]
-    times: Times
-    series: Int[np.ndarray, " time"]
-    names: tuple[str, ...]
-
-    def on_grid(
-        self,
-        table: Table,
-        notes: tuple[str, ...],
-        covariates: Float[np.ndarray, "time covariate"] | None,
-        covariate_names: tuple[str, ...],
-    ) -> Series:
-        """Put steps on an even grid of times; steps put in are missing, their covariates those of the step before."""
-        lengths, what = tuple(np.bincount(self.series).tolist()), f"{table.path}: times"
-        several = bool(self.names)
-        grid = Grid.around_each(self.times, lengths, self.names, what) if several else Grid.around(self.times, what)
-        even = np.full((len(grid.times), *self.values.shape[1:]), np.nan)
-        even[grid.places] = self.values
-        notes += grid.notes
-        if covariates is not None and len(grid.times) > len(self.times):
-            covariates = covariates[np.searchsorted(grid.places, np.arange(len(grid.times)), side="right") - 1]
-            notes += ("covariates of the added steps are copied from the previous row",)
-        return Series(
-            even,
-            self.nodes,
-            self.channels,
-            grid.times,
-            covariates,
-            covariate_names,
-            notes=notes,
-            piece=True,
-            lengths=grid.lengths,
-            series_names=self.names,
-        )
+    try:
+        made = replace(leave_out(found, left, roles.asked, piece=piece), piece=piece)
+        return with_calendar(made, roles.calendar)
+    except InputError as error:
+        raise table.refuse(str(error)) from None

@@ -9,6 +9,7 @@ from tacit.graph.distribution import Context, GraphDistribution
 from tacit.graph.edge_rules import EdgeRules
 from tacit.graph.export import edge_table, listed_table, to_networkx, to_pyg
 from tacit.graph.footprint import free_bytes, require_memory, step_bytes
+from tacit.graph.lag_ranges import ANY_LAG, LagRange, LagRanges
 from tacit.graph.links import Link, Sigmoid, SineSquared, Unlinked
 from tacit.graph.nearest import nearest_candidates
 from tacit.graph.nodes import NamedNodes
@@ -19,6 +20,7 @@ from tacit.graph.rules_file import read_edge_rules
 from tacit.graph.walks import candidate_powers
 
 __all__ = [
+    "ANY_LAG",
     "AnyGraphs",
     "BernoulliGraph",
     "CandidateEdges",
@@ -28,6 +30,8 @@ __all__ = [
     "EdgeProbsPerPair",
     "EdgeRules",
     "GraphDistribution",
+    "LagRange",
+    "LagRanges",
     "Link",
     "NamedNodes",
     "Sigmoid",

@@ -10,6 +10,7 @@ rule            meaning                                                     $\th
 ``symmetric``   edges have no direction: what holds for one way holds for   $\theta_{ij} = \theta_{ji}$, one coin
                 the other
 ``priors``      a belief, as a probability strictly between 0 and 1         learned, drawn to it by a penalty
+``lag_range``   at which lags edges may act; ``lags`` of single edges       as without; weights of other lags are 0
 ==============  ==========================================================  ===================================
 
 What the rules name is kept as a list of places, so that a graph over a table of candidates never needs a matrix.
@@ -26,6 +27,7 @@ from torch import Generator, Tensor
 from tacit.errors import InputError, require
 from tacit.graph.bernoulli import INITIAL_PROBS, BernoulliGraph, require_range
 from tacit.graph.candidate_edges import CandidateEdges
+from tacit.graph.lag_ranges import ANY_LAG, LagRange, LagRanges
 from tacit.graph.links import Link
 from tacit.graph.nodes import Edge, NamedNodes, Places
 from tacit.graph.priors import EdgePrior
@@ -54,6 +56,8 @@ class EdgeRules:
     self_loops: bool = False
     candidates: Collection[Edge] | EdgeMask | CandidateEdges | None = None
     priors: Mapping[Edge, float] = field(default_factory=dict)
+    lag_range: LagRange = ANY_LAG
+    lags: Mapping[Edge, LagRange] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         believed = self._beliefs[0]
@@ -62,7 +66,9 @@ class EdgeRules:
         )
         self._refuse(_both(believed, self._forbidden), "priors names edge {}, which is forbidden; drop one of them")
         self._refuse(_both(believed, self._required), "priors names edge {}, which is required; drop one of them")
-        for name, named in (("required", self._required), ("priors", believed)):
+        ranged = torch.tensor(sorted(self.lag_ranges.by_place if self.lag_ranges else ()), dtype=torch.long)
+        self._refuse(_both(ranged, self._forbidden), "lags names edge {}, which is forbidden; drop one of them")
+        for name, named in (("required", self._required), ("priors", believed), ("lags", ranged)):
             loops = self._are_loops(named)
             if not self.self_loops:
                 text = f"{name} names edge {{}}, but self-loops are disabled; drop it, or set self_loops=True"
@@ -94,6 +100,17 @@ class EdgeRules:
             not self.symmetric, "a table of candidates must have directed edges, got symmetric; leave symmetric out"
         )
         return self._possible(self._candidates)
+
+    @cached_property
+    def lag_ranges(self) -> LagRanges | None:
+        """The lags of all edges; None where there are no limits."""
+        size, found = len(self.nodes), dict[int, LagRange]()
+        for edge, lags in self.lags.items():
+            target, source = self._named.place("lags", edge)
+            whole = lags.filled(self.lag_range)
+            for row, column in {(target, source), (source, target)} if self.symmetric else {(target, source)}:
+                found[row * size + column] = whole
+        return None if self.lag_range.is_open and not found else LagRanges(size, self.lag_range, found)
 
     @property
     def isolated(self) -> str:

@@ -1,12 +1,14 @@
 """Rules for edges from a CSV file, one rule in each row.
 
-    source,target,kind,probability
-    a,b,forbidden,
-    c,a,required,
-    b,a,prior,0.9
+    source,target,kind,probability,min_lag,max_lag
+    a,b,forbidden,,,
+    c,a,required,,1,2
+    b,a,prior,0.9,,
+    c,b,allowed,,2,4
 
-``kind`` is forbidden, required, candidate or prior; only a prior has a probability. When any row says candidate, other
-edges between two nodes cannot be. Rows are counted as an editor shows them: the header is row 1.
+``kind`` is forbidden, required, candidate, prior or allowed; only a prior has a probability. When any row says
+candidate, other edges between two nodes cannot be. The lags at which an edge may act are optional; an allowed edge is
+one like any other, with a range of lags. Rows are counted as an editor shows them: the header is row 1.
 """
 
 import csv
@@ -16,12 +18,17 @@ from typing import NamedTuple
 
 from tacit.errors import InputError, did_you_mean, require
 from tacit.graph.edge_rules import EdgeRules
+from tacit.graph.lag_ranges import ANY_LAG, LagRange
 from tacit.graph.nodes import Edge, NamedNodes
 
-COLUMNS = ("source", "target", "kind", "probability")
-KINDS = ("forbidden", "required", "candidate", "prior")
-# What one edge can be at once: a belief or a certainty beside being a candidate.
-TOGETHER = ({"candidate", "required"}, {"candidate", "prior"})
+COLUMNS = ("source", "target", "kind", "probability", "min_lag", "max_lag")
+KINDS = ("forbidden", "required", "candidate", "prior", "allowed")
+# What one edge can be at once: a belief or a certainty beside being a candidate; lags beside any of them.
+TOGETHER = (
+    {"candidate", "required"},
+    {"candidate", "prior"},
+    *({"allowed", kind} for kind in ("candidate", "required", "prior")),
+)
 
 
 class _Row(NamedTuple):
@@ -29,6 +36,7 @@ class _Row(NamedTuple):
     edge: tuple[int, int]
     kind: str
     probability: float | None
+    lags: LagRange
 
 
 def read_edge_rules(
@@ -38,6 +46,7 @@ def read_edge_rules(
     path, named = Path(path), NamedNodes(tuple(nodes), symmetric)
     edges: dict[str, list[Edge]] = {kind: [] for kind in KINDS}
     priors: dict[Edge, float] = {}
+    lags: dict[Edge, LagRange] = {}
     seen: dict[tuple[int, int], list[_Row]] = {}
     for row in _rows(path, named):
         source, target = row.edge
@@ -53,12 +62,14 @@ def read_edge_rules(
         edges[row.kind].append(row.edge)
         if row.probability is not None:
             priors[row.edge] = row.probability
+        if not row.lags.is_open:
+            lags[row.edge] = row.lags
     candidates = frozenset(edges["candidate"]) or None
-    for name in ("required", "prior"):
+    for name in ("required", "prior", "allowed"):
         for row in (row for rows in seen.values() for row in rows if row.kind == name):
             _require_candidate(row, candidates, named)
     forbidden, required = frozenset(edges["forbidden"]), frozenset(edges["required"])
-    return EdgeRules(named.names, forbidden, required, symmetric, self_loops, candidates, priors)
+    return EdgeRules(named.names, forbidden, required, symmetric, self_loops, candidates, priors, lags=lags)
 
 
 def _rows(path: Path, named: NamedNodes) -> Iterator[_Row]:
@@ -99,13 +110,16 @@ def _row(where: str, header: list[str], cells: list[str], named: NamedNodes) -> 
         f"{where} must have {len(header)} cells like the header, got {len(cells)}; correct it",
     )
     row = dict(zip(header, cells, strict=False))
-    kind, text = row.get("kind", ""), row.get("probability", "")
+    kind, text, lags = row.get("kind", ""), row.get("probability", ""), _lags(where, row)
     if kind not in KINDS:
         raise InputError(f"{where} has unknown kind '{kind}'{did_you_mean(kind, KINDS)}")
     edge = named.number(f"{where}: source", row["source"]), named.number(f"{where}: target", row["target"])
+    require(kind != "forbidden" or lags.is_open, f"{where}: forbidden takes no lags; leave min_lag and max_lag empty")
+    require(kind != "allowed" or not lags.is_open, f"{where}: allowed must have lags; write min_lag or max_lag")
+    require(edge[0] != edge[1] or lags.is_open, f"{where}: a self-loop takes no lags; leave min_lag and max_lag empty")
     if kind != "prior":
         require(not text, f"{where}: {kind} takes no probability, got '{text}'; leave it empty, or use kind prior")
-        return _Row(where, edge, kind, None)
+        return _Row(where, edge, kind, None, lags)
     require(bool(text), f"{where}: prior must be a probability; write one in the column probability")
     try:
         probability = float(text)
@@ -116,13 +130,29 @@ def _row(where: str, header: list[str], cells: list[str], named: NamedNodes) -> 
         f"{where}: probability must be strictly between 0 and 1, got {text}; use kind forbidden or required for "
         "what is certain",
     )
-    return _Row(where, edge, kind, probability)
+    return _Row(where, edge, kind, probability, lags)
+
+
+def _lags(where: str, row: dict[str, str]) -> LagRange:
+    """Return the range of lags of a row."""
+    for name in ("min_lag", "max_lag"):
+        text = row.get(name, "")
+        require(
+            not text or (text.isdecimal() and int(text) > 0),
+            f"{where}: {name} must be a positive integer, got '{text}'; write for example 2",
+        )
+    low, high = (int(row[name]) if row.get(name) else None for name in ("min_lag", "max_lag"))
+    return LagRange(low, high, where).filled(ANY_LAG)
 
 
 def _require_agreement(before: _Row, row: _Row, named: NamedNodes) -> None:
     """Raise :class:`InputError` if two rows about one edge contradict each other."""
     name = f"{row.where}: edge {named.edge(*row.edge)}"
     earlier = before.where.rsplit(", ", 1)[1]
+    require(
+        before.lags.is_open or row.lags.is_open or row.lags[:2] == before.lags[:2],
+        f"{name} has other lags here than in {earlier}; delete one",
+    )
     if row.kind == before.kind:
         require(
             row.probability == before.probability,

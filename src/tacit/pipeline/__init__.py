@@ -20,6 +20,7 @@ from tacit.pipeline.new_file import require_new_table, write_table
 from tacit.pipeline.parts import OwnParts
 from tacit.pipeline.path_forecasts import path_predictions, path_samples, path_table
 from tacit.pipeline.plan import Plan
+from tacit.pipeline.preparation import PairsPreparation
 from tacit.pipeline.sources import Source, read_source, read_sources, read_table
 from tacit.pipeline.template import write_template
 
@@ -31,6 +32,7 @@ __all__ = [
     "Fitted",
     "Learned",
     "OwnParts",
+    "PairsPreparation",
     "Plan",
     "Source",
     "add_identifiability",

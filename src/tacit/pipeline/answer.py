@@ -44,6 +44,8 @@ class ListedGraph:
     evident: bool
     low: Tensor | None = None
     high: Tensor | None = None
+    lag: Tensor | None = None
+    newest_lag: int = 1
 
     @classmethod
     def of(
@@ -75,6 +77,8 @@ class ListedGraph:
             edges.exists is not None,
             None if edges.low is None else edges.low.float(),
             None if edges.high is None else edges.high.float(),
+            edges.lag,
+            1 if edges.lags is None else edges.lags.first,
         )
 
     @property
@@ -105,7 +109,7 @@ class ListedGraph:
 def answer_sentences(
     found: ListedGraph, references: References, notes: Sequence[str] = (), unknown: str = "", too_early: str = ""
 ) -> list[str]:
-    """Return the answer, in this order: a graph or none; the list; how often edges act; other forecasts; notes.
+    """Return the answer, in this order: a graph or none; the list; how often edges act; lags; other forecasts; notes.
 
     ``unknown``    why it was not computed whether edges exist: edges are then listed by how often they act
     ``too_early``  said first where training stopped too early
@@ -115,6 +119,7 @@ def answer_sentences(
         *_headline(found, references.get(NO_GRAPH, {}), unknown),
         *_list(found, references.get(NO_GRAPH, {})),
         *_acting(found),
+        *_lags(found),
         *_all_edges(found, references.get(FULL_GRAPH, {})),
         *_ridge(references.get(RIDGE, {})),
         *notes,
@@ -203,6 +208,20 @@ def _acting(found: ListedGraph) -> list[str]:
         example = f", for example {found.named(place)} {numbers}" if count > 1 else f": {found.named(place)} {numbers}"
         said.append(f"{count:,} {'acts' if count == 1 else 'act'} at times{example}")
     return ["; ".join(said) + "."]
+
+
+def _lags(found: ListedGraph) -> list[str]:
+    """Say how many listed edges act at a lag beyond that of the newest input."""
+    if found.lag is None:
+        return []
+    later = found.listed & (found.lag > found.newest_lag)
+    if not later.any():
+        return []
+    count, place = int(later.sum()), found.first(found.values, later)
+    example = f"{found.named(place)} at lag {int(found.lag[place])}"
+    named = f": {example}" if count == 1 else f", for example {example}"
+    steps = f"{found.newest_lag} step{'' if found.newest_lag == 1 else 's'}"
+    return [f"{count:,} {'acts' if count == 1 else 'act'} after more than {steps}{named}."]
 
 
 def _all_edges(found: ListedGraph, full: Mapping[str, float]) -> list[str]:

@@ -1,12 +1,13 @@
 """From resolved choices to objects: the graph with its rules, the predictor, the noise, and the model of them."""
 
 import torch
-from torch import nn
+from jaxtyping import Bool
+from torch import Tensor, nn
 
 from tacit.config import FitConfig, ModelConfig
 from tacit.data import Pairs, ridge_regression
 from tacit.errors import InputError, require
-from tacit.graph import BernoulliGraph, CandidateEdges, EdgePrior, EdgeRules, density_prior
+from tacit.graph import BernoulliGraph, CandidateEdges, EdgePrior, EdgeRules, LagRanges, density_prior
 from tacit.losses import EnergyScore
 from tacit.observation import ObservationModel
 from tacit.pipeline.dataset import Dataset
@@ -48,11 +49,24 @@ def build_model(
         kept=kept,
     )
     predictor = _build_predictor(config, dataset.preparation.sizes, start.candidates, own)
+    if rules.lag_ranges is not None and isinstance(predictor, GraphFilter):
+        predictor.restrict_lags(_allowed_lags(rules.lag_ranges, start, dataset.preparation))
     train = dataset.split.train
     if config.predictor.warm_start:
         predictor = _warm_start(predictor, train, start, found=kept is not None)
     prior = build_prior(config, dataset, rules, own) if kept is None else None
     return _assemble(config, dataset.preparation, start, predictor, own, train, prior)
+
+
+def _allowed_lags(ranges: LagRanges, graph: BernoulliGraph, preparation: Preparation) -> Bool[Tensor, "row slot lag"]:
+    """Return which inputs of the window each edge of the graph may read, the oldest first."""
+    if graph.candidates is None:
+        target, source = torch.ones(graph.edge_shape).nonzero().unbind(1)
+    else:
+        sources = graph.candidates.sources
+        source, target = sources.flatten(), graph.candidates.row_node[:, None].expand_as(sources).flatten()
+    allowed = ranges.allowed(source, target, window=preparation.sizes.window, horizon=preparation.horizon)
+    return allowed.view(*graph.edge_shape, -1)
 
 
 def empty_graph(config: FitConfig, preparation: Preparation, candidates: CandidateEdges | None) -> BernoulliGraph:

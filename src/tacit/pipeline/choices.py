@@ -71,6 +71,8 @@ def resolve_defaults(
         reason = "each lag adds weights, and there are few rows" if window < USUAL_WINDOW else "usual"
         if evidence is not None and window == evidence.window:
             reason = f"edges are best detected from {evidence.form.words()} of the source"
+            if window > evidence.form.lags and window == evidence.lags_needed:
+                reason = "it holds the lags that edges may have"
         chosen.choose("data", "window", window, reason)
     chosen.choose("graph", "evidence", evidence_method(config, own), _why(evidence))
     layout, reason = usual_layout(config.graph.layout, rules)

@@ -9,7 +9,6 @@ from torch import Tensor
 
 from tacit.config import PAIRS_KEYS, SERIES_KEYS, TABLE_KEYS, DataOptions
 from tacit.data import (
-    ChannelUnits,
     NamedPairs,
     Pairs,
     ScaleBy,
@@ -17,10 +16,11 @@ from tacit.data import (
     SeriesPairs,
     Split,
     Windows,
+    chosen_rows,
     deviations_differ,
 )
 from tacit.errors import require
-from tacit.pipeline.preparation import PairsPreparation, Preparation, SeriesPreparation
+from tacit.pipeline.preparation import PairsPreparation, Preparation, SeriesPreparation, require_inputs
 from tacit.pipeline.sources import Source, about
 from tacit.randomness import generator_for
 
@@ -67,9 +67,9 @@ class Dataset:
         """Cut what was read into parts and scale it by the first; ``scaled`` holds where the options are silent."""
         with about(source.name):
             if isinstance(source.content, NamedPairs):
-                options.require_unset(TABLE_KEYS + SERIES_KEYS, source.name, "which has pairs x and y")
-                scale = scaled if options.scale is None else options.scale
-                dataset = cls._of_pairs(source.content, options, seed, scale=scale)
+                keys = tuple(key for key in TABLE_KEYS + SERIES_KEYS if key not in source.used)
+                options.require_unset(keys, source.name, "which has pairs x and y")
+                dataset = cls._of_pairs(source.content, options, seed, scaled=scaled)
             else:
                 options.require_unset(
                     PAIRS_KEYS, source.name, "which is a series: it is never shuffled and always scaled"
@@ -89,14 +89,20 @@ class Dataset:
         return cls(made.split, preparation, seen, series.coordinates, notes, made.levelled, names)
 
     @classmethod
-    def _of_pairs(cls, named: NamedPairs, options: DataOptions, seed: int, *, scale: bool) -> "Dataset":
+    def _of_pairs(cls, named: NamedPairs, options: DataOptions, seed: int, *, scaled: bool) -> "Dataset":
         shuffle = generator_for(seed, "split") if options.shuffle else None
-        parts = named.pairs.split(options.fractions, generator=shuffle)
-        preparation = PairsPreparation(named.nodes, *_units(parts.train, scale=scale), shuffled=options.shuffle)
-        split = Split(*(preparation.scaled(part) for part in (parts.train, parts.validation, parts.test)))
-        missing = False if split.train.observed is None else split.train.observed == 0
-        seen = SeenRows(split.train.targets.masked_fill(torch.as_tensor(missing), torch.nan), split.train.inputs)
-        return cls(split, preparation, seen)
+        if not scaled:
+            require_inputs(named)
+        each = named.split(options.fractions, generator=shuffle)
+        scale = scaled if options.scale is None else options.scale
+        preparation = PairsPreparation.measured(each[0], scale=scale, fills=scaled, shuffled=options.shuffle)
+        split = Split(*(preparation.scaled(part) for part in each))
+        unknown = False if split.train.observed is None else split.train.observed == 0
+        inputs = split.train.inputs[:, :, : preparation.in_channels]
+        if each[0].missing is not None:
+            inputs = inputs.masked_fill(torch.from_numpy(each[0].missing), torch.nan)
+        seen = SeenRows(split.train.targets.masked_fill(torch.as_tensor(unknown), torch.nan), inputs)
+        return cls(split, preparation, seen, notes=named.notes + preparation.gap_notes(named))
 
 
 def usual_scale(series: Series, fraction: float) -> ScaleBy:
@@ -109,7 +115,7 @@ def usual_window(series: Series) -> int:
 
     Of several series it is at most a quarter of the median length, so that each leaves windows to learn from.
     """
-    window = USUAL_WINDOW if len(series) >= ROWS_FOR_THE_USUAL else SHORT_WINDOW
+    window = USUAL_WINDOW if int(chosen_rows(series).sum()) >= ROWS_FOR_THE_USUAL else SHORT_WINDOW
     lengths = series.lengths or (len(series),)
     return max(1, min(window, int(np.median(lengths)) // 4))
 
@@ -137,18 +143,10 @@ def _seen_rows(made: SeriesPairs) -> SeenRows:
         values = part.values[:end]
         counts = np.maximum((~np.isnan(values)).sum(0), 1)
         values = values - np.nansum(values, 0) / counts  # series that differ in level are not correlated by that
-        targets.append(values[horizon:][:, :, chosen])
+        season = chosen_rows(part)[horizon:end, None, None]
+        targets.append(np.where(season, values[horizon:][:, :, chosen], np.nan))
         inputs.append(values[: max(0, end - horizon)])
     return SeenRows(torch.from_numpy(np.concatenate(targets)), torch.from_numpy(np.concatenate(inputs)))
-
-
-def _units(train: Pairs, *, scale: bool) -> tuple[ChannelUnits, ChannelUnits]:
-    """Return the units of inputs and targets, from the training part."""
-    if not scale:
-        return ChannelUnits.unchanged(train.inputs.shape[2]), ChannelUnits.unchanged(train.targets.shape[2])
-    targets = train.targets.double().numpy()
-    known = targets if train.observed is None else np.where(train.observed.numpy() > 0, targets, np.nan)
-    return ChannelUnits.of(train.inputs.double().numpy()), ChannelUnits.of(known)
 
 
 def _require_learnable(split: Split, nodes: tuple[str, ...]) -> None:

@@ -49,8 +49,8 @@ class Edges:
         values = getattr(self.fitted.edges, key)
         if values is None:
             remedy = (
-                "leave evidence in GraphOptions at 'auto'"
-                if key in ("exists", "effect")
+                "leave evidence in GraphOptions at 'auto'" + ", and fit a series" * (key == "lag")
+                if key in ("exists", "effect", "lag")
                 else "call estimate_std_errors, or set bootstrap_replicas in AssessmentOptions"
             )
             raise AttributeError(f"{key} of the edges is not computed; {remedy}")
@@ -87,7 +87,7 @@ class Edges:
         ``identifiable`` is a place in ``FLAGS``.
         """
         edges, found = self.fitted.edges, dict[str, Tensor]()
-        for key in ("std_error", "low", "high", "effect", "identifiable", "bagged"):
+        for key in ("std_error", "low", "high", "effect", "lag", "identifiable", "bagged"):
             if key not in edges.known:
                 continue
             found[key] = edges.known[key] if key == "identifiable" else self.number(key)
@@ -116,6 +116,17 @@ class Edges:
         if "identifiable" in attributes:
             table["identifiable"] = [FLAGS[number] for number in table["identifiable"]]
         return table if chosen is None else table[table.pop("chosen")].reset_index(drop=True)
+
+    def lag_table(self) -> "pandas.DataFrame":
+        """Return the effect of each kept edge at each lag; an error where there are no lags."""
+        import pandas
+
+        lags = self.fitted.edges.lags
+        if lags is None:
+            raise AttributeError(
+                "lags of the edges are not known; fit a series, with evidence in GraphOptions at 'auto'"
+            )
+        return pandas.DataFrame(lags.columns(self.fitted.nodes))
 
     @property
     def centres(self) -> Tensor:
@@ -185,6 +196,7 @@ class Edges:
             threshold or 0.0,
             exists=self.exists,
             effect=None if self.fitted.edges.effect is None else self.number("effect"),
+            lag=None if self.fitted.edges.lag is None else self.number("lag"),
             chosen=self._exported(threshold),
         )
 

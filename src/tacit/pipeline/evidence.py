@@ -27,6 +27,7 @@ from tacit.pipeline.dataset import Dataset
 from tacit.pipeline.parts import OwnParts
 from tacit.pipeline.preparation import Preparation
 from tacit.predictors import SeriesLayout
+from tacit.records import LagTable
 from tacit.shapes import EdgeMask
 
 REGRESSION, MODEL, NONE = "regression", "model", "none"
@@ -49,6 +50,8 @@ class RegressionEvidence:
     """The evidence of regressions on all pairs of a data set, and how to repeat it on other rows.
 
     ``needed``  edges that regressions would drop and the fitted model needs: every resample keeps them
+    ``lags_needed``  how many lags the window must have for the ranges of the rules
+    ``lags``    the effect of each lag of the edges that are kept
     """
 
     evidence: Evidence
@@ -59,6 +62,8 @@ class RegressionEvidence:
     rules: EdgeRules
     over_table: bool
     needed: EdgeMask | None = None
+    lags_needed: int = 0
+    lags: LagTable | None = None
 
     @property
     def kept(self) -> EdgeMask:
@@ -73,6 +78,14 @@ class RegressionEvidence:
         possible[target, source] = True
         return possible & ~self.shaped(self.kept, over_table=False)
 
+    def edges(self) -> tuple[Int[Tensor, " edge"], Int[Tensor, " edge"], Float[Tensor, " edge"]]:
+        """Return source, target and ``exists`` of every edge that has an entry, by target and then source."""
+        exists = self.evidence.exists
+        if self.over_table:
+            return *self.rules.candidate_edges.edges(), exists[self.rules.candidate_edges.used]
+        target, source = torch.ones_like(exists).nonzero().unbind(1)
+        return source, target, exists.flatten()
+
     def shaped(self, values: Tensor, over_table: bool) -> Tensor:
         """Return numbers of edges as a matrix where the graph of the model is one, though the evidence has a table."""
         if self.over_table == over_table:
@@ -86,7 +99,7 @@ class RegressionEvidence:
     @property
     def window(self) -> int:
         """Steps of the past that a prediction needs to see."""
-        return max(SHORTEST_WINDOW, self.form.lags)
+        return max(SHORTEST_WINDOW, self.form.lags, self.lags_needed)
 
     def kept_on(
         self, train: Pairs, preparation: Preparation, rows: Int[Tensor, "replica pair"], seed: int
@@ -139,16 +152,17 @@ def find_evidence(
     start, preparation = time.perf_counter(), dataset.preparation
     pairs = all_pairs(dataset.split)
     block = usual_block(len(pairs), preparation.reach) if preparation.reach else 1
+    candidates = Candidates.from_rules(rules, preparation.horizon)
     found = parent_evidence(
         pairs,
         layout_of(preparation),
-        Candidates.from_rules(rules),
+        candidates,
         seed=seed,
         horizon=preparation.horizon,
         block=block,
         density=config.graph.density,
         names=dataset.nodes,
-        form=simplest_form(pairs) if first_look else None,
+        form=simplest_form(pairs, candidates) if first_look else None,
         resamples=0 if first_look else RESAMPLES,
     )
     exists, effect = (
@@ -168,7 +182,14 @@ def find_evidence(
     notes = (*found.notes, *_constant_targets(pairs, dataset.nodes))
     evidence = Evidence(exists.float(), effect.float(), prior, REGRESSION, notes)
     return RegressionEvidence(
-        evidence, found.form, found.resamples, time.perf_counter() - start, found, rules, over_table
+        evidence,
+        found.form,
+        found.resamples,
+        time.perf_counter() - start,
+        found,
+        rules,
+        over_table,
+        lags_needed=0 if rules.lag_ranges is None else rules.lag_ranges.reach - preparation.horizon + 1,
     )
 
 

@@ -16,6 +16,7 @@ from tacit.graph import CandidateEdges, EdgePrior, GraphDistribution
 from tacit.pipeline.building import empty_graph, empty_model
 from tacit.pipeline.parts import OwnParts, Predictor
 from tacit.pipeline.preparation import Preparation, stored_preparation
+from tacit.predictors import GraphFilter
 from tacit.records import (
     CANDIDATE_PARTS,
     CANDIDATES,
@@ -32,6 +33,7 @@ from tacit.records import (
 )
 from tacit.training import LatentGraphModel
 
+ALLOWED_LAGS = "predictor.allowed"
 PRIOR = "prior."  # in front of the names of the tensors of a prior
 
 
@@ -161,6 +163,8 @@ def restored_model(
 ) -> LatentGraphModel:
     """Return the model with these tensors; ValueError where one is missing or of another shape or type."""
     model = empty_model(config, preparation, _restored_candidates(preparation, tensors), own, train, prior)
+    if ALLOWED_LAGS in tensors and isinstance(model.predictor, GraphFilter):
+        model.predictor.restrict_lags(tensors[ALLOWED_LAGS])
     state = model.state_dict()
     for name, value in state.items():
         if name.startswith(PRIOR):  # it is made from the config and the data

@@ -18,6 +18,7 @@ from tacit.pipeline.answer import ListedGraph, answer_sentences
 from tacit.pipeline.assessment import Assessment, AssessmentInputs, as_done, assess
 from tacit.pipeline.closed_form import fit_closed_form, in_closed_form
 from tacit.pipeline.dropped_edges import with_needed_edges
+from tacit.pipeline.edge_lags import lag_of_edges
 from tacit.pipeline.evidence import RegressionEvidence
 from tacit.pipeline.fitted import Fitted
 from tacit.pipeline.group_scores import group_scores
@@ -201,13 +202,20 @@ def _train(
 
 
 def _from_evidence(evidence: RegressionEvidence | None, config: FitConfig, *, over_table: bool) -> Assessment:
-    """Return what is known before the fit: which edges exist, and their effects."""
+    """Return what is known before the fit: which edges exist, their effects and lags."""
     if evidence is None:
         return Assessment()
     found = evidence.evidence
     exists, effect = (evidence.shaped(values, over_table) for values in (found.exists, found.effect))
     shaped = replace(found, exists=exists, effect=effect)
-    return _assessment(shaped, config, seconds=evidence.seconds, resamples=evidence.resamples)
+    assessment, lags = (
+        _assessment(shaped, config, seconds=evidence.seconds, resamples=evidence.resamples),
+        evidence.lags,
+    )
+    if lags is not None:
+        lag = lag_of_edges(lags, evidence.rules, over_table=over_table)
+        assessment.edges = assessment.edges.updated(lag=lag, lags=lags)
+    return assessment
 
 
 def _assessment(found: Evidence, config: FitConfig, *, seconds: float, resamples: int = 0) -> Assessment:

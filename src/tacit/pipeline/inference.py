@@ -14,7 +14,7 @@ import torch
 from jaxtyping import Float
 
 from tacit.assessment.evaluation import PointName, SharedDraws, forecast_scores, point_prediction
-from tacit.data import NewPairs, Pairs, Series
+from tacit.data import NewPairs, Pairs
 from tacit.errors import require, require_int
 from tacit.graph import require_memory
 from tacit.pipeline.assessment import TOO_FEW, fit_test
@@ -36,7 +36,8 @@ def read_new(fitted: Fitted, sources: Sequence[str]) -> Source:
     """Read new data of the kind that a fit learned from; pairs may lack their targets."""
     require(all(sources), "DATA must be a file like the training data, got ''; check the path")
     channels = None if fitted.preparation.is_series else fitted.preparation.sizes.out_channels
-    return read_sources(sources, fitted.config.data, piece=True, out_channels=channels)
+    options = fitted.config.data
+    return read_sources(sources, options, piece=True, out_channels=channels, nodes=fitted.nodes)
 
 
 def point_predictions(
@@ -110,7 +111,8 @@ def evaluate(fitted: Fitted, source: Source | None, *, seed: int = 0) -> dict[st
     preparation, device = fitted.preparation, fitted.model.graph.raw.device
     new = new_pairs(fitted, source)
     some = new.pairs.observed is None or bool(new.pairs.observed.any())
-    require(some, f"{source.name}: at least one target must be known, got none; pass more rows")
+    remedy = "pass more rows" if preparation.is_series else "pass y too, in columns y:NODE or in an .npz file"
+    require(some, f"{source.name}: at least one target must be known, got none; {remedy}")
     known = new.pairs.with_targets().to(device)
     series_names = [] if new.series is None else list(dict.fromkeys(new.series.tolist()))  # in the order of numbers
     generator = generator_for(seed, "score", device)
@@ -130,8 +132,7 @@ def evaluate(fitted: Fitted, source: Source | None, *, seed: int = 0) -> dict[st
 def new_pairs(fitted: Fitted, source: Source) -> NewPairs:
     """Return the pairs of new data, with all that was changed or left out on the way in ``notes``."""
     new = fitted.preparation.apply(source)
-    said = source.content.notes if isinstance(source.content, Series) else ()
-    return replace(new, notes=tuple(dict.fromkeys((*said, *new.notes))))
+    return replace(new, notes=tuple(dict.fromkeys((*source.content.notes, *new.notes))))
 
 
 def _draws(fitted: Fitted, num_graphs: int, seed: int) -> SharedDraws:

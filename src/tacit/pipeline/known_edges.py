@@ -6,11 +6,20 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from tacit.config import GraphOptions
+from tacit.config import GraphOptions, PredictorOptions
 from tacit.data import read_coordinates
-from tacit.errors import InputError
-from tacit.graph import CandidateEdges, EdgeRules, correlated_pairs, nearest_candidates, read_edge_rules
+from tacit.errors import InputError, require
+from tacit.graph import (
+    ANY_LAG,
+    CandidateEdges,
+    EdgeRules,
+    LagRange,
+    correlated_pairs,
+    nearest_candidates,
+    read_edge_rules,
+)
 from tacit.pipeline.dataset import Dataset, SeenRows
+from tacit.pipeline.parts import OwnParts
 
 
 def read_rules(dataset: Dataset, config: GraphOptions, candidates: CandidateEdges | Tensor | None = None) -> EdgeRules:
@@ -24,6 +33,33 @@ def read_rules(dataset: Dataset, config: GraphOptions, candidates: CandidateEdge
     if candidates is None:
         candidates = _found(config, place_nodes(dataset, config), dataset.seen)
     return rules if candidates is None else replace(rules, candidates=candidates)
+
+
+def window_for_lags(rules: EdgeRules, dataset: Dataset, window: int | None) -> int | None:
+    """Return the window that the lags of the rules need; None without any.
+
+    ``window`` is the one that was set: lags beyond it are refused, as are those of pairs without time.
+    """
+    ranges, preparation = rules.lag_ranges, dataset.preparation
+    if ranges is None:
+        return None
+    for one in ranges.all:
+        require(
+            preparation.is_series,
+            f"{one.named('min_lag and max_lag')} require a series, got pairs without time; leave them out",
+        )
+        one.require_within(preparation.horizon, window)
+    return ranges.reach - preparation.horizon + 1
+
+
+def require_lag_ranges(rules: EdgeRules, options: PredictorOptions, own: OwnParts) -> None:
+    """Refuse a kind of predictor that would read lags which edges may not have."""
+    if rules.lag_ranges is None or options.kind == "auto" or own.kind(options).lag_ranges:
+        return
+    raise InputError(
+        f"{rules.lag_ranges.all[0].named('min_lag and max_lag')} require a predictor with a weight per lag, got "
+        f"kind='{options.kind}'; leave kind in [predictor] out, or set it to 'filter'"
+    )
 
 
 def place_nodes(dataset: Dataset, config: GraphOptions) -> np.ndarray | None:
@@ -78,5 +114,6 @@ def _with_named(rules: EdgeRules, config: GraphOptions) -> EdgeRules:
         forbidden={*rules.forbidden, *config.forbidden},
         required={*rules.required, *config.required},
         candidates=rules.candidates if config.candidates is None else {*config.candidates},
+        lag_range=LagRange(config.min_lag, config.max_lag).filled(ANY_LAG),
         priors={**rules.priors, **{(source, target): belief for source, target, belief in config.priors}},
     )

@@ -12,10 +12,11 @@ from tacit.pipeline.building import build_model
 from tacit.pipeline.choices import resolve_defaults
 from tacit.pipeline.closed_form import has_closed_form
 from tacit.pipeline.dataset import Dataset, longest_window, network_window
+from tacit.pipeline.edge_lags import lags_beyond, with_lags
 from tacit.pipeline.evidence import REGRESSION, RegressionEvidence, evidence_method, find_evidence
 from tacit.pipeline.first_edges import FIRST_LOOK, first_edges
 from tacit.pipeline.forecaster_choice import ENOUGH_FOR_A_NETWORK, FILTER, choose_kind
-from tacit.pipeline.known_edges import left_out, place_nodes, read_rules
+from tacit.pipeline.known_edges import left_out, place_nodes, read_rules, require_lag_ranges, window_for_lags
 from tacit.pipeline.layout import usual_layout
 from tacit.pipeline.memory import require_memory_for, require_memory_for_evidence
 from tacit.pipeline.parts import OwnParts
@@ -33,6 +34,7 @@ NOT_TRIED = (
     f"predictor = filter: a network was not tried, because the window has more than {LONGEST_TRIED} steps; "
     "set predictor.kind=feedforward to train one"
 )
+LIMITED = "predictor = filter: it has a weight per lag, so that min_lag and max_lag can be kept"
 SCALES = {
     "all": "the series do not need a level or deviation each",
     "level": "regressions need an intercept per series, so each series is measured from its own mean",
@@ -85,6 +87,7 @@ class Plan:
     ) -> "Plan":
         """Prepare the data and choose what was left open; whatever cannot be is refused here."""
         own, listener = own or OwnParts(), TimedListener.of(listener)
+        config = source.settled(config)
         dataset, rules, evidence = _with_evidence(source, config, own, seed, listener)
         config, scaled = _with_scale(config, dataset)
         config, dataset, chosen = _with_kind(source, config, dataset, evidence, own, seed, device, listener)
@@ -94,6 +97,7 @@ class Plan:
         require_resampling(config.assessment, dataset.preparation, dataset.split.train)
         require_memory_for(config, dataset, rules, own, device)
         model = build_model(config, dataset, rules, own, seed, None if evidence is None else evidence.kept)
+        beyond = lags_beyond(evidence, dataset) if evidence is not None else []
         closed_form = evidence is not None and has_closed_form(model, given)
         return cls(
             name or source.name,
@@ -108,7 +112,7 @@ class Plan:
             device,
             own,
             listener,
-            (*dataset.notes, *left_out(rules), *_steps_left_out(model, dataset), *notes),
+            (*dataset.notes, *left_out(rules), *_steps_left_out(model, dataset), *beyond, *notes),
             evidence,
             closed_form,
         )
@@ -144,9 +148,10 @@ def _with_kind(
     """Choose the kind of predictor by its forecasts, where it was left open."""
     if config.predictor.kind != "auto" or evidence is None:
         return config, dataset, []
-    if _takes_long_to_try(config, dataset):
+    limited = evidence.rules.lag_ranges is not None
+    if limited or _takes_long_to_try(config, dataset):
         predictor = config.predictor.model_copy(update={"kind": FILTER})
-        return config.model_copy(update={"predictor": predictor}), dataset, [NOT_TRIED]
+        return config.model_copy(update={"predictor": predictor}), dataset, [LIMITED if limited else NOT_TRIED]
 
     def with_longer_window() -> Dataset:
         longer = config.data.window or network_window(source.content, evidence.window)
@@ -189,6 +194,12 @@ def _with_evidence(
     listener.stage(PREPARING)
     dataset = Dataset.prepare(source, data, seed=seed, scaled=scaled)
     rules = read_rules(dataset, config.graph, own.candidates)
+    needed = window_for_lags(rules, dataset, config.data.window)
+    if needed is not None:
+        require_lag_ranges(rules, config.predictor, own)
+    if needed is not None and needed > dataset.preparation.sizes.window:
+        data = config.data.model_copy(update={"window": needed})
+        dataset = Dataset.prepare(source, data, seed=seed, scaled=scaled)
     if not regression:
         return dataset, rules, None
     listener.stage("evidence: first look")
@@ -201,6 +212,8 @@ def _with_evidence(
             listener.say(first_edges(look, config.assessment.fdr, FIRST_LOOK))
         listener.stage("evidence: which edges exist")
         evidence = find_evidence(dataset, rules, config, seed, over_table=over_table)
+        listener.stage("evidence: which lags")
+        evidence = with_lags(evidence, dataset, seed)
     listener.say(first_edges(evidence, config.assessment.fdr))
     level = config.data.scale_by == "auto" and evidence.form.offsets and _has_one_scale(dataset)
     if window is not None or level:  # other kinds than the filter may look further back than edges need

@@ -6,7 +6,7 @@ from typing import Any, Protocol, runtime_checkable
 
 import numpy as np
 import torch
-from jaxtyping import Int
+from jaxtyping import Float, Int
 from torch import Tensor
 
 from tacit.data import ChannelUnits, NamedPairs, NewPairs, Pairs, Scaling, Series, SeriesUnits, Windows
@@ -99,12 +99,19 @@ class SeriesPreparation:
 
 @dataclass(frozen=True, eq=False)
 class PairsPreparation:
-    """Pairs as they are, each channel in the units of its training part; ``shuffled`` before they were split."""
+    """Pairs as they are, each channel in the units of its training part; ``shuffled`` before they were split.
+
+    ``fill``   what stands for a missing input: the mean of node and channel over the training part, in units of the
+               data; None for predictors that see the numbers as they are, which require all of them
+    ``flags``  channels with missing inputs in the training data: 1 where one is observed is a further input
+    """
 
     nodes: tuple[str, ...]
     input_units: ChannelUnits
     target_units: ChannelUnits
     shuffled: bool = True
+    fill: Float[np.ndarray, "node in_channel"] | None = None
+    flags: tuple[int, ...] = ()
 
     is_series = False
     row_name = "pair"
@@ -113,7 +120,32 @@ class PairsPreparation:
     @property
     def sizes(self) -> Sizes:
         """What a predictor is built for: a window of one step."""
-        return Sizes(len(self.nodes), 1, len(self.input_units.mean), len(self.target_units.mean))
+        return Sizes(len(self.nodes), 1, self.in_channels + len(self.flags), len(self.target_units.mean))
+
+    @property
+    def in_channels(self) -> int:
+        """Channels of x."""
+        return len(self.input_units.mean)
+
+    @classmethod
+    def measured(cls, train: NamedPairs, *, scale: bool, fills: bool, shuffled: bool) -> "PairsPreparation":
+        """Return the preparation of a training part; ``fills`` says whether missing inputs may be filled."""
+        known = _known_targets(train.pairs)
+        inputs = train.pairs.inputs.double().numpy()
+        if train.missing is not None:
+            inputs = np.where(train.missing, np.nan, inputs)
+        units = [
+            ChannelUnits.of(values) if scale else ChannelUnits.unchanged(values.shape[2]) for values in (inputs, known)
+        ]
+        gaps = np.isnan(inputs)
+        for node, channel in np.argwhere(gaps.all(axis=0))[:1]:
+            raise InputError(
+                f"x of node '{train.nodes[node]}' (channel {channel}) is missing throughout the training part, so "
+                "nothing can stand for it; leave it out, or train on a larger fraction"
+            )
+        flags = tuple(np.flatnonzero(gaps.any(axis=(0, 1))).tolist())
+        mean = np.nanmean(inputs, axis=0)
+        return cls(train.nodes, units[0], units[1], shuffled, mean if fills else None, flags if fills else ())
 
     @property
     def reach(self) -> int:
@@ -141,30 +173,46 @@ class PairsPreparation:
         if not isinstance(other, PairsPreparation) or self.nodes != other.nodes:
             return False
         both = (self.input_units, other.input_units), (self.target_units, other.target_units)
-        return all(_same_units((ours.mean, ours.deviation), (theirs.mean, theirs.deviation)) for ours, theirs in both)
+        same = all(_same_units((ours.mean, ours.deviation), (theirs.mean, theirs.deviation)) for ours, theirs in both)
+        return same and self.flags == other.flags
 
-    def scaled(self, pairs: Pairs) -> Pairs:
-        """Return pairs in the units of training."""
-        inputs, targets = (
-            torch.from_numpy(units.scaled(values.double().numpy())).float()
-            for units, values in ((self.input_units, pairs.inputs), (self.target_units, pairs.targets))
-        )
+    def scaled(self, named: NamedPairs) -> Pairs:
+        """Return pairs in the units of training, missing inputs filled and flagged."""
+        pairs, missing = named.pairs, named.missing
+        values = pairs.inputs.double().numpy()
+        there = np.ones(values.shape, dtype=bool)
+        if missing is not None and self.fill is not None:
+            values, there = np.where(missing, self.fill, values), ~missing
+        else:
+            require_inputs(named)
+        numbers = np.concatenate([self.input_units.scaled(values), there[:, :, list(self.flags)]], axis=-1)
+        inputs = torch.from_numpy(numbers).float()
+        targets = torch.from_numpy(self.target_units.scaled(pairs.targets.double().numpy())).float()
         if pairs.observed is None:
             return Pairs(inputs, targets)
         observed = pairs.observed.float()
         return Pairs(inputs, targets * observed, observed)  # where nothing was observed any number does
 
+    def gap_notes(self, named: NamedPairs) -> tuple[str, ...]:
+        """Say that inputs were missing."""
+        if named.missing is None:
+            return ()
+        flagged = " and flagged for the predictor" if self.flags else ""
+        return (f"{int(named.missing.sum())} missing inputs were replaced by the mean of node and channel{flagged}",)
+
     def apply(self, source: Source) -> NewPairs:
         """Return new pairs; targets that are not there are missing."""
         if not isinstance(source.content, NamedPairs):
-            raise InputError(f"{source.name}: this run learned from pairs; pass an .npz file with x")
+            raise InputError(
+                f"{source.name}: this run learned from pairs; pass an .npz file with x, or a table with columns x:NODE"
+            )
         pairs, nodes, sizes = source.content.pairs, source.content.nodes, self.sizes
         require(
             nodes == self.nodes,
             f"{source.name}: must have the nodes that the run was trained on, {_few(self.nodes)}, got {_few(nodes)}; "
             "pass data of the same kind",
         )
-        for name, values, need in (("x", pairs.inputs, sizes.in_channels), ("y", pairs.targets, sizes.out_channels)):
+        for name, values, need in (("x", pairs.inputs, self.in_channels), ("y", pairs.targets, sizes.out_channels)):
             require(
                 values.shape[2] == need,
                 f"{source.name}: array '{name}' must have {need} channels as in training, got {values.shape[2]}; "
@@ -174,12 +222,15 @@ class PairsPreparation:
         if pairs.observed is not None:
             actual = np.where(pairs.observed.numpy() > 0, actual, np.nan)
         with about(source.name):
-            return NewPairs(self.scaled(pairs), np.arange(len(pairs)), actual)
+            made, notes = self.scaled(source.content), self.gap_notes(source.content)
+            return NewPairs(made, np.arange(len(pairs)), actual, notes=notes)
 
     def to_dict(self) -> dict[str, Any]:
         """Return plain values."""
         units = {"input_units": self.input_units.to_dict(), "target_units": self.target_units.to_dict()}
-        return {"kind": "pairs", "nodes": list(self.nodes), **units, "shuffled": self.shuffled}
+        fill = None if self.fill is None else self.fill.tolist()
+        gaps = {"fill": fill, "flags": list(self.flags)}
+        return {"kind": "pairs", "nodes": list(self.nodes), **units, "shuffled": self.shuffled, **gaps}
 
 
 Preparation = SeriesPreparation | PairsPreparation
@@ -191,7 +242,26 @@ def stored_preparation(stored: Mapping[str, Any]) -> Preparation:
         windows = {**stored["windows"], "fractions": tuple(stored["windows"]["fractions"])}
         return SeriesPreparation(Windows(**windows), Scaling.from_dict(stored["scaling"]))
     inputs, targets = (ChannelUnits.from_dict(stored[name]) for name in ("input_units", "target_units"))
-    return PairsPreparation(tuple(stored["nodes"]), inputs, targets, bool(stored["shuffled"]))
+    fill = None if stored["fill"] is None else np.array(stored["fill"], dtype=np.float64)
+    flags = tuple(int(channel) for channel in stored["flags"])
+    return PairsPreparation(tuple(stored["nodes"]), inputs, targets, bool(stored["shuffled"]), fill, flags)
+
+
+def require_inputs(named: NamedPairs) -> None:
+    """Refuse missing inputs, for a predictor that sees the numbers as they are."""
+    if named.missing is not None:
+        pair, node, channel = np.argwhere(named.missing)[0]
+        raise InputError(
+            "x must be a number everywhere for 'hops' and for modules of your own, which see the numbers as they are, "
+            f"got NaN at pair {pair}, node '{named.nodes[node]}', channel {channel} ({int(named.missing.sum())} such "
+            "values); fill them, or choose another predictor"
+        )
+
+
+def _known_targets(pairs: Pairs) -> Float[np.ndarray, "pair node channel"]:
+    """Return targets, NaN where one is missing."""
+    targets = pairs.targets.double().numpy()
+    return targets if pairs.observed is None else np.where(pairs.observed.numpy() > 0, targets, np.nan)
 
 
 def _same_units(ours: tuple[np.ndarray, np.ndarray], theirs: tuple[np.ndarray, np.ndarray]) -> bool:

@@ -75,7 +75,7 @@ class _Format(BaseModel):
 
 def files_read(sources: Sequence[str], config: FitConfig) -> dict[str, str]:
     """Return the files that a fit reads, with their checksums; data that ships with the package is no file."""
-    names = [*data_files(sources), config.graph.edges, config.graph.coordinates]
+    names = [*data_files(sources), config.data.y_file, config.graph.edges, config.graph.coordinates]
     found = {name: file_checksum(name) for name in names if name is not None}
     return {name: checksum for name, checksum in found.items() if checksum is not None}
 

@@ -2,43 +2,79 @@
 
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from tacit.config import TABLE_KEYS, DataOptions
-from tacit.data import NamedPairs, Series, load_beijing_air, read_frame, read_named_pairs, read_series
-from tacit.errors import InputError, require
+from tacit.config import SELECTION_KEYS, TABLE_KEYS, DataOptions, FitConfig
+from tacit.data import (
+    TABLE_ENDINGS,
+    NamedPairs,
+    Series,
+    Table,
+    holds_pairs,
+    in_season,
+    is_parquet_folder,
+    leave_out,
+    load_beijing_air,
+    open_table,
+    read_frame,
+    read_named_pairs,
+    read_pairs_table,
+    read_series,
+    with_calendar,
+)
+from tacit.errors import InputError, did_you_mean, require
 
 SHIPPED = {"beijing-air": load_beijing_air}
-TABLE_ENDINGS = (".csv", ".csv.gz", ".tsv", ".tsv.gz", ".txt", ".parquet")
 SAME_STEP = 0.25  # of a step: months and years differ in length
 
 
 @dataclass(frozen=True, eq=False)
 class Source:
-    """Pairs or series that were read, and where they came from."""
+    """Pairs or series that were read, and where they came from; ``used`` are options that a reader of pairs used."""
 
     name: str
     content: NamedPairs | Series
+    used: tuple[str, ...] = ()
+
+    def settled(self, config: FitConfig) -> FitConfig:
+        """Return the config with what the reader found by itself, so that new data is read alike."""
+        if not isinstance(self.content, Series):
+            return config
+        found = dict(self.content.settled)
+        for name, words in self.content.levels.items():
+            require(
+                len(words) > 1,
+                f"{self.name}: covariate '{name}' must have two levels or more, got only '{words[0]}'; leave it out",
+            )
+            found["levels"] = dict(self.content.levels)
+        found["drop"] = tuple(dict.fromkeys((*config.data.drop, *found.get("drop", ()))))
+        return config.model_copy(update={"data": config.data.model_copy(update=found)})
 
 
 def read_sources(
-    sources: Sequence[str], options: DataOptions, *, piece: bool = False, out_channels: int | None = None
+    sources: Sequence[str],
+    options: DataOptions,
+    *,
+    piece: bool = False,
+    out_channels: int | None = None,
+    nodes: tuple[str, ...] = (),
 ) -> Source:
     """Read a file, or several files or a folder of them, one series each (or more, where a file has several).
 
     ``piece``         a few new rows may lack movement that training data must have
-    ``out_channels``  an .npz file may lack ``y``, of so many channels
+    ``nodes``         nodes that new rows must have
+    ``out_channels``  the file has pairs, and may lack ``y``, of so many channels
     """
     files = data_files(sources)
     if len(files) == 1:
-        return read_source(files[0], options, piece=piece, out_channels=out_channels)
+        return read_source(files[0], options, piece=piece, out_channels=out_channels, nodes=nodes)
     parts, labels = [], series_labels(files)
     for file in files:
-        content = read_source(file, options, piece=True).content
+        content = read_source(file, options, piece=True, nodes=nodes).content
         if not isinstance(content, Series):
             raise InputError(f"{file}: several files must be tables of series, got pairs; pass one file of pairs")
         parts.append(content)
@@ -47,10 +83,12 @@ def read_sources(
         for label, part in zip(labels, parts, strict=True)
         for name in part.series_names or ("",)
     ]
-    return Source(few_names(sources), joined(parts, names, files, piece=piece))
+    return Source(few_names(sources), joined(parts, names, files, options, piece=piece))
 
 
-def joined(parts: list[Series], names: list[str] | None, whose: Sequence[str], *, piece: bool) -> Series:
+def joined(
+    parts: list[Series], names: list[str] | None, whose: Sequence[str], options: DataOptions, *, piece: bool
+) -> Series:
     """Return several series as one object; the steps of all must be alike."""
     steps = [_step(part) for part in parts]
     known = [(step, name) for step, name in zip(steps, whose, strict=True) if step is not None]
@@ -60,7 +98,12 @@ def joined(parts: list[Series], names: list[str] | None, whose: Sequence[str], *
             type(step) is not type(first[0]) or bool(abs(step - first[0]) <= SAME_STEP * first[0]),
             f"{name} must have steps of {first[0]}, as {first[1]} has, got steps of {step}; resample one of them",
         )
-    return replace(Series.joined(parts, names), piece=piece)
+    together = Series.joined(parts, names)
+    for name in () if piece else together.unused:
+        near = did_you_mean(name, together.nodes + together.channels)
+        raise InputError(f"columns and drop must name columns of the tables, got '{name}', which is in none{near}")
+    asked = (*(options.columns or ()), *(options.targets or ()))
+    return leave_out(together, {}, asked, piece=piece)
 
 
 def _step(series: Series) -> Any:
@@ -70,11 +113,14 @@ def _step(series: Series) -> Any:
 
 
 def data_files(sources: Sequence[str]) -> list[str]:
-    """Return the files that sources name: a folder stands for the tables in it, in the order of their names."""
+    """Return the files that sources name: a folder stands for the tables in it, in the order of their names.
+
+    A folder of Parquet files that are parts of one table is one of them; see :func:`tacit.data.is_parquet_folder`.
+    """
     files: list[str] = []
     for source in sources:
         path = Path(source)
-        if not source or not path.is_dir():
+        if not source or not path.is_dir() or is_parquet_folder(path):
             files.append(source)
             continue
         found = sorted(str(one) for one in path.iterdir() if one.is_file() and one.name.endswith(TABLE_ENDINGS))
@@ -114,35 +160,63 @@ def few_names(sources: Sequence[str]) -> str:
     return " and ".join(names) if len(names) == 2 else f"{names[0]} and {len(names) - 1} more files"
 
 
-def read_source(source: str, options: DataOptions, *, piece: bool = False, out_channels: int | None = None) -> Source:
+def read_source(
+    source: str,
+    options: DataOptions,
+    *,
+    piece: bool = False,
+    out_channels: int | None = None,
+    nodes: tuple[str, ...] = (),
+) -> Source:
     """Read one file, or a data set that ships with the package; see :func:`read_sources`."""
     require(bool(source), "DATA must be a file (.csv, .parquet, .npz), got ''; check the path")
     path = Path(source)
     if source in SHIPPED and not path.exists():
         options.require_unset(TABLE_KEYS, source, "which is not a table")
-        return Source(source, SHIPPED[source]())
+        return Source(source, with_calendar(in_season(SHIPPED[source](), options.where), options.calendar))
     if path.suffix == ".npz":
         return Source(source, read_named_pairs(source, out_channels=out_channels))
     if path.suffix == "" and not path.exists():
         raise InputError(
             f"DATA must be a file (.csv, .parquet, .npz) or {', '.join(SHIPPED)}, got '{source}'; check the path"
         )
-    return Source(source, read_series(source, **_table_options(options), piece=piece))
+    table = open_table(path, options.decimal)
+    pairs = options.layout == "auto" and options.separator is None and holds_pairs(table)
+    if pairs or options.y_file is not None or out_channels is not None:
+        return _pairs_of_table(source, table, options, out_channels)
+    return Source(source, read_series(table, **_table_options(options, nodes), piece=piece))
 
 
-def read_table(frame: Any, options: DataOptions, *, piece: bool = False) -> Source:
+def _pairs_of_table(source: str, table: Table, options: DataOptions, out_channels: int | None) -> Source:
+    """Read pairs; new ones have all columns in one file, whatever those of the fit had."""
+    y_file = options.y_file if out_channels is None else None
+    y_table = None if y_file is None else open_table(y_file, options.decimal)
+    made = read_pairs_table(
+        table,
+        y_table,
+        columns=options.columns,
+        drop=options.drop,
+        sep=options.separator,
+        plain=options.y_file is not None,
+        out_channels=out_channels,
+    )
+    return Source(source, made, (*SELECTION_KEYS, *(("y_file", "separator") if options.y_file else ())))
+
+
+def read_table(frame: Any, options: DataOptions, *, piece: bool = False, nodes: tuple[str, ...] = ()) -> Source:
     """Read a DataFrame, as a file with the same cells would be read; a list of them is a list of series."""
     if isinstance(frame, list | tuple):
-        parts = [read_frame(one, **_table_options(options), piece=True) for one in frame]
+        parts = [read_frame(one, **_table_options(options, nodes), piece=True) for one in frame]
         require(bool(parts), "the table must be a DataFrame or a list of them, got an empty list; pass some")
         whose = [f"table {number}" for number in range(1, len(parts) + 1)]
-        return Source("the tables", joined(parts, None, whose, piece=piece))
-    return Source("the table", read_frame(frame, **_table_options(options), piece=piece))
+        return Source("the tables", joined(parts, None, whose, options, piece=piece))
+    return Source("the table", read_frame(frame, **_table_options(options, nodes), piece=piece))
 
 
-def _table_options(options: DataOptions) -> dict[str, Any]:
-    names = ("layout", "time", "node", "value", "covariates", "series")
-    return {**{name: getattr(options, name) for name in names}, "sep": options.separator}
+def _table_options(options: DataOptions, nodes: tuple[str, ...]) -> dict[str, Any]:
+    names = ("layout", "time", "node", "value", "covariates", "levels", "series", "where", "calendar", "dayfirst")
+    given = {name: getattr(options, name) for name in (*names, *SELECTION_KEYS)}
+    return {**given, "sep": options.separator, "asked": (*(options.targets or ()), *nodes)}
 
 
 @contextmanager

@@ -7,6 +7,7 @@ from tacit.predictors.kinds import PredictorKind, Sizes
 from tacit.predictors.network import GraphNetwork
 from tacit.predictors.protocol import (
     Predictor,
+    edge_buffers_of,
     edge_parameters_of,
     initial_parameters,
     num_hops_of,
@@ -27,6 +28,7 @@ __all__ = [
     "PyGPredictor",
     "SeriesLayout",
     "Sizes",
+    "edge_buffers_of",
     "edge_parameters_of",
     "initial_parameters",
     "num_hops_of",

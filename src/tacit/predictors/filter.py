@@ -16,7 +16,7 @@ import math
 from typing import Literal, NamedTuple, get_args
 
 import torch
-from jaxtyping import Float
+from jaxtyping import Float, Shaped
 from torch import Generator, Tensor, nn
 
 from tacit.errors import require, require_int
@@ -53,6 +53,7 @@ class GraphFilter(nn.Module):
     ``edge_weights``  (receiving node, sending node, window * sent_features, out_channels): $W$; the third axis is
                       ``lag * sent_features + feature``, the oldest lag first
     ``bias``          (node, out_channels): $b$
+    ``allowed``       1 where an edge may have a weight and 0 where it is always 0; None where all may
 
     >>> predictor = GraphFilter(num_nodes=5, window=3, num_features=2)
     >>> predictor(torch.randn(8, 5, 6), torch.ones(1, 4, 5, 5)).shape
@@ -61,6 +62,7 @@ class GraphFilter(nn.Module):
 
     num_hops = 1
     edge_parameters = ("edge_weights",)
+    edge_buffers = ("allowed",)
 
     def __init__(
         self,
@@ -98,6 +100,36 @@ class GraphFilter(nn.Module):
         edges = (num_nodes, num_nodes) if candidates is None else tuple(candidates.sources.shape)
         self.edge_weights = nn.Parameter(torch.zeros(*edges, window * self.sent_features, out_channels))
         self.bias = nn.Parameter(torch.zeros(num_nodes, out_channels))
+        self.register_buffer("allowed", None)
+        self.allowed: Tensor | None
+
+    def restrict_lags(self, allowed: Shaped[Tensor, "row slot lag"]) -> None:
+        """Keep the weights of an edge at 0 outside of the lags that it may have, the oldest lag first.
+
+        >>> predictor = GraphFilter(num_nodes=2, window=2, num_features=1)
+        >>> predictor.restrict_lags(torch.tensor([[[1, 1], [0, 1]], [[1, 1], [1, 1]]]))
+        >>> fresh = predictor.initial_parameters(Generator().manual_seed(0))["edge_weights"]
+        >>> fresh[0, 1, :, 0].ne(0).tolist(), fresh[1, 0, :, 0].ne(0).tolist()
+        ([False, True], [True, True])
+        """
+        shape = (*self.edge_weights.shape[:2], self.layout.window)
+        require(
+            tuple(allowed.shape) == shape,
+            f"allowed must have shape {shape}, a number per edge and lag, got {tuple(allowed.shape)}; correct it",
+        )
+        self.allowed = allowed.to(self.edge_weights)
+        with torch.no_grad():
+            self.edge_weights.copy_(self._restricted(self.edge_weights))
+
+    @property
+    def allowed_inputs(self) -> Float[Tensor, "row slot sent"] | None:
+        """1 where an edge may read what its source sends, 0 elsewhere; None where it may read all of it."""
+        return None if self.allowed is None else self.allowed.repeat_interleave(self.sent_features, 2)
+
+    def _restricted(self, weights: EdgeWeights) -> EdgeWeights:
+        """Return the weights of edges with 0 at the lags that they may not have."""
+        allowed = self.allowed_inputs
+        return weights if allowed is None else weights * allowed.to(weights)[..., None]
 
     def with_weights(
         self, own: OwnWeights, edge_weights: EdgeWeights, bias: Bias | None = None, *, jitter: float = 0.0
@@ -108,7 +140,7 @@ class GraphFilter(nn.Module):
         """
         warm = copy.deepcopy(self)
         bias = torch.zeros_like(self.bias) if bias is None else bias
-        given = {"own": own, "edge_weights": edge_weights, "bias": bias}
+        given = {"own": own, "edge_weights": self._restricted(edge_weights), "bias": bias}
         for name, value in given.items():
             parameter = warm.get_parameter(name)
             require(
@@ -123,11 +155,14 @@ class GraphFilter(nn.Module):
     def initial_parameters(self, generator: Generator) -> dict[str, Tensor]:
         """Return fresh weights, uniform within one over the root of what a node reads, or those of a warm start."""
         if self.jitter is not None:
-            return {name: _moved(value.detach(), self.jitter, generator) for name, value in self.named_parameters()}
+            moved = {name: _moved(value.detach(), self.jitter, generator) for name, value in self.named_parameters()}
+            return moved | {"edge_weights": self._restricted(moved["edge_weights"])}
         _, sources, sent, _ = self.edge_weights.shape
         return {
             "own": uniform_within(self.own, 1 / math.sqrt(self.layout.in_channels), generator),
-            "edge_weights": uniform_within(self.edge_weights, 1 / math.sqrt(sources * sent), generator),
+            "edge_weights": self._restricted(
+                uniform_within(self.edge_weights, 1 / math.sqrt(sources * sent), generator)
+            ),
             "bias": torch.zeros_like(self.bias, device=generator.device),
         }
 
@@ -139,13 +174,14 @@ class GraphFilter(nn.Module):
             f"{tuple(self.edge_weights.shape[-4:-2])}; build GraphFilter with candidates=graph.candidates",
         )
         sent = self.layout.lags(inputs)[..., : self.sent_features].flatten(2)  # (batch, node, sent)
+        weights = self._restricted(self.edge_weights)
         own = torch.einsum("bik,ikc->bic", inputs, self.own) + self.bias
         if isinstance(graphs, CandidateGraphs):
             total = own[:, None] + graphs.read_edges(
-                torch.einsum("brsk,rskc->brsc", graphs.from_sources(sent), self.edge_weights)
+                torch.einsum("brsk,rskc->brsc", graphs.from_sources(sent), weights)
             )
         else:
-            messages = torch.einsum("bjk,ijkc->bijc", sent, self.edge_weights)  # once per pair, whatever the graphs
+            messages = torch.einsum("bjk,ijkc->bijc", sent, weights)  # once per pair, whatever the graphs
             total = own[:, None] + torch.einsum("bsij,bijc->bsic", graphs, messages)
         change = torch.tanh(total) if self.activation == "tanh" else total
         return change + self.layout.newest(inputs)[:, None] if self.residual else change
@@ -195,6 +231,7 @@ PREDICTORS.add(
         replicas=4,
         quick=True,
         compiles=True,
+        lag_ranges=True,
         edge_weights=lambda sizes: _sent(sizes) * sizes.out_channels,
         edge_channels=lambda sizes, _: _sent(sizes),
     ),

@@ -89,6 +89,7 @@ class PredictorKind:
     ``learning_rate``, ``steps``, ``replicas``  the usual ones of its training
     ``quick``          it trains in seconds on a CPU: standard errors and controls are made by default
     ``compiles``       compiling its step pays in long trainings
+    ``lag_ranges``     it can restrict the lags at which an edge acts: its module has ``restrict_lags``
     ``edge_weights``   how many weights an edge has of its own
     ``edge_channels``  how many numbers pass along an edge, for estimates of memory
     ``num_layers``     how many times messages are passed
@@ -105,6 +106,7 @@ class PredictorKind:
     replicas: int = 1
     quick: bool = False
     compiles: bool = False
+    lag_ranges: bool = False
     edge_weights: Callable[[Sizes], int] = no_weights
     edge_channels: Callable[[Sizes, Any], int] = widest
     num_layers: Callable[[Any], int] = lambda options: options.layers

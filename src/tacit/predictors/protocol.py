@@ -26,7 +26,8 @@ A predictor returns means; what the graph does not explain is a matter of the ob
 all means first, and goes with an observation model that reads so many.
 
 A predictor with parameters per edge names them in ``edge_parameters``. Over a table of candidates they have an entry
-per slot, and :func:`tacit.training.densify` lays them out over all pairs of nodes.
+per slot, and :func:`tacit.training.densify` lays them out over all pairs of nodes; buffers of this kind are in
+``edge_buffers``.
 
 Estimators that differentiate through the graph (straight-through, concrete) call ``relaxed(inputs, graphs)`` where a
 predictor has it, else the predictor itself. It must give the same output for graphs of 0 and 1 and have derivatives for
@@ -90,6 +91,12 @@ def edge_parameters_of(module: nn.Module) -> tuple[str, ...]:
     """Return the names of parameters that have an entry per edge in their first two axes, as a module declares them."""
     names: tuple[str, ...] = getattr(module, "edge_parameters", ())
     return names
+
+
+def edge_buffers_of(module: nn.Module) -> tuple[str, ...]:
+    """Return the names of the buffers of a module that have an entry per edge in their first two axes."""
+    names: tuple[str, ...] = getattr(module, "edge_buffers", ())
+    return tuple(name for name in names if getattr(module, name) is not None)
 
 
 def initial_parameters(module: nn.Module, generator: Generator) -> dict[str, Tensor]:

@@ -7,6 +7,7 @@ from tacit.records.edges_csv import (
     candidates_text,
     edges_text,
 )
+from tacit.records.lags_csv import LAGS, LagTable
 from tacit.records.model_file import CANDIDATE_PARTS, CANDIDATES, INFINITE, MODEL, model_tensors, read_model
 from tacit.records.reading import read_record, read_run
 from tacit.records.record import FORMAT, RECORD, CandidateCount, Record, describe_device, versions
@@ -20,10 +21,12 @@ __all__ = [
     "EDGE_COLUMNS",
     "FORMAT",
     "INFINITE",
+    "LAGS",
     "MODEL",
     "RECORD",
     "CandidateCount",
     "EdgeFindings",
+    "LagTable",
     "Record",
     "Run",
     "candidates_text",

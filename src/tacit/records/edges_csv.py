@@ -2,7 +2,6 @@
 
 import csv
 import io
-import math
 from collections.abc import Sequence
 from typing import Annotated, Any
 
@@ -13,6 +12,7 @@ from pydantic import BaseModel, BeforeValidator, ConfigDict, PlainSerializer
 
 from tacit.assessment.identification import FLAGS
 from tacit.graph import CandidateEdges
+from tacit.records.lags_csv import EdgeNumbers, LagTable
 
 EdgeTable = Any  # a pandas.DataFrame; pandas takes long to import, and only read_edges needs it
 EDGES = "edges.csv"
@@ -25,18 +25,12 @@ EDGE_COLUMNS = (
     "low",
     "high",
     "effect",
+    "lag",
     "identifiable",
     "bagged",
 )
 EDGE_NUMBERS = tuple(name for name in EDGE_COLUMNS[2:] if name != "identifiable")
 ACTING = ("probability", "std_error", "low", "high", "bagged")  # empty for an edge that is not kept
-
-
-def _numbers(values: Any) -> torch.Tensor:
-    """Return nested lists as a tensor, with NaN where they have None."""
-    if isinstance(values, torch.Tensor):
-        return values.detach().cpu()
-    return torch.from_numpy(np.array(values, dtype=float))
 
 
 def _codes(values: Any) -> torch.Tensor:
@@ -46,24 +40,19 @@ def _codes(values: Any) -> torch.Tensor:
     return torch.tensor([[FLAGS.index(flag) for flag in row] for row in values], dtype=torch.uint8)
 
 
-def _lists(values: torch.Tensor) -> list[list[float | None]]:
-    return [[None if math.isnan(value) else value for value in row] for row in values.tolist()]
-
-
 def _flags(codes: torch.Tensor) -> list[list[str]]:
     return [[FLAGS[code] for code in row] for row in codes.tolist()]
 
 
-EdgeNumbers = Annotated[torch.Tensor, BeforeValidator(_numbers), PlainSerializer(_lists, when_used="json")]
 EdgeFlags = Annotated[torch.Tensor, BeforeValidator(_codes), PlainSerializer(_flags, when_used="json")]
 
 
 class EdgeFindings(BaseModel):
     """What is known of each edge besides its probability, in the shape of the graph; None where it was not computed.
 
-    Rows are targets and columns are sources; over a table of candidates ``exists`` and ``effect`` have the shape of
-    the table. A number is NaN where nothing is known of an edge; ``identifiable`` is a place in ``FLAGS``. JSON has
-    nested lists.
+    Rows are targets and columns are sources; over a table of candidates ``exists``, ``effect`` and ``lag`` have the
+    shape of the table. A number is NaN where nothing is known of an edge; ``identifiable`` is a place in ``FLAGS``;
+    ``lags`` has the effect of each lag. JSON has nested lists.
 
     >>> EdgeFindings(exists=[[0.5, None]]).exists
     tensor([[0.5000,    nan]], dtype=torch.float64)
@@ -76,17 +65,19 @@ class EdgeFindings(BaseModel):
     low: EdgeNumbers | None = None
     high: EdgeNumbers | None = None
     effect: EdgeNumbers | None = None
+    lag: EdgeNumbers | None = None
     identifiable: EdgeFlags | None = None
     bagged: EdgeNumbers | None = None
+    lags: LagTable | None = None
 
     @property
     def known(self) -> dict[str, torch.Tensor]:
-        """What was computed, by name."""
-        return {name: values for name, values in self if values is not None}
+        """The columns that were computed, by name."""
+        return {name: values for name, values in self if isinstance(values, torch.Tensor)}
 
-    def updated(self, **columns: torch.Tensor) -> "EdgeFindings":
+    def updated(self, **columns: Any) -> "EdgeFindings":
         """Return the same with some columns replaced."""
-        return EdgeFindings(**self.known | columns)
+        return EdgeFindings(**dict(self) | columns)
 
 
 def edges_text(
@@ -114,7 +105,7 @@ def candidates_text(
     """Return ``edges.csv`` of a table: a row per candidate, by target and then source; other columns are empty."""
     source, target = candidates.edges()
     known = (edges or EdgeFindings()).known
-    found = {"probability": edge_probs} | {name: known[name] for name in ("exists", "effect") if name in known}
+    found = {"probability": edge_probs} | {name: known[name] for name in ("exists", "effect", "lag") if name in known}
     columns = {name: values[candidates.used].numpy() for name, values in found.items()}
     return _text(source.numpy(), target.numpy(), columns, node_names, keep)
 

@@ -7,25 +7,32 @@ from jaxtyping import Float
 from pydantic import BaseModel, ConfigDict, model_validator
 
 from tacit.records.edges_csv import EdgeTable, read_edges
+from tacit.records.lags_csv import LagTable, read_lags
 from tacit.records.record import Record
 
 HISTORY = "history.jsonl"
 
 
 class Run(BaseModel):
-    """A run directory, read back; ``edges`` is the table of ``edges.csv``, with the numbers of source and target."""
+    """A run directory, read back; ``edges`` is the table of ``edges.csv``, with the numbers of source and target.
+
+    ``lags`` is ``lags.csv``; None where no lags were found, as without time.
+    """
 
     model_config = ConfigDict(arbitrary_types_allowed=True)
 
     record: Record
     edges: EdgeTable
     history: list[dict[str, Any]]
+    lags: LagTable | None = None
 
     @classmethod
-    def of(cls, record: Record, edges: str, history: list[dict[str, Any]]) -> "Run":
-        """Return the run of a record, the text of ``edges.csv`` and the lines of the history."""
+    def of(cls, record: Record, edges: str, history: list[dict[str, Any]], lags: str | None = None) -> "Run":
+        """Return the run of a record, the texts of ``edges.csv`` and ``lags.csv`` and the lines of the history."""
         count = None if record.candidates is None else record.candidates.count
-        return cls(record=record, edges=read_edges(edges, record.node_names, count, record.keep), history=history)
+        table = read_edges(edges, record.node_names, count, record.keep)
+        profiles = None if lags is None else read_lags(lags, record.node_names)
+        return cls(record=record, edges=table, history=history, lags=profiles)
 
     @property
     def has_candidates(self) -> bool:

@@ -9,6 +9,7 @@ from typing import Any
 from tacit.atomic_files import made, write_together
 from tacit.records.checksums import checksum, sealed
 from tacit.records.edges_csv import EDGES, EdgeFindings, candidates_text, edges_text
+from tacit.records.lags_csv import LAGS
 from tacit.records.model_file import MODEL, pack_model
 from tacit.records.record import RECORD, Record
 from tacit.records.run import HISTORY, Run
@@ -26,6 +27,9 @@ def write_run(
     lines = "".join(json.dumps(line) + "\n" for line in history)
     listed = _edges_of(model, record, edges)
     files = {EDGES: listed.encode(), HISTORY: lines.encode(), MODEL: pack_model(model, record)}
+    lags = _lags_of(record, edges)
+    if lags is not None:
+        files[LAGS] = lags.encode()
     whole = record.model_copy(update={"sha256": "", "files": {name: checksum(data) for name, data in files.items()}})
     files[RECORD] = sealed(whole.model_dump_json(indent=2) + "\n")
     with made(directory):
@@ -36,7 +40,8 @@ def run_of(
     record: Record, model: LatentGraphModel, history: Sequence[Mapping[str, Any]], edges: EdgeFindings | None = None
 ) -> Run:
     """Return what reading the run directory would give, without writing one."""
-    return Run.of(record, _edges_of(model, record, edges), [dict(line) for line in history])
+    texts = _edges_of(model, record, edges), _lags_of(record, edges)
+    return Run.of(record, texts[0], [dict(line) for line in history], texts[1])
 
 
 def _edges_of(model: LatentGraphModel, record: Record, edges: EdgeFindings | None) -> str:
@@ -44,6 +49,10 @@ def _edges_of(model: LatentGraphModel, record: Record, edges: EdgeFindings | Non
     if candidates is None:
         return edges_text(probs, record.node_names, edges, record.keep)
     return candidates_text(probs, candidates.to("cpu"), record.node_names, edges, record.keep)
+
+
+def _lags_of(record: Record, edges: EdgeFindings | None) -> str | None:
+    return None if edges is None or edges.lags is None else edges.lags.text(record.node_names)
 
 
 def history_line(epoch: Epoch) -> dict[str, Any]:

@@ -10,6 +10,7 @@ from tacit.records import Run
 from tacit.report.edge_columns import EdgeColumns, edge_columns, is_symmetric
 from tacit.report.embedding import FLOATS, packed, packed_edges
 from tacit.report.figures import curves
+from tacit.report.lags import packed_lags
 from tacit.report.listed import histogram, histogram_title
 from tacit.report.places import Places, label_sides, run_places
 from tacit.report.shared import LABELLED_UP_TO, ROWS, panel_titles
@@ -71,7 +72,7 @@ def run_content(run: Run, places: Places | None = None) -> dict[str, Any]:
 
 def shown_columns(columns: EdgeColumns) -> list[str]:
     """Return the names of the columns of the table that are known."""
-    optional = ("exists", "probability", "std_error", "low", "high", "effect", "identifiable", "truth")
+    optional = ("exists", "probability", "std_error", "low", "high", "effect", "lag", "identifiable", "truth")
     known = [name for name in optional if getattr(columns, name) is not None]
     return ["source", "target", *known, *(["error"] if columns.truth is not None else [])]
 
@@ -132,6 +133,7 @@ def _data(run: Run, columns: EdgeColumns, places: Places, threshold: float) -> d
     return {
         "nodes": names,
         "edges": packed_edges(columns, dense=dense),
+        "lags": packed_lags(run, columns),
         "threshold": threshold,
         "listedFrom": 1.0 if columns.listed_from is None else columns.listed_from,
         "places": {

@@ -13,7 +13,7 @@ from tacit.assessment.identification import FLAGS
 from tacit.records import Run
 
 FIXED, IDENTIFIABLE, UNIDENTIFIABLE = (FLAGS.index(flag) for flag in ("", "yes", "no"))
-COLUMNS = ("source", "target", "probability", "std_error", "low", "high", "exists", "effect")
+COLUMNS = ("source", "target", "probability", "std_error", "low", "high", "exists", "effect", "lag")
 Numbers = Float[np.ndarray, " edge"]
 
 
@@ -34,6 +34,7 @@ class EdgeColumns:
     truth: Numbers | None = None
     exists: Numbers | None = None
     effect: Numbers | None = None
+    lag: Numbers | None = None
     listed_from: float | None = None
     required: Bool[np.ndarray, " edge"] | None = None
 

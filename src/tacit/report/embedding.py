@@ -26,7 +26,7 @@ def packed(values: Any, kind: str) -> dict[str, str]:
 
 def packed_edges(columns: EdgeColumns, *, dense: bool) -> dict[str, dict[str, str]]:
     """Return the columns that are known; a table of all ordered pairs needs no nodes."""
-    numbers = ("probability", "std_error", "low", "high", "truth", "exists", "effect")
+    numbers = ("probability", "std_error", "low", "high", "truth", "exists", "effect", "lag")
     found = {name: packed(getattr(columns, name), FLOATS) for name in numbers if getattr(columns, name) is not None}
     if columns.identifiable is not None:
         found["identifiable"] = packed(columns.identifiable, CODE)

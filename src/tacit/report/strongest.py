@@ -9,7 +9,7 @@ from tacit.assessment.identification import FLAGS
 from tacit.records import Run
 from tacit.report.edge_columns import EdgeColumns, edge_columns
 
-NUMBERS = ("exists", "probability", "std_error", "low", "high", "effect", "truth")
+NUMBERS = ("exists", "probability", "std_error", "low", "high", "effect", "lag", "truth")
 
 
 def strongest_edges(

@@ -215,8 +215,10 @@ class LatentGraphForecaster(LatentGraphEstimator):
 
     def _source(self, X: Any, y: Any = None, *, reset: bool) -> Source:  # noqa: N803
         del y
-        options = self._config()[0].data if reset else self._ready().config.data
-        return read_table(X, options, piece=not reset)
+        if reset:
+            return read_table(X, self._config()[0].data)
+        fitted = self._ready()
+        return read_table(X, fitted.config.data, piece=True, nodes=fitted.nodes)
 
     def _columns(self) -> Any:
         import pandas as pd

@@ -36,6 +36,11 @@ class LearnedGraph:
         return self._edges().table()
 
     @property
+    def lags_(self) -> "pandas.DataFrame":
+        """The columns of ``lags.csv``: the effect of each kept edge at each lag, and how sure the largest is."""
+        return self._edges().lag_table()
+
+    @property
     def exists_(self) -> np.ndarray:
         """The probability that each edge exists, given the data: target row, source column."""
         self._edges().probs("exists_")  # refused over a table of candidates
@@ -47,6 +52,8 @@ class LearnedGraph:
         return self._edges().probs().numpy()
 
     edge_effects_ = _edge_number("effect", "The effect of each edge, in deviations of the target per deviation.")
+
+    edge_lags_ = _edge_number("lag", "The lag at which each edge has its largest effect, in steps before the target.")
 
     edge_probs_bagged_ = _edge_number("bagged", "The mean probability of each edge over the bootstrap replicas.")
     edge_std_errors_ = _edge_number(
@@ -118,7 +125,10 @@ class LearnedGraph:
         return self._edges().to_networkx(to_python(threshold))
 
     def to_pyg(self, threshold: float | None = None) -> "Data":
-        """Return the same edges as a PyG graph: ``edge_index``, ``edge_prob``, ``edge_exists`` and ``edge_effect``."""
+        """Return the same edges as a PyG graph: ``edge_index`` and ``edge_prob``, and what else is known of them.
+
+        That is ``edge_exists``, ``edge_effect`` and ``edge_lag``.
+        """
         return self._edges().to_pyg(to_python(threshold))
 
     def edge_intervals(self, level: float = 0.95, *, simultaneous: bool = False) -> "pandas.DataFrame":

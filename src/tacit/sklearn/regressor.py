@@ -14,7 +14,7 @@ from sklearn.base import RegressorMixin
 from tacit.config import AssessmentOptions, DataOptions, GraphOptions, ModelConfig, TrainingOptions
 from tacit.data import pairs_from_arrays
 from tacit.errors import require
-from tacit.pipeline import Fitted, Source, point_predictions, samples
+from tacit.pipeline import Fitted, PairsPreparation, Source, point_predictions, samples
 from tacit.sklearn.estimator import LatentGraphEstimator
 from tacit.sklearn.options import to_python
 from tacit.sklearn.score import r_squared
@@ -25,8 +25,9 @@ class LatentGraphRegressor(RegressorMixin, LatentGraphEstimator):  # type: ignor
     """Learn which node reads which from pairs (x, y), with a probability for every edge, and predict y.
 
     ``X`` has shape (pairs, nodes, channels), or (pairs, nodes) for one channel; ``y`` (pairs, nodes) or
-    (pairs, nodes, channels), with NaN where a target is missing. Tables have a column per node, or two levels of
-    columns, (node, channel). The same pairs in an .npz file give the same answer through ``tacit fit``.
+    (pairs, nodes, channels). NaN is a missing value; "hops" and modules of your own require a complete ``X``. Tables
+    have a column per node, or two levels of columns, (node, channel). The same pairs in an .npz file give the same
+    answer through ``tacit fit``.
 
     ``predictor``     "auto", the name of a registered kind ("convolution", "filter", "hops", ...), ``PredictorOptions``
                       for more of its choices, a ``torch.nn.Module`` (a copy is trained), or a function of
@@ -152,8 +153,10 @@ class LatentGraphRegressor(RegressorMixin, LatentGraphEstimator):  # type: ignor
         targets = None if y is None and not reset else read_targets(self, y, inputs)
         if reset:
             return inputs, targets
-        sizes = self._ready().preparation.sizes
-        for name, table, expected in (("X", inputs, sizes.in_channels), ("y", targets, sizes.out_channels)):
+        preparation = self._ready().preparation
+        assert isinstance(preparation, PairsPreparation)
+        sizes = preparation.in_channels, preparation.sizes.out_channels
+        for name, table, expected in (("X", inputs, sizes[0]), ("y", targets, sizes[1])):
             got = expected if table is None else table.values.shape[2]
             require(
                 expected == got,
@@ -179,6 +182,7 @@ class LatentGraphRegressor(RegressorMixin, LatentGraphEstimator):  # type: ignor
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
         tags.input_tags.three_d_array = True
+        tags.input_tags.allow_nan = True
         tags.target_tags.multi_output = True
         tags.target_tags.single_output = False
         return tags

@@ -10,6 +10,7 @@ from sklearn.base import BaseEstimator
 from sklearn.utils.validation import check_array, check_consistent_length, validate_data
 from torch import Tensor
 
+from tacit.data import frame_of_arrow, frame_of_labelled, is_arrow, is_labelled
 from tacit.errors import InputError, require
 
 Values = Float64[np.ndarray, "pair node channel"]
@@ -33,6 +34,7 @@ def read_inputs(estimator: BaseEstimator, X: Any, *, reset: bool) -> Table:  # n
     values, names, nodes, channels = _opened("X", X)
     fewest = 2 if reset else 1  # one pair to train on, one to validate on
     options: dict[str, Any] = {"dtype": np.float64, "allow_nd": True, "ensure_min_samples": fewest}
+    options["ensure_all_finite"] = "allow-nan"
     array = check_array(values, estimator=estimator, input_name="X", **options)
     require(
         not reset or array.ndim < 2 or array.shape[1] > 1,
@@ -69,6 +71,10 @@ def _opened(name: str, data: Any) -> tuple[Any, Any, list[str] | None, list[str]
     """Return values, and of a table also what scikit-learn reads its names from, the nodes and the channels."""
     if isinstance(data, Tensor):
         return data.detach().cpu().numpy(), None, None, None
+    if is_labelled(data):
+        data = frame_of_labelled(data, ())
+    elif is_arrow(data):
+        data = frame_of_arrow(data, name)
     columns = getattr(data, "columns", None)
     if columns is None:
         return data, None, None, None

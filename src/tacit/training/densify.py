@@ -7,7 +7,7 @@ import torch
 from torch import Tensor, nn
 
 from tacit.graph import BernoulliGraph, CandidateEdges, EdgePrior, GraphDistribution
-from tacit.predictors import edge_parameters_of
+from tacit.predictors import edge_buffers_of, edge_parameters_of
 from tacit.training.model import LatentGraphModel
 from tacit.training.result import FitResult
 
@@ -39,6 +39,8 @@ def densify(model: LatentGraphModel) -> LatentGraphModel:
         for name in edge_parameters_of(module):
             values = module.get_parameter(name)
             setattr(module, name, nn.Parameter(in_matrix(values.detach(), candidates), values.requires_grad))
+        for name in edge_buffers_of(module):
+            setattr(module, name, in_matrix(module.get_buffer(name), candidates))
     if model.prior is not None and model.prior.probs.ndim:
         edges = None if model.prior.edges is None else in_matrix(model.prior.edges, candidates, fill=False)
         full.prior = EdgePrior(in_matrix(model.prior.probs, candidates, fill=0.5), model.prior.weight, edges)

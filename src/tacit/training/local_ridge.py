@@ -4,9 +4,9 @@ $$\hat y_i = b_i + u_i\, x_i + \sum_{k} w_{ik}\, x_{c(i, k)}$$
 
 $c(i, k)$ is the node in slot $k$ of node $i$. Inputs and targets have mean 0 and deviation 1. One penalty serves all
 nodes and is chosen on later pairs, by some of the nodes where matrices are large. Rows in which a target is missing are
-left out for that target. Nodes are solved some at a time, so that memory grows with the table. With all nodes as
-candidates every node is regressed on the same columns, and
-:func:`~tacit.data.ridge.ridge_regression` solves them together.
+left out for that target. ``allowed`` says which inputs of its source each slot may read: the weights of others are 0.
+Nodes are solved some at a time, so that memory grows with the table. With all nodes as candidates every node is
+regressed on the same columns, and :func:`~tacit.data.ridge.ridge_regression` solves them together.
 """
 
 from collections.abc import Iterator, Sequence
@@ -24,6 +24,7 @@ MOST_WORK = 3 * 10**11  # matrices times the cube of their rows: half a minute o
 MOST_PRODUCTS = 4 * 10**11  # multiplications for the entries of all matrices: half a minute too
 MOST_SIDE = 4000  # rows of a matrix: no signal is heard while one is factorised, for about a second
 CHOICE_WORK = 5 * 10**9  # multiplications of the nodes that choose a penalty, who solve for each
+AllowedInputs = Float[Tensor, "row slot in_channel"]
 FEWEST_CHOOSE = 4  # such nodes, however large their matrices
 
 
@@ -62,7 +63,12 @@ def _is_complete(candidates: CandidateEdges) -> bool:
 
 
 def local_ridge(
-    train: Pairs, validation: Pairs, candidates: CandidateEdges, *, penalties: Sequence[float] = RIDGE_PENALTIES
+    train: Pairs,
+    validation: Pairs,
+    candidates: CandidateEdges,
+    *,
+    penalties: Sequence[float] = RIDGE_PENALTIES,
+    allowed: AllowedInputs | None = None,
 ) -> LocalRidge:
     """Fit every node on ``train`` for each penalty, and keep the penalty with the least error on ``validation``.
 
@@ -73,10 +79,12 @@ def local_ridge(
     >>> round(found.edges[0].item(), 3), round(found.own[1].item(), 3)
     (1.0, 1.0)
     """
-    if _is_complete(candidates):
+    if allowed is None and _is_complete(candidates):
         return _of_all_nodes(train, validation, candidates, penalties)
-    penalty = penalties[0] if len(penalties) == 1 else choose_penalty(train, validation, candidates, penalties).penalty
-    readers, scales = _Readers.of(candidates.to(train.inputs.device)), Deviations.of(train)
+    if len(penalties) > 1:
+        penalties = [choose_penalty(train, validation, candidates, penalties, allowed).penalty]
+    penalty = penalties[0]
+    readers, scales = _Readers.of(candidates.to(train.inputs.device), allowed), Deviations.of(train)
     rows, later = scales.rows(train), scales.rows(validation)
     weights, shifts, squares = [], [], []
     for block in readers.blocks(train):
@@ -100,15 +108,19 @@ class PenaltyChoice:
 
 
 def choose_penalty(
-    train: Pairs, validation: Pairs, candidates: CandidateEdges, penalties: Sequence[float] = RIDGE_PENALTIES
+    train: Pairs,
+    validation: Pairs,
+    candidates: CandidateEdges,
+    penalties: Sequence[float] = RIDGE_PENALTIES,
+    allowed: AllowedInputs | None = None,
 ) -> PenaltyChoice:
     """Choose one penalty for all nodes; where many large matrices would be solved for each, some nodes choose."""
-    if _is_complete(candidates):
+    if allowed is None and _is_complete(candidates):
         found = ridge_regression(train, validation, penalties=penalties)
         return PenaltyChoice(
             found.penalty, torch.arange(candidates.num_nodes, device=found.sigmas.device), found.sigmas
         )
-    readers, scales = _Readers.of(candidates.to(train.inputs.device)), Deviations.of(train)
+    readers, scales = _Readers.of(candidates.to(train.inputs.device), allowed), Deviations.of(train)
     rows, later = scales.rows(train), scales.rows(validation)
     side, other = sorted((len(train), readers.members.shape[1] * train.inputs.shape[2]))
     step = -(-candidates.num_nodes // max(FEWEST_CHOOSE, CHOICE_WORK // (side**2 * other)))
@@ -142,6 +154,7 @@ class _Readers:
     """The candidates of each node in one row of its own: itself first, then the others; ``real`` where there is one.
 
     ``node``, ``order``, ``place``  for each edge the node that reads, its column in ``members``, its flat place
+    ``allowed``  1 for each input that a member may send, None where all may
     """
 
     members: Int[Tensor, "node width"]
@@ -149,9 +162,10 @@ class _Readers:
     node: Int[Tensor, " edge"]
     order: Int[Tensor, " edge"]
     place: Int[Tensor, " edge"]
+    allowed: Float[Tensor, "node width in_channel"] | None
 
     @classmethod
-    def of(cls, candidates: CandidateEdges) -> "_Readers":
+    def of(cls, candidates: CandidateEdges, allowed: AllowedInputs | None = None) -> "_Readers":
         source, node = candidates.edges()
         others, nodes = source != node, torch.arange(candidates.num_nodes, device=source.device)
         source, node = source[others], node[others]
@@ -160,7 +174,11 @@ class _Readers:
         members = nodes[:, None].repeat(1, 1 + int(degree.max()))
         real = torch.zeros_like(members, dtype=torch.bool)
         members[node, order], real[node, order], real[:, 0] = source, True, True
-        return cls(members, real, node, order, candidates.used.flatten().nonzero()[others, 0])
+        place, limits = candidates.used.flatten().nonzero()[others, 0], None
+        if allowed is not None:
+            limits = torch.ones(*members.shape, allowed.shape[2], dtype=torch.double, device=members.device)
+            limits[node, order] = allowed.flatten(0, 1)[place].to(limits)
+        return cls(members, real, node, order, place, limits)
 
     def blocks(self, pairs: Pairs, nodes: Int[Tensor, " chosen"] | None = None) -> Iterator[Int[Tensor, " block"]]:
         """Yield the nodes that are solved together: of all, or of some."""
@@ -175,6 +193,8 @@ def _design(rows: Rows, readers: _Readers, nodes: Int[Tensor, " block"]) -> Floa
     real = readers.real[nodes]
     width = int(real.sum(1).max())
     read = rows.inputs[:, readers.members[nodes, :width]] * real[:, :width, None]  # (pair, block, width, in)
+    if readers.allowed is not None:
+        read = read * readers.allowed[nodes, :width]
     return read.flatten(2).transpose(0, 1)
 
 

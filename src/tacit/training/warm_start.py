@@ -67,9 +67,9 @@ def table_ridge(
     What is left of the pairs themselves is too little: ``sigmas`` are as large as what was left of the last ones. With
     ``lags`` only so many newest steps are read, and the weights of older ones are 0.
     """
-    pairs = _sent(pairs, predictor, lags)
-    later = choose_penalty(*_cut(pairs), candidates)
-    found = local_ridge(pairs, pairs, candidates, penalties=[later.penalty])
+    pairs, allowed = _sent(pairs, predictor, lags), _allowed(predictor, candidates, lags)
+    later = choose_penalty(*_cut(pairs), candidates, allowed=allowed)
+    found = local_ridge(pairs, pairs, candidates, penalties=[later.penalty], allowed=allowed)
     left = found.sigmas[later.nodes].square().mean()
     more = (later.sigmas.square().mean() / left.clamp_min(TINY)).sqrt()
     older = predictor.layout.window * predictor.sent_features - pairs.inputs.shape[2]
@@ -163,6 +163,21 @@ def _sent(pairs: Pairs, predictor: GraphFilter, lags: int | None = None) -> Pair
     first = 0 if lags is None else layout.window - lags
     sent = layout.lags(pairs.inputs)[:, :, first:, : predictor.sent_features]  # (pair, node, lag, sent feature)
     return Pairs(sent.flatten(2).contiguous(), pairs.targets, pairs.observed)
+
+
+def _allowed(
+    predictor: GraphFilter, candidates: CandidateEdges, lags: int | None
+) -> Float[Tensor, "row slot sent"] | None:
+    """Return which inputs each slot of a table may read, of the newest steps; None where it may read all."""
+    allowed = predictor.allowed_inputs
+    if allowed is None:
+        return None
+    if allowed.shape[:2] != candidates.sources.shape:  # a filter over all pairs of nodes
+        source, target = candidates.edges()
+        slots = allowed.new_ones(*candidates.sources.shape, allowed.shape[2])
+        slots[candidates.used] = allowed[target, source]
+        allowed = slots
+    return allowed if lags is None else allowed[:, :, allowed.shape[2] - lags * predictor.sent_features :]
 
 
 def _cut(pairs: Pairs) -> tuple[Pairs, Pairs]:

@@ -4,20 +4,30 @@ from tacit.assessment.evidence.candidates import Candidates
 from tacit.assessment.evidence.columns import ColumnForm
 from tacit.assessment.evidence.dropped_edge_odds import joining_log_odds
 from tacit.assessment.evidence.forms import simplest_form
+from tacit.assessment.evidence.lag_regressions import LagProfiles, lag_profiles
 from tacit.assessment.evidence.model_evidence import model_evidence
-from tacit.assessment.evidence.parent_evidence import RESAMPLES, ParentEvidence, likely_parents, parent_evidence
+from tacit.assessment.evidence.parent_evidence import (
+    BELIEVED,
+    RESAMPLES,
+    ParentEvidence,
+    likely_parents,
+    parent_evidence,
+)
 from tacit.assessment.evidence.result import KEEP, Evidence, may_exist
 from tacit.assessment.evidence.retraining import keep_edges, without_edges, without_prior
 
 __all__ = [
+    "BELIEVED",
     "KEEP",
     "RESAMPLES",
     "Candidates",
     "ColumnForm",
     "Evidence",
+    "LagProfiles",
     "ParentEvidence",
     "joining_log_odds",
     "keep_edges",
+    "lag_profiles",
     "likely_parents",
     "may_exist",
     "model_evidence",

@@ -91,8 +91,7 @@ def enumerate_sets(
             lowest = ((number + 1) & -(number + 1)).bit_length() - 1  # the bit that a Gray code changes next
             tableau.flip(torch.full((chains,), lowest))
     members = torch.stack(sets).to(tableau.matrices)
-    columns = (tableau.group_size * members.sum(1)).expand(chains, -1)
-    return members, likelihood(torch.stack(left, 1), columns)
+    return members, likelihood(torch.stack(left, 1), tableau.sizes @ members.mT)
 
 
 def averaged(sets: Float[Tensor, "set group"], scores: Float[Tensor, "chain set"], prior: LogOdds) -> LogOdds:
@@ -104,15 +103,15 @@ def conditional_log_odds(
     tableau: Tableau, likelihood: MarginalLikelihood, prior: LogOdds, joins: LogOdds | None = None
 ) -> LogOdds:
     """Return the log odds of each candidate given all others as they are; ``joins`` is 1 for those out, -1 for in."""
-    size, included = tableau.group_size, tableau.included
+    sizes, included = tableau.sizes, tableau.included
     joins = 1.0 - 2.0 * included.to(prior) if joins is None else joins
     now = likelihood.fit(tableau.residuals[:, None])
     after = likelihood.fit(tableau.residuals[:, None] - tableau.changes())
-    odds = after.sub_(now).mul_(joins).add_(prior).sub_(size * likelihood.per_column)
+    odds = after.sub_(now).mul_(joins).add_(prior).sub_(sizes * likelihood.per_column)
     most = MOST_COLUMNS * (likelihood.rows - likelihood.always)
-    full = size * (included.sum(1) + 1) > most
+    full = (sizes * included).sum(1, keepdim=True) + sizes > most[:, None]
     if full.any():
-        odds.masked_fill_(~included & full[:, None], -LIMIT)
+        odds.masked_fill_(~included & full, -LIMIT)
     return odds.clamp_(-LIMIT, LIMIT)
 
 

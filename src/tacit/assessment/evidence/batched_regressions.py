@@ -49,8 +49,8 @@ class Regressions:
             rows, candidates.num_always(self.columns), torch.ones(len(rows), channels, dtype=DOUBLE)
         )
         left = (1 - gains)[..., None].expand(*gains.shape, channels)
-        size = torch.full_like(gains, self.columns.group_size)
-        evidence = likelihood(left, size) - likelihood(torch.ones_like(left), torch.zeros_like(size))
+        sizes = candidates.sizes(self.columns)
+        evidence = likelihood(left, sizes) - likelihood(torch.ones_like(left), torch.zeros_like(sizes))
         prior = torch.where(candidates.prior.isnan(), torch.tensor(density, dtype=DOUBLE), candidates.prior.sigmoid())
         return torch.sigmoid(evidence.clamp_max(0.0) + torch.logit(prior)).masked_fill(~candidates.used, 0.0)
 
@@ -145,7 +145,8 @@ class _Part:
 
     def _tableau(self) -> Tableau:
         matrices = self._kept_matrices.clone() if self.keep else self._matrices()
-        return Tableau.start(matrices, self.candidates.width, self.columns.group_size)
+        sizes = self.candidates.sizes(self.columns).repeat(len(self.weights), 1)
+        return Tableau.start(matrices, self.candidates.width, self.columns.group_size, sizes)
 
     @cached_property
     def _kept_matrices(self) -> Matrices:

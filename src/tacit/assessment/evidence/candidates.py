@@ -23,6 +23,8 @@ class Candidates:
 
     ``prior``     log odds that a user gave, NaN where none are given
     ``required``  sources of each target that are always in
+    ``ages``      the newest and the oldest lag that each may have, counted from the newest input; None without limits,
+                  and so for ``required_ages``
     """
 
     targets: Int[Tensor, " target"]
@@ -30,9 +32,11 @@ class Candidates:
     used: Bool[Tensor, "target candidate"]
     prior: Float[Tensor, "target candidate"]
     required: tuple[Int[Tensor, "_"], ...]
+    ages: Int[Tensor, "target candidate 2"] | None = None
+    required_ages: tuple[Int[Tensor, "_ 2"], ...] | None = None
 
     @classmethod
-    def from_rules(cls, rules: EdgeRules) -> "Candidates":
+    def from_rules(cls, rules: EdgeRules, horizon: int = 1) -> "Candidates":
         """Return the candidates between different nodes that the rules leave open."""
         num_nodes = len(rules.nodes)
         source, target, given, is_required = rules.open_edges()
@@ -42,28 +46,83 @@ class Candidates:
         order = target[fixed].argsort(stable=True)
         counts = torch.bincount(target[fixed], minlength=num_nodes).tolist()
         required = torch.split(source[fixed][order], counts)
-        source, target, given = source[free], target[free], given[free]
+        ages = _ages(rules, source, target, horizon)
+        found = cls.from_edges(
+            source[free],
+            target[free],
+            num_nodes,
+            prior=torch.logit(given[free].to(DOUBLE)),
+            ages=None if ages is None else ages[free],
+        )
+        required_ages = None if ages is None else torch.split(ages[fixed][order], counts)
+        return replace(found, required=required, required_ages=required_ages)
+
+    @classmethod
+    def kept(
+        cls, rules: EdgeRules, source: Int[Tensor, " edge"], target: Int[Tensor, " edge"], horizon: int = 1
+    ) -> "Candidates":
+        """Return some edges as candidates, with the lags that the rules give them."""
+        return cls.from_edges(source, target, len(rules.nodes), ages=_ages(rules, source, target, horizon))
+
+    @classmethod
+    def from_edges(
+        cls,
+        source: Int[Tensor, " edge"],
+        target: Int[Tensor, " edge"],
+        num_nodes: int,
+        *,
+        prior: Float[Tensor, " edge"] | None = None,
+        ages: Int[Tensor, "edge 2"] | None = None,
+    ) -> "Candidates":
+        """Return the candidates of a list of edges, by target and then source."""
         order = (target * num_nodes + source).argsort()
-        source, target, given = source[order], target[order], given[order]
+        source, target = source[order], target[order]
         degree = torch.bincount(target, minlength=num_nodes)
         place = torch.arange(len(target)) - (degree.cumsum(0) - degree)[target]
         width = max(1, int(degree.max()))
         sources, used = torch.zeros(num_nodes, width, dtype=torch.long), torch.zeros(num_nodes, width, dtype=torch.bool)
-        prior = torch.full((num_nodes, width), torch.nan, dtype=DOUBLE)
-        sources[target, place], used[target, place], prior[target, place] = source, True, torch.logit(given.to(DOUBLE))
-        return cls(torch.arange(num_nodes), sources, used, prior, required)
+        odds = torch.full((num_nodes, width), torch.nan, dtype=DOUBLE)
+        sources[target, place], used[target, place] = source, True
+        if prior is not None:
+            odds[target, place] = prior[order]
+        limits = None
+        if ages is not None:
+            limits = torch.zeros(num_nodes, width, 2, dtype=torch.long)
+            limits[target, place] = ages[order]
+        none = (torch.zeros(0, dtype=torch.long),) * num_nodes
+        return cls(torch.arange(num_nodes), sources, used, odds, none, limits)
 
     @property
     def width(self) -> int:
         """Candidates of a target, with padding."""
         return self.sources.shape[1]
 
+    @property
+    def fewest_lags(self) -> int:
+        """How many lags must be read so that each edge has at least one of its own."""
+        if self.ages is None:
+            return 1
+        newest = [self.ages[self.used][:, 0], *(ages[:, 0] for ages in self.required_ages or ())]
+        return 1 + int(torch.cat(newest).max()) if sum(map(len, newest)) else 1
+
+    def own_columns(self, columns: Columns) -> Bool[Tensor, "target candidate column"]:
+        """Return which columns of a source belong to each edge: all, or those of the lags that it may have."""
+        if self.ages is None:
+            return torch.ones(*self.sources.shape, columns.group_size, dtype=torch.bool)
+        return columns.within(self.ages)
+
+    def sizes(self, columns: Columns) -> Float[Tensor, "target candidate"]:
+        """Return how many columns each candidate has."""
+        return self.own_columns(columns).sum(2).to(DOUBLE)
+
     def chosen(self, rows: slice | Tensor) -> "Candidates":
         """Return some of the targets."""
         numbers = torch.arange(len(self.targets))[rows]
         required = tuple(self.required[number] for number in numbers.tolist())
-        parts = {name: getattr(self, name)[numbers] for name in ("targets", "sources", "used", "prior")}
-        return replace(self, **parts, required=required)
+        ages = None if self.required_ages is None else tuple(self.required_ages[number] for number in numbers.tolist())
+        names = ("targets", "sources", "used", "prior", "ages")
+        parts = {name: values[numbers] for name in names if (values := getattr(self, name)) is not None}
+        return replace(self, **parts, required=required, required_ages=ages)
 
     def first_targets(self, most: int) -> "Candidates":
         """Return evenly spread targets, at most so many."""
@@ -81,12 +140,14 @@ class Candidates:
 
     def picked(self, places: Int[Tensor, "target place"]) -> "Candidates":
         """Return the candidates at some places."""
-        return replace(self, **{name: getattr(self, name).gather(1, places) for name in ("sources", "used", "prior")})
+        parts = {name: getattr(self, name).gather(1, places) for name in ("sources", "used", "prior")}
+        if self.ages is not None:
+            parts["ages"] = self.ages.gather(1, places[..., None].expand(-1, -1, 2))
+        return replace(self, **parts)
 
     def num_always(self, columns: Columns) -> Float[Tensor, " target"]:
         """Return how many columns are always in for each target, those of required parents among them."""
-        required = torch.tensor([len(sources) for sources in self.required], dtype=DOUBLE)
-        return columns.num_always + columns.group_size * required
+        return columns.num_always + self._num_required(columns).to(DOUBLE)
 
     def num_rows(self, columns: Columns, weights: Weights) -> Float[Tensor, " target"]:
         """Return how many rows count for each target."""
@@ -101,21 +162,32 @@ class Candidates:
         return nodes, replace(self, targets=targets, sources=sources, required=required)
 
     def batches(self, columns: Columns, width: int) -> Iterator[Int[Tensor, " place"]]:
-        """Yield the places of targets with equally many required parents, few enough for a cache."""
-        counts = torch.tensor([len(one) for one in self.required])
+        """Yield the places of targets with equally many columns of required parents, few enough for a cache."""
+        counts = self._num_required(columns)
         at_once = max(1, int(BYTES_AT_ONCE / (8 * len(columns.targets) * width)))
         for count in torch.unique(counts):
             yield from torch.split((counts == count).nonzero()[:, 0], at_once)
 
     def always(self, columns: Columns, places: Int[Tensor, " place"]) -> Float[Tensor, "place column row"]:
         """Return the columns that are always in: the target's own, the shared ones, those of required parents."""
-        required = torch.stack([self.required[place] for place in places.tolist()])
+        of_each = torch.stack([self._required_columns(columns, place) for place in places.tolist()])
+        required = columns.sources.permute(1, 2, 0).flatten(0, 1)[of_each]
         own = columns.own.permute(1, 2, 0)[self.targets[places]]
-        return torch.cat([own, columns.shared.mT.expand(len(own), -1, -1), columns.by_node(required)], 1)
+        return torch.cat([own, columns.shared.mT.expand(len(own), -1, -1), required], 1)
+
+    def _required_columns(self, columns: Columns, number: int) -> Int[Tensor, "_"]:
+        """Return the columns of the required parents of a target, counted over the groups of all nodes."""
+        found = self.required[number][:, None] * columns.group_size + torch.arange(columns.group_size)
+        return found.flatten() if self.required_ages is None else found[columns.within(self.required_ages[number])]
+
+    def _num_required(self, columns: Columns) -> Int[Tensor, " target"]:
+        if self.required_ages is None:
+            return columns.group_size * torch.tensor([len(one) for one in self.required])
+        return torch.tensor([int(columns.within(ages).sum()) for ages in self.required_ages])
 
     def matrices(self, columns: Columns, weights: Resamples) -> ResampledMatrices:
         """Return the matrices of cross products; padding is a column of its own that explains nothing."""
-        gone = (~self.used).repeat_interleave(columns.group_size, 1)
+        gone = ~(self.own_columns(columns) & self.used[..., None]).flatten(1)
         return self.matrices_of(columns, weights, gone, lambda places: columns.by_node(self.sources[places]))
 
     def matrices_of(
@@ -153,6 +225,8 @@ class Candidates:
         target = columns.without_intercepts(columns.targets.permute(1, 2, 0)[targets], seen) * known
         left = target - (target @ basis) @ basis.mT  # (target, channel, row)
         parents = columns.without_intercepts(columns.by_node(self.sources[places]), seen).mul_(known)
+        if self.ages is not None:
+            parents *= columns.within(self.ages[places]).flatten(1)[..., None]
         within = parents @ basis  # what the columns share with those always in
         cross = torch.unflatten(parents @ left.mT, 1, (-1, size))  # (target, candidate, column, channel)
         parents, within = (torch.unflatten(values, 1, (-1, size)) for values in (parents, within))
@@ -163,3 +237,12 @@ class Candidates:
         share: Float[Tensor, "place candidate"]
         share = (quadratic_forms(block, cross) / left.square().sum(-1)[:, None].clamp_min(1e-300)).mean(-1)
         return share
+
+
+def _ages(
+    rules: EdgeRules, source: Int[Tensor, " edge"], target: Int[Tensor, " edge"], horizon: int
+) -> Int[Tensor, "edge 2"] | None:
+    """Return the newest and the oldest lag of some edges, counted from the newest input; None without limits."""
+    if rules.lag_ranges is None:
+        return None
+    return torch.stack(rules.lag_ranges.limits(source, target), 1).sub(horizon).clamp_min(0)

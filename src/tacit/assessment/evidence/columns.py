@@ -6,10 +6,10 @@ count, a mean over lags averages measurement noise away. The own past of the tar
 With products (:mod:`tacit.assessment.evidence.products`) a source sends one value, its newest or the mean.
 """
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 import torch
-from jaxtyping import Float, Int
+from jaxtyping import Bool, Float, Int
 from torch import Tensor
 
 from tacit.data import Pairs
@@ -50,7 +50,7 @@ class Columns:
     """The regressions' columns over all rows, in double precision; in memory the rows of a column are neighbours.
 
     ``sources``  the group of each node as a source; ``own``  of each node as a target; ``shared``  of all targets;
-    ``targets``, ``observed``  scaled targets, and 1 where they are known
+    ``targets``, ``observed``  scaled targets, and 1 where they are known; ``num_lags``  of a group, the oldest first
     ``series``   the series of each row, where each has an intercept of its own
     """
 
@@ -61,6 +61,7 @@ class Columns:
     observed: Float[Tensor, "row node"]
     products: bool = False
     num_squares: int = 0
+    num_lags: int = 0
     series: Int[Tensor, " row"] | None = None
 
     @property
@@ -99,10 +100,14 @@ class Columns:
         """Return the groups of some sources side by side, for many targets."""
         return self.sources.permute(1, 2, 0)[nodes].flatten(1, 2)
 
-    def rows(self, chosen: slice) -> "Columns":
-        """Return some of the rows."""
-        parts = {name: getattr(self, name)[chosen] for name in ("sources", "own", "shared", "targets", "observed")}
-        return replace(self, **parts, series=None if self.series is None else self.series[chosen])
+    def within(self, ages: Int[Tensor, "*edge 2"]) -> Bool[Tensor, "*edge column"]:
+        """Return which columns of a group are of lags from the newest to the oldest; only lag by lag."""
+        require(
+            self.num_lags * (self.group_size // max(1, self.num_lags)) == self.group_size and not self.num_squares,
+            "lags can be limited where a group has each lag and nothing else; use another form of columns",
+        )
+        age = torch.arange(self.num_lags).flip(0).repeat_interleave(self.group_size // self.num_lags)
+        return (ages[..., :1] <= age) & (age <= ages[..., 1:])
 
 
 def num_sent(layout: SeriesLayout) -> int:
@@ -160,6 +165,7 @@ class ScaledValues:
             self.known.mT,
             form.products,
             0 if form.products else sum(column.shape[1] for column in squares),
+            0 if form.mean or form.products else form.lags,
             series,
         )
 

@@ -36,6 +36,8 @@ def residuals(
     for row, target in enumerate(candidates.targets.tolist()):
         chosen = candidates.sources[row][believed[row]]
         parents = design(columns, target, chosen) if columns.products else columns.sources[:, chosen].flatten(1)
+        if candidates.ages is not None:
+            parents = parents[:, columns.within(candidates.ages[row][believed[row]]).flatten()]
         always = candidates.always(columns, torch.tensor([row]))[0].mT
         seen = columns.observed[:, target]
         both = torch.cat([always, parents, columns.targets[:, target, :1]], 1)

@@ -53,7 +53,8 @@ def _of_targets(
     columns: Columns, some: Candidates, included: Bool[Tensor, "target candidate"], density: float, horizon: int
 ) -> Float[Tensor, "target candidate"]:
     weights = torch.ones(1, len(columns.targets), dtype=DOUBLE)
-    tableau = Tableau.start(some.matrices(columns, weights)[0], some.width, columns.group_size)
+    matrices, sizes = some.matrices(columns, weights)[0], some.sizes(columns)
+    tableau = Tableau.start(matrices, some.width, columns.group_size, sizes)
     rows, totals = some.num_rows(columns, weights[0]) / horizon, tableau.residuals.clone()
     tableau.include(included)
     prior = torch.where(some.prior.isnan(), torch.logit(torch.tensor(density, dtype=DOUBLE)), some.prior)

@@ -19,7 +19,7 @@ from tacit.assessment.evidence import products
 from tacit.assessment.evidence.candidates import Candidates
 from tacit.assessment.evidence.columns import ColumnForm, Columns, ScaledValues, num_sent
 from tacit.assessment.evidence.tableau import Tableau
-from tacit.data import Pairs
+from tacit.data import FEWEST_SERIES, Pairs
 from tacit.predictors import SeriesLayout
 
 LAGS = (1, 2, 3, 4, 6, 8, 12)
@@ -30,22 +30,25 @@ ROWS_PER_COLUMN = 5  # fewer rows for each column cannot choose a form
 WORTH = 0.025  # of the criterion: about 5 % of what the other forms leave of a target's variance
 
 
-def possible_forms(pairs: Pairs, layout: SeriesLayout) -> list[ColumnForm]:
-    """Return the forms that the window allows."""
-    lags = [count for count in LAGS if count <= layout.window]
-    kinds = [(False, False), (True, False)] + [(False, True)] * (num_sent(layout) == 1)
+def possible_forms(pairs: Pairs, layout: SeriesLayout, candidates: Candidates | None = None) -> list[ColumnForm]:
+    """Return the forms that the window allows; with limits for lags those that have each lag and nothing else."""
+    kinds, limited = [(False, False), (True, False)] + [(False, True)] * (num_sent(layout) == 1), False
+    counts = {count for count in LAGS if count <= layout.window}
+    if candidates is not None and candidates.ages is not None:
+        kinds, limited = kinds[:1], True
+        counts = {count for count in {*counts, layout.window} if count >= candidates.fewest_lags}
     return [
         ColumnForm(count, mean, squares, offsets, with_products)
-        for count in lags
-        for mean in ((False,) if count == 1 else (False, True))
+        for count in sorted(counts)
+        for mean in ((False,) if count == 1 or limited else (False, True))
         for squares, with_products in kinds
         for offsets in ((False, True) if _several(pairs) else (False,))
     ]
 
 
-def simplest_form(pairs: Pairs) -> ColumnForm:
-    """Return the form with the newest value only, and an intercept per series."""
-    return ColumnForm(offsets=_several(pairs))
+def simplest_form(pairs: Pairs, candidates: Candidates) -> ColumnForm:
+    """Return the form with the newest value only, or the fewest lags that edges may have; an intercept per series."""
+    return ColumnForm(candidates.fewest_lags, offsets=_several(pairs))
 
 
 def _several(pairs: Pairs) -> bool:
@@ -54,13 +57,23 @@ def _several(pairs: Pairs) -> bool:
 
 def choose_form(pairs: Pairs, layout: SeriesLayout, candidates: Candidates, horizon: int = 1) -> ColumnForm:
     """Return the form with the largest criterion."""
-    forms = possible_forms(pairs, layout)
+    forms = possible_forms(pairs, layout, candidates)
     nodes, few = candidates.first_targets(MOST_TARGETS).compact()
-    scaled = ScaledValues.of(pairs, layout, max(form.lags for form in forms), nodes)
-    part = slice(None, None, max(1, math.ceil(len(pairs) / MOST_ROWS)))
-    least = WORTH * len(few.targets) * len(range(len(pairs))[part]) / horizon
-    scores = [_criterion(scaled.columns(form).rows(part), few, horizon) - form.products * least for form in forms]
+    some = _some(pairs)
+    scaled = ScaledValues.of(some, layout, max(form.lags for form in forms), nodes)
+    least = WORTH * len(few.targets) * len(some) / horizon
+    scores = [_criterion(scaled.columns(form), few, horizon) - form.products * least for form in forms]
     return forms[max(range(len(forms)), key=scores.__getitem__)]
+
+
+def _some(pairs: Pairs) -> Pairs:
+    """Return enough pairs to choose by: evenly spread series as a whole where there are many, or evenly spread rows."""
+    step = math.ceil(len(pairs) / MOST_ROWS)
+    if step <= 1:
+        return pairs
+    if pairs.series is None or len(numbers := torch.unique(pairs.series)) < FEWEST_SERIES * step:
+        return pairs[::step]
+    return pairs[torch.isin(pairs.series, numbers[::step])]
 
 
 def _criterion(columns: Columns, candidates: Candidates, horizon: int) -> float:
@@ -68,9 +81,10 @@ def _criterion(columns: Columns, candidates: Candidates, horizon: int) -> float:
         return _best_sets(columns, candidates, horizon)
     screened = candidates.screened(columns, MOST_CANDIDATES)
     weights = torch.ones(len(columns.targets), dtype=columns.targets.dtype)
-    tableau = Tableau.start(screened.matrices(columns, weights[None])[0], screened.width, columns.group_size)
+    sizes = screened.sizes(columns)
+    tableau = Tableau.start(screened.matrices(columns, weights[None])[0], screened.width, columns.group_size, sizes)
     rows = screened.num_rows(columns, weights) / horizon  # (target,)
-    size, always = columns.group_size * tableau.residuals.shape[1], screened.num_always(columns)
+    sizes, always = sizes * tableau.residuals.shape[1], screened.num_always(columns)
     least = (EXACT * rows)[:, None]  # a target without noise would decide for all others
     score = (-rows / 2)[:, None] * tableau.residuals.clamp_min(least).log()
     total = score.sum() - (always / 2 * rows.log()).sum()
@@ -79,7 +93,7 @@ def _criterion(columns: Columns, candidates: Candidates, horizon: int) -> float:
     for _ in range(min(MOST_PARENTS, screened.width)):
         now = tableau.residuals[:, None].clamp_min(least[:, None])
         left = (tableau.residuals[:, None] - tableau.changes()).clamp_min(least[:, None]) / now
-        gain = (-rows / 2)[:, None] * left.log().sum(-1) - (size / 2 * rows.log())[:, None] - PRIOR
+        gain = (-rows / 2)[:, None] * left.log().sum(-1) - sizes / 2 * rows.log()[:, None] - PRIOR
         gain = gain.masked_fill(tableau.included | ~screened.used, -math.inf)
         best, group = gain.max(1)
         adds = best > 0

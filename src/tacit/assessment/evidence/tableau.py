@@ -28,16 +28,26 @@ class Tableau:
 
     ``matrices``    $T$, with ``num_groups * group_size`` columns of parents and then the columns of the target
     ``included``    the set $M$ of each chain
+    ``sizes``       how many columns of each group count: others explain nothing
     """
 
     matrices: Matrices
     included: Bool[Tensor, "chain group"]
     group_size: int
+    sizes: Float[Tensor, "chain group"]
 
     @classmethod
-    def start(cls, matrices: Matrices, num_groups: int, group_size: int) -> "Tableau":
+    def start(
+        cls,
+        matrices: Matrices,
+        num_groups: int,
+        group_size: int,
+        sizes: Float[Tensor, "chain group"] | None = None,
+    ) -> "Tableau":
         """Return a tableau with no parent in the sets; the matrices are taken over and changed."""
-        return cls(matrices, torch.zeros(len(matrices), num_groups, dtype=torch.bool), group_size)
+        included = torch.zeros(len(matrices), num_groups, dtype=torch.bool)
+        sizes = matrices.new_full(included.shape, group_size) if sizes is None else sizes
+        return cls(matrices, included, group_size, sizes)
 
     @property
     def num_parents(self) -> int:
@@ -91,7 +101,7 @@ class Tableau:
 
     def flip_in(self, chains: Bool[Tensor, " chain"], group: Int[Tensor, " chosen"]) -> None:
         """Let one group of some chains change sides."""
-        part = Tableau(self.matrices[chains], self.included[chains], self.group_size)
+        part = Tableau(self.matrices[chains], self.included[chains], self.group_size, self.sizes[chains])
         part.flip(group)
         self.matrices[chains], self.included[chains] = part.matrices, part.included
 

@@ -36,13 +36,14 @@ def has_moment_estimate(model: LatentGraphModel) -> bool:
 
 @dataclass(frozen=True, eq=False)
 class MomentData:
-    """The pairs as the regressions see them, and which edges can act."""
+    """The pairs as the regressions see them, which edges can act, and with which inputs; None is all of them."""
 
     parts: LinearParts
     targets: Float[Tensor, "pair node"]
     weights: Float[Tensor, "pair node"]
     present: EdgeMask
     follows_input: bool
+    allowed: Float[Tensor, "node node sent"] | None = None
 
     @classmethod
     def of(cls, model: LatentGraphModel, pairs: Pairs) -> "MomentData":
@@ -59,6 +60,7 @@ class MomentData:
             observed[..., 0].double(),
             present.clone().fill_diagonal_(False),
             model.observation.follows_input,
+            predictor.allowed_inputs,
         )
 
     def sources(self, node: int) -> Int[Tensor, " source"]:
@@ -77,7 +79,10 @@ class MomentData:
         spread = [one, own.square().mean(1, keepdim=True)]
         if self.follows_input:
             spread += [own.mean(1, keepdim=True), own.abs().mean(1, keepdim=True)]
-        sent = self.parts.sent[:, self.sources(node)].transpose(0, 1)  # (source, pair, lag)
+        sources = self.sources(node)
+        sent = self.parts.sent[:, sources].transpose(0, 1)  # (source, pair, lag)
+        if self.allowed is not None:
+            sent = sent * self.allowed[node, sources][:, None].to(sent)  # a column of zeros gets the weight 0
         return NodeData(self.targets[:, node], torch.cat([own, one], 1), sent, torch.cat(spread, 1))
 
 

@@ -120,7 +120,8 @@ def _influence(
 
     A residual is divided by one less its leverage, the size it would have without its own pull (HC3).
     """
-    sizes = (weights[:, None] * design.square()).sum(0).clamp_min(TINY).rsqrt()
+    squares = (weights[:, None] * design.square()).sum(0)
+    sizes = torch.where(squares > TINY, squares.clamp_min(TINY).rsqrt(), 0.0)  # a column of zeros has no error
     scaled = design * sizes
     weighted = scaled * weights[:, None]
     inverse = torch.linalg.pinv(weighted.mT @ scaled, hermitian=True)

@@ -1,4 +1,5 @@
 // What is known of one edge, as text for the pointer.
+import { lagText } from "./lags.js";
 import { shared } from "./stored.js";
 import { signed, threeDigits } from "./text.js";
 
@@ -33,6 +34,7 @@ export function edgeText(run, edge) {
     const effect = signed(run.effect[edge]);
     lines.push(`effect ${effect} standard deviations of the target per standard deviation of the source`);
   }
+  if (lagText(run, edge)) lines.push(lagText(run, edge));
   if (run.truth) lines.push(`truth ${run.truth[edge].toFixed(3)}, error ${run.error[edge].toFixed(3)}`);
   if (!Number.isNaN(run.probability[edge])) {
     const flag = run.identifiable && FLAG_SENTENCES[shared.flags[run.identifiable[edge]]];

@@ -2,6 +2,7 @@
 //
 // `decides` decides which edges are shown: the probability that an edge exists, or without evidence its probability.
 // The probability of an edge that is not kept is NaN; `acts` has 0 there.
+import { readLags } from "./lags.js";
 import { unpack } from "./stored.js";
 import { isolated, plotlyText, shortened } from "./text.js";
 
@@ -15,7 +16,7 @@ function roundToSixDigits(value) {
 }
 
 function unpackEdges(run, edges) {
-  const columns = { std_error: null, low: null, high: null, truth: null, exists: null, effect: null };
+  const columns = { std_error: null, low: null, high: null, truth: null, exists: null, effect: null, lag: null };
   for (const [name, packed] of Object.entries({ ...columns, identifiable: null, ...edges })) {
     const values = packed && unpack(packed);
     run[name] = values instanceof Float32Array ? Float64Array.from(values, roundToSixDigits) : values;
@@ -54,6 +55,9 @@ export function readRun(stored) {
   run.order = Uint32Array.from(run.probability.keys()).sort((a, b) => compareEdges(run, a, b));
   run.labels = run.names.map((name) => isolated(plotlyText(shortened(name, LONGEST_LABEL))));
   run.lowerNames = run.names.map((name) => name.toLowerCase());
+  run.lagProfile = readLags(stored.lags);
+  run.firstLag = stored.lags?.first;
+  run.lagCount = stored.lags?.count ?? 0;
   addPlaces(run, stored.places);
   return run;
 }

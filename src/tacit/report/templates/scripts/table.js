@@ -1,9 +1,10 @@
 // The table of edges: sorted by any column, filtered, and shown a page at a time.
 import { csvText, saveFile } from "./csv.js";
 import { onRedraw } from "./figures.js";
+import { lagChart, lagText } from "./lags.js";
 import { shared } from "./stored.js";
 import { firstColumn, isName, nameFilter, sortedEdges } from "./table_rows.js";
-import { grouped, plural, signed, threeDigits } from "./text.js";
+import { grouped, plural, signed, threeDigits, wholeNumber } from "./text.js";
 import { isPrinting } from "./theme.js";
 
 const PAPER_ROWS = 40;
@@ -11,6 +12,7 @@ const PAPER_ROWS = 40;
 function cellText(run, column, edge) {
   if (isName(column)) return run.names[run[column][edge]];
   if (column === "effect") return signed(run.effect[edge]);
+  if (column === "lag") return wholeNumber(run.lag[edge]);
   if (column === "identifiable") return shared.flagLabels[shared.flags[run.identifiable[edge]]];
   return threeDigits(run[column][edge]);
 }
@@ -21,6 +23,10 @@ function newRow(run, columns, edge) {
     const cell = row.insertCell();
     cell.textContent = cellText(run, column, edge);
     if (isName(column)) cell.dir = "auto";
+    if (column !== "lag") continue;
+    cell.dataset.column = column;
+    cell.title = lagText(run, edge);
+    cell.append(lagChart(run, edge) ?? "");
   }
   return row;
 }

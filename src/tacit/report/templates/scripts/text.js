@@ -14,4 +14,5 @@ export const isolated = (name) => (RIGHT_TO_LEFT.test(name) ? `\u2068${name}\u20
 
 export const sixDigits = (value) => (Number.isNaN(value) ? "" : String(Number(value.toPrecision(6))));
 export const threeDigits = (value) => (Number.isNaN(value) ? "–" : value.toFixed(3));
+export const wholeNumber = (value) => (Number.isNaN(value) ? "–" : value.toFixed(0));
 export const signed = (value) => (Number.isNaN(value) ? "–" : `${value < 0 ? "−" : "+"}${Math.abs(value).toFixed(3)}`);

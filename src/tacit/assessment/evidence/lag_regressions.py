@@ -1,0 +1,129 @@
+r"""At which lags an edge acts: the effect of each lag of a source, beside the parents that are believed.
+
+$$y_{i,t} = \text{own past} + \sum_{j \in M} \sum_l w_{ijl}\, x_{j,t-l} + e, \qquad
+  \text{effect}_{ijl} = w_{ijl}\, \frac{\mathrm{sd}(x_{j,t-l})}{\mathrm{sd}(y_i)}$$
+
+$M$ are the believed parents of target $i$ and, where it is not one of them, the edge's own source. Every lag has a
+column, whatever form the evidence chose. It reads further back than that form where the rows allow it: a form with
+too few lags is good enough to say that an edge exists, but a lag beyond it looks like the oldest one inside. The
+dominant lag has the largest effect in absolute value. Neighbouring lags of a strongly autocorrelated source are hard to
+distinguish: the share of resamples of the data in which a lag is the largest says how sure it is.
+"""
+
+import math
+from dataclasses import dataclass, replace
+
+import torch
+from jaxtyping import Bool, Float, Int
+from torch import Tensor
+
+from tacit.assessment.evidence.batched_regressions import MOST_BYTES
+from tacit.assessment.evidence.candidates import Candidates, Resamples
+from tacit.assessment.evidence.columns import DOUBLE, ColumnForm, Columns, build_columns, num_sent
+from tacit.assessment.evidence.forms import LAGS, MOST_ROWS, ROWS_PER_COLUMN
+from tacit.assessment.evidence.parent_evidence import RESAMPLES, resampled_weights
+from tacit.assessment.evidence.tableau import Tableau
+from tacit.data import Pairs, resamplable
+from tacit.predictors import SeriesLayout
+
+ROWS_TO_READ_MORE = 20  # for each column, to read further back than the form does
+ENOUGH_VALUES = 1e7  # of the inputs of all nodes: with more a part of the rows is read, evenly spaced, but
+MOST_VALUES = 5e7  # no fewer than MOST_ROWS; beyond this no lags beyond the form are read, and no resamples drawn
+Profiles = Float[Tensor, "target candidate lag"]
+
+
+@dataclass(frozen=True, eq=False)
+class LagProfiles:
+    """The effect of each lag, the newest first; NaN for lags that were not read, and where there are too few rows.
+
+    ``shares``  of the resamples in which each lag has the largest effect; NaN where none were drawn
+    """
+
+    effects: Profiles
+    shares: Profiles
+
+
+def lag_profiles(
+    pairs: Pairs,
+    layout: SeriesLayout,
+    candidates: Candidates,
+    believed: Bool[Tensor, "target candidate"],
+    form: ColumnForm,
+    *,
+    horizon: int = 1,
+    block: int = 1,
+    seed: int = 0,
+) -> LagProfiles:
+    """Return the profile of each candidate over as many lags as the rows of its target allow.
+
+    Where nodes send several variables or have several targets, it is that of the pair with the largest effect.
+    """
+    step = max(1, min(math.ceil(pairs.inputs.numel() / ENOUGH_VALUES), len(pairs) // MOST_ROWS))
+    pairs, block = pairs[::step], max(1, block // step)
+    small = pairs.inputs.numel() <= MOST_VALUES
+    counts = sorted({form.lags, *((*LAGS, layout.window) if small else ())}, reverse=True)
+    counts = [count for count in counts if form.lags <= count <= layout.window]
+    weights = torch.ones(1, len(pairs), dtype=DOUBLE)
+    if small and resamplable(len(pairs), block, pairs.series):
+        weights = torch.cat([weights, resampled_weights(pairs, block, RESAMPLES, seed)])
+    effects, shares = (torch.full((*candidates.used.shape, counts[0]), torch.nan, dtype=DOUBLE) for _ in range(2))
+    left, degree = candidates.used.any(1), candidates.used.sum(1)
+    for count in counts:
+        if not left.any():
+            break
+        columns = build_columns(pairs, layout, replace(form, lags=count, mean=False, products=False))
+        enough = left & _has_rows(columns, candidates, believed, horizon, more=count > form.lags)
+        for width in torch.unique(degree[enough]).tolist():
+            some = (enough & (degree == width)).nonzero()[:, 0]
+            found = _of_targets(columns, candidates.chosen(some), believed[some], weights, num_sent(layout), width)
+            for values, one in zip((effects, shares), found, strict=True):
+                values[some, :width, :count] = one
+        left = left & ~enough
+    known = candidates.used[..., None]
+    if candidates.ages is not None:
+        age = torch.arange(counts[0])
+        known = known & (candidates.ages[..., :1] <= age) & (age <= candidates.ages[..., 1:])
+    return LagProfiles(*(values.masked_fill(~known, torch.nan) for values in (effects, shares)))
+
+
+def _has_rows(
+    columns: Columns, candidates: Candidates, believed: Bool[Tensor, "target candidate"], horizon: int, *, more: bool
+) -> Bool[Tensor, " target"]:
+    """Return the targets that have rows for the regression on their believed parents and one more."""
+    parents = torch.minimum(believed.sum(1) + 1, candidates.used.sum(1))
+    read = candidates.num_always(columns) + columns.group_size * parents
+    rows = candidates.num_rows(columns, torch.ones(len(columns.targets), dtype=DOUBLE)) / horizon
+    return rows >= read * (ROWS_TO_READ_MORE if more else ROWS_PER_COLUMN)
+
+
+def _of_targets(
+    columns: Columns,
+    candidates: Candidates,
+    believed: Bool[Tensor, "target candidate"],
+    weights: Resamples,
+    sent: int,
+    width: int,
+) -> tuple[Profiles, Profiles]:
+    """Return effects and shares of targets with ``width`` candidates each, some at a time."""
+    first: Int[Tensor, "target place"] = torch.arange(width).expand(len(believed), -1)
+    candidates, believed = candidates.picked(first), believed[:, :width]
+    size = width * columns.group_size + columns.targets.shape[2]
+    at_once = max(1, int(MOST_BYTES / (8 * size**2 * len(weights))))
+    found = []
+    for some in torch.split(torch.arange(len(believed)), at_once):
+        matrices = candidates.chosen(some).matrices(columns, weights).flatten(0, 1)
+        tableau = Tableau.start(matrices, width, columns.group_size)
+        tableau.include(believed[some].repeat(len(weights), 1))
+        by_lag = torch.unflatten(tableau.coefficients()[:, :, : columns.num_linear], 2, (-1, sent)).flatten(3)
+        found.append(torch.unflatten(by_lag.flip(2), 0, (len(weights), -1)))
+    return _dominant(torch.cat(found, 1))
+
+
+def _dominant(found: Float[Tensor, "resample target candidate lag channel"]) -> tuple[Profiles, Profiles]:
+    """Return the effects in the channel with the largest one, and how often each lag is the largest in resamples."""
+    best = found[0].abs().amax(2).argmax(-1)[None, :, :, None, None]
+    effects = found.gather(4, best.expand(*found.shape[:4], 1))[..., 0]
+    if len(effects) == 1:
+        return effects[0], torch.full_like(effects[0], torch.nan)
+    largest = effects[1:].abs().argmax(-1)
+    return effects[0], torch.nn.functional.one_hot(largest, effects.shape[-1]).to(effects).mean(0)

@@ -1,0 +1,74 @@
+"""Which column of a table holds the times: one called so, one that holds dates, an index of rows, or none."""
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import Any, Literal
+
+import numpy as np
+
+from tacit.data.cells import Table
+
+TIME_NAMES = ("time", "times", "date", "datetime", "timestamp")
+ROWS = "no column of times was found: each row counts as one step; set time to the column of times if there is one"
+
+
+@dataclass(frozen=True)
+class TimeColumn:
+    """The name of the column of times; None where each row is one step. ``settled`` is the option to find it again."""
+
+    name: str | None
+    notes: tuple[str, ...] = ()
+    settled: dict[str, Any] = field(default_factory=dict)
+
+
+def is_unnamed(column: str) -> bool:
+    """Say whether a column has no name, or the one that pandas writes in its place.
+
+    >>> [is_unnamed(name) for name in ("", "Unnamed: 0", "unnamed river")]
+    [True, True, False]
+    """
+    return re.fullmatch(r"(unnamed: ?\d+)?", column.strip(), re.IGNORECASE) is not None
+
+
+def find_time(
+    table: Table, time: str | Literal[False] | None, columns: Sequence[str], *, long: bool = False
+) -> TimeColumn:
+    """Return the column of times among ``columns``: the one named, one called so, one of dates, an index, the first.
+
+    The first column counts if it increases evenly, or in whole numbers. A wide table without any has one step per row;
+    ``time`` False asks for that.
+    """
+    if time is not None and time is not False:
+        return TimeColumn(time)
+    if time is False and not long:
+        return TimeColumn(None)
+    called = [column for column in columns if column.lower() in TIME_NAMES]
+    if called:
+        return TimeColumn(called[0])
+    dates = [column for column in columns if table.is_dates(column)]
+    if len(dates) > 1:
+        shown = ", ".join(f"'{column}'" for column in dates)
+        raise table.refuse(f"one column must hold the times, got dates in {shown}; set time to one of them")
+    if dates:
+        return TimeColumn(dates[0]) if is_unnamed(dates[0]) else _used(dates[0])
+    index = [column for column in columns if is_unnamed(column) and table.is_numeric(column)]
+    if index:
+        return TimeColumn(index[0])
+    if not columns:
+        raise table.refuse("the table must have a column of times, got none; add one, and set time to its name")
+    first = columns[0]
+    if table.is_numeric(first):
+        steps = np.diff(table.numbers(first, largest=np.inf))
+        if len(steps) and (steps > 0).all() and ((steps == steps[0]).all() or table.is_whole(first)):
+            return _used(first)
+    if long:
+        raise table.refuse(
+            "no column is called time, date or the like, and none holds dates; set time to the column of times"
+        )
+    return TimeColumn(None, (ROWS,), {"time": False})
+
+
+def _used(column: str) -> TimeColumn:
+    note = f"column '{column}' was used as the times; set time to use another column"
+    return TimeColumn(column, (note,), {"time": column})

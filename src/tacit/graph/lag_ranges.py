@@ -1,0 +1,114 @@
+"""At which lags edges may act: one range for all edges, and ranges of single edges in its place.
+
+A lag is counted in steps before the target: with horizon $h$ the newest input has lag $h$, and the oldest of a window
+of $w$ steps has lag $h + w - 1$. A node's own past is not restricted.
+"""
+
+from dataclasses import dataclass
+from typing import NamedTuple
+
+import torch
+from jaxtyping import Bool, Int
+from torch import Tensor
+
+from tacit.errors import InputError, require
+
+EdgeList = Int[Tensor, " edge"]
+NO_LIMIT = 2**31
+
+
+class LagRange(NamedTuple):
+    """The least and the largest lag, None where there is no limit; ``where`` it was set, for messages."""
+
+    low: int | None = None
+    high: int | None = None
+    where: str = "[graph]"
+
+    @property
+    def is_open(self) -> bool:
+        """Is there no limit?"""
+        return self.low is None and self.high is None
+
+    @property
+    def reach(self) -> int:
+        """The largest lag that is named; 0 if none is."""
+        return max(self.low or 0, self.high or 0)
+
+    def named(self, name: str) -> str:
+        """Return a limit as an error begins: with file and row, or the section of the config."""
+        return f"{name} in {self.where}" if self.where.startswith("[") else f"{self.where}: {name}"
+
+    def filled(self, other: "LagRange") -> "LagRange":
+        """Return the range with the limits of another where it has none; an empty range is refused."""
+        low, high = (self.low or other.low, self.high or other.high)
+        require(
+            low is None or high is None or low <= high,
+            f"{self.named('min_lag')} must be at most max_lag, got {low} and {high}; correct one of them",
+        )
+        return LagRange(low, high, self.where)
+
+    def require_within(self, horizon: int, window: int | None) -> None:
+        """Refuse lags that no input has: newer than the newest, or older than those of a window that was set."""
+        for name, lag in (("min_lag", self.low), ("max_lag", self.high)):
+            if lag is None:
+                continue
+            require(
+                lag >= horizon,
+                f"{self.named(name)} must be at least {horizon}, the lag of the newest input with horizon={horizon}, "
+                f"got {lag}; raise it",
+            )
+            if window is not None and lag >= horizon + window:
+                raise InputError(
+                    f"{self.named(name)} must be at most {horizon + window - 1}, the oldest lag with "
+                    f"window={window} and horizon={horizon}, got {lag}; lower it, or set window={lag - horizon + 1}"
+                )
+
+
+ANY_LAG = LagRange()
+
+
+@dataclass(frozen=True, eq=False)
+class LagRanges:
+    """The ranges of all edges: ``default``, and those of single edges by place (target * number of nodes + source).
+
+    >>> ranges = LagRanges(3, LagRange(1, 2), {1: LagRange(3, 3)})  # 1 -> 0 acts at lag 3
+    >>> ranges.allowed(torch.tensor([1, 2]), torch.tensor([0, 0]), window=3, horizon=1).int().tolist()
+    [[1, 0, 0], [0, 1, 1]]
+    """
+
+    num_nodes: int
+    default: LagRange
+    by_place: dict[int, LagRange]
+
+    @property
+    def all(self) -> list[LagRange]:
+        """Every range that was set."""
+        return [one for one in (self.default, *self.by_place.values()) if not one.is_open]
+
+    @property
+    def reach(self) -> int:
+        """The largest lag that is named."""
+        return max((one.reach for one in self.all), default=0)
+
+    def limits(self, source: EdgeList, target: EdgeList) -> tuple[EdgeList, EdgeList]:
+        """Return the least and the largest lag of some edges."""
+        places = torch.tensor(sorted(self.by_place), dtype=torch.long)
+        named = [self.by_place[place] for place in places.tolist()]
+        wanted, found = target * self.num_nodes + source, []
+        for usual, values, no_limit in (
+            (self.default.low, [one.low for one in named], 1),
+            (self.default.high, [one.high for one in named], NO_LIMIT),
+        ):
+            limit = torch.full_like(wanted, usual or no_limit)
+            if len(places):
+                place = torch.searchsorted(places, wanted).clamp_max(len(places) - 1)
+                own = torch.tensor([value or no_limit for value in values], dtype=torch.long)
+                limit = torch.where(places[place] == wanted, own[place], limit)
+            found.append(limit)
+        return found[0], found[1]
+
+    def allowed(self, source: EdgeList, target: EdgeList, *, window: int, horizon: int) -> Bool[Tensor, "edge lag"]:
+        """Return which inputs of a window each edge may read, the oldest first."""
+        low, high = self.limits(source, target)
+        lags = horizon + torch.arange(window).flip(0)
+        return (low[:, None] <= lags) & (lags <= high[:, None])

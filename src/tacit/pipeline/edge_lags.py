@@ -1,0 +1,93 @@
+"""At which lags the edges of a fit act, by regressions on the edges that the evidence keeps."""
+
+from dataclasses import replace
+
+import torch
+from jaxtyping import Float
+from torch import Tensor
+
+from tacit.assessment.evidence import BELIEVED, KEEP, Candidates, lag_profiles
+from tacit.data import usual_block
+from tacit.graph import EdgeRules
+from tacit.pipeline.dataset import Dataset
+from tacit.pipeline.evidence import RegressionEvidence, all_pairs, layout_of
+from tacit.records import LagTable
+
+SURE = 0.9  # share of resamples
+BEYOND = (
+    "{source} -> {target} acts at lag {lag}, and the model reads {window} steps, which were enough to detect edges"
+    "{others}; to let it read further back use --window {needed}"
+)
+
+
+def with_lags(evidence: RegressionEvidence, dataset: Dataset, seed: int) -> RegressionEvidence:
+    """Return the evidence with the lag profiles of the edges that it keeps; without time there are none.
+
+    Of edges without direction both have the mean of the two profiles.
+    """
+    preparation, nodes = dataset.preparation, len(dataset.nodes)
+    if not preparation.is_series:
+        return evidence
+    source, target, exists = evidence.edges()
+    kept = (exists >= KEEP) & (source != target)  # no regression judges self-loops
+    source, target, exists = source[kept], target[kept], exists[kept]
+    candidates = Candidates.kept(evidence.rules, source, target, preparation.horizon)  # in the order of the edges
+    believed, pairs = torch.zeros_like(candidates.used), all_pairs(dataset.split)
+    believed[candidates.used] = exists >= BELIEVED
+    found = lag_profiles(
+        pairs,
+        layout_of(preparation),
+        candidates,
+        believed,
+        evidence.form,
+        horizon=preparation.horizon,
+        block=usual_block(len(pairs), preparation.reach),
+        seed=seed,
+    )
+    effects, shares = found.effects[candidates.used], found.shares[candidates.used]
+    if evidence.rules.symmetric:
+        back = (source * nodes + target).argsort()  # the place of the other direction
+        effects, shares = ((values + values[back]) / 2 for values in (effects, shares))
+    known = ~effects.isnan().all(1)
+    ends = {"source": source[known].tolist(), "target": target[known].tolist()}
+    lags = LagTable(**ends, first=preparation.horizon, effects=effects[known], shares=shares[known])
+    return replace(evidence, lags=lags)
+
+
+def lag_of_edges(lags: LagTable, rules: EdgeRules, *, over_table: bool) -> Float[Tensor, "row slot"]:
+    """Return the dominant lag of each edge in the shape of the graph, NaN where none is known."""
+    source, target = (torch.tensor(ends, dtype=torch.long) for ends in (lags.source, lags.target))
+    if over_table:
+        found = torch.full(rules.candidate_edges.sources.shape, torch.nan)
+        found.view(-1)[rules.candidate_edges.positions(source, target)] = lags.dominant.to(found)
+        return found
+    found = torch.full((len(rules.nodes), len(rules.nodes)), torch.nan)
+    found[target, source] = lags.dominant.to(found)
+    return found
+
+
+def lags_beyond(evidence: RegressionEvidence, dataset: Dataset) -> list[str]:
+    """Say which edges surely act at a lag that the model does not read."""
+    lags, nodes, window = evidence.lags, dataset.nodes, dataset.preparation.sizes.window
+    if lags is None or not lags.source:
+        return []
+    source, target, exists = evidence.edges()
+    believed = (target * len(nodes) + source)[exists >= BELIEVED]
+    edges = torch.tensor(lags.target) * len(nodes) + torch.tensor(lags.source)
+    lag, share = lags.dominant, lags.shares.nan_to_num(0.0).amax(1)
+    sure = torch.isin(edges, believed) & (share >= SURE)
+    beyond = (sure & (lag >= lags.first + window)).nonzero()[:, 0].tolist()
+    if not beyond:
+        return []
+    first = max(beyond, key=lambda edge: float(lags.effects[edge].abs().nan_to_num(0.0).max()))
+    count = len(beyond) - 1
+    others = f" ({count} more edge{'s' * (count > 1)} beyond the window)" if count else ""
+    said = BEYOND.format(
+        source=nodes[lags.source[first]],
+        target=nodes[lags.target[first]],
+        lag=int(lag[first]),
+        others=others,
+        window=window,
+        needed=int(lag[beyond].max()) - lags.first + 1,
+    )
+    return [said]

@@ -1,0 +1,231 @@
+"""Columns are chosen by options, not by editing the file: names, patterns, text, constants, indices, times."""
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from tacit.data import read_frame, read_series
+from tacit.errors import InputError
+
+
+def write(folder, text, name="table.csv"):
+    path = folder / name
+    path.write_text(text)
+    return path
+
+
+def wide(*extra, rows=6, time=True):
+    """Return a table of two nodes, a and b, and some more columns: (name, cells)."""
+    columns = {"time": range(rows)} if time else {}
+    columns |= {"a": [3, 1, 4, 1, 5, 9][:rows], "b": [2, 7, 1, 8, 2, 8][:rows], **dict(extra)}
+    return pd.DataFrame(columns)
+
+
+def read(folder, frame, **options):
+    frame.to_csv(folder / "table.csv", index=False)
+    series = read_series(folder / "table.csv", **options)
+    again = read_frame(frame, **options)  # the same cells in memory
+    assert again.nodes == series.nodes
+    assert np.array_equal(again.values, series.values, equal_nan=True)
+    assert dict(again.settled) == dict(series.settled)
+    return series
+
+
+TWO = pd.DataFrame(
+    {"time": range(4)} | {f"{node}_{name}": [1, 3, 2, place] for place, (node, name) in enumerate(
+        (node, name) for node in ("north", "south", "east") for name in ("pm", "rain"))}
+)  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("options", "nodes", "channels"),
+    [
+        ({"columns": ["north", "east"]}, ("north", "east"), ("pm", "rain")),
+        ({"columns": ["*_pm"]}, ("north", "south", "east"), ("pm",)),
+        ({"columns": ["north:rain", "east_rain"]}, ("north", "east"), ("rain",)),
+        ({"columns": ["pm"]}, ("north", "south", "east"), ("pm",)),
+        ({"drop": ["south"]}, ("north", "east"), ("pm", "rain")),
+        ({"drop": ["*:RAIN"]}, ("north", "south", "east"), ("pm",)),
+        ({"columns": ["*_pm"], "drop": ["east"]}, ("north", "south"), ("pm",)),
+    ],
+)
+def test_names_and_patterns(options, nodes, channels, tmp_path):
+    series = read(tmp_path, TWO, sep="_", **options)
+    assert (series.nodes, series.channels) == (nodes, channels)
+    assert series.notes == ()
+
+
+def test_columns_of_a_plain_table(tmp_path):
+    table = wide(("c", [1, 2, 1, 2, 1, 3]), ("a[1]", [5, 2, 5, 1, 0, 1]), ("a1", [1, 2, 1, 0, 1, 3]))
+    assert read(tmp_path, table, columns=["c", "a"]).nodes == ("a", "c")  # in the order of the table
+    assert read(tmp_path, table, drop=["a[1]"]).nodes == ("a", "b", "c", "a1")  # a name comes before a pattern
+    assert read(tmp_path, table, drop=["a*"]).nodes == ("b", "c")
+
+
+def test_values_and_nodes_of_a_long_table(tmp_path):
+    rng = np.random.default_rng(0)
+    rows = [(t, node, *rng.normal(size=2).round(2)) for t in range(5) for node in "abc"]
+    table = pd.DataFrame(rows, columns=["time", "station", "pm", "rain"])
+    assert read(tmp_path, table, columns=["pm"]).channels == ("pm",)
+    assert read(tmp_path, table, drop=["rain"]).channels == ("pm",)
+    assert read(tmp_path, table, drop=["b"]).nodes == ("a", "c")
+    words = read(tmp_path, table.assign(city="Lugano"))
+    assert (words.channels, words.notes) == (("pm", "rain"), ("left out: 'city' (text)",))
+    for message, options in {
+        "columns and value both name the columns of values": {"columns": ["pm"], "value": "pm"},
+        "columns names 'station', which has another meaning": {"columns": ["station"]},
+        "drop names the column or node 'd', which does not exist; known are a, b, c, pm": {"drop": ["d"]},
+        "drop must leave a node, got the names of all": {"drop": ["a", "b", "c"]},
+    }.items():
+        with pytest.raises(InputError, match=message):
+            read_series(write(tmp_path, table.to_csv(index=False)), **options)
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"columns": ["aa"]}, r"columns names the column 'aa', which does not exist; did you mean 'a'\?"),
+        ({"columns": ["z*"]}, r"columns has the pattern 'z\*', which matches no column; known are a, b"),
+        ({"columns": []}, "columns must name at least one column, got none"),
+        ({"columns": ["time"]}, "columns names 'time', which has another meaning"),
+        ({"columns": ["a"], "drop": ["a"]}, "drop names 'a', which columns names too; keep one of them"),
+        ({"columns": ["a"], "drop": ["[ab]"]}, "drop names 'a', which columns names too; keep one of them"),
+        ({"drop": ["bb"]}, r"drop names the column 'bb', which does not exist; did you mean 'b'\?"),
+        ({"drop": ["time"]}, "drop names 'time', the column of times; keep it, set time to another column"),
+        ({"drop": ["time"], "time": "time"}, "drop names 'time', which time names too; keep one of them"),
+        ({"drop": ["a", "b"]}, "a wide table must have a column per node besides 'time', got none"),
+        ({"decimal": ";"}, "decimal must be '.' or ',', got ';'; pick one"),
+    ],
+)
+def test_wrong_choices(options, message, tmp_path):
+    with pytest.raises(InputError, match=message) as refusal:
+        read_series(write(tmp_path, wide().to_csv(index=False)), **options)
+    assert "\n" not in str(refusal.value)
+
+
+def test_new_rows_need_not_have_what_is_dropped(tmp_path):
+    path = write(tmp_path, wide().to_csv(index=False))
+    assert read_series(path, drop=["comment", "unnamed*"], piece=True).nodes == ("a", "b")
+
+
+def test_what_nothing_can_be_learned_from_is_left_out_in_one_note(tmp_path):
+    table = wide(
+        ("city", ["Lugano"] * 6),
+        ("id", [7] * 6),
+        ("empty", [None] * 6),
+        ("mixed", ["x", "y", 3, "z", "x", 2]),
+        ("seen", pd.date_range("2020", periods=6)),
+        ("flag", [True, False] * 3),
+    )
+    series = read(tmp_path, table)
+    assert series.nodes == ("a", "b")
+    assert series.notes == (
+        "left out: 'city' (text), 'mixed' (text), 'seen' (dates), 'flag' (text), 'id' (constant), 'empty' (empty)",
+    )
+    assert set(series.settled["drop"]) == {"city", "mixed", "seen", "flag", "id", "empty"}
+    new = read_series(tmp_path / "table.csv", drop=series.settled["drop"], piece=True)
+    assert (new.nodes, new.notes) == (("a", "b"), ())
+
+
+def test_what_is_asked_for_is_refused(tmp_path):
+    table = wide(("city", ["Lugano"] * 6), ("id", [7] * 6), ("typo", [1, 2, "3x", 4, 5, 6]))
+    path = write(tmp_path, table.to_csv(index=False))
+    for message, options in {
+        "column 'city' must have numbers, got 'Lugano' in row 1": {"columns": ["a", "city"]},
+        "node 'id' is constant": {"columns": ["a", "id"]},
+        "column 'typo' must have numbers, got '3x' in row 3; correct it, leave the column out with --drop": {},
+    }.items():
+        with pytest.raises(InputError, match=message):
+            read_series(path, **options)
+    assert read_series(path, columns=["a", "b", "c*"]).notes == ("left out: 'city' (text)",)  # a pattern asks for none
+    two = TWO.assign(north_pm="high", south_pm="low", east_pm="low")
+    with pytest.raises(InputError, match="column 'north_pm' must have numbers, got 'high'"):
+        read_series(write(tmp_path, two.to_csv(index=False)), sep="_", asked=["pm"])
+
+
+def test_variables_that_are_constant_everywhere(tmp_path):
+    table = TWO.assign(north_rain=1, south_rain=2, east_rain=3)
+    series = read(tmp_path, table, sep="_")
+    assert (series.channels, series.notes) == (("pm",), ("left out: 'rain' (constant)",))
+    new = read_series(tmp_path / "table.csv", sep="_", drop=series.settled["drop"], piece=True)
+    assert new.channels == ("pm",)
+    with pytest.raises(InputError, match=r"node 'north' \(variable 'rain'\) is constant"):
+        read_series(write(tmp_path, TWO.assign(north_rain=1).to_csv(index=False)), sep="_")
+
+
+@pytest.mark.parametrize("name", ["", "Unnamed: 0", "unnamed: 12"])
+@pytest.mark.parametrize("start", [0, 1])
+def test_an_index_beside_times(name, start, tmp_path):
+    table = wide()
+    table.insert(0, name, range(start, start + 6))
+    series = read_series(write(tmp_path, table.to_csv(index=False)))
+    shown = f"'{name}'" if name else "the column without a name"
+    assert (series.nodes, series.notes) == (("a", "b"), (f"left out: {shown} (index of rows)",))
+    assert series.settled == {}
+    days = table.assign(time=pd.date_range("2020", periods=6).astype(str)).rename(columns={"time": "when"})
+    series = read_series(write(tmp_path, days.to_csv(index=False)))
+    assert series.nodes == ("a", "b")
+    assert series.times.astype("datetime64[D]").astype(str)[0] == "2020-01-01"
+    again = table.assign(time=[0, 1, 2, 0, 1, 2])  # the index goes on while time starts again
+    assert read_series(write(tmp_path, again.to_csv(index=False))).lengths == (3, 3)
+    alone = table.drop(columns="time")
+    assert read_series(write(tmp_path, alone.to_csv(index=False))).times.tolist() == list(range(start, start + 6))
+
+
+def test_no_column_of_times(tmp_path):
+    path = write(tmp_path, wide(time=False).to_csv(index=False))
+    series = read_series(path)
+    assert (series.nodes, series.times.tolist()) == (("a", "b"), [0, 1, 2, 3, 4, 5])
+    assert series.notes[0].startswith("no column of times was found: each row counts as one step; set time")
+    assert series.settled == {"time": False}
+    rising = pd.DataFrame({"a": [1, 2], "b": [2, 7]})  # the first of a few new rows may look like times
+    assert read_series(write(tmp_path, rising.to_csv(index=False)), time=False, piece=True).nodes == ("a", "b")
+    several = wide(("s", list("xyxyxy")), time=False)
+    found = read_series(write(tmp_path, several.to_csv(index=False)), series="s", time=False)
+    assert (found.lengths, found.times.tolist()) == ((3, 3), [0, 1, 2, 0, 1, 2])
+    assert found.parts[1].values[:, 0, 0].tolist() == [1, 1, 9]
+
+
+def test_dates_under_another_name_are_the_times(tmp_path):
+    table = wide(("observed on", [f"2020-01-0{day}" for day in range(1, 7)]), time=False)
+    series = read(tmp_path, table)
+    assert series.notes == ("column 'observed on' was used as the times; set time to use another column",)
+    assert series.settled == {"time": "observed on"}
+    both = table.assign(sent=table["observed on"])
+    with pytest.raises(InputError, match="one column must hold the times, got dates in 'observed on', 'sent'"):
+        read_series(write(tmp_path, both.to_csv(index=False)))
+
+
+LONG = pd.DataFrame(
+    [(t, tag, t % 3 + len(tag)) for t in range(6) for tag in ("p1", "p10")], columns=["date", "tag", "v"]
+)
+
+
+@pytest.mark.parametrize("order", ["date", "tag"])
+@pytest.mark.parametrize("labels", ["words", "numbers"])
+def test_a_long_table_that_is_not_recognised(order, labels, tmp_path):
+    table = LONG.sort_values(order, kind="stable").assign(w=range(12))
+    if labels == "numbers":
+        table["tag"] = table["tag"].str.len()
+    path = write(tmp_path, table.to_csv(index=False))
+    with pytest.raises(
+        InputError,
+        match=r"looks like a long table with a row per 'date' and 'tag'; use --set data.node=tag, or --series tag if",
+    ):
+        read_series(path)
+    assert read_series(path, node="tag").num_nodes == 2
+    assert read_series(path, series="tag").lengths == (6, 6)
+
+
+def test_a_date_and_a_time_of_day_are_not_taken_for_a_node(tmp_path):
+    text = "date,time,a,b\n" + "".join(f"2020-01-{1 + t // 4:02},{t % 4}:00,{t % 3},{t % 5}\n" for t in range(16))
+    with pytest.raises(
+        InputError, match="times must be in one column, got 'date' with several rows per time and 'time'"
+    ):
+        read_series(write(tmp_path, text))
+
+
+def test_a_few_times_that_come_twice_are_no_long_table(tmp_path):
+    text = "time,a,b\n0,1,2\n1,2,1\n1,1,3\n2,1,2\n3,2,1\n"
+    with pytest.raises(InputError, match="but 1 comes twice, in rows 2 and 3; correct one of the times, or set series"):
+        read_series(write(tmp_path, text))

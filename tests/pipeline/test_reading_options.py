@@ -1,0 +1,283 @@
+"""Options that choose columns: a fit, and new data read by what the run remembers; wrong calls."""
+
+import json
+
+import numpy as np
+import pandas as pd
+import pytest
+import torch
+
+from own_files import NODES, learn, plan_of, quick, series
+from tacit.cli import main
+from tacit.config import DataOptions
+from tacit.errors import InputError
+from tacit.pipeline import Fitted, Source, evaluate, forecast_table, read_new, read_sources, read_table
+from tacit.pipeline.request import Request, files_read
+
+CPU = torch.device("cpu")
+
+
+def call(*arguments):
+    with pytest.raises(SystemExit) as caught:
+        main([str(argument) for argument in arguments])
+    return caught.value.code
+
+
+def messy(rows=60, first=0):
+    """A table with a decimal comma, an index, day-first dates, text, a constant and an empty column."""
+    values = pd.DataFrame(series(90)[first : first + rows], columns=NODES).round(3)
+    days = pd.date_range("2021-03-01", periods=90)[first : first + rows]
+    values.insert(0, "Datum", days.strftime("%d.%m.%Y"))
+    values.insert(1, "city", "Lugano")
+    return values.assign(id=7, broken=np.nan)
+
+
+def fit(source, folder, **sections):
+    learn(source, folder / "run", **sections)
+    return Fitted.read(folder / "run", CPU)
+
+
+@pytest.fixture(scope="module")
+def run(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("messy")
+    messy().to_csv(folder / "messy.csv", sep=";", decimal=",")
+    return fit(folder / "messy.csv", folder, data={"decimal": ",", "window": 2})
+
+
+def test_the_run_remembers_how_its_table_was_read(run):
+    assert run.nodes == NODES
+    options = run.config.data
+    assert (options.time, options.dayfirst, options.drop) == ("Datum", True, ("city", "id", "broken"))
+    said = "left out: the column without a name (index of rows), 'city' (text), 'id' (constant), 'broken' (empty)"
+    assert said in run.record.warnings
+
+
+def test_new_rows_are_read_alike(run, tmp_path):
+    new = messy(8, first=61)  # May: every date could be read both ways
+    new = new.assign(id=range(8), city=range(8))  # what training left out may be anything
+    new.to_csv(tmp_path / "new.csv", sep=";", decimal=",")
+    source = read_new(run, [str(tmp_path / "new.csv")])
+    assert source.content.nodes == NODES
+    assert source.content.times[0].astype("datetime64[D]").astype(str) == "2021-05-01"
+    assert len(forecast_table(run, source)) == 7 * 4
+    assert evaluate(run, source)["pairs"] == 6
+    new.assign(north="high").to_csv(tmp_path / "bad.csv", sep=";", decimal=",")
+    with pytest.raises(InputError, match=r"bad.csv: column 'north' must have numbers, got 'high' in row 1"):
+        read_new(run, [str(tmp_path / "bad.csv")])
+    new[["Datum", *NODES]].to_csv(tmp_path / "less.csv", sep=";", decimal=",", index=False)
+    assert read_new(run, [str(tmp_path / "less.csv")]).content.notes == ()
+
+
+def test_rows_without_times_stay_so(tmp_path):
+    pd.DataFrame(series(60), columns=NODES).to_csv(tmp_path / "rows.csv", index=False)
+    run = fit(tmp_path / "rows.csv", tmp_path, data={"window": 1})
+    assert run.config.data.time is False
+    rising = pd.DataFrame({"north": [1, 2, 3], "east": [5, 4, 6], "south": [-20, 3, 5], "west": [3, 4, 3]})
+    rising.to_csv(tmp_path / "new.csv", index=False)  # the first column alone would pass for times
+    assert read_new(run, [str(tmp_path / "new.csv")]).content.nodes == NODES
+
+
+def test_the_same_from_files_and_tables(tmp_path):
+    parts = [messy(40), messy(40, first=40).drop(columns="id")]
+    for number, part in enumerate(parts):
+        part.to_csv(tmp_path / f"{number}.csv", index=False)
+    files = [str(tmp_path / f"{number}.csv") for number in range(2)]
+    for options in (DataOptions(), DataOptions(drop=("west", "id")), DataOptions(columns=("north", "east"))):
+        one, other = read_sources(files, options).content, read_table(parts, options).content
+        assert one.nodes == other.nodes == (options.columns or tuple(n for n in NODES if n not in options.drop))
+        assert np.array_equal(one.values, other.values)
+        assert dict(one.settled) == dict(other.settled)
+        assert one.settled["dayfirst"] is True
+    assert "id" in read_sources(files, DataOptions()).content.settled["drop"]
+    for options in (DataOptions(drop=("wst",)), DataOptions(columns=("north", "wst"))):
+        with pytest.raises(InputError, match=r"columns and drop must name columns .*got 'wst', which is in none"):
+            read_sources(files, options)
+    rows = pd.DataFrame(series(40), columns=NODES)
+    rows.to_csv(tmp_path / "rows.csv", index=False)
+    with pytest.raises(InputError, match="a column of times must be in all of the series or in none"):
+        read_sources([files[0], str(tmp_path / "rows.csv")], DataOptions())
+
+
+def pairs(rows=80, gaps=0.1):
+    rng = np.random.default_rng(0)
+    x = rng.normal(size=(rows, 3, 2)).round(4) + np.array([5, 0])
+    y = (x[:, :, 0] + 0.5 * x[:, [1, 2, 0], 1] + 0.1 * rng.normal(size=(rows, 3))).round(4)
+    x[:, :, 0][rng.random((rows, 3)) < gaps] = np.nan  # of the first channel only
+    return x, y
+
+
+def pair_table(x, y=None):
+    columns = {f"x:{n}:{c}": x[:, i, k] for i, n in enumerate("abc") for k, c in enumerate("uv")}
+    columns |= {} if y is None else {f"y:{n}": y[:, i] for i, n in enumerate("abc")}
+    return pd.DataFrame(columns)
+
+
+def test_pairs_in_tables_are_those_of_arrays(tmp_path):
+    x, y = pairs()
+    np.savez(tmp_path / "p.npz", x=x, y=y, nodes=list("abc"))
+    pair_table(x, y).to_csv(tmp_path / "p.csv", index=False)
+    plain = pair_table(x).rename(columns=lambda name: name.removeprefix("x:").replace(":", "_"))
+    plain.to_csv(tmp_path / "x.csv", index=False)
+    pd.DataFrame(y, columns=list("abc")).to_csv(tmp_path / "y.csv", index=False)
+    expected = plan_of(tmp_path / "p.npz").dataset
+    two = {"y_file": str(tmp_path / "y.csv"), "separator": "_", "window": None}
+    for file, data in (("p.csv", {"window": None}), ("x.csv", two)):
+        found = plan_of(tmp_path / file, data=data).dataset
+        assert found.nodes == ("a", "b", "c")
+        assert torch.equal(found.split.train.inputs, expected.split.train.inputs)
+        assert torch.equal(found.split.test.targets, expected.split.test.targets)
+        assert found.notes == expected.notes
+    config = quick(tmp_path / "x.csv", data=two)
+    files = files_read([str(tmp_path / "x.csv")], config)
+    assert set(files) == {str(tmp_path / "x.csv"), str(tmp_path / "y.csv")}
+    (tmp_path / "y.csv").write_text((tmp_path / "y.csv").read_text() + "1,2,3\n")
+    request = Request(
+        sources=[str(tmp_path / "x.csv")], config=config.model_dump(mode="json"), seed=0, device="cpu", command="",
+        folder=str(tmp_path), files=files, versions={},
+    )  # fmt: skip
+    with pytest.raises(InputError, match=r"y.csv has changed since the run started"):
+        request.require_same_files()
+
+
+def test_missing_inputs_are_filled_with_means_and_flagged(tmp_path):
+    x, y = pairs()
+    np.savez(tmp_path / "p.npz", x=x, y=y)
+    dataset = plan_of(tmp_path / "p.npz", data={"shuffle": False}).dataset
+    train = x[: len(dataset.split.train)]
+    units = dataset.preparation.input_units
+    made = dataset.split.train.inputs
+    assert made.shape[2] == dataset.preparation.sizes.in_channels == 3  # two channels, and a flag of the first
+    for pair in range(len(train)):
+        for node in range(3):
+            for channel in range(2):
+                value = train[pair, node, channel]
+                value = np.nanmean(train[:, node, channel]) if np.isnan(value) else value
+                scaled = (value - np.nanmean(train[..., channel])) / np.nanstd(train[..., channel])
+                assert made[pair, node, channel].item() == pytest.approx(scaled, abs=1e-5)
+            assert made[pair, node, 2] == (not np.isnan(train[pair, node, 0]))
+    assert units.mean[0] == pytest.approx(np.nanmean(train[..., 0]))
+    words = f"{np.isnan(x).sum()} missing inputs were replaced by the mean of node and channel and flagged"
+    assert any(note.startswith(words) for note in dataset.notes)
+
+
+def test_missing_inputs_of_new_pairs(tmp_path):
+    x, y = pairs(gaps=0.0)
+    pair_table(x, y).to_csv(tmp_path / "p.csv", index=False)
+    complete = fit(tmp_path / "p.csv", tmp_path / "complete", data={"window": None})
+    gap = x[:4].copy()
+    gap[2, 1, 0] = np.nan
+    pair_table(gap).to_csv(tmp_path / "new.csv", index=False)
+    filled = gap.copy()
+    filled[2, 1, 0] = complete.preparation.fill[1, 0]
+    pair_table(filled).to_csv(tmp_path / "filled.csv", index=False)
+    tables = [
+        forecast_table(complete, read_new(complete, [str(tmp_path / name)])) for name in ("new.csv", "filled.csv")
+    ]
+    pd.testing.assert_frame_equal(*tables)
+    assert tables[0].attrs["notes"] == ["1 missing inputs were replaced by the mean of node and channel"]
+    x, y = pairs()
+    pair_table(x, y).to_csv(tmp_path / "gaps.csv", index=False)
+    run = fit(tmp_path / "gaps.csv", tmp_path / "gaps", data={"window": None})
+    assert run.preparation.flags == (0,)  # read again from the record
+    assert np.isfinite(forecast_table(run, read_new(run, [str(tmp_path / "new.csv")]))["mean"]).all()
+    assert evaluate(run, read_new(run, [str(tmp_path / "gaps.csv")]))["pairs"] == 80
+    with pytest.raises(InputError, match="at least one target must be known, got none; pass y too, in columns y:NODE"):
+        evaluate(run, read_new(run, [str(tmp_path / "new.csv")]))
+
+
+def test_inputs_that_cannot_be_filled(tmp_path):
+    x, y = pairs()
+    pair_table(x, y).to_csv(tmp_path / "p.csv", index=False)
+    first = np.argwhere(np.isnan(x))[0]
+    message = (
+        rf"for 'hops' and for modules of your own, .*got NaN at pair {first[0]}, node '{'abc'[first[1]]}', channel 0"
+    )
+    with pytest.raises(InputError, match=message):
+        plan_of(tmp_path / "p.csv", data={"window": None}, predictor={"kind": "hops"})
+    x[:, 1, 1] = np.nan
+    pair_table(x, y).to_csv(tmp_path / "p.csv", index=False)
+    with pytest.raises(InputError, match=r"x of node 'b' \(channel 1\) is missing throughout the training part"):
+        plan_of(tmp_path / "p.csv", data={"window": None})
+
+
+def test_candidates_by_correlation_do_not_see_what_was_filled(tmp_path):
+    x, y = pairs()
+    pair_table(x, y).to_csv(tmp_path / "p.csv", index=False)
+    seen = plan_of(tmp_path / "p.csv", data={"window": None, "shuffle": False}).dataset.seen.inputs
+    assert np.array_equal(np.isnan(seen.numpy()), np.isnan(x[: len(seen)]))
+
+
+@pytest.fixture
+def files(tmp_path):
+    messy().to_csv(tmp_path / "messy.csv", sep=";", decimal=",")
+    table = messy().drop(columns=["city", "id", "broken"])
+    table.to_csv(tmp_path / "wide.csv", index=False)
+    table.head(12).to_csv(tmp_path / "ambiguous.csv", index=False)
+    table.melt("Datum", var_name="tag", value_name="level").to_csv(tmp_path / "tags.csv", index=False)
+    x, y = pairs()
+    pair_table(x, y).to_csv(tmp_path / "pairs.csv", index=False)
+    np.savez(tmp_path / "pairs.npz", x=x, y=y)
+    return tmp_path
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["messy.csv"], "column 'north' must have numbers, got '0,0' in row 1 (60 such cells); use --decimal , where"),
+        (["wide.csv", "--decimal", ";"], "decimal in [data] is not usable: input should be '.' or ',', got ';'"),
+        (["wide.csv", "--columns", "north,est"], "the column 'est', which does not exist; did you mean 'west'?"),
+        (["wide.csv", "--drop", "city"], "drop names the column 'city', which does not exist; known are Datum, east"),
+        (["wide.csv", "--drop", "zz*"], "drop has the pattern 'zz*', which matches no column"),
+        (["wide.csv", "--columns", "north", "--drop", "north"], "drop names 'north', which columns names too"),
+        (["wide.csv", "--columns", ""], "columns must name at least one column, got none"),
+        (["wide.csv", "--columns", "north"], "a graph must have two nodes or more, got one, 'north'"),
+        (["messy.csv", "--decimal", ",", "--columns", "north,city"], "column 'city' must have numbers, got 'Lugano'"),
+        (["messy.csv", "--decimal", ",", "--columns", "north,id"], "node 'id' is constant (7.0 wherever it is"),
+        (["messy.csv", "--decimal", ",", "--drop", "north,east,south"], "two nodes or more must remain, got 1; left"),
+        (["ambiguous.csv"], "use --dayfirst, or --set data.dayfirst=false for month first"),
+        (["wide.csv", "--set", "data.dayfirst=false"], "dates with the month first, got '13.03.2021' in row 13"),
+        (["tags.csv"], "looks like a long table with a row per 'Datum' and 'tag'; use --set data.node=tag, or"),
+        (["pairs.csv", "--window", "2"], "window in [data] has no meaning for pairs.csv, which has pairs x and y"),
+        (["pairs.csv", "--dayfirst"], "dayfirst in [data] has no meaning for pairs.csv, which has pairs x and y"),
+        (["pairs.csv", "--y-file", "wide.csv"], "pairs.csv: columns x:NODE and y:NODE must be in one file"),
+        (["wide.csv", "--y-file", "none.csv"], "none.csv: there is no such file; check the name"),
+        (["wide.csv", "--y-file", "pairs.npz"], "pairs.npz: a table must end in .parquet or .csv"),
+        (["pairs.npz", "--y-file", "wide.csv"], "y_file in [data] has no meaning for pairs.npz, which has pairs"),
+        (["pairs.npz", "--columns", "a"], "columns in [data] has no meaning for pairs.npz, which has pairs x and y"),
+        (["beijing-air", "--drop", "a"], "drop in [data] has no meaning for beijing-air"),
+    ],
+)  # fmt: skip
+def test_wrong_calls(arguments, message, files, monkeypatch, capsys):
+    monkeypatch.chdir(files)
+    before = sorted(files.iterdir())
+    assert call("fit", *arguments) == 2
+    printed = capsys.readouterr()
+    lines = [line for line in printed.err.splitlines() if line.startswith("tacit: ")]
+    assert len(lines) == 1
+    assert message in lines[0]
+    assert printed.out == ""
+    assert sorted(files.iterdir()) == before
+
+
+def test_the_options_of_the_command(files, monkeypatch, capsys):
+    monkeypatch.chdir(files)
+    short = ("--set", "training.epochs=1", "--set", "graph.evidence=none", "--quick", "--window", "2", "--json")
+    options = ("--decimal", ",", "--columns", "north,east", "--columns", "s*", "--dayfirst", "--drop", "bro*,id")
+    assert call("fit", "messy.csv", *options, *short) == 0
+    directory = json.loads(capsys.readouterr().out)["directory"]
+    data = json.loads((files / directory / "record.json").read_text())["config"]["data"]
+    assert data["columns"] == ["north", "east", "s*"]
+    assert data["dayfirst"] is True
+    assert call("predict", directory, "messy.csv") == 0
+    rows = capsys.readouterr().out.splitlines()
+    assert {row.split(",")[1] for row in rows[1:]} == {"north", "east", "south"}
+    assert call("fit", "--resume", directory, "--columns", "north") == 2
+    assert "--resume uses the options of the original run and takes no --columns" in capsys.readouterr().err
+
+
+def test_what_a_source_settled_goes_into_the_config():
+    source = read_table(messy(), DataOptions())
+    assert isinstance(source, Source)
+    config = source.settled(quick("x.csv", data={"drop": ("note",)}))
+    assert config.data.drop == ("note", "city", "id", "broken")
+    assert config.data.time == "Datum"
