@@ -195,6 +195,18 @@ def test_covariates_to_come_are_rows_without_values(folder, tmp_path):
     assert changed.tolist() == [False] * 8 + [True] * 24  # the first step reads nothing of what is to come
 
 
+def test_calendar_features_to_come_follow_from_the_times(folder, tmp_path):
+    """The hours after the table as calendar features equal those of rows that hold these hours."""
+    made, _ = learn(folder / "wide.csv", tmp_path / "run", data={"calendar": "hour"})
+    fitted = Fitted.read(made.directory, CPU)
+    table = pd.read_csv(folder / "wide.csv", parse_dates=["time"])
+    coming = pd.DataFrame({"time": table["time"].iloc[-1] + pd.to_timedelta(range(1, 4), "h")})
+    pd.concat([table, coming]).to_csv(tmp_path / "more.csv", index=False)
+    found, expected = (table_of(fitted, file, 4) for file in (folder / "wide.csv", tmp_path / "more.csv"))
+    pd.testing.assert_frame_equal(found, expected)
+    assert found["time"].iloc[-1] == table["time"].iloc[-1] + pd.Timedelta(4, "h")
+
+
 def several(lengths):
     parts = [pd.DataFrame(series(rows, seed), columns=NODES) for seed, rows in enumerate(lengths)]
     return pd.concat(parts, keys=[f"day {number}" for number in range(len(parts))], names=["day", "time"])

@@ -98,6 +98,19 @@ def calendar_features(times: Times, names: Sequence[str]) -> tuple[Float[np.ndar
     return np.stack(columns, axis=-1) if columns else np.zeros((len(times), 0)), labels
 
 
+def calendar_columns(times: Times, columns: Sequence[str]) -> dict[str, Numbers]:
+    """Return those of some covariates that follow from the date, by name; for times to come too.
+
+    >>> times = np.array(["2026-03-01T06:00"], dtype="datetime64[s]")
+    >>> {name: column.round(3).tolist() for name, column in calendar_columns(times, ["hour cos", "rain"]).items()}
+    {'hour cos': [0.0]}
+    """
+    if times.dtype.kind != "M":
+        return {}
+    features, labels = calendar_features(times, tuple(PHASES))
+    return {name: features[:, labels.index(name)] for name in columns if name in labels}
+
+
 def with_calendar(series: Series, names: Sequence[str]) -> Series:
     """Return a series with sines and cosines of the date before its covariates."""
     if not names:

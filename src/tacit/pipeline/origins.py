@@ -10,7 +10,7 @@ import torch
 from jaxtyping import Float, Int, Shaped
 from torch import Tensor
 
-from tacit.data import Series, SeriesUnits, extended_times, time_numbers
+from tacit.data import Series, SeriesUnits, calendar_columns, extended_times, time_numbers
 from tacit.errors import InputError, require, require_int
 from tacit.pipeline.forecast_frame import require_memory_for_table
 from tacit.pipeline.preparation import Preparation, SeriesPreparation
@@ -119,12 +119,6 @@ def _counts(reasons: Sequence[tuple[str, str]]) -> list[tuple[str, int]]:
     return list(Counter(why for why, _ in reasons).items())
 
 
-def computed_covariates(names: tuple[str, ...], times: np.ndarray) -> dict[str, np.ndarray]:
-    """Return the covariates that follow from the times alone, by name: a number for each time."""
-    del names, times
-    return {}
-
-
 def _require_all_targets(preparation: SeriesPreparation, steps: int) -> None:
     """Refuse to feed back predictions where a part of the inputs is not predicted."""
     scaling = preparation.scaling
@@ -219,7 +213,7 @@ def _covariates(
         return np.zeros((max(need, len(part)), 0))
     values = given[:, [part.covariate_names.index(name) for name in names]]
     if need > len(part):
-        coming = computed_covariates(names, times[len(part) : need])
+        coming = calendar_columns(times[len(part) : need], names)
         for name in names:
             require(
                 name in coming,
