@@ -229,3 +229,14 @@ def test_a_few_times_that_come_twice_are_no_long_table(tmp_path):
     text = "time,a,b\n0,1,2\n1,2,1\n1,1,3\n2,1,2\n3,2,1\n"
     with pytest.raises(InputError, match="but 1 comes twice, in rows 2 and 3; correct one of the times, or set series"):
         read_series(write(tmp_path, text))
+
+
+def test_cells_that_are_lists(tmp_path):
+    cells = [[1.0, 2.0]] * 6
+    wide(("c", cells)).to_parquet(tmp_path / "t.parquet")
+    assert read_series(tmp_path / "t.parquet").notes == ("left out: 'c' (text)",)
+    with pytest.raises(InputError, match=r"column 'c' must have numbers, got '\[1. 2.\]' in row 1"):
+        read_series(tmp_path / "t.parquet", columns=["a", "c"])
+    wide(("c", cells)).assign(time=[0, 0, 1, 1, 2, 2]).to_parquet(tmp_path / "t.parquet")
+    with pytest.raises(InputError, match="column 'time' must have ascending times, but 0 comes twice"):
+        read_series(tmp_path / "t.parquet", drop=["a", "b"], asked=["c"])

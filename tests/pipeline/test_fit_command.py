@@ -186,7 +186,7 @@ def test_paths_are_printed(finished, folder, capsys):
         (("--steps", 0), "must be an integer of at least 1, got '0'"),
         (
             ("--steps", 2, "--origin", "2030-01-01"),
-            "origin 2030-01-01 is not between 2024-01-01T00:00:00 and 2024-01-0",
+            "origin must be between 2024-01-01T00:00:00 and 2024-01-05T23:00:00, got 2030-01-01",
         ),
     ):
         assert call("predict", finished, folder / "wide.csv", *wrong) == 2

@@ -148,14 +148,15 @@ def test_a_path_does_not_depend_on_other_origins(random, folder, monkeypatch):
     assert len(np.unique(((spread - shared) / spread.std()).round(6))) > 3 * len(NODES)  # a noise of each one's own
 
 
-@pytest.mark.parametrize("horizon", [1, 2])
-def test_samples_are_inputs_like_observed_rows(horizon, folder, tmp_path):
+@pytest.mark.parametrize(("horizon", "layout"), [(1, "matrix"), (2, "matrix"), (1, "table")])
+def test_samples_are_inputs_like_observed_rows(horizon, layout, folder, tmp_path):
     """Each path's samples, appended to the table as rows, give the mean of its next step as a plain window does."""
     table = pd.read_csv(folder / "two.csv", parse_dates=["time"])
     table.iloc[30:33, 2] = np.nan  # flags become features
     table.to_csv(tmp_path / "two.csv", index=False)
     data = {"separator": ":", "covariates": "hour", "horizon": horizon}
-    made, _ = learn(tmp_path / "two.csv", tmp_path / "run", data=data)
+    layouts = {"matrix": {}, "table": {"layout": "table", "k_correlated": 2}}
+    made, _ = learn(tmp_path / "two.csv", tmp_path / "run", data=data, graph=layouts[layout])
     fitted = Fitted.read(made.directory, CPU)
     source = read_new(fitted, [str(tmp_path / "two.csv")])
     origins = find_origins(fitted.preparation, source, 5, "2024-01-05 12:00")
@@ -194,6 +195,18 @@ def test_covariates_to_come_are_rows_without_values(folder, tmp_path):
     assert changed.tolist() == [False] * 8 + [True] * 24  # the first step reads nothing of what is to come
 
 
+def test_calendar_features_to_come_follow_from_the_times(folder, tmp_path):
+    """The hours after the table as calendar features equal those of rows that hold these hours."""
+    made, _ = learn(folder / "wide.csv", tmp_path / "run", data={"calendar": "hour"})
+    fitted = Fitted.read(made.directory, CPU)
+    table = pd.read_csv(folder / "wide.csv", parse_dates=["time"])
+    coming = pd.DataFrame({"time": table["time"].iloc[-1] + pd.to_timedelta(range(1, 4), "h")})
+    pd.concat([table, coming]).to_csv(tmp_path / "more.csv", index=False)
+    found, expected = (table_of(fitted, file, 4) for file in (folder / "wide.csv", tmp_path / "more.csv"))
+    pd.testing.assert_frame_equal(found, expected)
+    assert found["time"].iloc[-1] == table["time"].iloc[-1] + pd.Timedelta(4, "h")
+
+
 def several(lengths):
     parts = [pd.DataFrame(series(rows, seed), columns=NODES) for seed, rows in enumerate(lengths)]
     return pd.concat(parts, keys=[f"day {number}" for number in range(len(parts))], names=["day", "time"])
@@ -211,7 +224,7 @@ def test_the_same_in_python_for_several_series(forecaster):
     assert found.index.names == ["series", "time"]
     assert found.index.get_level_values("time").tolist() == [*range(20, 26), *range(15, 21)]
     (note,) = found.attrs["notes"]
-    assert note == "1 of 3 series were left out: fewer than 2 rows up to the origin, for a window of 2"
+    assert note == "1 of 3 series were left out: they are shorter up to the origin than the 2 rows of a window of 2"
     table = forecaster.forecast(data, steps=6, num_samples=5)
     assert (table["series"].unique() == ["day 0", "day 2"]).all()
     assert table["mean"].to_numpy() == pytest.approx(found.to_numpy().flatten())
@@ -222,6 +235,8 @@ def test_the_same_in_python_for_several_series(forecaster):
     assert forecaster.forecast(data, steps=3, every=4)["origin"].nunique() == 5
     plain = forecaster.predict(data)
     assert plain.index[-1] == ("day 2", 15)
+    with pytest.raises(InputError, match="all 3 were left out, 2 because they are shorter up to"):
+        forecaster.forecast(data, steps=3, origin=0.5)
     with pytest.raises(InputError, match="every requires steps; pass for example steps=24"):
         forecaster.forecast(data, every=4)
 
@@ -258,9 +273,16 @@ def test_samples_of_a_step_spread_as_quantiles_say(stored, folder):
     ("options", "message"),
     [
         ({"steps": 0}, "steps must be an integer of at least 1, got 0"),
+        ({"steps": 10**12}, "a table of 4,000,000,000,000 rows requires about"),
         ({"steps": 3, "every": 0}, "every must be an integer of at least 1, got 0"),
-        ({"steps": 3, "origin": "2030-01-01"}, "wide.csv: origin 2030-01-01 is not between 2024-01-01T00:00:00 and "),
-        ({"steps": 3, "origin": "2024-01-01"}, "wide.csv: fewer than 2 rows up to the origin, for a window of 2; pass"),
+        (
+            {"steps": 3, "origin": "2030-01-01"},
+            "wide.csv: origin must be between 2024-01-01T00:00:00 and 2024-01-05T23:00:00, got 2030-01",
+        ),
+        (
+            {"steps": 3, "origin": "2024-01-01"},
+            "wide.csv: the series must have at least 2 rows up to the origin for a window of 2, got 1",
+        ),
         ({"steps": 3, "origin": "noon"}, "wide.csv: origin must be a time like 2024-01-05T23:00:00, got 'noon'; pass"),
     ],
 )
@@ -283,5 +305,5 @@ def test_pairs_and_partial_targets_are_refused(folder, tmp_path):
     short = pd.DataFrame(series(1), columns=NODES)
     made, _ = learn(folder / "wide.csv", tmp_path / "wide")
     fitted = Fitted.read(made.directory, CPU)
-    with pytest.raises(InputError, match="the table: fewer than 2 rows up to the origin"):
+    with pytest.raises(InputError, match="the table: the series must have at least 2 rows up to the origin"):
         path_table(fitted, read_table(short, fitted.config.data, piece=True), 2)

@@ -2,7 +2,7 @@
 
 from tacit.data.air import load_beijing_air, read_aqi36
 from tacit.data.arrays import NamedPairs, pairs_from_arrays, read_named_pairs
-from tacit.data.calendar_features import calendar_features, computed_covariates, with_calendar
+from tacit.data.calendar_features import calendar_columns, calendar_features, with_calendar
 from tacit.data.cells import Table, open_table
 from tacit.data.coming_times import extended_times
 from tacit.data.conditions import Condition
@@ -57,9 +57,9 @@ __all__ = [
     "Windows",
     "apply_to_all",
     "bootstrap_rows",
+    "calendar_columns",
     "calendar_features",
     "chosen_rows",
-    "computed_covariates",
     "covering_batches",
     "deviations_differ",
     "epoch_batches",

@@ -98,18 +98,17 @@ def calendar_features(times: Times, names: Sequence[str]) -> tuple[Float[np.ndar
     return np.stack(columns, axis=-1) if columns else np.zeros((len(times), 0)), labels
 
 
-def computed_covariates(names: Sequence[str], times: Times) -> dict[str, Numbers]:
-    """Return those of the covariates that follow from the times alone, by name.
+def calendar_columns(times: Times, columns: Sequence[str]) -> dict[str, Numbers]:
+    """Return those of some covariates that follow from the date, by name; for times to come too.
 
     >>> times = np.array(["2026-03-01T06:00"], dtype="datetime64[s]")
-    >>> list(computed_covariates(["hour sin", "hour cos", "rain"], times))
-    ['hour sin', 'hour cos']
+    >>> {name: column.round(3).tolist() for name, column in calendar_columns(times, ["hour cos", "rain"]).items()}
+    {'hour cos': [0.0]}
     """
-    parts = dict.fromkeys(name.rpartition(" ")[0] for name in names if name.endswith((" sin", " cos")))
     if times.dtype.kind != "M":
         return {}
-    columns, labels = calendar_features(times, [part for part in parts if part in PHASES])
-    return {label: columns[:, place] for place, label in enumerate(labels)}
+    features, labels = calendar_features(times, tuple(PHASES))
+    return {name: features[:, labels.index(name)] for name in columns if name in labels}
 
 
 def with_calendar(series: Series, names: Sequence[str]) -> Series:

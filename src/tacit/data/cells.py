@@ -77,7 +77,8 @@ class Table:
             parsed = self._parsed(cells)
             bad = parsed.isna() & cells.notna()
             if bad.any():
-                self._refuse_first(column, cells, bad, "numbers", self._remedy(cells[bad].iloc[0]) or remedy)
+                text = cells.astype("str").where(cells.notna())
+                self._refuse_first(column, text, bad, "numbers", self._remedy(cells[bad].iloc[0]) or remedy)
             values = parsed.to_numpy(dtype=np.float64, na_value=np.nan)
         self._refuse_first(column, cells, np.isinf(values), "finite numbers", remedy)
         self._refuse_first(column, cells, np.abs(values) > largest, f"numbers of at most {largest:g}", RESCALE)

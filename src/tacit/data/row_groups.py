@@ -101,7 +101,7 @@ def require_not_long(table: Table, time: str, times: Times, columns: Sequence[st
         cells = table.cells(column)
         if cells.isna().any():
             continue
-        label = pd.factorize(cells)[0]
+        label = pd.factorize(cells.astype("str"))[0]
         distinct = int(label.max()) + 1
         if lengths:  # a name for each run, and another for the next
             apart = distinct == len(lengths) == len(np.unique(run_of_row * distinct + label))

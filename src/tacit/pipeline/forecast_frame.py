@@ -20,8 +20,8 @@ BYTES_OF_A_CELL = 30  # while the table is made and written as text
 
 def require_memory_for_table(rows: int, num_samples: int) -> None:
     """Raise :class:`InputError` if a table of so many rows would not fit."""
-    what = f"a table with {num_samples:,} samples in each of {rows:,} rows"
-    remedy = "lower --samples, or pass fewer rows"
+    what = f"a table of {rows:,} rows" + (f" with {num_samples:,} samples each" if num_samples else "")
+    remedy = "lower --steps or --samples, or pass fewer rows"
     require_memory(BYTES_OF_A_CELL * rows * (num_samples + len(LEVELS) + 2), "cpu", what, remedy)
 
 

@@ -1,5 +1,6 @@
 """Where forecast paths start: the rows up to each origin, what is known of the steps after it, and what happened."""
 
+from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass, fields, replace
 from typing import Any
@@ -9,13 +10,15 @@ import torch
 from jaxtyping import Float, Int, Shaped
 from torch import Tensor
 
-from tacit.data import Series, SeriesUnits, computed_covariates, extended_times, time_numbers
+from tacit.data import Series, SeriesUnits, calendar_columns, extended_times, time_numbers
 from tacit.errors import InputError, require, require_int
+from tacit.pipeline.forecast_frame import require_memory_for_table
 from tacit.pipeline.preparation import Preparation, SeriesPreparation
 from tacit.pipeline.sources import Source, about
 
 Rows = Int[np.ndarray, " origin"]
 OUTSIDE = "the model was fitted to targets in the season of where; steps of a path outside of it are forecast too"
+NO_ROWS: Rows = np.zeros(0, dtype=np.int64)
 PerStep = Shaped[np.ndarray, "origin step"]
 
 
@@ -77,18 +80,19 @@ def find_origins(
     if every is not None:
         require_int("every", every)
     _require_all_targets(preparation, steps)
-    content = source.content
+    content, channels = source.content, preparation.scaling.out_channels
     if not isinstance(content, Series):
         raise InputError(f"{source.name}: this run learned from a series; pass a table with the same nodes")
     with about(source.name):
-        rows, reasons = [], list[str]()
+        rows, reasons = [], list[tuple[str, str]]()
         for part in content.parts:
             found, reason = _origin_rows(preparation, part, origin, every)
             rows.append(found)
-            reasons += [reason] if reason else []
+            reasons += [] if len(found) else [reason]
         used = [number for number, found in enumerate(rows) if len(found)]
         if not used:
             raise InputError(_none_left(content, reasons))
+        require_memory_for_table(sum(map(len, rows)) * steps * preparation.scaling.mean[:, :channels].size, 0)
         left_out = [f"{count} of {content.num_series} series were left out: {why}" for why, count in _counts(reasons)]
         known = _until(content, {number: int(rows[number][-1]) for number in used})
         scaling, new = preparation.scaling.of_series(known), preparation.scaling.new_series_note(known)
@@ -112,8 +116,8 @@ def _until(content: Series, last: dict[int, int]) -> Series:
     return known.selected(list(last)) if content.lengths else known
 
 
-def _counts(reasons: Sequence[str]) -> list[tuple[str, int]]:
-    return [(why, reasons.count(why)) for why in dict.fromkeys(reasons)]
+def _counts(reasons: Sequence[tuple[str, str]]) -> list[tuple[str, int]]:
+    return list(Counter(why for why, _ in reasons).items())
 
 
 def _require_all_targets(preparation: SeriesPreparation, steps: int) -> None:
@@ -127,34 +131,39 @@ def _require_all_targets(preparation: SeriesPreparation, steps: int) -> None:
     )
 
 
-def _origin_rows(preparation: SeriesPreparation, part: Series, origin: Any, every: int | None) -> tuple[Rows, str]:
-    """Return the last rows that the paths of one series know; none, and why, where there is none."""
+def _origin_rows(
+    preparation: SeriesPreparation, part: Series, origin: Any, every: int | None
+) -> tuple[Rows, tuple[str, str]]:
+    """Return the last rows that the paths of one series know; where there are none, why: for a note and an error."""
     need = preparation.reach - 1
     seen = np.flatnonzero(~np.isnan(part.values).all(axis=(1, 2)))
-    wish = f"fewer than {need} rows up to the origin, for a window of {preparation.windows.window}"
-    if preparation.horizon > 1:
-        wish += f" and a horizon of {preparation.horizon}"
-    none: Rows = np.zeros(0, dtype=np.int64)
-    if not len(seen) or seen[-1] < need - 1:
-        return none, wish
-    times, last = part.row_times, int(seen[-1])
+    times, last = part.row_times, int(seen[-1]) if len(seen) else -1
     first = last if every is None else need - 1
     if origin is not None:
         moment = _time_like(times, origin)
-        if not times[0] <= moment <= times[last]:
-            return none, f"origin {origin} is not between {times[0]} and {times[last]}"
+        if last < 0 or not times[0] <= moment <= times[last]:
+            ends = f"{times[0]} and {times[last]}" if last >= 0 else "observed rows"
+            return NO_ROWS, (
+                "they have no row at the origin",
+                f"origin must be between {ends}, got {origin}; pass another time",
+            )
         first = int(np.searchsorted(times, moment, side="right")) - 1
-    if first < need - 1:
-        return none, wish
-    return np.arange(first, last + 1, every or last + 1), ""
+    if min(first, last) < need - 1:
+        wish = f"a window of {preparation.windows.window}"
+        wish += f" and a horizon of {preparation.horizon}" if preparation.horizon > 1 else ""
+        return NO_ROWS, (
+            f"they are shorter up to the origin than the {need} rows of {wish}",
+            f"the series must have at least {need} rows up to the origin for {wish}, got {min(first, last) + 1}; pass "
+            "more rows, or a later origin",
+        )
+    return np.arange(first, last + 1, every or last + 1), ("", "")
 
 
-def _none_left(content: Series, reasons: Sequence[str]) -> str:
+def _none_left(content: Series, reasons: Sequence[tuple[str, str]]) -> str:
     if not content.lengths:
-        why = reasons[0]
-        return f"{why}; pass {'another origin' if why.startswith('origin') else 'more rows, or a later origin'}"
-    some = "; ".join(list(dict.fromkeys(reasons))[:2])
-    return f"no path can start in any of {content.num_series} series: {some}; pass another origin, or longer series"
+        return reasons[0][1]
+    counts = ", ".join(f"{count} because {why}" for why, count in _counts(reasons))
+    return f"a path must start in a series, but all {content.num_series} were left out, {counts}; pass longer ones"
 
 
 def _time_like(times: np.ndarray, origin: Any) -> Any:
@@ -205,7 +214,7 @@ def _covariates(
         return np.zeros((max(need, len(part)), 0))
     values = given[:, [part.covariate_names.index(name) for name in names]]
     if need > len(part):
-        coming = computed_covariates(names, times[len(part) : need])
+        coming = calendar_columns(times[len(part) : need], names)
         for name in names:
             require(
                 name in coming,

@@ -77,6 +77,7 @@ def path_samples(
     """Return sample paths: each has its own graphs and its own noise, and graphs are shared by the origins."""
     require_int("num_samples", num_samples)
     origins = find_origins(fitted.preparation, source, steps, origin, every)
+    require_memory_for_table(origins.actual.size, num_samples)
     found = _in_units(fitted, drawn_paths(fitted, origins, num_samples, seed=seed), origins)
     return found.movedim(-1, 1).numpy()
 

@@ -72,9 +72,10 @@ def test_the_model_holds_the_answer_and_its_mean_is_that_of_the_regressions(pair
 
 
 def test_edges_that_always_act_leave_the_variance_to_the_noise():
-    """New pairs have squared errors as large as the variance says: 20 estimates with errors of .08, .02 for weights.
+    """New pairs have squared errors as large as the variance says: 20 estimates, each with an error of .08.
 
-    Each of four sources has a ratio that may come out above 0 by chance, and is set to 0: the noise must take its part.
+    The errors of the weights add .02. The ratio of each of four sources may come out above 0 by chance, and is set to 0:
+    the noise must take its part.
     """
     often = 1 - torch.eye(5, dtype=torch.float64)
     choices, sizes = {"often": often, "weights": 0.5 * often}, []
