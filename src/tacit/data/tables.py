@@ -21,7 +21,9 @@ from tacit.data.time_column import find_time, is_unnamed
 from tacit.errors import InputError, require
 
 FOLDERS = "name of a folder"
-SELECTED = "where selects rows by column '{name}', which is also a node; list it in covariates if it is not one"
+SELECTED = (
+    "where selects rows by column '{name}', which is also a node; drop it, or list it in covariates, if it is not one"
+)
 
 
 def read_series(
