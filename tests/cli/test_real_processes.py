@@ -37,7 +37,7 @@ def test_names_of_the_world_on_a_terminal_of_letters(tacit, tmp_path):
     (tmp_path / "größe.csv").write_text("time,é\n0,1\n")
     ended = tacit("fit", "größe.csv", "--quiet", PYTHONIOENCODING="ascii")
     assert ended.returncode == 2
-    assert ended.stderr == b"tacit: gr\\xf6\\xdfe.csv: node '\\xe9' is constant (1.0 wherever it is observed), so nothing can be learned about it; leave it out\n"  # noqa: E501 # fmt: skip
+    assert ended.stderr == b"tacit: gr\\xf6\\xdfe.csv: two nodes or more must remain, got none; left out: '\\xe9' (constant)\n"  # noqa: E501 # fmt: skip
 
 
 def test_a_pipe_that_nobody_writes_to(tacit, tmp_path):

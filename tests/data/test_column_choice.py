@@ -217,7 +217,26 @@ def test_a_long_table_that_is_not_recognised(order, labels, tmp_path):
     assert read_series(path, series="tag").lengths == (6, 6)
 
 
+def test_a_date_and_a_time_of_day_are_not_taken_for_a_node(tmp_path):
+    text = "date,time,a,b\n" + "".join(f"2020-01-{1 + t // 4:02},{t % 4}:00,{t % 3},{t % 5}\n" for t in range(16))
+    with pytest.raises(
+        InputError, match="times must be in one column, got 'date' with several rows per time and 'time'"
+    ):
+        read_series(write(tmp_path, text))
+
+
 def test_a_few_times_that_come_twice_are_no_long_table(tmp_path):
     text = "time,a,b\n0,1,2\n1,2,1\n1,1,3\n2,1,2\n3,2,1\n"
     with pytest.raises(InputError, match="but 1 comes twice, in rows 2 and 3; correct one of the times, or set series"):
         read_series(write(tmp_path, text))
+
+
+def test_cells_that_are_lists(tmp_path):
+    cells = [[1.0, 2.0]] * 6
+    wide(("c", cells)).to_parquet(tmp_path / "t.parquet")
+    assert read_series(tmp_path / "t.parquet").notes == ("left out: 'c' (text)",)
+    with pytest.raises(InputError, match=r"column 'c' must have numbers, got '\[1. 2.\]' in row 1"):
+        read_series(tmp_path / "t.parquet", columns=["a", "c"])
+    wide(("c", cells)).assign(time=[0, 0, 1, 1, 2, 2]).to_parquet(tmp_path / "t.parquet")
+    with pytest.raises(InputError, match="column 'time' must have ascending times, but 0 comes twice"):
+        read_series(tmp_path / "t.parquet", drop=["a", "b"], asked=["c"])

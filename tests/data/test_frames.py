@@ -134,7 +134,9 @@ def test_refusals_are_those_of_the_files(tmp_path, unchecked):
         assert "\n" not in str(from_frame.value)
     three = pd.MultiIndex.from_product([[1], [2], range(10)])
     for message, call in {
-        "frame must be a pandas DataFrame, got list": lambda: read_frame([[1.0]]),
+        "the table must be a DataFrame of pandas or polars, an Arrow table or an xarray, got list": lambda: read_frame(
+            [[1.0]]
+        ),
         r"the index must have one level \(time\) or two": lambda: read_frame(good.set_axis(three)),
         r"the columns must have one level \(node\) or two": lambda: read_frame(good.set_axis(three[:3], axis=1)),
         "sep must be left out for columns of two levels": lambda: read_frame(

@@ -55,7 +55,7 @@ values = st.one_of(
 def fitting(section: str, key: str) -> st.SearchStrategy[Any]:
     """Return values of a kind that the key takes, right or out of range."""
     kind = str(type(getattr(FitConfig(), section)).model_fields[key].annotation)
-    found = [st.sampled_from(re.findall(r"'(\w+)'", kind))] if "Literal" in kind else []
+    found = [st.sampled_from(re.findall(r"'([^']+)'", kind) or [False])] if "Literal" in kind else []
     found += [st.one_of(st.integers(1, 6), whole)] if "int" in kind else []
     found += [st.one_of(st.floats(0.001, 0.999), numbers)] if "float" in kind else []
     found += [st.booleans()] if "bool" in kind else []
@@ -74,9 +74,10 @@ def misspelt(draw: Any, word: str) -> str:
 def sensible(section: str, key: str) -> st.SearchStrategy[Any]:
     """Return values that a key takes, and that may or may not go with the others."""
     kind = str(type(getattr(FitConfig(), section)).model_fields[key].annotation)
-    if section == "data" and key in ("time", "node", "value", "separator", "covariates", "targets", "series"):
+    named = ("time", "node", "value", "separator", "covariates", "targets", "series", "columns", "drop")
+    if section == "data" and key in named:
         return st.sampled_from(("time", "a", "value", ":"))
-    if key in ("edges", "coordinates"):
+    if key in ("edges", "coordinates", "y_file"):
         return st.sampled_from(("rules.csv", "places.csv"))
     if "tuple[tuple" in kind and section == "graph":
         ends = st.sampled_from((*NODES, 0, 1))
@@ -87,7 +88,7 @@ def sensible(section: str, key: str) -> st.SearchStrategy[Any]:
         return st.sampled_from(names)
     if key == "options":
         return st.just({})
-    found = [st.sampled_from(re.findall(r"'(\w+)'", kind))] if "Literal" in kind else []
+    found = [st.sampled_from(re.findall(r"'([^']+)'", kind) or [False])] if "Literal" in kind else []
     found += [st.integers(1, 4)] if "int" in kind else []
     found += [st.floats(0.001, 0.9)] if "float" in kind else []
     found += [st.booleans()] if "bool" in kind else []

@@ -2,6 +2,7 @@
 
 import csv
 import json
+import math
 import re
 import signal
 from importlib.metadata import PackageNotFoundError
@@ -9,9 +10,11 @@ from importlib.metadata import PackageNotFoundError
 import numpy as np
 import pandas as pd
 import pytest
+from rich.console import Console
 
 from own_files import NODES, series
 from tacit.cli import main
+from tacit.cli.answers import print_group_scores
 from tacit.cli.runs import FIT_JSON
 from tacit.pipeline.fitting import PRELIMINARY
 from tacit.records import EDGE_COLUMNS
@@ -151,7 +154,7 @@ def test_predict_prints_or_writes(finished, folder, tmp_path, capsys):
     printed = capsys.readouterr()
     assert printed.err == ""
     lines = printed.out.splitlines()
-    assert lines[0] == "time,node,variable,mean,q2.5,q10,median,q90,q97.5"
+    assert lines[0] == "time,node,variable,mean,q2.5,q10,median,q90,q97.5,actual"
     assert lines[-1].startswith("2024-01-06 00:00:00,west,value,")
     out = tmp_path / "out.csv"
     assert call("predict", finished, folder / "wide.csv", "--out", out, "--quiet") == 0
@@ -168,11 +171,48 @@ def test_predict_prints_or_writes(finished, folder, tmp_path, capsys):
     assert {"sample_0", "sample_1"} <= set(rows[0])
 
 
+def test_paths_are_printed(finished, folder, capsys):
+    arguments = ("predict", finished, folder / "wide.csv", "--steps", 3)
+    assert call(*arguments, "--origin", "2024-01-05 20:00", "--samples", 1) == 0
+    lines = capsys.readouterr().out.splitlines()
+    assert lines[0] == "origin,step,time,node,variable,mean,q2.5,q10,median,q90,q97.5,actual,sample_0"
+    assert len(lines) == 1 + 3 * 4
+    assert lines[-1].startswith("2024-01-05 20:00:00,3,2024-01-05 23:00:00,west,value,")
+    assert call(*arguments, "--every", 40, "--json") == 0
+    rows = json.loads(capsys.readouterr().out)["predictions"]
+    assert [len({row["origin"] for row in rows}), len(rows)] == [3, 3 * 3 * 4]
+    for wrong, message in (
+        (("--every", 4), "--every requires --steps; pass for example --steps 24"),
+        (("--steps", 0), "must be an integer of at least 1, got '0'"),
+        (
+            ("--steps", 2, "--origin", "2030-01-01"),
+            "origin must be between 2024-01-01T00:00:00 and 2024-01-05T23:00:00, got 2030-01-01",
+        ),
+    ):
+        assert call("predict", finished, folder / "wide.csv", *wrong) == 2
+        printed = capsys.readouterr()
+        assert printed.out == ""
+        assert message in printed.err
+
+
+def test_many_nodes_are_shown_by_their_ends(capsys):
+    scores = {f"node {number}": float(number) for number in range(12)} | {"never": math.nan}
+    print_group_scores(Console(width=200), "node", {"scaled_crps": scores, "coverage_0.8": {"node 3": 0.5}})
+    lines = capsys.readouterr().out.splitlines()
+    assert lines[1].startswith("by node, the 5 highest and the 5 lowest scaled CRPS of 13 (--json prints all)")
+    assert [" ".join(line.split()[:2]) for line in lines[3:]] == [
+        *("node 11", "node 10", "node 9", "node 8", "node 7", "node 3", "node 2", "node 1", "node 0", "never -"),
+    ]
+    assert "50.0%" in lines[8]
+
+
 def test_evaluate(finished, folder, capsys):
     assert call("evaluate", finished) == 0
     printed = capsys.readouterr().out
     assert "ridge regression" in printed
     assert "on the test part, in the units of the data" in printed
+    assert "\nby node; scaled CRPS: in standard deviations" in printed
+    assert "\neast  " in printed
     assert call("evaluate", finished, folder / "wide.csv", "--json") == 0
     found = json.loads(capsys.readouterr().out)
     assert found["pairs"] == 118
@@ -207,6 +247,7 @@ def broken(tmp_path):
         "no_time.csv": "a,b,c\n" + "".join(f"2020-01-{t + 1},2021-01-{t + 1},{t % 5}\n" for t in range(30)),
         "same_name.csv": table(header="time,a,a,c"),
         "table.xlsx": "1",
+        "table.ods": "1",
         "unknown_edge.csv": "source,target,kind\na,z,forbidden\n",
         "both.csv": "source,target,kind\na,b,forbidden\na,b,required\n",
         "loop.csv": "source,target,kind\na,a,required\n",
@@ -232,7 +273,8 @@ def broken(tmp_path):
         (["bytes.csv"], "bytes.csv: must be text in UTF-8, got byte 128 that is not; convert it"),
         (["bytes.parquet"], "bytes.parquet: cannot be read as parquet"),
         (["bytes.npz"], "bytes.npz: must be an .npz file"),
-        (["table.xlsx"], "table.xlsx: a table must end in .parquet or .csv"),
+        (["table.xlsx"], "table.xlsx: cannot be read as xlsx"),
+        (["table.ods"], "table.ods: a table must end in .csv, .csv.gz, .tsv"),
         (["words.csv"], "words.csv: column 'a' must have numbers, got 'x' in row 6"),
         (["ragged.csv"], "ragged.csv: cannot be read as a table: Expected 4 fields in line 7, saw 5"),
         (["twice.csv"], "twice.csv: column 'time' must have ascending times, but 4 comes twice, in rows 5 and 6"),

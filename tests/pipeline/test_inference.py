@@ -13,7 +13,7 @@ from tacit.pipeline import Fitted, evaluate, forecast_table, read_new
 from tacit.pipeline.new_file import write_table
 
 CPU = torch.device("cpu")
-COLUMNS = ["mean", "q2.5", "q10", "median", "q90", "q97.5"]
+COLUMNS = ["mean", "q2.5", "q10", "median", "q90", "q97.5", "actual"]
 
 
 def predict_file(fitted, path, **options):
@@ -75,8 +75,22 @@ def test_numbers_equal_those_made_by_hand(stored, predicted):
         assert np.abs(found - place).max() < 5 * error + 1e-3
 
 
+def test_actual_values_are_those_of_the_table(stored, predicted, folder, tmp_path):
+    """Exactly as they were given, whatever the order of the columns; empty where a target is missing or to come."""
+    known = pd.read_csv(folder / "wide.csv")[list(NODES)].to_numpy()
+    actual = predicted["actual"].to_numpy().reshape(-1, 4)
+    assert (actual[:-1] == known[2:]).all()
+    assert np.isnan(actual[-1]).all()
+    turned = pd.read_csv(folder / "wide.csv")[["time", *reversed(NODES)]]
+    turned.loc[50, "east"] = np.nan
+    turned.to_csv(tmp_path / "turned.csv", index=False)
+    found = predict_file(stored, tmp_path / "turned.csv")["actual"].to_numpy().reshape(-1, 4)
+    assert np.isnan(found[48]).tolist() == [False, True, False, False]
+    assert np.array_equal(np.delete(found, 48, 0), np.delete(actual, 48, 0), equal_nan=True)
+
+
 def test_quantiles_are_ordered(predicted):
-    quantiles = predicted[[column for column in COLUMNS if column != "mean"]].to_numpy()
+    quantiles = predicted[[column for column in COLUMNS if column not in ("mean", "actual")]].to_numpy()
     assert (np.diff(quantiles, axis=1) > 0).all()
 
 
@@ -135,6 +149,9 @@ def test_scores_are_those_of_the_predictions(stored, predicted, folder):
 def test_without_data_the_scores_of_the_record(stored):
     found = evaluate(stored, None)
     assert found["metrics"] == stored.record.metrics
+    assert list(found["by_node"]["scaled_crps"]) == list(NODES)
+    assert np.mean(list(found["by_node"]["crps"].values())) == pytest.approx(found["metrics"]["crps"])
+    assert found["by_series"] == {}
     assert set(found["references"]) == {"the last value", "ridge regression"}
 
 
@@ -153,6 +170,30 @@ def test_only_what_is_known_is_scored(stored, folder, tmp_path):
     table.iloc[:2].to_csv(tmp_path / "two.csv", index=False)
     with pytest.raises(InputError, match=r"two.csv: at least one target must be known"):
         evaluate_file(stored, tmp_path / "two.csv")
+
+
+def test_scores_of_each_series(folder, tmp_path):
+    """Of the test part in the record: here the last series alone. Of new data all that have a window."""
+    parts = [pd.DataFrame(series(30, seed), columns=NODES).assign(day=f"day {seed}") for seed in range(6)]
+    table = pd.concat(parts)
+    table.insert(0, "time", np.tile(np.arange(30), 6))
+    table.to_csv(tmp_path / "days.csv", index=False)
+    rules = {"edges": str(folder / "certain.csv")}  # the mean has no chance in it
+    made, _ = learn(tmp_path / "days.csv", tmp_path / "run", data={"series": "day"}, graph=rules)
+    fitted = Fitted.read(made.directory, CPU)
+    assert list(fitted.record.by_series["crps"]) == ["day 5"]
+    assert fitted.record.by_series["crps"]["day 5"] == pytest.approx(fitted.record.metrics["crps"])
+    assert evaluate(fitted, None)["by_series"] == fitted.record.by_series
+    table[(table["day"] != "day 1") | (table["time"] < 1)].to_csv(tmp_path / "some.csv", index=False)
+    found = evaluate_file(fitted, tmp_path / "some.csv")
+    assert list(found["by_series"]["crps"]) == ["day 0", "day 2", "day 3", "day 4", "day 5"]
+    alone = evaluate_file(fitted, _written(table[table["day"] == "day 3"], tmp_path / "alone.csv"))
+    assert found["by_series"]["point_mse"]["day 3"] == pytest.approx(alone["metrics"]["point_mse"], rel=1e-5)
+
+
+def _written(table, path):
+    table.to_csv(path, index=False)
+    return path
 
 
 @pytest.mark.parametrize("horizon", [1, 4])
@@ -180,6 +221,9 @@ def test_pairs_are_predicted_with_and_without_y(folder, tmp_path):
     assert list(found.columns) == ["pair", "node", "variable", *COLUMNS]
     assert found["pair"].tolist() == np.repeat(np.arange(7), 4).tolist()
     assert set(found["variable"]) == {"y"}
+    assert found["actual"].isna().all()
+    known = predict_file(stored, folder / "pairs.npz")["actual"].to_numpy().reshape(-1, 4)
+    assert known == pytest.approx(np.load(folder / "pairs.npz")["y"], rel=1e-6)
     assert evaluate_file(stored, folder / "pairs.npz")["pairs"] == 120
     with pytest.raises(InputError, match=r"x_only.npz: at least one target must be known"):
         evaluate_file(stored, folder / "x_only.npz")

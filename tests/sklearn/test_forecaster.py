@@ -217,8 +217,8 @@ def test_targets_of_a_table_are_its_own_later_rows(table, fitted):
 
 def test_what_is_wrong_is_one_line(table, fitted, tmp_path, unchecked):
     for call, message in (
-        (lambda: forecaster().fit(series()), "frame must be a pandas DataFrame, got ndarray"),
-        (lambda: forecaster().fit(None), "frame must be a pandas DataFrame, got NoneType"),
+        (lambda: forecaster().fit(series()), "the table must be a DataFrame of pandas or polars, .*, got ndarray"),
+        (lambda: forecaster().fit(None), "the table must be a DataFrame of pandas or polars, .*, got NoneType"),
         (lambda: forecaster().fit([]), "the table must be a DataFrame or a list of them, got an empty list"),
         (lambda: forecaster().fit(table[["north"]]), "a graph must have two nodes or more, got one, 'north'"),
         (lambda: forecaster(window=200).fit(table), "the series must have at least 201 rows for a window of 200"),
@@ -248,3 +248,22 @@ def test_what_is_wrong_is_one_line(table, fitted, tmp_path, unchecked):
             getattr(forecaster(), ask)(table)
     assert not hasattr(forecaster(), "edges_")
     assert AssessmentOptions().enabled  # as long as nobody says otherwise
+
+
+@pytest.mark.parametrize("package", ["polars", "pyarrow", "xarray"])
+def test_series_of_other_packages(package):
+    module = pytest.importorskip(package)
+    rng = np.random.default_rng(0)
+    times = pd.date_range("2026-01-01", periods=120, freq="h", name="time")
+    frame = pd.DataFrame(rng.normal(size=(120, 3)).cumsum(0), index=times, columns=list("abc"))
+    make = {
+        "polars": lambda one: module.from_pandas(one.reset_index()),
+        "pyarrow": lambda one: module.Table.from_pandas(one),
+        "xarray": lambda one: module.DataArray(one, dims=("time", "node")),
+    }[package]
+    quick = {"assessment": AssessmentOptions(enabled=False), "window": 2}
+    model, plain = (LatentGraphForecaster(**quick).fit(table) for table in (make(frame), frame))
+    np.testing.assert_array_equal(model.edge_probs_, plain.edge_probs_)
+    pd.testing.assert_frame_equal(model.predict(make(frame)), plain.predict(frame))
+    both = LatentGraphForecaster(**quick).fit([make(frame), frame])
+    assert both.predict([make(frame)]).shape == (119, 3)

@@ -129,3 +129,26 @@ def test_options_are_checked_where_they_are_made():
     ):
         with pytest.raises(InputError, match=r"is not usable: |has no 'bootstrap_replica'; did you mean"):
             make()
+
+
+@pytest.mark.parametrize("package", ["polars", "pyarrow", "xarray"])
+def test_tables_of_other_packages(pairs, package):
+    pytest.importorskip(package)
+    x, y = (pd.DataFrame(part, columns=["a", "b", "c"]) for part in pairs)
+    if package == "polars":
+        import polars as pl
+
+        make = pl.from_pandas
+    elif package == "pyarrow":
+        import pyarrow as pa
+
+        make = pa.Table.from_pandas
+    else:
+        import xarray as xr
+
+        def make(frame):
+            return xr.DataArray(frame.to_numpy(), dims=("pair", "node"), coords={"node": list(frame.columns)})
+
+    model, plain = regressor().fit(make(x), make(y)), regressor().fit(x, y)
+    assert model.nodes_ == model.feature_names_in_.tolist() == ["a", "b", "c"]
+    np.testing.assert_array_equal(model.predict(make(x)), plain.predict(x))

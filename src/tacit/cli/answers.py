@@ -1,5 +1,6 @@
 """What ``tacit fit`` and ``tacit evaluate`` print: sentences, a table of edges, a table of scores."""
 
+import math
 import shlex
 import sys
 from typing import TYPE_CHECKING, Any
@@ -10,6 +11,9 @@ from tacit.errors import one_line
 if TYPE_CHECKING:
     from tacit.pipeline import FitJob
 
+SHOWN_GROUPS = 10  # nodes or series in a table of scores
+SCORES = {"point_mae": "MAE", "point_mse": "MSE", "crps": "CRPS", "coverage_0.8": "in 80%", "coverage_0.95": "in 95%"}
+GROUP_SCORES = SCORES | {"scaled_crps": "scaled CRPS"}
 SHOWN_EDGES, SHOWN_CANDIDATES = 8, 3  # rows of the table: listed edges; where none is, candidates
 LEGEND = "in the units of the data; in 80%: the share of values inside their 80% interval"
 
@@ -20,23 +24,43 @@ def print_notes(notes: list[str]) -> None:
         print(f"note: {one_line(note)}", file=sys.stderr)
 
 
-def score_table(rows: dict[str, dict[str, float]]) -> Any:
-    """Return the scores on the test part as a table, a row for each forecast."""
+def score_table(rows: dict[str, dict[str, float]], scores: dict[str, str] = SCORES) -> Any:
+    """Return scores as a table, a row for each forecast, node or series."""
     from rich.table import Table
+    from rich.text import Text
 
     table = Table(box=None, pad_edge=False)
     table.add_column("", no_wrap=True)
-    columns = {"point_mae": "MAE", "point_mse": "MSE", "crps": "CRPS"}
-    columns |= {f"coverage_{level}": f"in {float(level):.0%}" for level in ("0.8", "0.95")}
-    for title in columns.values():
+    for title in scores.values():
         table.add_column(title, justify="right", no_wrap=True)
     for name, metrics in rows.items():
         cells = [
-            "-" if key not in metrics else f"{metrics[key]:.1%}" if "coverage" in key else f"{metrics[key]:.4g}"
-            for key in columns
+            "-" if not math.isfinite(metrics.get(key, math.nan)) else f"{metrics[key]:{_format(key)}}" for key in scores
         ]
-        table.add_row(name, *cells)
+        table.add_row(Text(name), *cells)  # no markup
     return table
+
+
+def print_group_scores(console: Any, what: str, scores: dict[str, dict[str, float]]) -> None:
+    """Print the scores of each node or series, from the highest scaled CRPS to the lowest; of many only the ends."""
+    if not scores:
+        return
+    scaled = {name: -math.inf if math.isnan(value) else value for name, value in scores["scaled_crps"].items()}
+    names = sorted(scaled, key=lambda name: -scaled[name])
+    title = f"by {what}"
+    if len(names) > SHOWN_GROUPS:
+        half = SHOWN_GROUPS // 2
+        title += f", the {half} highest and the {half} lowest scaled CRPS of {len(names):,} (--json prints all)"
+        names = [*names[:half], *names[-half:]]
+    rows = {name: {score: values[name] for score, values in scores.items() if name in values} for name in names}
+    console.print(
+        f"\n{title}; scaled CRPS: in standard deviations of the node", soft_wrap=True, highlight=False, markup=False
+    )
+    console.print(score_table(rows, GROUP_SCORES))
+
+
+def _format(score: str) -> str:
+    return ".1%" if score.startswith("coverage") else ".3f" if score == "scaled_crps" else ".4g"
 
 
 def print_lines(console: Any, lines: list[str]) -> None:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from tacit.cli.answers import LEGEND, print_fit, print_lines, print_notes, score_table
+from tacit.cli.answers import LEGEND, print_fit, print_group_scores, print_lines, print_notes, score_table
 from tacit.cli.launch import Launch
 from tacit.cli.options import (
     Device,
@@ -33,6 +33,8 @@ FIT_JSON = {
     "evidence",
     "node_gains",
     "metrics",
+    "by_node",
+    "by_series",
     "references",
     "timings",
     "stages",
@@ -42,7 +44,7 @@ FIT_JSON = {
     "goodness",
     "uncertainty",
 }
-DATA = ".csv, .parquet or .npz file, or beijing-air. Several files, or a folder, are several series."
+DATA = "Table (.csv, .parquet, .xlsx ...) or .npz file, or beijing-air. Several files, or a folder, are several series."
 NEW_DATA = "Data in the format of the training data."
 ERRORS = "Bootstrap replicas for standard errors; 0 for none. [default: 16 if they are quick]"
 QUICK = "Evidence and fit only; no standard errors, fit test or controls."
@@ -50,6 +52,11 @@ THOROUGH = "32 replicas, the sandwich, 8 starts and controls, however long they 
 COLUMNS = "Columns of values to use, as a,b or patterns such as 'temp*'; may be repeated. [default: all]"
 DROP = "Columns to ignore, as a,b or patterns such as 'unnamed*'; may be repeated."
 RESUME = "Resume a stopped run; takes no DATA and no other options."
+WHERE = "Only targets in rows where it holds count, such as 'month in (6, 7, 8)'."
+CALENDAR = "Parts of the date as covariates (sine, cosine), such as hour,weekday,month."
+STEPS = "Forecast paths of N steps, from the last observed row of each series."
+ORIGIN = "With --steps: start after the row at this time instead."
+EVERY = "With --steps: also start every N rows from there on, up to the last observed row."
 SETTING = "An option of the config file, such as --set training.epochs=20; may be repeated."
 
 
@@ -67,6 +74,8 @@ def fit(
     series: Annotated[
         str | None, typer.Option(metavar="NAME", help="Column with the name of the series of each row.")
     ] = None,
+    where: Annotated[str | None, typer.Option(metavar="CONDITION", help=WHERE)] = None,
+    calendar: Annotated[str | None, typer.Option(metavar="PARTS", help=CALENDAR)] = None,
     columns: Annotated[list[str] | None, typer.Option(metavar="NAMES", help=COLUMNS)] = None,
     drop: Annotated[list[str] | None, typer.Option(metavar="NAMES", help=DROP)] = None,
     decimal: Annotated[str | None, typer.Option(metavar="MARK", help="Decimal point of a text file: . or ,")] = None,
@@ -122,6 +131,8 @@ def fit(
             "--window": (("data", "window"), window),
             "--horizon": (("data", "horizon"), horizon),
             "--series": (("data", "series"), series),
+            "--where": (("data", "where"), where),
+            "--calendar": (("data", "calendar"), calendar and [part.strip() for part in calendar.split(",")]),
             "--columns": (("data", "columns"), _names(columns)),
             "--drop": (("data", "drop"), _names(drop)),
             "--decimal": (("data", "decimal"), decimal),
@@ -179,23 +190,36 @@ def predict(
     samples: Annotated[
         int, typer.Option(parser=at_least(0), metavar="N", help="Number of samples to add, one column each.")
     ] = 0,
+    steps: Annotated[int | None, typer.Option(parser=at_least(1), metavar="N", help=STEPS)] = None,
+    origin: Annotated[str | None, typer.Option(metavar="TIME", help=ORIGIN)] = None,
+    every: Annotated[int | None, typer.Option(parser=at_least(1), metavar="N", help=EVERY)] = None,
     seed: OwnSeed = None,
     device: Device = "auto",
     quiet: Quiet = False,
     as_json: Json = False,
 ) -> None:
-    """Predict mean, median and quantiles for every window of DATA, the step after its end included."""
+    """Predict mean, median and quantiles for every window of DATA, the step after its end included.
+
+    With --steps: paths of several steps from the end of each series, or from an earlier time.
+    """
     with Display(quiet=quiet or as_json or out is None) as display:
         display.stage("starting")
         from tacit.devices import find_device
-        from tacit.pipeline import Fitted, forecast_table, read_new, require_new_table, write_table
+        from tacit.pipeline import Fitted, forecast_table, path_table, read_new, require_new_table, write_table
 
+        for name, value in (("--origin", origin), ("--every", every)):
+            require(steps is not None or value is None, f"{name} requires --steps; pass for example --steps 24")
         if out is not None:
             require_new_table(out)
         fitted = Fitted.read(run, find_device(device))
         display.stage("predicting")
         chosen = fitted.record.seed if seed is None else seed
-        frame = forecast_table(fitted, read_new(fitted, data), seed=chosen, num_samples=samples)
+        source = read_new(fitted, data)
+        if steps is None:
+            frame = forecast_table(fitted, source, seed=chosen, num_samples=samples)
+        else:
+            where: dict[str, Any] = {"origin": origin, "every": every}
+            frame = path_table(fitted, source, steps, **where, seed=chosen, num_samples=samples)
         if out is not None:
             write_table(frame, out)
     if as_json:
@@ -239,6 +263,8 @@ def evaluate(
     console = Console()
     console.print(score_table({"learned graph": found["metrics"], **found.get("references", {})}))
     console.print(f"\non {found['data']}, {LEGEND}", soft_wrap=True, highlight=False, markup=False)
+    for what in ("node", "series"):
+        print_group_scores(console, what, found[f"by_{what}"])
     print_lines(console, found["findings"])
 
 

@@ -44,12 +44,13 @@ TABLE_KEYS = (
     "value",
     "separator",
     "covariates",
+    "levels",
     "series",
     "dayfirst",
     *SELECTION_KEYS,
     "y_file",
 )
-SERIES_KEYS = ("targets", "window", "horizon", "scale_by")
+SERIES_KEYS = ("targets", "window", "horizon", "where", "calendar", "scale_by")
 PAIRS_KEYS = ("shuffle", "scale", "y_file")
 
 
@@ -72,7 +73,12 @@ class DataOptions(Closed):
     separator: str | None = Field(
         None, description='separates node and variable in wide column names, as in "north:pm25"'
     )
-    covariates: Names = Field((), description="columns that are known and shared by all nodes")
+    covariates: Names = Field((), description="columns that are known and shared by all nodes; numbers or words")
+    levels: dict[str, tuple[str, ...]] = Field(
+        {}, description="levels of covariates of words, the reference first; those of the table when left out"
+    )
+    calendar: Names = Field((), description="parts of the date as covariates (sine, cosine): hour, weekday, month, ...")
+    where: str | None = Field(None, description='only targets in these rows count, as in "month in (6, 7, 8)"')
     y_file: str | None = Field(None, description="table of y, a column per node, where DATA is a table of x")
     targets: Names | None = Field(None, description="variables to predict; all of them when left out")
     window: int | None = Field(None, ge=1, description="number of past steps in the input")

@@ -2,9 +2,14 @@
 
 from tacit.data.air import load_beijing_air, read_aqi36
 from tacit.data.arrays import NamedPairs, pairs_from_arrays, read_named_pairs
+from tacit.data.calendar_features import calendar_columns, calendar_features, with_calendar
 from tacit.data.cells import Table, open_table
+from tacit.data.coming_times import extended_times
+from tacit.data.conditions import Condition
 from tacit.data.coordinates import read_coordinates
+from tacit.data.formats import TABLE_ENDINGS, frame_of_arrow, is_arrow, is_parquet_folder
 from tacit.data.frames import read_frame
+from tacit.data.labelled_arrays import frame_of_labelled, is_labelled
 from tacit.data.left_out import leave_out
 from tacit.data.pair_tables import holds_pairs, read_pairs_table
 from tacit.data.pairs import Pairs, Split, covering_batches, epoch_batches
@@ -21,17 +26,20 @@ from tacit.data.resampling import (
 )
 from tacit.data.ridge import RIDGE_PENALTIES, apply_to_all, ridge_path, ridge_regression, solve_ridge
 from tacit.data.scaling import Scaling
+from tacit.data.seasons import chosen_rows, in_season
 from tacit.data.series import Series
 from tacit.data.series_units import ScaleBy, SeriesUnits, deviations_differ
 from tacit.data.tables import read_series
 from tacit.data.units import ChannelUnits
-from tacit.data.windows import NewPairs, SeriesPairs, Windows
+from tacit.data.windows import NewPairs, SeriesPairs, Windows, time_numbers
 
 __all__ = [
     "FEWEST_BLOCKS",
     "FEWEST_SERIES",
     "RIDGE_PENALTIES",
+    "TABLE_ENDINGS",
     "ChannelUnits",
+    "Condition",
     "Deviations",
     "NamedPairs",
     "NewPairs",
@@ -49,10 +57,20 @@ __all__ = [
     "Windows",
     "apply_to_all",
     "bootstrap_rows",
+    "calendar_columns",
+    "calendar_features",
+    "chosen_rows",
     "covering_batches",
     "deviations_differ",
     "epoch_batches",
+    "extended_times",
+    "frame_of_arrow",
+    "frame_of_labelled",
     "holds_pairs",
+    "in_season",
+    "is_arrow",
+    "is_labelled",
+    "is_parquet_folder",
     "leave_out",
     "load_beijing_air",
     "open_table",
@@ -70,5 +88,7 @@ __all__ = [
     "ridge_path",
     "ridge_regression",
     "solve_ridge",
+    "time_numbers",
     "usual_block",
+    "with_calendar",
 ]

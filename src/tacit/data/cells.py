@@ -14,10 +14,18 @@ import numpy as np
 from jaxtyping import Float, Int
 
 from tacit.data.dates import looks_like_dates, parse_dates
+from tacit.data.formats import (
+    TABLE_ENDINGS,
+    Cells,
+    is_parquet_folder,
+    read_excel,
+    read_feather,
+    read_parquet,
+    read_parquet_folder,
+)
 from tacit.data.series import LARGEST, RESCALE, Times
 from tacit.errors import InputError, did_you_mean, require
 
-TEXT_ENDINGS = (".csv", ".csv.gz", ".tsv", ".tsv.gz", ".txt")
 Numbers = Float[np.ndarray, " row"]
 WITH_ZONE = re.compile(r":\d\d.*(Z|[+-]\d\d:?\d\d)$")
 COMMA_NUMBER = r"\s*[+-]?\d*,\d+([eE][+-]?\d+)?\s*"
@@ -42,6 +50,9 @@ class Table:
     columns: tuple[str, ...]
     frame: Any  # pandas.DataFrame, its columns numbered from 0; the cells of text files are text
     decimal: str = "."  # the decimal point of numbers that are text
+    notes: tuple[str, ...] = ()
+    keys: tuple[str, ...] = ()  # columns that are names of folders; they are nodes only if they are asked for
+    unordered: bool = False  # rows come from several files, in no order
 
     def __post_init__(self) -> None:
         require(self.decimal in (".", ","), f"decimal must be '.' or ',', got {self.decimal!r}; pick one")
@@ -66,7 +77,8 @@ class Table:
             parsed = self._parsed(cells)
             bad = parsed.isna() & cells.notna()
             if bad.any():
-                self._refuse_first(column, cells, bad, "numbers", self._remedy(cells[bad].iloc[0]) or remedy)
+                text = cells.astype("str").where(cells.notna())
+                self._refuse_first(column, text, bad, "numbers", self._remedy(cells[bad].iloc[0]) or remedy)
             values = parsed.to_numpy(dtype=np.float64, na_value=np.nan)
         self._refuse_first(column, cells, np.isinf(values), "finite numbers", remedy)
         self._refuse_first(column, cells, np.abs(values) > largest, f"numbers of at most {largest:g}", RESCALE)
@@ -77,7 +89,10 @@ class Table:
         values = self._at_once(columns)
         if values is not None:
             return values
-        return np.stack([self.numbers(column, remedy) for column in columns], axis=-1)  # says which cell is wrong
+        values = np.empty((len(self.frame), len(columns)))
+        for place, column in enumerate(columns):
+            values[:, place] = self.numbers(column, remedy)  # says which cell is wrong
+        return values
 
     def all_numbers(self, columns: Sequence[str]) -> bool:
         """Say whether every cell of several columns is a number or empty."""
@@ -138,6 +153,13 @@ class Table:
         places = [place for place, column in enumerate(self.columns) if column not in columns]
         frame = self.frame[places].set_axis(range(len(places)), axis="columns")
         return replace(self, columns=tuple(self.columns[place] for place in places), frame=frame)
+
+    def in_order(self, times: Times) -> "Table":
+        """Return the table with its rows in the order of their times, if they may have any order."""
+        order = np.argsort(times, kind="stable")
+        if not self.unordered or (np.diff(order) == 1).all():
+            return self
+        return replace(self, frame=self.frame.iloc[order].reset_index(drop=True))
 
     def names(self, column: str) -> list[str]:
         """Return a column of names; every cell needs one."""
@@ -234,17 +256,26 @@ class Table:
         return bool(pd.api.types.is_numeric_dtype(cells) and not others)
 
 
+READERS = {".parquet": read_parquet, ".feather": read_feather, ".xlsx": read_excel}
+
+
 def open_table(path: str | Path, decimal: str = ".") -> Table:
-    """Read the cells of a .csv, .csv.gz (also .tsv, .txt) or .parquet file; the file is only read."""
+    """Read the cells of a text file, Parquet file (or folder), Feather or Excel file; the file is only read."""
     path = Path(path)
+    if is_parquet_folder(path):
+        return table_of(path, read_parquet_folder(path), decimal)
     require_file(path)
-    parquet = path.name.endswith(".parquet")
     require(
-        parquet or path.name.endswith(TEXT_ENDINGS),
-        f"{path}: a table must end in .parquet or {', '.join(TEXT_ENDINGS)}; convert it, or rename it",
+        path.name.endswith(TABLE_ENDINGS),
+        f"{path}: a table must end in {', '.join(TABLE_ENDINGS)}; convert it, or rename it",
     )
     require(path.stat().st_size > 0, f"{path}: the file is empty; pass a table with a header and rows")
-    return checked(Table(path, *(_read_parquet(path) if parquet else _read_text(path)), decimal=decimal))
+    return table_of(path, READERS.get(path.suffix, _read_text)(path), decimal)
+
+
+def table_of(path: Path | str, cells: Cells, decimal: str = ".") -> Table:
+    """Return the table of cells that were read."""
+    return checked(Table(path, cells.columns, cells.frame, decimal, cells.notes, cells.keys, cells.unordered))
 
 
 def checked(table: Table) -> Table:
@@ -269,7 +300,7 @@ def require_file(path: Path) -> None:
         raise InputError(f"{path}: cannot be read ({error.strerror}); pass another file") from None
 
 
-def _read_text(path: Path) -> tuple[tuple[str, ...], Any]:
+def _read_text(path: Path) -> Cells:
     import pandas as pd
 
     try:
@@ -297,27 +328,4 @@ def _read_text(path: Path) -> tuple[tuple[str, ...], Any]:
             f"{path}: the header names {len(header)} columns but row 1 has {frame.shape[1]} cells; "
             "give every column a name"
         )
-    return tuple(name.strip() for name in header), frame
-
-
-def _read_parquet(path: Path) -> tuple[tuple[str, ...], Any]:
-    import pandas as pd
-    from pyarrow.parquet import ParquetFile
-
-    try:
-        with ParquetFile(path) as file:
-            names = file.schema_arrow.names
-            for name in names:
-                require(names.count(name) == 1, f"{path}: the file has column '{name}' twice; rename one")
-        frame = pd.read_parquet(path)
-    except MemoryError:
-        raise InputError(f"{path}: does not fit in memory; pass fewer rows") from None
-    except InputError:
-        raise
-    except Exception as error:  # broken bytes can make the reader raise anything
-        reason = (str(error) or type(error).__name__).splitlines()[0].rstrip(".")
-        raise InputError(f"{path}: cannot be read as parquet: {reason}; write it again") from None
-    if frame.index.name is not None or isinstance(frame.index, pd.DatetimeIndex | pd.MultiIndex):
-        frame = frame.reset_index()  # times are often the index
-    columns = tuple(str(column) for column in frame.columns)
-    return columns, frame.reset_index(drop=True).set_axis(range(len(columns)), axis="columns")
+    return Cells(tuple(name.strip() for name in header), frame)

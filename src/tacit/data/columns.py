@@ -1,10 +1,13 @@
 """The roles of the columns of a table: times, nodes, values, covariates, and those that are not used."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 from typing import Literal, get_args
 
 from tacit.data.cells import Table
+from tacit.data.conditions import Condition
+from tacit.data.levels import Levels
+from tacit.data.seasons import require_names
 from tacit.data.selection import is_pattern, matching
 from tacit.data.time_column import TIME_NAMES
 from tacit.errors import require
@@ -29,6 +32,10 @@ class Columns:
     drop: Sequence[str] = ()
     dayfirst: bool | None = None
     also_asked: Sequence[str] = ()
+    where: str | None = None
+    calendar: Sequence[str] = ()
+    levels: Levels = field(default_factory=dict)
+    labels: Sequence[str] = ()  # columns that the condition names
 
     def __post_init__(self) -> None:
         require(
@@ -57,6 +64,11 @@ class Columns:
         roles = {role: [] if name is None else [name] for role, name in one.items()}
         return {**roles, "value": self.values, "covariates": [*self.covariates]}
 
+    def uses(self, column: str, others: Sequence[str | None] = ()) -> bool:
+        """Say whether a column is named by an option, a condition, or is one of ``others``."""
+        named = [name for names in self.named.values() for name in names]
+        return column in (*named, *(self.columns or ()), *self.labels, *others)
+
     def require_there(self, table: Table) -> None:
         """Refuse columns that are not in a table, or have two roles."""
         for argument, names in self.named.items():
@@ -68,8 +80,18 @@ class Columns:
                 "name another",
             )
 
-    def without_dropped(self, table: Table) -> tuple[Table, tuple[str, ...]]:
-        """Return the table without the dropped columns, and names that are no columns: nodes of a long table, maybe."""
+    def with_labels(self, table: Table) -> "tuple[Columns, Condition | None]":
+        """Return the roles with the columns that the condition names, and the condition."""
+        if self.where is None:
+            return self, None
+        condition = Condition.read(self.where)
+        return replace(self, labels=require_names(condition, table.columns, str(table.path))), condition
+
+    def without_dropped(self, table: Table) -> tuple[Table, tuple[str, ...], set[str]]:
+        """Return the table without dropped columns that are no labels, names that are no columns, and what was dropped.
+
+        A name that is no column may be a node of a long table.
+        """
         fitting = {name: matching(name, table.columns, self.sep) for name in self.drop}
         dropped = {column for columns in fitting.values() for column in columns}
         for argument, names in {**self.named, "columns": self.columns or ()}.items():
@@ -83,4 +105,8 @@ class Columns:
                 f"drop names '{times[0]}', the column of times; keep it, set time to another column, or set time to "
                 "false to count rows"
             )
-        return table.without(dropped), tuple(name for name, columns in fitting.items() if not columns)
+        return (
+            table.without(dropped - {*self.labels}),
+            tuple(name for name, columns in fitting.items() if not columns),
+            dropped,
+        )

@@ -1,10 +1,18 @@
-"""DataFrames as series: the index becomes a column of times (and of series), and the rest is as for a file."""
+"""Tables in memory as series: those of pandas and polars, Arrow tables, and arrays of xarray.
+
+The index of a DataFrame becomes a column of times (and of series), and the rest is as for a file.
+"""
 
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
-from tacit.data.cells import Table, checked
+from tacit.data.cells import Table, checked, table_of
 from tacit.data.columns import NODE_NAMES, Columns, Layout, TimeName
+from tacit.data.conditions import Condition
+from tacit.data.formats import cells_of_arrow, is_arrow
+from tacit.data.labelled_arrays import frame_of_labelled, is_labelled
+from tacit.data.levels import Levels
 from tacit.data.series import Series
 from tacit.data.tables import series_of
 from tacit.data.time_column import TIME_NAMES
@@ -18,7 +26,7 @@ SEPARATORS = (":", "/", "|", "__", " - ")
 
 
 def read_frame(
-    frame: "pd.DataFrame",
+    frame: Any,
     *,
     layout: Layout = "auto",
     time: TimeName = None,
@@ -32,6 +40,9 @@ def read_frame(
     decimal: str = ".",
     dayfirst: bool | None = None,
     asked: Sequence[str] = (),
+    where: str | None = None,
+    calendar: Sequence[str] = (),
+    levels: Levels | None = None,
     piece: bool = False,
 ) -> Series:
     """Return the series of a DataFrame, the same as :func:`read_series` of a file with the same cells.
@@ -41,25 +52,43 @@ def read_frame(
     holds dates or is called time: several series over the same nodes. NaN is a missing value. The other arguments are
     those of :func:`read_series`.
 
+    A DataFrame of polars or an Arrow table has no index: its columns are read as those of a file. An array of xarray
+    has dimensions (time, node) or (time, node, variable); of a data set the variables over (time, node) count. See
+    :mod:`tacit.data.labelled_arrays`.
+
     >>> import pandas as pd
     >>> days = pd.date_range("2020-01-01", periods=3)
     >>> levels = read_frame(pd.DataFrame({"upstream": [1.5, 2.5, 0.5], "downstream": [3, None, 4]}, index=days))
     >>> levels.nodes, levels.values[:, 1, 0].tolist()
     (('upstream', 'downstream'), [3.0, nan, 4.0])
     """
+    if is_labelled(frame):
+        frame = frame_of_labelled(frame, named=(*covariates, *(Condition.read(where).names if where else ())))
+    roles = Columns(layout, time, node, value, covariates, sep, series, columns, drop, dayfirst, asked)
+    roles = replace(roles, where=where, calendar=calendar, levels=levels or {})
+    if is_arrow(frame):
+        return series_of(table_of("the table", cells_of_arrow(frame, "the table"), decimal), roles, piece=piece)
+    return series_of(*_with_index(frame, roles, decimal), piece=piece)
+
+
+def _with_index(frame: Any, roles: Columns, decimal: str) -> tuple[Table, Columns]:
+    """Return a DataFrame as a table with its index in front, and the roles of its columns."""
     import pandas as pd
 
     require(
         isinstance(frame, pd.DataFrame),
-        f"frame must be a pandas DataFrame, got {type(frame).__name__}; pass pd.DataFrame(values, columns=names)",
+        f"the table must be a DataFrame of pandas or polars, an Arrow table or an xarray, got {type(frame).__name__}; "
+        "pass pd.DataFrame(values, columns=names)",
     )
-    names, two_levels = _column_names(frame, sep)
+    time, series = roles.time, roles.series
+    names, two_levels = _column_names(frame, roles.sep)
     index: dict[str, Any] = {}
     plain = frame.set_axis(range(len(names)), axis="columns").reset_index(drop=True)
     if frame.index.nlevels == 2:
         labels = [str(name or usual) for name, usual in zip(frame.index.names, ("series", "time"), strict=True)]
         index = {label: frame.index.get_level_values(level) for level, label in enumerate(labels)}
-        long = layout == "long" or node is not None or any(label.lower() in NODE_NAMES[:-1] for label in labels)
+        called = any(label.lower() in NODE_NAMES[:-1] for label in labels)
+        long = roles.layout == "long" or roles.node is not None or called
         if not long:
             dated = [label.lower() in TIME_NAMES or level.dtype.kind == "M" for label, level in index.items()]
             instance, moment = reversed(labels) if dated == [True, False] else labels
@@ -82,8 +111,7 @@ def read_frame(
     cells = [pd.Series(level.to_numpy() if level.dtype == object else level) for level in index.values()]
     whole = pd.concat([*cells, plain], axis="columns").set_axis(range(len(header)), axis="columns")
     table = checked(Table(WHAT, header, whole, decimal))
-    roles = Columns(layout, time, node, value, covariates, two_levels or sep, series, columns, drop, dayfirst, asked)
-    return series_of(table, roles, piece=piece)
+    return table, replace(roles, time=time, series=series, sep=two_levels or roles.sep)
 
 
 def _column_names(frame: "pd.DataFrame", sep: str | None) -> tuple[tuple[str, ...], str | None]:

@@ -4,7 +4,7 @@ from collections.abc import Collection, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
-from jaxtyping import Float, Int
+from jaxtyping import Int
 
 from tacit.data.cells import Table, TimeCells
 from tacit.data.columns import Columns
@@ -12,10 +12,8 @@ from tacit.data.grid import Grid
 from tacit.data.row_groups import RowGroups, require_not_long
 from tacit.data.selection import chosen, matching, not_there
 from tacit.data.series import Series, Times, Values
+from tacit.data.shared_columns import SharedColumns
 from tacit.errors import require
-
-Column = Float[np.ndarray, " row"]
-PerStep = Float[np.ndarray, " time"]
 
 
 def read_wide(
@@ -39,14 +37,14 @@ def read_wide(
         raise table.refuse(f"a wide table must have a column of numbers per node{beside}, got only text")
     nodes, channels = _nodes_and_variables(table, columns, sep)
     remedy = "correct it, leave the column out with --drop, set series to it, or use layout='long'"
-    place = {column: number for number, column in enumerate(columns)}
-    order = [place[node if sep is None else node + sep + channel] for node in nodes for channel in channels]
-    values = table.many_numbers(columns, remedy)[:, order].reshape(len(table.frame), len(nodes), len(channels))
-    known = np.stack([_known(table, name) for name in roles.covariates], axis=-1) if roles.covariates else None
+    ordered = [node if sep is None else node + sep + channel for node in nodes for channel in channels]
+    values = table.many_numbers(ordered, remedy).reshape(len(table.frame), len(nodes), len(channels))
+    known = SharedColumns.of(table, roles.covariates, roles.labels, roles.levels)
     rows = np.argsort(groups.series_of_row, kind="stable")
-    made = _Steps(values[rows], nodes, channels, cells.times[rows], groups.series_of_row[rows], groups.names)
+    values = values[rows] if (np.diff(rows) != 1).any() else values  # without a copy where they are in order
+    made = _Steps(values, nodes, channels, cells.times[rows], groups.series_of_row[rows], groups.names)
     notes = cells.notes + groups.notes
-    found = made.on_grid(table, notes, None if known is None else known[rows], tuple(roles.covariates))
+    found = made.on_grid(table, notes, known.rows(rows))
     return replace(found, settled=_settled(cells))
 
 
@@ -88,10 +86,9 @@ def read_long(
     remedy = "correct it, or list the columns to use in value"
     numbers = np.full((len(steps), len(nodes), len(values)), np.nan)
     numbers[step_of_row, place_of_row] = np.stack([table.numbers(column, remedy) for column in values], axis=-1)
-    known = [_known_per_step(table, name, step_times, step_of_row) for name in roles.covariates]
-    shared = np.stack(known, axis=-1) if known else None
+    known = SharedColumns.of(table, roles.covariates, roles.labels, roles.levels)
     made = _Steps(numbers, tuple(nodes), tuple(values), step_times, steps // len(moments), groups.names)
-    found = made.on_grid(table, cells.notes, shared, tuple(roles.covariates))
+    found = made.on_grid(table, cells.notes, known.per_step(table, step_times, step_of_row))
     return replace(found, settled=_settled(cells), unused=unused)
 
 
@@ -173,32 +170,6 @@ def _nodes_and_variables(table: Table, columns: list[str], sep: str | None) -> t
     return nodes, channels
 
 
-def _known(table: Table, name: str) -> Column:
-    """Return a covariate, which needs a number in every row."""
-    values = table.numbers(name)
-    empty = np.flatnonzero(np.isnan(values))
-    if len(empty):
-        raise table.refuse(
-            f"covariate '{name}' must have a number in every row, got none in row {empty[0] + 1}; fill it in"
-        )
-    return values
-
-
-def _known_per_step(table: Table, name: str, steps: Times, step_of_row: Int[np.ndarray, " row"]) -> PerStep:
-    """Return a covariate of a long table, which needs one number per time, the same for all nodes."""
-    values = _known(table, name)
-    per_step = np.empty(len(steps))
-    per_step[step_of_row] = values
-    differing = np.flatnonzero(per_step[step_of_row] != values)
-    if len(differing):
-        row = differing[0]
-        raise table.refuse(
-            f"covariate '{name}' must have one number per time, got several at {steps[step_of_row[row]]} "
-            f"(one in row {row + 1}); list it in value, as a variable of each node"
-        )
-    return per_step
-
-
 @dataclass(frozen=True)
 class _Steps:
     """The steps of all series, one series after another, as they are in the table."""
@@ -210,32 +181,33 @@ class _Steps:
     series: Int[np.ndarray, " time"]
     names: tuple[str, ...]
 
-    def on_grid(
-        self,
-        table: Table,
-        notes: tuple[str, ...],
-        covariates: Float[np.ndarray, "time covariate"] | None,
-        covariate_names: tuple[str, ...],
-    ) -> Series:
-        """Put steps on an even grid of times; steps put in are missing, their covariates those of the step before."""
+    def on_grid(self, table: Table, notes: tuple[str, ...], known: SharedColumns) -> Series:
+        """Put steps on a grid of times; steps put in are missing, their covariates those of the step before."""
         lengths, what = tuple(np.bincount(self.series).tolist()), f"{table.path}: times"
         several = bool(self.names)
         grid = Grid.around_each(self.times, lengths, self.names, what) if several else Grid.around(self.times, what)
-        even = np.full((len(grid.times), *self.values.shape[1:]), np.nan)
-        even[grid.places] = self.values
+        even = self.values
+        if len(grid.times) > len(even):
+            even = np.full((len(grid.times), *even.shape[1:]), np.nan)
+            even[grid.places] = self.values
         notes += grid.notes
-        if covariates is not None and len(grid.times) > len(self.times):
-            covariates = covariates[np.searchsorted(grid.places, np.arange(len(grid.times)), side="right") - 1]
+        if known.covariates and len(grid.times) > len(self.times):
             notes += ("covariates of the added steps are copied from the previous row",)
+        known = known.on_grid(grid.places, len(grid.times))
+        labels = dict(known.labels)
+        if several:
+            labels["series"] = np.repeat(np.array(self.names, dtype=object), grid.lengths)
         return Series(
             even,
             self.nodes,
             self.channels,
             grid.times,
-            covariates,
-            covariate_names,
+            known.numbers,
+            known.names,
             notes=notes,
             piece=True,
             lengths=grid.lengths,
             series_names=self.names,
+            labels=labels,
+            levels=known.levels,
         )

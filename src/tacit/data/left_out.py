@@ -45,6 +45,8 @@ def leave_out(
         left > 1 or not reasons or set(reasons.values()) == {INDEX},
         f"two nodes or more must remain, got {left or 'none'}; {words(reasons)}",
     )
+    if not (nodes.any() or variables.any()):
+        return replace(_noted(series, reasons), piece=False)
     kept = replace(
         series,
         values=series.values[:, ~nodes][:, :, ~variables],

@@ -7,10 +7,13 @@ from dataclasses import dataclass
 import numpy as np
 from jaxtyping import Int
 
+from tacit.data.calendar_features import calendar_number
 from tacit.data.cells import Table
 from tacit.data.series import Times
+from tacit.data.time_column import TIME_NAMES
 
 RowNumbers = Int[np.ndarray, " row"]
+AUTUMN, SUNDAY, LATEST_HOUR = (3, 4, 10, 11), 6, 3  # months, weekday and hour in which clocks are set back
 FEW_TIMES = 0.75  # times per row of a long table: two nodes with some rows missing have about as many
 
 
@@ -69,6 +72,8 @@ class RowGroups:
         if not self.names:
             remedy += ", or set series to the column that separates several series"
             remedy += "" if nodes else ", or node to that of several nodes"
+        if clock_set_back(times[before], times[row]):
+            remedy = "clocks were set back: write times in UTC, or with an offset as in 2026-10-25T02:00+01:00"
         raise table.refuse(f"column '{time}' must have ascending times, but {times[row]} {what}; {remedy}")
 
 
@@ -88,10 +93,15 @@ def require_not_long(table: Table, time: str, times: Times, columns: Sequence[st
     if moments.max() + 1 > FEW_TIMES * len(times):
         return
     for column in columns:
+        if column.lower() in TIME_NAMES:
+            raise table.refuse(
+                f"times must be in one column, got '{time}' with several rows per time and '{column}'; join the two "
+                "into one column, or set time to another"
+            )
         cells = table.cells(column)
         if cells.isna().any():
             continue
-        label = pd.factorize(cells)[0]
+        label = pd.factorize(cells.astype("str"))[0]
         distinct = int(label.max()) + 1
         if lengths:  # a name for each run, and another for the next
             apart = distinct == len(lengths) == len(np.unique(run_of_row * distinct + label))
@@ -102,10 +112,27 @@ def require_not_long(table: Table, time: str, times: Times, columns: Sequence[st
     if found:
         column = min(found)[2]
         node, series = shlex.quote(f"data.node={column}"), shlex.quote(column)
+        ignoring = f", or --drop {series} to ignore it" if lengths else ""
         raise table.refuse(
             f"looks like a long table with a row per '{time}' and '{column}'; use --set {node}, or --series {series} "
-            f"if each '{column}' is a series of its own, or --drop {series}"
+            f"if each '{column}' is a series of its own{ignoring}"
         )
+
+
+def clock_set_back(before: np.generic, time: np.generic) -> bool:
+    """Do times repeat an hour of a Sunday night in autumn, as local times do where daylight saving time ends?
+
+    >>> clock_set_back(np.datetime64("2026-10-25T02:30"), np.datetime64("2026-10-25T02:00"))
+    True
+    >>> clock_set_back(np.datetime64("2026-10-26T02:30"), np.datetime64("2026-10-26T02:00"))
+    False
+    """
+    if not isinstance(before, np.datetime64) or not isinstance(time, np.datetime64):
+        return False
+    moment = np.array([time])
+    month, weekday, hour = (int(calendar_number(moment, name)[0]) for name in ("month", "weekday", "hour"))
+    back = (before - time) / np.timedelta64(1, "h")
+    return month in AUTUMN and weekday == SUNDAY and hour <= LATEST_HOUR and bool(0 <= back < 1)
 
 
 def restarts(times: Times) -> tuple[int, ...]:

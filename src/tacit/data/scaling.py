@@ -117,6 +117,14 @@ class Scaling:
                 )
         return replace(self, series_names=names, series_mean=tables[0], series_deviation=tables[1])
 
+    def new_series_note(self, series: Series) -> tuple[str, ...]:
+        """Say where the level of series comes from that were not in the training data; nothing where there are none."""
+        new = [name for name in series.series_names or ("",) if self.by != "all" and name not in self.series_names]
+        if not new:
+            return ()
+        whose = f"{len(new)} series that were" if len(new) > 1 else "one series that was"
+        return (f"{whose} not in the training data: the level is the mean of all rows that were passed",)
+
     @property
     def feature_names(self) -> tuple[str, ...]:
         """Names of the features of one step, in their order."""
@@ -132,16 +140,20 @@ class Scaling:
         """Return scaled targets or predictions in the units of the data."""
         return values * self._like(self.deviation, values) + self._like(self.mean, values)
 
+    def ordered(self, series: Series) -> Values:
+        """Return the values of a series in their units, nodes and variables in the order of this scaling."""
+        nodes, variables = self._places(series)
+        return series.values[:, nodes][:, :, variables]
+
     def scaled(self, series: Series, number: int = 0) -> Values:
         """Return the values of one series without units, nodes and variables in the order of this scaling.
 
         ``number`` is the number of the series, where each has units of its own.
         """
-        nodes, variables = self._places(series)
         mean, deviation = self.mean, self.deviation
         if self.by != "all":
             mean, deviation = self.series_mean[number], self.series_deviation[number]
-        values: Values = (series.values[:, nodes][:, :, variables] - mean) / deviation
+        values: Values = (self.ordered(series) - mean) / deviation
         for row, node, variable in np.argwhere(np.abs(values) > LARGEST)[:1]:
             raise InputError(
                 f"node '{self.nodes[node]}' (variable '{self.variables[variable]}') must have numbers "
@@ -201,8 +213,8 @@ class Scaling:
 
     def _places(self, series: Series) -> tuple[list[int], list[int]]:
         """Return where the nodes and the variables of this scaling are in a series."""
-        variables = _places("variables", series.channels, self.variables)
-        return _places("nodes", series.nodes, self.nodes), variables
+        nodes = _places("nodes", series.nodes, self.nodes)
+        return nodes, _places("variables", series.channels, self.variables)
 
     def _like(self, table: np.ndarray, values: Tensor) -> Tensor:
         require(
@@ -219,6 +231,7 @@ def _mean_and_deviation(
     """Return both of the observed values; refuse what is missing or constant."""
     nodes, there = series.nodes, ~np.isnan(rows)
     which = f"{len(rows)} rows of {series.num_series} series" if series.lengths else f"the first {len(rows)} rows"
+    which = which if series.where is None else f"{len(rows)} rows where {series.where.text} and before"
     for what, bad in (
         ("missing", ~there.any(axis=0)),
         ("constant", np.where(there, rows, -np.inf).max(axis=0) == np.where(there, rows, np.inf).min(axis=0)),

@@ -3,12 +3,16 @@
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from jaxtyping import Bool, Float, Int, Shaped
 
+from tacit.data.levels import Levels, with_common_levels
 from tacit.errors import InputError, require
+
+if TYPE_CHECKING:
+    from tacit.data.conditions import Condition
 
 Values = Float[np.ndarray, "time node channel"]
 Times = Shaped[np.ndarray, " time"]
@@ -27,6 +31,9 @@ class Series:
 
     Several series over the same nodes (experiments, patients, days) lie one after another: ``lengths`` are their
     numbers of rows and ``series_names`` their names, both empty for one series.
+
+    ``where`` is a condition on the rows whose targets count, and ``labels`` are the columns that it names, by row; see
+    :mod:`tacit.data.seasons`. ``levels`` are the words of each covariate that is a column of words.
 
     ``settled`` are options that a reader found by itself (``time``, ``drop``, ``dayfirst``), to read new data alike.
     ``unused`` are names in ``columns`` and ``drop`` that a piece has no column for.
@@ -52,6 +59,9 @@ class Series:
     series_names: tuple[str, ...] = ()
     settled: Mapping[str, Any] = field(default_factory=dict)
     unused: tuple[str, ...] = ()
+    where: "Condition | None" = None
+    labels: Mapping[str, Shaped[np.ndarray, " time"]] = field(default_factory=dict)
+    levels: Levels = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         self._require_shapes()
@@ -106,6 +116,7 @@ class Series:
                 values=self.values[part],
                 times=times[part],
                 covariates=None if known is None else known[part],
+                labels={name: label[part] for name, label in self.labels.items()},
                 piece=True,
                 lengths=(),
                 series_names=(),
@@ -130,7 +141,7 @@ class Series:
         notes = tuple(dict.fromkeys(note for part in parts for note in part.notes))
         settled = _settled_together(parts)
         unused = tuple(name for name in parts[0].unused if all(name in part.unused for part in parts))
-        parts = [part for one in parts for part in one.parts]
+        parts = with_common_levels([part for one in parts for part in one.parts])
         nodes = tuple(dict.fromkeys(node for part in parts for node in part.nodes))
         lacking = [node for node in nodes if any(node not in part.nodes for part in parts)]
         if lacking:
@@ -151,6 +162,11 @@ class Series:
                 "write all times alike",
             )
         known = [part.covariates for part in parts if part.covariates is not None]
+        lengths = tuple(len(part) for part in parts)
+        names = tuple(names or (str(number) for number in range(1, len(parts) + 1)))
+        labels = {name: np.concatenate([part.labels[name] for part in parts]) for name in first.labels}
+        if first.where is not None:
+            labels["series"] = np.repeat(np.array(names, dtype=object), lengths)
         return replace(
             first,
             values=np.concatenate([part.values for part in parts]),
@@ -160,8 +176,9 @@ class Series:
             settled=settled,
             unused=unused,
             piece=True,
-            lengths=tuple(len(part) for part in parts),
-            series_names=tuple(names or (str(number) for number in range(1, len(parts) + 1))),
+            lengths=lengths,
+            series_names=names,
+            labels=labels,
         )
 
     def over(self, nodes: tuple[str, ...]) -> "Series":
@@ -221,17 +238,18 @@ class Series:
         require_unique("series_names", self.series_names)
 
     def _require_numbers(self) -> None:
-        for bad, need, remedy in (
-            (np.isinf(self.values), "finite numbers, or NaN for missing", "correct or remove it"),
-            (np.abs(self.values) > LARGEST, f"numbers of at most {LARGEST:g}", f"correct it, or {RESCALE}"),
-        ):
-            places = np.argwhere(bad)
-            if len(places):
-                row, node, channel = (int(i) for i in places[0])
-                raise InputError(
-                    f"values must have {need}, got {self.values[row, node, channel]} for {self._name(node, channel)} "
-                    f"in row {row} ({len(places)} such values); {remedy}"
-                )
+        high, low = (float(reduce.reduce(self.values, axis=None)) for reduce in (np.fmax, np.fmin))
+        if high > LARGEST or low < -LARGEST:  # one pass and no mask where all is well
+            infinite = bool(np.isinf([high, low]).any())
+            places = np.argwhere(np.isinf(self.values) if infinite else np.abs(self.values) > LARGEST)
+            row, node, channel = (int(i) for i in places[0])
+            need, remedy = (f"numbers of at most {LARGEST:g}", f"correct it, or {RESCALE}")
+            if infinite:
+                need, remedy = "finite numbers, or NaN for missing", "correct or remove it"
+            raise InputError(
+                f"values must have {need}, got {self.values[row, node, channel]} for {self._name(node, channel)} "
+                f"in row {row} ({len(places)} such values); {remedy}"
+            )
         if self.covariates is not None:
             for row, column in np.argwhere(~(np.abs(self.covariates) <= LARGEST))[:1]:
                 number = self.covariates[row, column]
@@ -268,11 +286,8 @@ class Series:
     @property
     def still(self) -> Bool[np.ndarray, "node channel"]:
         """True for each node and variable that is empty, or constant within every series."""
-        missing = np.isnan(self.values)
-        high, low = (np.where(missing, end, self.values) for end in (-np.inf, np.inf))
-        moves = np.maximum.reduceat(high, self.starts) > np.minimum.reduceat(
-            low, self.starts
-        )  # (series, node, channel)
+        high, low = (reduce.reduceat(self.values, self.starts) for reduce in (np.fmax, np.fmin))
+        moves = high > low  # (series, node, channel); NaN where nothing was observed
         return np.logical_not(moves.any(axis=0))
 
     def _name(self, node: int, channel: int) -> str:

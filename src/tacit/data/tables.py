@@ -9,14 +9,19 @@ from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 
+from tacit.data.calendar_features import with_calendar
 from tacit.data.cells import Table, open_table
 from tacit.data.columns import NODE_NAMES, Columns, Layout, TimeName
 from tacit.data.layouts import read_long, read_wide
 from tacit.data.left_out import INDEX, leave_out
+from tacit.data.levels import Levels
 from tacit.data.selection import matching, not_there
 from tacit.data.series import Series
 from tacit.data.time_column import find_time, is_unnamed
 from tacit.errors import InputError, require
+
+FOLDERS = "name of a folder"
+SELECTED = "where selects rows by column '{name}', which is also a node; list it in covariates if it is not one"
 
 
 def read_series(
@@ -34,9 +39,15 @@ def read_series(
     decimal: str = ".",
     dayfirst: bool | None = None,
     asked: Sequence[str] = (),
+    where: str | None = None,
+    calendar: Sequence[str] = (),
+    levels: Levels | None = None,
     piece: bool = False,
 ) -> Series:
-    """Read a table (.csv, .tsv, both also as .gz, .txt, .parquet) as a series, or as several over the same nodes.
+    """Read a table as a series, or as several over the same nodes.
+
+    Files end in .csv, .tsv (both also as .gz), .txt, .parquet, .feather or .xlsx; a folder of Parquet files is one
+    table if its name ends in .parquet, or if it has files part-*.parquet or folders key=value.
 
     The path may also be a table that :func:`tacit.data.open_table` has opened.
 
@@ -55,30 +66,41 @@ def read_series(
     unless ``columns``, ``value`` or ``asked`` (columns, nodes or variables) name them. ``decimal`` is the decimal point
     of text files, and ``dayfirst`` says how to read dates like 03/04/2021; see :func:`tacit.data.dates.parse_dates`.
 
+    ``where`` is a condition on the rows whose targets count (:mod:`tacit.data.conditions`). ``calendar`` adds sines and
+    cosines of the date to the covariates (:func:`calendar_features`). A covariate that is a column of words becomes
+    indicators of its ``levels``, those of the table unless given.
+
     >>> import tempfile
     >>> with tempfile.TemporaryDirectory() as folder:
     ...     file = Path(folder) / "levels.csv"
-    ...     _ = file.write_text("time,upstream,downstream\\\n0,1.5,3\\\n1,2.5,\\\n3,0.5,4\\\n")
+    ...     _ = file.write_text("time,upstream,downstream\\n0,1.5,3\\n1,2.5,\\n3,0.5,4\\n")
     ...     levels = read_series(file)
     >>> levels.nodes, levels.times.tolist(), levels.values[:, 1, 0].tolist()
     (('upstream', 'downstream'), [0, 1, 2, 3], [3.0, nan, nan, 4.0])
     """
     roles = Columns(layout, time, node, value, covariates, sep, series, columns, drop, dayfirst, asked)
+    roles = replace(roles, where=where, calendar=calendar, levels=levels or {})
     return series_of(path if isinstance(path, Table) else open_table(path, decimal), roles, piece=piece)
 
 
 def series_of(table: Table, roles: Columns, *, piece: bool) -> Series:
     """Return the series of a table."""
     roles.require_there(table)
-    table, unknown = roles.without_dropped(table)
-    free = [column for column in table.columns if column not in (roles.series, *roles.covariates)]
+    roles, condition = roles.with_labels(table)
+    table, unknown, dropped = roles.without_dropped(table)
+    free = [column for column in table.columns if column not in (roles.series, *roles.covariates, *dropped)]
     called = [column for column in free if column.lower() in NODE_NAMES and column != roles.time]
     long = roles.layout == "long" or (roles.layout == "auto" and bool(roles.node or roles.values or called))
     taken = (*called, roles.node, *roles.values)
     time = find_time(table, roles.time, [column for column in free if column not in taken], long=long)
     unnamed = [column for column in free if is_unnamed(column) and column not in (time.name, roles.node)]
     left = {column: INDEX for column in unnamed if table.is_whole(column)}
-    others = [column for column in free if column != time.name and column not in left]
+    left |= {column: FOLDERS for column in table.keys if column in free and not roles.uses(column, (time.name, *taken))}
+    if time.name is not None and table.unordered:
+        table = table.in_order(table.times(time.name, roles.dayfirst).times)
+    roles = replace(roles, labels=[name for name in roles.labels if name not in (time.name, roles.series)])
+    words = [name for name in roles.labels if name not in taken and table.is_text(name)]  # labels are no nodes
+    others = [column for column in free if column not in (time.name, *words) and column not in left]
     if long:
         require(
             roles.sep is None,
@@ -95,13 +117,17 @@ def series_of(table: Table, roles: Columns, *, piece: bool) -> Series:
             raise table.refuse(not_there("drop", name, table.columns))
         found = replace(read_wide(table, roles, time.name, others, left, piece=piece), unused=unknown)
     absent = tuple(name for name in roles.columns or () if not matching(name, others, roles.sep))
+    selected = tuple(SELECTED.format(name=name) for name in roles.labels if name in others)
+    names = {time.name or "time": "time", roles.series or "series": "series"}
     found = replace(
         found,
+        where=condition and condition.renamed(names),
         unused=(*found.unused, *absent),
-        notes=time.notes + found.notes,
+        notes=table.notes + time.notes + selected + found.notes,
         settled={**time.settled, **found.settled},
     )
     try:
-        return replace(leave_out(found, left, roles.asked, piece=piece), piece=piece)
+        made = replace(leave_out(found, left, roles.asked, piece=piece), piece=piece)
+        return with_calendar(made, roles.calendar)
     except InputError as error:
         raise table.refuse(str(error)) from None

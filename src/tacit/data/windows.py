@@ -5,12 +5,14 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 import torch
-from jaxtyping import Bool, Int, Shaped
+from jaxtyping import Bool, Float, Int, Shaped
 from torch import Generator, Tensor
 
-from tacit.data.coming_times import coming_times
+from tacit.data.coming_times import extended_times
+from tacit.data.levels import unseen_levels
 from tacit.data.pairs import Pairs, Split
 from tacit.data.scaling import Scaling
+from tacit.data.seasons import UNKNOWN_AHEAD, chosen_rows, chosen_targets, known_ahead, require_some
 from tacit.data.series import Series, Times, Values
 from tacit.data.series_split import PerPair, assign_parts
 from tacit.data.series_units import ScaleBy
@@ -73,11 +75,13 @@ class SeriesPairs:
 class NewPairs:
     """Pairs made from new data, and when their targets are (numbers of the pairs, where there are no times).
 
-    ``series`` is the name of the series of each pair, where series have names; ``notes`` say what was left out.
+    ``actual`` are the targets in their units as they were given, NaN where one is not known. ``series`` is the name of
+    the series of each pair, where series have names; ``notes`` say what was left out.
     """
 
     pairs: Pairs
     times: Shaped[np.ndarray, " pair"]
+    actual: Float[np.ndarray, "pair node channel"]
     series: Shaped[np.ndarray, " pair"] | None = None
     notes: tuple[str, ...] = ()
 
@@ -92,6 +96,9 @@ class Windows:
     least five, and otherwise each is cut like one; see :mod:`tacit.data.series_split`. Every target belongs to one part
     only; a window of a later part may look back into rows of an earlier one, as it will when it is used. Scaling uses
     the rows of each series up to its last training target. A pair without any observed target is left out.
+
+    Where a series has a condition, only targets in rows where it holds count, in all parts; windows before them reach
+    back into other rows. Scaling then uses the rows that are in a training pair, as inputs or as targets.
 
     >>> series = Series(np.arange(20.0).reshape(20, 1, 1), nodes=("a",))
     >>> made = Windows(window=3, horizon=2, fractions=(0.5, 0.25)).prepare(series)
@@ -130,15 +137,21 @@ class Windows:
         """
         given = _as_one(series)
         chosen = _chosen(given.channels, targets)
-        used, notes = self._usable(given, ahead=self.horizon, targets=chosen)
+        notes = self._season_notes(given, chosen)
+        used, left_out = self._usable(given, ahead=self.horizon, targets=chosen)
+        notes += left_out
         rows = self.target_rows(used, chosen)
         of_pair = used.series_of_row[rows]
         part, split_notes = assign_parts(of_pair, self.fractions, generator, whole=by == "all")
-        self._require_parts(part)
+        self._require_parts(part, used)
         row_of_series = np.arange(len(used)) - used.starts[used.series_of_row]
         train_ends = np.zeros(used.num_series, dtype=np.int64)
         np.maximum.at(train_ends, of_pair[part == 0], 1 + row_of_series[rows[part == 0]])
-        scaling = Scaling.measured(used, row_of_series < train_ends[used.series_of_row], chosen, by)
+        scaled_rows = self._scaled_rows(used, rows[part == 0], train_ends)
+        scaling = Scaling.measured(used, scaled_rows, chosen, by)
+        unseen = unseen_levels(used, scaled_rows)
+        if unseen:
+            notes += (f"covariates never seen in the training part, so without effect: {', '.join(unseen)}",)
         pairs = self.pairs(used, scaling, rows - self.horizon)
         if pairs.observed is not None and bool(pairs.observed.all()):
             pairs = replace(pairs, observed=None)
@@ -168,19 +181,20 @@ class Windows:
         of the last one; see :mod:`tacit.data.coming_times`.
         """
         used, notes = self._usable(_as_one(series), ahead=0)
-        known, scaling = scaling.series_names, scaling.of_series(used)
-        new = [name for name in scaling.series_names if name not in known]
-        if new:
-            whose = f"{len(new)} series that were" if len(new) > 1 else "one series that was"
-            notes += (f"{whose} not in the training data: the level is the mean of all rows that were passed",)
-        last = _window_ends(used, self.window, ahead=0)
+        notes += scaling.new_series_note(used)
+        scaling = scaling.of_series(used)
+        last, season = self._in_season(used, _window_ends(used, self.window, ahead=0))
+        notes += season
         names = np.array(used.series_names)[used.series_of_row[last]] if used.lengths else None
-        return NewPairs(self.pairs(used, scaling, last), self._target_times(used)[last], names, notes)
+        ahead = [self._shifted(scaling.ordered(part)[:, :, : scaling.out_channels]) for part in used.parts]
+        actual = np.concatenate(ahead)[last]
+        return NewPairs(self.pairs(used, scaling, last), self._target_times(used)[last], actual, names, notes)
 
     def target_rows(self, series: Series, targets: tuple[str, ...]) -> PerPair:
-        """Return the row of every target that has a window before it and is known for some node, over all series."""
+        """Return the row of every target that counts: with a window before it, in the season, known for some node."""
         rows = _window_ends(series, self.window, self.horizon) + self.horizon
         chosen = [series.channels.index(name) for name in targets]
+        rows = rows[chosen_rows(series)[rows]] if series.where is not None else rows
         known: PerPair = rows[~np.isnan(series.values[rows][:, :, chosen]).all(axis=(1, 2))]
         return known
 
@@ -200,7 +214,7 @@ class Windows:
         targets = np.concatenate(ahead)[last]
         several = series.lengths or scaling.by != "all"
         numbers = torch.from_numpy(series.series_of_row[last]) if several else None
-        times = _time_numbers(self._target_times(series)[last])
+        times = time_numbers(self._target_times(series)[last])
         count = len(scaling.covariate_names)
         known = (
             torch.from_numpy(features[last, 0, -count:]) if count else None
@@ -241,18 +255,51 @@ class Windows:
         note = f"{short + empty} of {series.num_series} series were left out: {', '.join(reasons)}"
         return series.selected(np.flatnonzero(fits).tolist()), (note,)
 
+    def _season_notes(self, series: Series, targets: tuple[str, ...]) -> tuple[str, ...]:
+        """Say how many of the targets are in the season."""
+        if series.where is None:
+            return ()
+        require_some(series, chosen_rows(series), "rows")
+        everywhere = len(self.target_rows(replace(series, where=None), targets))
+        count = len(self.target_rows(series, targets))
+        return (f"where {series.where.text}: {count:,} of {everywhere:,} targets are in the season",)
+
+    def _in_season(self, series: Series, last: PerPair) -> tuple[Int[np.ndarray, " chosen"], tuple[str, ...]]:
+        """Return the windows of new data whose targets are in the season, and what there is to say."""
+        if series.where is None:
+            return last, ()
+        inside = chosen_targets(series, self.horizon)[last]
+        require_some(series, inside, "targets of windows")
+        note = f"where {series.where.text}: {inside.sum():,} of {len(last):,} windows have a target in the season"
+        return last[inside], (note,) if known_ahead(series) else (note, UNKNOWN_AHEAD)
+
+    def _scaled_rows(
+        self, series: Series, train: PerPair, train_ends: Int[np.ndarray, " series"]
+    ) -> Bool[np.ndarray, " time"]:
+        """Return the rows that scaling is measured on."""
+        row_of_series = np.arange(len(series)) - series.starts[series.series_of_row]
+        if series.where is None:
+            before_end: Bool[np.ndarray, " time"] = row_of_series < train_ends[series.series_of_row]
+            return before_end
+        rows = np.zeros(len(series), dtype=bool)
+        rows[train] = True
+        for lag in range(self.window):
+            rows[train - self.horizon - lag] = True
+        return rows
+
     def _target_times(self, series: Series) -> Times:
         """Return for every row the time ``horizon`` steps later, beyond the end of a series too."""
         each = [part.row_times for part in series.parts]
-        later = [np.concatenate([times, coming_times(times, self.horizon)])[self.horizon :] for times in each]
+        later = [extended_times(times, self.horizon)[self.horizon :] for times in each]
         return np.concatenate(later)
 
-    def _require_parts(self, part: PerPair) -> None:
+    def _require_parts(self, part: PerPair, series: Series) -> None:
+        season = "" if series.where is None else f" where {series.where.text}"
         require(
             int(np.bincount(part, minlength=3).min()) >= 1,
             f"fractions {self.fractions} must leave at least one pair for each of training, validation and test, but "
             f"windows of {self.window} row{'s' * (self.window > 1)} and a horizon of {self.horizon} leave {len(part)} "
-            f"pair{'s' * (len(part) != 1)}; pass more rows, a shorter window or other fractions",
+            f"pair{'s' * (len(part) != 1)}{season}; pass more rows, a shorter window or other fractions",
         )
 
     def _shifted(self, values: Values) -> Values:
@@ -279,7 +326,7 @@ def _places(chosen: Bool[np.ndarray, " pair"]) -> slice | Int[np.ndarray, " chos
     return slice(int(places[0]), int(places[-1]) + 1) if places[-1] - places[0] + 1 == len(places) else places
 
 
-def _time_numbers(times: Times) -> Tensor:
+def time_numbers(times: Shaped[np.ndarray, "*any"]) -> Float[Tensor, "*any"]:
     """Return times as numbers: dates in seconds since 1970, durations in seconds."""
     if times.dtype.kind == "M":
         times = times - np.datetime64(0, "s")

@@ -18,6 +18,7 @@ from tacit.pipeline.job import FitJob, resume_fit, run_fit
 from tacit.pipeline.later_assessment import add_identifiability, add_std_errors, goodness_on, same_dataset
 from tacit.pipeline.new_file import require_new_table, write_table
 from tacit.pipeline.parts import OwnParts
+from tacit.pipeline.path_forecasts import path_predictions, path_samples, path_table
 from tacit.pipeline.plan import Plan
 from tacit.pipeline.preparation import PairsPreparation
 from tacit.pipeline.sources import Source, read_source, read_sources, read_table
@@ -41,6 +42,9 @@ __all__ = [
     "goodness_on",
     "learn",
     "new_pairs",
+    "path_predictions",
+    "path_samples",
+    "path_table",
     "point_predictions",
     "prediction_index",
     "read_new",

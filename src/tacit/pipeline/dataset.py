@@ -8,7 +8,17 @@ from jaxtyping import Float
 from torch import Tensor
 
 from tacit.config import PAIRS_KEYS, SERIES_KEYS, TABLE_KEYS, DataOptions
-from tacit.data import NamedPairs, Pairs, ScaleBy, Series, SeriesPairs, Split, Windows, deviations_differ
+from tacit.data import (
+    NamedPairs,
+    Pairs,
+    ScaleBy,
+    Series,
+    SeriesPairs,
+    Split,
+    Windows,
+    chosen_rows,
+    deviations_differ,
+)
 from tacit.errors import require
 from tacit.pipeline.preparation import PairsPreparation, Preparation, SeriesPreparation, require_inputs
 from tacit.pipeline.sources import Source, about
@@ -36,6 +46,7 @@ class Dataset:
     ``coordinates``  two numbers per node, where they are known
     ``notes``        what the readers changed, in words
     ``levelled``     the test part for the fit test, where series have levels of their own; see :class:`SeriesPairs`
+    ``series_names``  of the numbers in ``Pairs.series``; none for one series without a name
     """
 
     split: Split
@@ -44,6 +55,7 @@ class Dataset:
     coordinates: np.ndarray | None = None
     notes: tuple[str, ...] = ()
     levelled: Pairs | None = None
+    series_names: tuple[str, ...] = ()
 
     @property
     def nodes(self) -> tuple[str, ...]:
@@ -73,7 +85,8 @@ class Dataset:
         made = windows.prepare(series, targets=options.targets, by=by)
         preparation = SeriesPreparation(windows, made.scaling)
         notes = series.notes + made.notes
-        return cls(made.split, preparation, _seen_rows(made), series.coordinates, notes, made.levelled)
+        seen, names = _seen_rows(made), made.series_names
+        return cls(made.split, preparation, seen, series.coordinates, notes, made.levelled, names)
 
     @classmethod
     def _of_pairs(cls, named: NamedPairs, options: DataOptions, seed: int, *, scaled: bool) -> "Dataset":
@@ -102,7 +115,7 @@ def usual_window(series: Series) -> int:
 
     Of several series it is at most a quarter of the median length, so that each leaves windows to learn from.
     """
-    window = USUAL_WINDOW if len(series) >= ROWS_FOR_THE_USUAL else SHORT_WINDOW
+    window = USUAL_WINDOW if int(chosen_rows(series).sum()) >= ROWS_FOR_THE_USUAL else SHORT_WINDOW
     lengths = series.lengths or (len(series),)
     return max(1, min(window, int(np.median(lengths)) // 4))
 
@@ -130,7 +143,8 @@ def _seen_rows(made: SeriesPairs) -> SeenRows:
         values = part.values[:end]
         counts = np.maximum((~np.isnan(values)).sum(0), 1)
         values = values - np.nansum(values, 0) / counts  # series that differ in level are not correlated by that
-        targets.append(values[horizon:][:, :, chosen])
+        season = chosen_rows(part)[horizon:end, None, None]
+        targets.append(np.where(season, values[horizon:][:, :, chosen], np.nan))
         inputs.append(values[: max(0, end - horizon)])
     return SeenRows(torch.from_numpy(np.concatenate(targets)), torch.from_numpy(np.concatenate(inputs)))
 

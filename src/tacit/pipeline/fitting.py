@@ -21,6 +21,7 @@ from tacit.pipeline.dropped_edges import with_needed_edges
 from tacit.pipeline.edge_lags import lag_of_edges
 from tacit.pipeline.evidence import RegressionEvidence
 from tacit.pipeline.fitted import Fitted
+from tacit.pipeline.group_scores import group_scores
 from tacit.pipeline.layout import MOST_EXPANDED
 from tacit.pipeline.model_evidence import EARLY, judge_edges, judges_edges, why_unknown
 from tacit.pipeline.plan import Plan
@@ -275,6 +276,7 @@ def _record(learned: Learned) -> Record:
         point_graphs=PAIRWISE_GRAPHS,
     )
     metrics = {**scores.numbers(), **{name: scaled[name] for name in ("energy_score", "distribution_loss")}}
+    groups = group_scores(scores, plan.dataset.nodes, plan.dataset.series_names)
     candidates = model.graph.candidates
     simple = assessment.simple or references(preparation, split, ridge=candidates is None and learned.complete)
     compared = {**{name: one.numbers for name, one in simple.items()}, **assessment.references}
@@ -295,6 +297,8 @@ def _record(learned: Learned) -> Record:
             "steps": result.steps,
         },
         metrics=_finite(metrics),
+        by_node={score: _finite(values) for score, values in groups["by_node"].items()},
+        by_series={score: _finite(values) for score, values in groups["by_series"].items()},
         replicas=[asdict(replica) for replica in result.replicas],
         best_replica=result.best,
         node_names=list(plan.dataset.nodes),

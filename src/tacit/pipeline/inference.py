@@ -12,7 +12,6 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import torch
 from jaxtyping import Float
-from torch import Tensor
 
 from tacit.assessment.evaluation import PointName, SharedDraws, forecast_scores, point_prediction
 from tacit.data import NewPairs, Pairs
@@ -20,15 +19,15 @@ from tacit.errors import require, require_int
 from tacit.graph import require_memory
 from tacit.pipeline.assessment import TOO_FEW, fit_test
 from tacit.pipeline.fitted import Fitted
+from tacit.pipeline.forecast_frame import LEVELS, forecast_frame, in_units, require_memory_for_table
+from tacit.pipeline.group_scores import group_scores
 from tacit.pipeline.sources import Source, read_sources
 from tacit.randomness import generator_for
 
 if TYPE_CHECKING:
     import pandas as pd
 
-LEVELS = (0.025, 0.1, 0.5, 0.9, 0.975)
 NUM_GRAPHS = 1000
-BYTES_OF_A_CELL = 30  # while the table is made and written as text
 NOT_TESTED = "This run has no fit test: the assessment was off, or the run was stopped. Pass data to test it."
 Values = Float[np.ndarray, "pair node channel"]
 
@@ -49,7 +48,7 @@ def point_predictions(
     parts = []
     for pairs in _chunks(new.pairs, draws):
         values = draws.mean(pairs) if point == "mean" else point_prediction(draws.values(pairs), point)
-        parts.append(_in_units(fitted, values, pairs))
+        parts.append(in_units(fitted, values, pairs))
     return torch.cat(parts).numpy()
 
 
@@ -59,24 +58,20 @@ def samples(
     """Return samples of every target: one graph for all pairs at each place, and noise of each pair's own."""
     require_int("num_samples", num_samples)
     new, draws = new_pairs(fitted, source), _draws(fitted, num_samples, seed)
-    drawn = [_in_units(fitted, draws.own_values(pairs), pairs) for pairs in _chunks(new.pairs, draws)]
+    drawn = [in_units(fitted, draws.own_values(pairs), pairs) for pairs in _chunks(new.pairs, draws)]
     return np.concatenate([values.numpy() for values in drawn])
 
 
 def forecast_table(fitted: Fitted, source: Source, *, seed: int = 0, num_samples: int = 0) -> "pd.DataFrame":
-    """Return one row per time, node and variable: mean, median, quantiles and, if asked for, samples.
+    """Return one row per time, node and variable: mean, median, quantiles, the actual value and, if asked for, samples.
 
     Every window of the source is predicted, those whose target is not known yet included. ``attrs["notes"]`` says what
     was changed or left out.
     """
-    import pandas as pd
-
     preparation = fitted.preparation
     require_int("num_samples", num_samples, 0)
     new = new_pairs(fitted, source)
-    cells = new.pairs.targets.numel() * (num_samples + len(LEVELS) + 1)
-    what = f"a table with {num_samples:,} samples in each of {new.pairs.targets.numel():,} rows"
-    require_memory(BYTES_OF_A_CELL * cells, "cpu", what, "lower --samples, or pass fewer rows")
+    require_memory_for_table(new.pairs.targets.numel(), num_samples)
     draws = _draws(fitted, NUM_GRAPHS, seed)
     sampled = _draws(fitted, num_samples, seed) if num_samples else None
     parts = []
@@ -84,31 +79,19 @@ def forecast_table(fitted: Fitted, source: Source, *, seed: int = 0, num_samples
         drawn = draws.values(pairs)
         values = [draws.mean(pairs), *(point_prediction(drawn, level) for level in LEVELS)]
         values += [] if sampled is None else list(sampled.own_values(pairs).unbind(1))
-        parts.append(torch.stack([_in_units(fitted, value, pairs) for value in values], -1))
-    numbers = torch.cat(parts)  # (pair, node, channel, column)
-    pairs_, nodes, channels, _ = numbers.shape
-    table: dict[str, Any] = {} if new.series is None else {"series": np.repeat(new.series, nodes * channels)}
-    table |= {
-        preparation.row_name: np.repeat(new.times, nodes * channels),
-        "node": np.tile(np.repeat(preparation.nodes, channels), pairs_),
-        "variable": np.tile(preparation.target_names, pairs_ * nodes),
-    }
-    names = ["mean", *(f"q{100 * level:g}" for level in LEVELS), *(f"sample_{s}" for s in range(num_samples))]
-    flat = numbers.reshape(-1, len(names)).numpy()
-    table |= {name: flat[:, column] for column, name in enumerate(names)}
-    frame = pd.DataFrame(table).rename(columns={"q50": "median"})
-    frame.attrs["notes"] = list(new.notes)
-    return frame
+        parts.append(torch.stack([in_units(fitted, value, pairs) for value in values], -1))
+    keys = {} if new.series is None else {"series": new.series}
+    keys[preparation.row_name] = new.times
+    return forecast_frame(preparation, keys, torch.cat(parts), new.actual, new.notes)
 
 
-def prediction_index(fitted: Fitted, new: NewPairs) -> "pd.Index":
-    """Return when each predicted target is, with its series where there are several."""
+def prediction_index(times: np.ndarray, series: np.ndarray | None, row_name: str) -> "pd.Index":
+    """Return when each prediction is, with its series where there are several."""
     import pandas as pd
 
-    name = fitted.preparation.row_name
-    if new.series is None:
-        return pd.Index(new.times, name=name)
-    return pd.MultiIndex.from_arrays([new.series, new.times], names=["series", name])
+    if series is None:
+        return pd.Index(times, name=row_name)
+    return pd.MultiIndex.from_arrays([series, times], names=["series", row_name])
 
 
 def evaluate(fitted: Fitted, source: Source | None, *, seed: int = 0) -> dict[str, Any]:
@@ -121,6 +104,8 @@ def evaluate(fitted: Fitted, source: Source | None, *, seed: int = 0) -> dict[st
             "references": record.references,
             "findings": record.findings or [NOT_TESTED],
             "goodness": record.goodness,
+            "by_node": record.by_node,
+            "by_series": record.by_series,
             "notes": [],
         }
     preparation, device = fitted.preparation, fitted.model.graph.raw.device
@@ -129,15 +114,15 @@ def evaluate(fitted: Fitted, source: Source | None, *, seed: int = 0) -> dict[st
     remedy = "pass more rows" if preparation.is_series else "pass y too, in columns y:NODE or in an .npz file"
     require(some, f"{source.name}: at least one target must be known, got none; {remedy}")
     known = new.pairs.with_targets().to(device)
+    series_names = [] if new.series is None else list(dict.fromkeys(new.series.tolist()))  # in the order of numbers
     generator = generator_for(seed, "score", device)
     scores = forecast_scores(fitted.model, known, generator=generator, spread=preparation.spread(known))
-    by_node = {name: dict(zip(fitted.nodes, values, strict=True)) for name, values in scores.by_node.items()}
     goodness = fit_test(fitted.model, known, preparation, seed)
     return {
         "data": source.name,
         "pairs": len(known),
         "metrics": scores.numbers(),
-        "by_node": by_node,
+        **group_scores(scores, fitted.nodes, series_names),
         "findings": [TOO_FEW] if goodness is None else goodness.sentences(),
         "goodness": {} if goodness is None else goodness.to_dict(),
         "notes": list(new.notes),
@@ -148,11 +133,6 @@ def new_pairs(fitted: Fitted, source: Source) -> NewPairs:
     """Return the pairs of new data, with all that was changed or left out on the way in ``notes``."""
     new = fitted.preparation.apply(source)
     return replace(new, notes=tuple(dict.fromkeys((*source.content.notes, *new.notes))))
-
-
-def _in_units(fitted: Fitted, values: Tensor, pairs: Pairs) -> Float[Tensor, "..."]:
-    """Return predictions in the units of the data, in double precision: an offset may be large."""
-    return fitted.preparation.to_units(values.double().cpu(), pairs)
 
 
 def _draws(fitted: Fitted, num_graphs: int, seed: int) -> SharedDraws:

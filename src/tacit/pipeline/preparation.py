@@ -2,19 +2,32 @@
 
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass
-from typing import Any
+from typing import Any, Protocol, runtime_checkable
 
 import numpy as np
 import torch
-from jaxtyping import Float
+from jaxtyping import Float, Int
 from torch import Tensor
 
-from tacit.data import ChannelUnits, NamedPairs, NewPairs, Pairs, Scaling, Series, Windows
+from tacit.data import ChannelUnits, NamedPairs, NewPairs, Pairs, Scaling, Series, SeriesUnits, Windows
 from tacit.errors import InputError, require
 from tacit.pipeline.sources import Source, about
 from tacit.predictors import Sizes
 
 ROUNDING = 1e-4  # units of the same numbers in single and in double precision differ by less
+
+
+@runtime_checkable
+class OfSeries(Protocol):
+    """Pairs, or origins of paths: the number of the series of each, and units of the series where they differ."""
+
+    @property
+    def series(self) -> Int[Tensor, " pair"] | None:
+        """The number of the series of each."""
+
+    @property
+    def units(self) -> SeriesUnits | None:
+        """The units of each series."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -58,7 +71,7 @@ class SeriesPreparation:
             return pairs.units.spread(pairs.series).float()
         return torch.from_numpy(self.scaling.deviation[:, : self.scaling.out_channels]).float()
 
-    def to_units(self, values: Tensor, pairs: Pairs) -> Tensor:
+    def to_units(self, values: Tensor, pairs: OfSeries) -> Tensor:
         """Return scaled predictions of some pairs in the units of the data."""
         if pairs.units is not None and pairs.series is not None:
             return pairs.units.restored(values, pairs.series.to(values.device))
@@ -150,7 +163,7 @@ class PairsPreparation:
         del pairs
         return torch.from_numpy(self.target_units.deviation).float().expand(len(self.nodes), -1).contiguous()
 
-    def to_units(self, values: Tensor, pairs: Pairs) -> Tensor:
+    def to_units(self, values: Tensor, pairs: OfSeries) -> Tensor:
         """Return scaled predictions in the units of the data, the same for all pairs."""
         del pairs
         return torch.from_numpy(self.target_units.restored(values.double().cpu().numpy())).to(values)
@@ -205,9 +218,12 @@ class PairsPreparation:
                 f"{source.name}: array '{name}' must have {need} channels as in training, got {values.shape[2]}; "
                 "pass data of the same kind",
             )
+        actual = pairs.targets.double().numpy()
+        if pairs.observed is not None:
+            actual = np.where(pairs.observed.numpy() > 0, actual, np.nan)
         with about(source.name):
             made, notes = self.scaled(source.content), self.gap_notes(source.content)
-            return NewPairs(made, np.arange(len(pairs)), notes=notes)
+            return NewPairs(made, np.arange(len(pairs)), actual, notes=notes)
 
     def to_dict(self) -> dict[str, Any]:
         """Return plain values."""

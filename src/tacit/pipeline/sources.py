@@ -10,10 +10,13 @@ import numpy as np
 
 from tacit.config import SELECTION_KEYS, TABLE_KEYS, DataOptions, FitConfig
 from tacit.data import (
+    TABLE_ENDINGS,
     NamedPairs,
     Series,
     Table,
     holds_pairs,
+    in_season,
+    is_parquet_folder,
     leave_out,
     load_beijing_air,
     open_table,
@@ -21,11 +24,11 @@ from tacit.data import (
     read_named_pairs,
     read_pairs_table,
     read_series,
+    with_calendar,
 )
 from tacit.errors import InputError, did_you_mean, require
 
 SHIPPED = {"beijing-air": load_beijing_air}
-TABLE_ENDINGS = (".csv", ".csv.gz", ".tsv", ".tsv.gz", ".txt", ".parquet")
 SAME_STEP = 0.25  # of a step: months and years differ in length
 
 
@@ -39,9 +42,15 @@ class Source:
 
     def settled(self, config: FitConfig) -> FitConfig:
         """Return the config with what the reader found by itself, so that new data is read alike."""
-        found = dict(self.content.settled) if isinstance(self.content, Series) else {}
-        if not found:
+        if not isinstance(self.content, Series):
             return config
+        found = dict(self.content.settled)
+        for name, words in self.content.levels.items():
+            require(
+                len(words) > 1,
+                f"{self.name}: covariate '{name}' must have two levels or more, got only '{words[0]}'; leave it out",
+            )
+            found["levels"] = dict(self.content.levels)
         found["drop"] = tuple(dict.fromkeys((*config.data.drop, *found.get("drop", ()))))
         return config.model_copy(update={"data": config.data.model_copy(update=found)})
 
@@ -104,11 +113,14 @@ def _step(series: Series) -> Any:
 
 
 def data_files(sources: Sequence[str]) -> list[str]:
-    """Return the files that sources name: a folder stands for the tables in it, in the order of their names."""
+    """Return the files that sources name: a folder stands for the tables in it, in the order of their names.
+
+    A folder of Parquet files that are parts of one table is one of them; see :func:`tacit.data.is_parquet_folder`.
+    """
     files: list[str] = []
     for source in sources:
         path = Path(source)
-        if not source or not path.is_dir():
+        if not source or not path.is_dir() or is_parquet_folder(path):
             files.append(source)
             continue
         found = sorted(str(one) for one in path.iterdir() if one.is_file() and one.name.endswith(TABLE_ENDINGS))
@@ -161,7 +173,7 @@ def read_source(
     path = Path(source)
     if source in SHIPPED and not path.exists():
         options.require_unset(TABLE_KEYS, source, "which is not a table")
-        return Source(source, SHIPPED[source]())
+        return Source(source, with_calendar(in_season(SHIPPED[source](), options.where), options.calendar))
     if path.suffix == ".npz":
         return Source(source, read_named_pairs(source, out_channels=out_channels))
     if path.suffix == "" and not path.exists():
@@ -202,8 +214,8 @@ def read_table(frame: Any, options: DataOptions, *, piece: bool = False, nodes: 
 
 
 def _table_options(options: DataOptions, nodes: tuple[str, ...]) -> dict[str, Any]:
-    names = ("layout", "time", "node", "value", "covariates", "series", "dayfirst", *SELECTION_KEYS)
-    given = {name: getattr(options, name) for name in names}
+    names = ("layout", "time", "node", "value", "covariates", "levels", "series", "where", "calendar", "dayfirst")
+    given = {name: getattr(options, name) for name in (*names, *SELECTION_KEYS)}
     return {**given, "sep": options.separator, "asked": (*(options.targets or ()), *nodes)}
 
 

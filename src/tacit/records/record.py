@@ -46,6 +46,8 @@ class Record(BaseModel):
     device: str
     timings: dict[str, float]
     metrics: dict[str, float]
+    by_node: dict[str, dict[str, float]] = {}  # score -> node -> number, of the test part
+    by_series: dict[str, dict[str, float]] = {}  # score -> series -> number, where there are several
     optimal: dict[str, float] = {}
     paper: dict[str, float] = {}
     replicas: list[dict[str, Any]]

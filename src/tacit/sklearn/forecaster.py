@@ -5,7 +5,19 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from tacit.config import AssessmentOptions, DataOptions, GraphOptions, ModelConfig, TrainingOptions
-from tacit.pipeline import Source, forecast_table, new_pairs, point_predictions, prediction_index, read_table, samples
+from tacit.errors import require
+from tacit.pipeline import (
+    Source,
+    forecast_table,
+    new_pairs,
+    path_predictions,
+    path_samples,
+    path_table,
+    point_predictions,
+    prediction_index,
+    read_table,
+    samples,
+)
 from tacit.sklearn.estimator import LatentGraphEstimator
 from tacit.sklearn.options import to_python
 from tacit.sklearn.score import r_squared
@@ -97,33 +109,90 @@ class LatentGraphForecaster(LatentGraphEstimator):
         self.n_features_in_ = len(self.nodes_)
         return self
 
-    def predict(self, X: Any, point: str | float | None = None) -> "pd.DataFrame":  # noqa: N803
+    def predict(
+        self,
+        X: Any,  # noqa: N803
+        point: str | float | None = None,
+        *,
+        steps: int | None = None,
+        origin: Any = None,
+    ) -> "pd.DataFrame":
         """Return one number per node and target for each window of a table, in rows by the time of the target.
 
         The last row is ``horizon`` steps beyond the end of the table. Columns are like those of the table, and
         ``attrs["notes"]`` says what was changed or left out, such as series that are too short.
+
+        With ``steps`` the rows are the next ``steps`` times after the last observed row of each series, or after the
+        row at the time ``origin``: samples of a step are inputs of the next (see :meth:`forecast`).
         """
         import pandas as pd
 
+        self._require_steps(steps, origin=origin)
         fitted, source = self._with_predictor(), self._source(X, reset=False)
         kind, graphs = to_python(self.point if point is None else point), to_python(self.point_graphs)
-        found = point_predictions(fitted, source, kind, num_graphs=graphs, seed=fitted.record.seed)
-        new = new_pairs(fitted, source)
-        index = prediction_index(fitted, new)
-        frame = pd.DataFrame(found.reshape(len(found), -1), index=index, columns=self._columns())
-        frame.attrs["notes"] = list(new.notes)
+        how: dict[str, Any] = {"num_graphs": graphs, "seed": fitted.record.seed}
+        if steps is None:
+            found, new = point_predictions(fitted, source, kind, **how), new_pairs(fitted, source)
+            index, notes = prediction_index(new.times, new.series, fitted.preparation.row_name), new.notes
+        else:
+            found, origins = path_predictions(fitted, source, to_python(steps), kind, origin=origin, **how)
+            names = origins.series_names
+            series = None if names is None else names.repeat(origins.steps)
+            index, notes = prediction_index(origins.times.reshape(-1), series, "time"), origins.notes
+        frame = pd.DataFrame(found.reshape(len(index), -1), index=index, columns=self._columns())
+        frame.attrs["notes"] = list(notes)
         return frame
 
-    def sample(self, X: Any, num_samples: int = 100, random_state: Any = None) -> np.ndarray:  # noqa: N803
-        """Return (windows, samples, nodes), or with several targets (windows, samples, nodes, targets)."""
+    def sample(
+        self,
+        X: Any,  # noqa: N803
+        num_samples: int = 100,
+        random_state: Any = None,
+        *,
+        steps: int | None = None,
+        origin: Any = None,
+        every: int | None = None,
+    ) -> np.ndarray:
+        """Return (windows, samples, nodes), or with several targets (windows, samples, nodes, targets).
+
+        With ``steps`` these are paths, (origins, samples, steps, nodes): see :meth:`forecast`.
+        """
+        self._require_steps(steps, origin=origin, every=every)
         fitted, source = self._with_predictor(), self._source(X, reset=False)
-        found = samples(fitted, source, num_samples=to_python(num_samples), seed=self._seed(random_state))
+        how: dict[str, Any] = {"num_samples": to_python(num_samples), "seed": self._seed(random_state)}
+        if steps is None:
+            found = samples(fitted, source, **how)
+        else:
+            found = path_samples(fitted, source, to_python(steps), origin=origin, every=to_python(every), **how)
         return found[..., 0] if found.shape[-1] == 1 else found
 
-    def forecast(self, X: Any, num_samples: int = 0) -> "pd.DataFrame":  # noqa: N803
-        """Return the table that ``tacit predict`` writes: mean, median, quantiles and samples, a row per number."""
+    def forecast(
+        self,
+        X: Any,  # noqa: N803
+        num_samples: int = 0,
+        *,
+        steps: int | None = None,
+        origin: Any = None,
+        every: int | None = None,
+    ) -> "pd.DataFrame":
+        """Return the table that ``tacit predict`` writes: mean, median, quantiles and samples, a row per number.
+
+        ``steps``   forecast paths of so many steps; None: one step after each window
+        ``origin``  the time of the last row that a path uses; None: the last row with an observed value
+        ``every``   also start every so many rows from there on; without ``origin`` from the first window on
+        """
+        self._require_steps(steps, origin=origin, every=every)
         fitted, source = self._with_predictor(), self._source(X, reset=False)
-        return forecast_table(fitted, source, seed=fitted.record.seed, num_samples=to_python(num_samples))
+        how: dict[str, Any] = {"num_samples": to_python(num_samples), "seed": fitted.record.seed}
+        if steps is None:
+            return forecast_table(fitted, source, **how)
+        return path_table(fitted, source, to_python(steps), origin=origin, every=to_python(every), **how)
+
+    @staticmethod
+    def _require_steps(steps: int | None, **others: Any) -> None:
+        """Refuse what means nothing without ``steps``."""
+        for name, value in others.items():
+            require(steps is not None or value is None, f"{name} requires steps; pass for example steps=24")
 
     def score(self, X: Any, y: Any = None) -> float:  # noqa: N803
         """Return $R^2$ of :meth:`predict` where the target is known, the mean over nodes and variables."""

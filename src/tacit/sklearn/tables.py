@@ -10,6 +10,7 @@ from sklearn.base import BaseEstimator
 from sklearn.utils.validation import check_array, check_consistent_length, validate_data
 from torch import Tensor
 
+from tacit.data import frame_of_arrow, frame_of_labelled, is_arrow, is_labelled
 from tacit.errors import InputError, require
 
 Values = Float64[np.ndarray, "pair node channel"]
@@ -70,6 +71,10 @@ def _opened(name: str, data: Any) -> tuple[Any, Any, list[str] | None, list[str]
     """Return values, and of a table also what scikit-learn reads its names from, the nodes and the channels."""
     if isinstance(data, Tensor):
         return data.detach().cpu().numpy(), None, None, None
+    if is_labelled(data):
+        data = frame_of_labelled(data, ())
+    elif is_arrow(data):
+        data = frame_of_arrow(data, name)
     columns = getattr(data, "columns", None)
     if columns is None:
         return data, None, None, None

@@ -1,6 +1,7 @@
 """Scores of forecasts: against scoringrules, against a plain loop, and where the answer is known."""
 
 import math
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -172,3 +173,24 @@ def test_many_pairs_are_the_sum_of_their_parts(rng):
     found = score(model, pairs)
     assert found.point_mae == pytest.approx(errors.abs().mean().item(), rel=1e-12)
     assert found.point_mse == pytest.approx(errors.square().mean().item(), rel=1e-12)
+
+
+def test_scores_of_nodes_and_series_are_those_of_their_pairs_alone(rng, pairs):
+    """All graphs are certain: each node and each series has the scores of the pairs without the others."""
+    model, series = build(rng, noisy=True, probs=1.0), torch.arange(20) // 7
+    series[series == 1] = 3  # numbers 1 and 2 have no pair
+    spread = torch.tensor([[1.0, 2.0], [10.0, 3.0], [0.5, 1.0]]).double()
+    found = score(model, replace(pairs, series=series), spread=spread)
+    assert set(found.by_node) == set(found.by_series) == {*found.numbers(), "scaled_crps"}
+    names = [name for name in found.numbers() if name != "point_mae"]  # its median is sampled
+    for number in (0, 2, 3):
+        alone = score(model, pairs[series == number], spread=spread).numbers()
+        assert [found.by_series[name][number] for name in names] == pytest.approx([alone[name] for name in names])
+    assert math.isnan(found.by_series["crps"][1])
+    for node in range(NODES):
+        other = torch.zeros_like(pairs.observed)
+        other[:, node] = pairs.observed[:, node]
+        alone = score(model, replace(pairs, observed=other), spread=spread).numbers()
+        assert [found.by_node[name][node] for name in names] == pytest.approx([alone[name] for name in names])
+    assert score(model, pairs).by_series == {}
+    assert found.by_node["scaled_crps"] == pytest.approx(score(model, pairs).by_node["crps"])

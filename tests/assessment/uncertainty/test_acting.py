@@ -71,6 +71,28 @@ def test_the_model_holds_the_answer_and_its_mean_is_that_of_the_regressions(pair
     assert float((expected[..., 0] - mean).square().mean().sqrt()) < 0.08
 
 
+def test_edges_that_always_act_leave_the_variance_to_the_noise():
+    """New pairs have squared errors as large as the variance says: 20 estimates, each with an error of .08.
+
+    The errors of the weights add .02. The ratio of each of four sources may be above 0 by chance, and is set to 0:
+    the noise must take its part.
+    """
+    often = 1 - torch.eye(5, dtype=torch.float64)
+    choices, sizes = {"often": often, "weights": 0.5 * often}, []
+    new = gate_pairs(5000, seed=99, **choices)
+    for seed in range(4):
+        model = filter_model(often > 0)
+        found = acting(model, gate_pairs(300, seed=seed, **choices), replicas=0)
+        model.load_state_dict(found.parameters, strict=False)
+        described = model.describe(new.inputs, found.edge_probs[None, None])
+        variance = model.observation.variance(described)[:, 0]
+        sent = model.predictor.edge_weights[..., 0, 0] * new.inputs[:, None, :, 0]  # (pair, target, source)
+        variance = variance[..., 0] + (found.edge_probs * (1 - found.edge_probs) * sent.square()).sum(2)
+        error = new.targets - model.observation.mean(described)[:, 0]
+        sizes.append((error[..., 0].square() / variance).mean(0).detach())
+    assert float(torch.stack(sizes).mean()) == pytest.approx(1.02, abs=3 * 0.018)
+
+
 def test_an_answer_that_forecasts_worse_is_not_taken(pairs, found):
     model = filter_model(PRESENT)
     assert adopt(model, found.parameters, pairs[:300])

@@ -1,12 +1,13 @@
 """Graphs and noise that all rows of a prediction share, so that a row does not depend on those beside it."""
 
 import torch
-from torch import Generator
+from jaxtyping import Float
+from torch import Generator, Tensor
 
 from tacit.data import Pairs
 from tacit.graph import Context
 from tacit.predictors import num_hops_of
-from tacit.shapes import PointPrediction, Samples, TargetParams
+from tacit.shapes import Inputs, PointPrediction, Samples, TargetParams, Uniforms
 from tacit.training import LatentGraphModel
 
 PAIRS = 64  # they share their graphs, so that the number is part of the result
@@ -14,6 +15,7 @@ PAIRS = 64  # they share their graphs, so that the number is part of the result
 # WIDTH numbers of each node, and with two hops or more of each slot.
 MOST_NUMBERS = 2**27
 WIDTH = 32
+Windows = Float[Tensor, "pair path node in_channel"]
 
 
 def pairs_at_once(model: LatentGraphModel, num_graphs: int) -> int:
@@ -41,11 +43,21 @@ class SharedDraws:
         # One uniform in each of the intervals of length 1 / S, in random order: all rows share them, and their error.
         self._noise = (places.argsort(1).to(like.dtype) + noise) / num_graphs
 
-    @torch.no_grad()
     def described(self, pairs: Pairs) -> TargetParams:
         """Return what describes each target under each graph."""
-        graph = self.model.graph_for(pairs.inputs, Context.of(pairs))
-        return self.model.describe(pairs.inputs, graph.as_operator(graph.sample_from(self._edges)))
+        return self._described(pairs.inputs, Context.of(pairs), self._edges)
+
+    def described_paths(self, windows: Windows, context: Context) -> TargetParams:
+        """Return what describes the next value of each path under the graph at its place.
+
+        ``context`` has a row for each pair and path. Where the paths of a pair share their window, it is there once.
+        """
+        pairs, paths = windows.shape[:2]
+        if paths == 1:
+            return self._described(windows[:, 0], context, self._edges)
+        edges = self._edges.expand(pairs, -1, -1, -1).flatten(0, 1)[:, None]  # (pair * path, 1, row, column)
+        found = self._described(windows.flatten(0, 1), context, edges)
+        return found.view(pairs, paths, *found.shape[2:])
 
     def mean(self, pairs: Pairs) -> PointPrediction:
         """Return the mean over graphs; noise has none."""
@@ -53,7 +65,10 @@ class SharedDraws:
 
     def values(self, pairs: Pairs) -> Samples:
         """Return samples whose noise is that of every other pair as well, for quantiles."""
-        described = self.described(pairs)
+        return self.with_noise(self.described(pairs))
+
+    def with_noise(self, described: TargetParams) -> Samples:
+        """Return samples of described targets, with the noise that all pairs share."""
         if not self.model.observation.random:
             return self.model.observation.mean(described)
         smallest = torch.finfo(self._noise.dtype).eps
@@ -63,3 +78,8 @@ class SharedDraws:
     def own_values(self, pairs: Pairs) -> Samples:
         """Return samples with a noise of each pair's own."""
         return self.model.observation.draw(self.described(pairs), generator=self.generator)
+
+    @torch.no_grad()
+    def _described(self, inputs: Inputs, context: Context, edges: Uniforms) -> TargetParams:
+        graph = self.model.graph_for(inputs, context)
+        return self.model.describe(inputs, graph.as_operator(graph.sample_from(edges)))

@@ -28,16 +28,18 @@ LEVELS = (0.5, 0.8, 0.95)
 
 @dataclass(frozen=True)
 class ForecastScores:
-    """Means over what was observed; ``by_node`` has one number per node, NaN for one that never was.
+    """Means over what was observed; ``coverage`` is the share of values inside the central interval of each level.
 
-    ``coverage`` is the share of values inside the central interval of each level. ``pair_crps`` is the CRPS of every
-    number of every pair, in the units of the pairs: two models are compared by it.
+    ``by_node`` and ``by_series`` have the same scores for each node and for each series, and ``scaled_crps``, the CRPS
+    in the units of the pairs; NaN for one that was never observed. ``by_series`` is empty where pairs have no series.
+    ``pair_crps`` is the CRPS of every number of every pair, in the units of the pairs: two models are compared by it.
     """
 
     point_mae: float
     point_mse: float
     crps: float
     by_node: dict[str, list[float]]
+    by_series: dict[str, list[float]]
     coverage: dict[str, float]
     pair_crps: PointPrediction = field(repr=False, compare=False)
 
@@ -62,8 +64,10 @@ def forecast_scores(
     It is given per node, or per pair and node where the units of series differ.
     """
     sizes = torch.ones_like(pairs.targets[0]) if spread is None else spread.to(pairs.targets)
-    sums: dict[str, Tensor] = {}
+    sums: dict[str, Tensor] = {}  # (series, node)
     pair_crps = []
+    numbers = torch.zeros(len(pairs), dtype=torch.int64, device=sizes.device) if pairs.series is None else pairs.series
+    shape = int(numbers.max()) + 1, pairs.num_nodes
     size = pairs_at_once(model, num_graphs)
     for start in range(0, len(pairs), size):
         chunk, scale = pairs[start : start + size], sizes[start : start + size] if sizes.ndim == 3 else sizes
@@ -80,17 +84,24 @@ def forecast_scores(
             "point_mae": (point_prediction(samples, "median") - chunk.targets).abs() * scale,
             "point_mse": ((mean_prediction(model, outputs) - chunk.targets) * scale).square(),
             "crps": crps * scale,
+            "scaled_crps": crps,
             **_held(observation, described, chunk.targets),
         }
         for name, values in errors.items():
-            total = (values * seen).sum((0, 2)).double()  # per node
-            sums[name] = sums[name] + total if name in sums else total
+            total = sums.setdefault(name, torch.zeros(shape, dtype=torch.float64, device=sizes.device))
+            total.index_add_(0, numbers[start : start + size], (values * seen).sum(2).double())
     count = sums.pop("seen")
     overall = {name: float(total.sum() / count.sum()) for name, total in sums.items()}
-    by_node = {name: (sums[name] / count).tolist() for name in ("point_mae", "crps")}
-    coverage = {f"{level:g}": overall[f"{level:g}"] for level in LEVELS}
+    by_node = {name: (total.sum(0) / count.sum(0)).tolist() for name, total in sums.items()}
+    by_series = {name: (total.sum(1) / count.sum(1)).tolist() for name, total in sums.items()}
     return ForecastScores(
-        overall["point_mae"], overall["point_mse"], overall["crps"], by_node, coverage, torch.cat(pair_crps)
+        overall["point_mae"],
+        overall["point_mse"],
+        overall["crps"],
+        by_node,
+        {} if pairs.series is None else by_series,
+        {f"{level:g}": overall[f"coverage_{level:g}"] for level in LEVELS},
+        torch.cat(pair_crps),
     )
 
 
@@ -110,5 +121,6 @@ def _held(observation: ObservationModel, described: TargetParams, targets: Targe
     """
     below, up_to = (part.mean(1) for part in observation.cdf(described, targets))
     return {
-        f"{level:g}": ((up_to >= (1 - level) / 2) & (below <= (1 + level) / 2)).to(targets.dtype) for level in LEVELS
+        f"coverage_{level:g}": ((up_to >= (1 - level) / 2) & (below <= (1 + level) / 2)).to(targets.dtype)
+        for level in LEVELS
     }

@@ -4,7 +4,7 @@ from tacit.assessment.evidence.candidates import Candidates
 from tacit.assessment.evidence.columns import ColumnForm
 from tacit.assessment.evidence.dropped_edge_odds import joining_log_odds
 from tacit.assessment.evidence.forms import simplest_form
-from tacit.assessment.evidence.lag_profiles import LagProfiles, lag_profiles
+from tacit.assessment.evidence.lag_regressions import LagProfiles, lag_profiles
 from tacit.assessment.evidence.model_evidence import model_evidence
 from tacit.assessment.evidence.parent_evidence import (
     BELIEVED,

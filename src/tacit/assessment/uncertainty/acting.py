@@ -46,6 +46,7 @@ MUCH_WIDER = 2.0  # spread of one edge over resamples, in units of its error
 NORMAL_MAD, MAD_EFFICIENCY = 1.4826, 0.37  # the deviation of a normal over its median absolute deviation
 REPLICA_ROUNDS = 2
 MOST_NUMBERS = 2**24  # of the weighted designs of replicas that are fitted at once: 128 MiB
+LEAST_NOISE = 0.05  # of the variance around the mean
 UNKNOWN_SCALE = 0.25  # relative variance of an edge's scale: its mean effect is within two standard errors of 0
 FEW_ROWS = "{rows} training pairs are too few to estimate how often edges into {nodes} of the nodes act"
 MANY_COLUMNS = (
@@ -149,7 +150,7 @@ def acting(
         answer,
         torch.stack([found.own for found in nodes]),
         torch.stack([found.means for found in nodes]),
-        torch.stack([found.sigma for found in nodes]),
+        _sigmas(answer, nodes),
         torch.tensor([not found.lacking for found in nodes], device=learned.device),
     )
     return Acting(
@@ -172,13 +173,17 @@ FIELDS = ("ratios", "slope", "upper", "both", "scale", "statistics")
 
 @dataclass(frozen=True, eq=False)
 class _Node:
-    """What was found of one node: errors of its learned edges, and rows over all sources."""
+    """What was found of one node: errors of its learned edges, and rows over all sources.
+
+    ``leftover`` is the variance around the mean, and ``sizes`` are the mean squares of the contributions.
+    """
 
     errors: RatioErrors
     ratios: Float[Tensor, "replica node"]
     own: Float[Tensor, " column"]
     means: Float[Tensor, "node lag"]
-    sigma: Float[Tensor, ""]
+    leftover: Float[Tensor, ""]
+    sizes: Float[Tensor, " node"]
     lacking: bool
 
 
@@ -208,10 +213,20 @@ def _one_node(
             ratios[some, sources] = fit_moments(node, weights[some] * observed, kept, REPLICA_ROUNDS, found).ratios
     means = weights.new_zeros(len(learned), node.sent.shape[2])
     means[sources] = found.edges[0]
-    noise = (observed * (node.spread @ found.noise[0])).sum() / observed.sum().clamp_min(1)
-    leftover = (observed * found.squares[0]).sum() / observed.sum().clamp_min(1)
-    sigma = torch.minimum(noise.clamp_min(0.05 * leftover), leftover).sqrt()
-    return _Node(errors, ratios, found.own[0], means, sigma, lacking=False)
+    share = observed / observed.sum().clamp_min(1)
+    leftover, sizes = share @ found.squares[0], weights.new_zeros(len(learned))
+    sizes[sources] = share @ found.contributions[0].square()
+    return _Node(errors, ratios, found.own[0], means, leftover, sizes, lacking=False)
+
+
+def _sigmas(edge_probs: EdgeProbs, nodes: list[_Node]) -> Float[Tensor, " node"]:
+    r"""Return the deviation of the noise: what the gates leave of the variance, $\sigma^2 = v - \sum_j r_j\, m_j^2$.
+
+    $r_j = (1 - \theta_j) / \theta_j$ are the ratios of the answer, so that noise and gates add up to the variance.
+    """
+    leftover, sizes = (torch.stack([getattr(one, name) for one in nodes]) for name in ("leftover", "sizes"))
+    ratios = torch.where(edge_probs > 0, (1 - edge_probs) / edge_probs, 0.0)
+    return torch.maximum(leftover - (ratios * sizes).sum(1), LEAST_NOISE * leftover).sqrt()
 
 
 def _unknown(data: MomentData, weights: Float[Tensor, "replica pair"], nodes: int, edges: int) -> _Node:
@@ -223,6 +238,7 @@ def _unknown(data: MomentData, weights: Float[Tensor, "replica pair"], nodes: in
         weights.new_zeros(data.parts.own.shape[2] + 1),
         weights.new_zeros(nodes, data.parts.sent.shape[2]),
         weights.new_ones(()),
+        weights.new_zeros(nodes),
         lacking=True,
     )
 

@@ -1,0 +1,249 @@
+"""Conditions on the rows of a table, such as ``month in (6, 7, 8) and regime == "wet"``; they are read, never executed.
+
+A condition compares numbers, words and times with ``== != < <= > >= in`` and ``not in``, joins comparisons with
+``and``, ``or`` and ``not``, and computes with ``+ - * / %``. Names are columns or parts of the date; a name with other
+characters stands in backticks.
+"""
+
+import ast
+import operator
+import re
+import warnings
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+from jaxtyping import Bool
+
+from tacit.data.calendar_features import NUMBERS
+from tacit.errors import InputError, require
+
+Rows = Bool[np.ndarray, " row"]
+EXAMPLE = 'write for example month in (6, 7, 8) or regime == "wet"'
+LONGEST = 2000  # characters
+DEEPEST = 100  # comparisons inside of others
+QUOTED = re.compile(r"\"[^\"]*\"|'[^']*'|`[^`]*`")
+MOMENT = re.compile(r"\d{4}(-\d\d(-\d\d([ T]\d\d(:\d\d(:\d\d(\.\d{1,9})?)?)?)?)?)?")
+COMPARISONS: dict[type[ast.cmpop], Callable[[Any, Any], Any]] = {
+    ast.Eq: operator.eq,
+    ast.NotEq: operator.ne,
+    ast.Lt: operator.lt,
+    ast.LtE: operator.le,
+    ast.Gt: operator.gt,
+    ast.GtE: operator.ge,
+}
+ARITHMETIC: dict[type[ast.operator], Callable[[Any, Any], Any]] = {
+    ast.Add: operator.add,
+    ast.Sub: operator.sub,
+    ast.Mult: operator.mul,
+    ast.Div: operator.truediv,
+    ast.Mod: operator.mod,
+}
+
+
+@dataclass(frozen=True)
+class Condition:
+    """A condition that was read, and the names in it.
+
+    >>> summer = Condition.read("6 <= month <= 8 and regime != 'dry'")
+    >>> summer.names
+    ('month', 'regime')
+    >>> columns = {"month": np.array([5.0, 6.0, 7.0]), "regime": np.array(["wet", "dry", "wet"], dtype=object)}
+    >>> summer.holds(columns.__getitem__).tolist()
+    [False, False, True]
+    """
+
+    text: str
+    tree: ast.expr
+    names: tuple[str, ...]
+    columns: tuple[str, ...]  # the names as they stand in the tree
+
+    @classmethod
+    def read(cls, text: str) -> "Condition":
+        """Parse a text; whatever is not of this small language is refused, with its place."""
+        require(len(text) <= LONGEST, f"where must have at most {LONGEST} characters, got {len(text):,}; shorten it")
+        quoted: dict[str, str] = {}
+
+        def placeholder(found: re.Match[str]) -> str:
+            word = found.group()
+            if not word.startswith("`"):
+                return word
+            return quoted.setdefault(word[1:-1], f"_{len(quoted)}_".ljust(len(word), "_"))
+
+        plain = QUOTED.sub(placeholder, text.strip())
+        try:
+            with warnings.catch_warnings():
+                warnings.simplefilter("ignore", SyntaxWarning)
+                tree = ast.parse(plain, mode="eval").body
+            names = {column: name for name, column in quoted.items()}
+            found = dict.fromkeys(_named(tree, text.strip()))
+        except SyntaxError as error:
+            place = (error.offset or len(plain) + 1) - 1  # at the end the parser has no place
+            equals = text.strip()[place : place + 1] == "="
+            raise _unreadable(text.strip(), place, "equal is written ==" if equals else error.msg) from None
+        except (ValueError, RecursionError, MemoryError) as error:
+            if isinstance(error, InputError):
+                raise
+            raise InputError(f"where must be a condition, got one that cannot be read; {EXAMPLE}") from None
+        require(bool(found), f"where must name a column or a part of the date, got '{text.strip()}'; {EXAMPLE}")
+        return cls(text.strip(), tree, tuple(names.get(name, name) for name in found), tuple(found))
+
+    def renamed(self, names: Mapping[str, str]) -> "Condition":
+        """Return the same condition on columns with other names."""
+        return replace(self, names=tuple(names.get(name, name) for name in self.names))
+
+    def holds(self, column: Callable[[str], np.ndarray]) -> Rows:
+        """Say for each row whether the condition holds; ``column`` gives numbers, words (None where missing) or times.
+
+        A row in which a named column is missing does not count.
+        """
+        values = {place: column(name) for place, name in zip(self.columns, self.names, strict=True)}
+        shown = dict(zip(self.columns, self.names, strict=True))
+        with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
+            found = _Evaluation(values, shown).of(self.tree)
+        require(
+            found.kind == "truth",
+            f"where must be true or false, got {found.words}; compare it, for example {found.words} == 1",
+        )
+        there = [~missing(one) for one in values.values()]
+        rows = len(next(iter(values.values())))
+        chosen: Rows = np.logical_and.reduce([np.broadcast_to(found.values, rows), *there])
+        return chosen
+
+
+def _named(node: ast.expr, text: str, depth: int = 0) -> list[str]:
+    """Return the names in a tree; refuse all that is not of the language."""
+    if depth > DEEPEST:
+        raise _unreadable(text, node.col_offset, "it is nested too deeply")
+    match node:
+        case ast.Name(name):
+            return [name]
+        case ast.Constant(value) if isinstance(value, str | int | float):
+            return []
+        case ast.BoolOp(values=parts) | ast.Tuple(parts) | ast.List(parts) | ast.Set(parts):
+            pass
+        case ast.UnaryOp(ast.Not() | ast.USub() | ast.UAdd(), one):
+            parts = [one]
+        case ast.BinOp(left, way, right) if type(way) in ARITHMETIC:
+            parts = [left, right]
+        case ast.Compare(left, ways, rest) if all(type(way) in COMPARISONS or _is_in(way) for way in ways):
+            parts = [left, *rest]
+        case _:
+            raise _unreadable(text, node.col_offset, "only comparisons, and, or, not, in and + - * / % are known")
+    return [name for part in parts for name in _named(part, text, depth + 1)]
+
+
+def _unreadable(text: str, place: int, reason: str) -> InputError:
+    where = f"at character {place + 1}, '{text[place : place + 20]}'" if place < len(text) else "at its end"
+    return InputError(f"where must be a condition, got '{text}', which cannot be read {where} ({reason}); {EXAMPLE}")
+
+
+@dataclass(frozen=True)
+class _Value:
+    values: Any
+    kind: str  # number, text, time, truth or list
+    words: str
+
+
+@dataclass(frozen=True)
+class _Evaluation:
+    """The value of each part of a tree."""
+
+    columns: dict[str, np.ndarray]
+    shown: dict[str, str]
+
+    def of(self, node: ast.expr) -> _Value:
+        match node:
+            case ast.Name(name):
+                return _column(self.columns[name], self.shown[name])
+            case ast.Constant(value):
+                return _constant(value)
+            case ast.Tuple(parts) | ast.List(parts) | ast.Set(parts):
+                return _Value([self.of(part) for part in parts], "list", "a list")
+            case ast.BoolOp(way, parts):
+                join = np.logical_and if isinstance(way, ast.And) else np.logical_or
+                return _Value(join.reduce([self._truth(part) for part in parts]), "truth", "a comparison")
+            case ast.UnaryOp(ast.Not(), one):
+                return _Value(np.logical_not(self._truth(one)), "truth", "a comparison")
+            case ast.UnaryOp(way, one):
+                number = self._number(one)
+                return _Value(-number if isinstance(way, ast.USub) else number, "number", "a number")
+            case ast.BinOp(left, sign, right):
+                return _Value(ARITHMETIC[type(sign)](self._number(left), self._number(right)), "number", "a number")
+            case ast.Compare(left, ways, rest):
+                terms = [self.of(part) for part in (left, *rest)]
+                found = [_compared(one, way, other) for one, way, other in zip(terms, ways, terms[1:], strict=False)]
+                return _Value(np.logical_and.reduce(found), "truth", "a comparison")
+        raise AssertionError(node)  # refused when it was read
+
+    def _number(self, node: ast.expr) -> Any:
+        found = self.of(node)
+        require(found.kind == "number", f"where computes with {found.words}, which is not a number; compare it instead")
+        return found.values
+
+    def _truth(self, node: ast.expr) -> Any:
+        found = self.of(node)
+        require(
+            found.kind == "truth",
+            f"where must join comparisons with and, or, not, got {found.words}; write for example {found.words} == 1",
+        )
+        return found.values
+
+
+def _compared(left: _Value, way: ast.cmpop, right: _Value) -> Any:
+    if _is_in(way):
+        require(right.kind == "list", f"where must have a list after in, got {right.words}; write in ({right.words},)")
+        each = [_compared(left, ast.Eq(), one) for one in right.values]
+        inside = np.logical_or.reduce(each) if each else np.False_
+        return inside if isinstance(way, ast.In) else np.logical_not(inside)
+    left, right = _as_time(left, right), _as_time(right, left)
+    same = left.kind == right.kind and left.kind in ("number", "text", "time")
+    if not same:
+        one, other = (left, right) if isinstance(left.values, np.ndarray) else (right, left)
+        note = f" ({NUMBERS[one.words][1]})" if one.words in NUMBERS and one.kind == "number" else ""
+        kinds = {"number": "a number", "text": "a word in quotes", "time": 'a time such as "2026-03-01"'}
+        need = kinds.get(one.kind, "a number, a word or a time")
+        raise InputError(f"where must compare {one.words}{note} with {need}, got {other.words}; correct it")
+    ordered = not isinstance(way, ast.Eq | ast.NotEq)
+    require(
+        not (ordered and left.kind == "text"),
+        f"where must compare words with ==, != or in, got an order of {left.words} and {right.words}; correct it",
+    )
+    return COMPARISONS[type(way)](left.values, right.values)
+
+
+def _as_time(one: _Value, other: _Value) -> _Value:
+    """Return a text beside a time as a time."""
+    if other.kind != "time" or one.kind != "text" or isinstance(one.values, np.ndarray):
+        return one
+    try:
+        require(MOMENT.fullmatch(one.values) is not None, "")
+        return _Value(np.datetime64(one.values.replace(" ", "T")), "time", one.words)
+    except ValueError:
+        raise InputError(f"where must have times as YYYY-MM-DD HH:MM:SS, got {one.words}; correct it") from None
+
+
+def _constant(value: Any) -> _Value:
+    if isinstance(value, str | bool):
+        return _Value(str(value), "text", repr(value))
+    try:
+        return _Value(float(value), "number", repr(value))
+    except OverflowError:
+        raise InputError("where must have numbers that fit in double precision, got a longer one; correct it") from None
+
+
+def _column(values: np.ndarray, name: str) -> _Value:
+    return _Value(values, {"M": "time", "O": "text"}.get(values.dtype.kind, "number"), name)
+
+
+def missing(values: np.ndarray) -> Rows:
+    """Say where a column has no value."""
+    if values.dtype.kind == "O":
+        return np.array([value is None for value in values], dtype=bool)
+    absent: Rows = np.isnat(values) if values.dtype.kind == "M" else np.isnan(values)
+    return absent
+
+
+def _is_in(way: ast.cmpop) -> bool:
+    return isinstance(way, ast.In | ast.NotIn)

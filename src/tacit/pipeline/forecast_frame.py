@@ -1,0 +1,58 @@
+"""The table of forecasts: a row per time, node and variable, with mean, quantiles, the actual value and samples."""
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from jaxtyping import Float
+from torch import Tensor
+
+from tacit.graph import require_memory
+from tacit.pipeline.fitted import Fitted
+from tacit.pipeline.preparation import OfSeries, Preparation
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+LEVELS = (0.025, 0.1, 0.5, 0.9, 0.975)
+BYTES_OF_A_CELL = 30  # while the table is made and written as text
+
+
+def require_memory_for_table(rows: int, num_samples: int) -> None:
+    """Raise :class:`InputError` if a table of so many rows would not fit."""
+    what = f"a table of {rows:,} rows" + (f" with {num_samples:,} samples each" if num_samples else "")
+    remedy = "lower --steps or --samples, or pass fewer rows"
+    require_memory(BYTES_OF_A_CELL * rows * (num_samples + len(LEVELS) + 2), "cpu", what, remedy)
+
+
+def forecast_frame(
+    preparation: Preparation,
+    keys: dict[str, np.ndarray],
+    numbers: Float[Tensor, "key node channel column"],
+    actual: Float[np.ndarray, "key node channel"],
+    notes: Sequence[str],
+) -> "pd.DataFrame":
+    """Return the table; ``numbers`` are mean, quantiles and samples in the units of the data.
+
+    ``keys`` name the first axis: when each forecast is, and of which series.
+    """
+    import pandas as pd
+
+    count, nodes, channels, columns = numbers.shape
+    table: dict[str, Any] = {name: np.repeat(values, nodes * channels) for name, values in keys.items()}
+    table["node"] = np.tile(np.repeat(preparation.nodes, channels), count)
+    table["variable"] = np.tile(preparation.target_names, count * nodes)
+    flat, known = numbers.reshape(-1, columns).numpy(), 1 + len(LEVELS)
+    table["mean"] = flat[:, 0]
+    for place, level in enumerate(LEVELS):
+        table["median" if level == 0.5 else f"q{100 * level:g}"] = flat[:, 1 + place]
+    table["actual"] = actual.reshape(-1)
+    table |= {f"sample_{place}": flat[:, known + place] for place in range(columns - known)}
+    frame = pd.DataFrame(table)
+    frame.attrs["notes"] = list(notes)
+    return frame
+
+
+def in_units(fitted: Fitted, values: Tensor, pairs: OfSeries) -> Float[Tensor, "..."]:
+    """Return predictions in the units of the data, in double precision: an offset may be large."""
+    return fitted.preparation.to_units(values.double().cpu(), pairs)

@@ -1,0 +1,87 @@
+"""Forecasts of several steps of a fitted model, in the units of the data: a table, point predictions, samples."""
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from jaxtyping import Float
+from torch import Tensor, cat
+
+from tacit.assessment.evaluation import PointName
+from tacit.errors import require_int
+from tacit.pipeline.fitted import Fitted
+from tacit.pipeline.forecast_frame import LEVELS, forecast_frame, in_units, require_memory_for_table
+from tacit.pipeline.origins import Origins, find_origins
+from tacit.pipeline.paths import NUM_PATHS, drawn_paths, path_points
+from tacit.pipeline.sources import Source
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+
+def path_table(
+    fitted: Fitted,
+    source: Source,
+    steps: int,
+    *,
+    origin: Any = None,
+    every: int | None = None,
+    seed: int = 0,
+    num_samples: int = 0,
+) -> "pd.DataFrame":
+    """Return the columns of :func:`~tacit.pipeline.forecast_table`, and before them ``origin`` and ``step``.
+
+    ``origin`` is the time of the last row that a path uses: by default the last row of each series with an observed
+    value. With ``every`` there is a path from every so many rows. The samples of one number are one path.
+    """
+    require_int("num_samples", num_samples, 0)
+    origins = find_origins(fitted.preparation, source, steps, origin, every)
+    require_memory_for_table(origins.actual.size, num_samples)
+    numbers = path_points(fitted, origins, ("mean", *LEVELS), seed=seed)
+    if num_samples:
+        numbers = cat([numbers, drawn_paths(fitted, origins, num_samples, seed=seed)], -1)
+    numbers = _in_units(fitted, numbers, origins)
+    keys = {} if origins.series_names is None else {"series": origins.series_names.repeat(steps)}
+    keys["origin"] = origins.origin_times.repeat(steps)
+    keys["step"] = np.tile(np.arange(1, steps + 1), len(origins))
+    keys["time"] = origins.times.reshape(-1)
+    actual = origins.actual.reshape(-1, *origins.actual.shape[2:])
+    return forecast_frame(fitted.preparation, keys, numbers.flatten(0, 1), actual, origins.notes)
+
+
+def path_predictions(
+    fitted: Fitted,
+    source: Source,
+    steps: int,
+    point: PointName | float = "mean",
+    *,
+    origin: Any = None,
+    num_graphs: int = NUM_PATHS,
+    seed: int = 0,
+) -> tuple[Float[np.ndarray, "origin step node channel"], Origins]:
+    """Return the mean, the median or a quantile of every step of every series, and where the paths start."""
+    origins = find_origins(fitted.preparation, source, steps, origin)
+    found = path_points(fitted, origins, (point,), num_paths=num_graphs, seed=seed)
+    return _in_units(fitted, found, origins)[..., 0].numpy(), origins
+
+
+def path_samples(
+    fitted: Fitted,
+    source: Source,
+    steps: int,
+    *,
+    num_samples: int,
+    origin: Any = None,
+    every: int | None = None,
+    seed: int = 0,
+) -> Float[np.ndarray, "origin sample step node channel"]:
+    """Return sample paths: each has its own graphs and its own noise, and graphs are shared by the origins."""
+    require_int("num_samples", num_samples)
+    origins = find_origins(fitted.preparation, source, steps, origin, every)
+    require_memory_for_table(origins.actual.size, num_samples)
+    found = _in_units(fitted, drawn_paths(fitted, origins, num_samples, seed=seed), origins)
+    return found.movedim(-1, 1).numpy()
+
+
+def _in_units(fitted: Fitted, numbers: Float[Tensor, "origin step node channel column"], origins: Origins) -> Tensor:
+    """Return numbers in the units of the data: the last axis comes before the nodes meanwhile."""
+    return in_units(fitted, numbers.movedim(-1, 1), origins).movedim(1, -1)

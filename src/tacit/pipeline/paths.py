@@ -1,0 +1,132 @@
+r"""Forecast paths: samples of the next step are fed back as inputs of the steps after it.
+
+$$y^s_{t+k} \sim p\big(y \mid f_\psi(x^s_{t+k-h}, A^s_k), x^s_{t+k-h}\big), \qquad A^s_k \sim P_\theta, \qquad
+  k = 1, 2, \dots$$
+
+$x^s_{t+k-h}$ is the window that ends $h$ steps (the horizon) before the target: observed rows up to the origin $t$, and
+beyond it the samples of path $s$ itself. Every path draws a new graph at every step, as in training, and its own noise.
+At the steps $k \le h$ all inputs are observed, so that the first step is the forecast of one step.
+
+Where $h > 1$ the noise of neighbouring steps is drawn independently, as the model has no other.
+"""
+
+from collections.abc import Iterator
+from typing import NamedTuple
+
+import torch
+from jaxtyping import Float
+from torch import Generator, Tensor
+
+from tacit.assessment.evaluation import PointName, SharedDraws, point_prediction
+from tacit.errors import require_int
+from tacit.graph import Context, require_memory
+from tacit.pipeline.fitted import Fitted
+from tacit.pipeline.origins import Origins
+from tacit.randomness import generator_for
+from tacit.shapes import Samples
+from tacit.training import LatentGraphModel
+
+NUM_PATHS = 1000
+MOST_NUMBERS = 2**24  # of the paths that are sampled together: 64 MB, and a few times as much on the way
+Recent = Float[Tensor, "origin path row node feature"]
+
+
+class PathStep(NamedTuple):
+    """One step of all paths: the mean of each under its own graph, and its sample."""
+
+    means: Samples
+    values: Samples
+
+
+@torch.no_grad()
+def path_steps(
+    model: LatentGraphModel, origins: Origins, num_paths: int, *, seed: int, noise: Generator | None = None
+) -> Iterator[PathStep]:
+    """Yield the steps of ``num_paths`` paths from each origin.
+
+    All origins share the graphs and the noise of each step, so that what is predicted from one does not depend on the
+    others. With a generator ``noise`` every path has a noise of its own instead.
+    """
+    device = model.graph.raw.device
+    recent = origins.history[:, None].to(device)  # one path until samples are fed back
+    for step in range(origins.steps):
+        draws = SharedDraws(model, num_paths, generator_for(seed, _purpose(step), device))
+        windows = recent[:, : 1 if step < origins.horizon else None, : origins.window]
+        inputs = windows.transpose(2, 3).flatten(3)  # (origin, path, node, window * feature)
+        described = draws.described_paths(inputs, _context(origins, inputs, step))
+        values = draws.with_noise(described) if noise is None else model.observation.draw(described, generator=noise)
+        yield PathStep(model.observation.mean(described), values)
+        if step < origins.covariates.shape[1]:
+            row = _features(origins, values, step)[:, :, None]
+            recent = torch.cat([recent.expand(-1, num_paths, -1, -1, -1)[:, :, 1:], row], 2)
+        else:
+            recent = recent[:, :, 1:]
+
+
+def origins_at_once(model: LatentGraphModel, origins: Origins, num_paths: int) -> int:
+    """Return from how many origins paths are sampled together, so that memory is bounded."""
+    rows, columns = model.graph.edge_shape
+    each = num_paths * (origins.history[0].numel() + 2 * rows * columns)
+    return max(1, MOST_NUMBERS // each)
+
+
+def path_points(
+    fitted: Fitted, origins: Origins, points: tuple[PointName | float, ...], *, num_paths: int = NUM_PATHS, seed: int
+) -> Float[Tensor, "origin step node channel point"]:
+    """Return means, medians or quantiles of every step, in the units of training."""
+    parts = []
+    for chunk in _chunks(fitted, origins, num_paths):
+        steps = []
+        for means, values in path_steps(fitted.model, chunk, num_paths, seed=seed):
+            found = [means.mean(1) if point == "mean" else point_prediction(values, point) for point in points]
+            steps.append(torch.stack(found, -1).cpu())
+        parts.append(torch.stack(steps, 1))
+    return torch.cat(parts)
+
+
+def drawn_paths(
+    fitted: Fitted, origins: Origins, num_samples: int, *, seed: int
+) -> Float[Tensor, "origin step node channel sample"]:
+    """Return paths with a noise of each one's own, in the units of training."""
+    noise = generator_for(seed, "path noise", fitted.model.graph.raw.device)
+    parts = []
+    for chunk in _chunks(fitted, origins, num_samples):
+        steps = path_steps(fitted.model, chunk, num_samples, seed=seed, noise=noise)
+        parts.append(torch.stack([step.values.movedim(1, -1).cpu() for step in steps], 1))
+    return torch.cat(parts)
+
+
+def _chunks(fitted: Fitted, origins: Origins, num_paths: int) -> Iterator[Origins]:
+    require_int("num_paths", num_paths)
+    model = fitted.model
+    rows, columns = model.graph.edge_shape
+    each = 4 * num_paths * (2 * origins.history[0].numel() + 6 * rows * columns)
+    require_memory(each, model.graph.raw.device, f"{num_paths:,} paths", "lower the number of graphs or samples")
+    size = origins_at_once(model, origins, num_paths)
+    for start in range(0, len(origins), size):
+        yield origins[start : start + size]
+
+
+def _purpose(step: int) -> str:
+    """Name the random numbers of a step; the first are those of a forecast of one step."""
+    return "predict" if step == 0 else f"predict, step {step + 1}"
+
+
+def _context(origins: Origins, inputs: Float[Tensor, "origin path node in_channel"], step: int) -> Context:
+    """Return what graphs may depend on, a row for each origin and path."""
+    paths, count = inputs.shape[1], origins.covariates.shape[2]
+    known = inputs[:, :, 0, inputs.shape[3] - count :].flatten(0, 1) if count else None  # of the newest step
+    series, times = (
+        None if part is None else part.to(inputs.device).repeat_interleave(paths)
+        for part in (origins.series, origins.time_numbers[:, step])
+    )
+    return Context(inputs.flatten(0, 1), known, series, times)
+
+
+def _features(origins: Origins, values: Samples, step: int) -> Float[Tensor, "origin path node feature"]:
+    """Return what a sampled step is as an input: its values, flags that they are observed, and covariates."""
+    known = origins.covariates[:, step].to(values)
+    flags = origins.history.shape[3] - values.shape[3] - known.shape[1]
+    shape = values.shape[:3]
+    shared = known[:, None, None].expand(*shape, -1)
+    return torch.cat([values, values.new_ones(*shape, flags), shared], -1)

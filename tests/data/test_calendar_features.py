@@ -1,0 +1,75 @@
+"""Parts of dates, against the datetime module and pandas."""
+
+from datetime import datetime
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from tacit.data import Series, calendar_features, with_calendar
+from tacit.data.calendar_features import NUMBERS, PHASES, calendar_number
+from tacit.errors import InputError
+
+
+@pytest.fixture(scope="module")
+def times():
+    rng = np.random.default_rng(0)
+    seconds = rng.integers(-(10**9), 4 * 10**9, size=2000)  # 1938 to 2096
+    return np.unique(seconds).astype("datetime64[s]")
+
+
+def test_numbers_are_those_of_datetime(times):
+    for row, moment in enumerate(times.tolist()):
+        assert isinstance(moment, datetime)
+        expected = {
+            "year": moment.year,
+            "month": moment.month,
+            "week": moment.isocalendar().week,
+            "day": moment.day,
+            "dayofyear": moment.timetuple().tm_yday,
+            "weekday": moment.weekday(),
+            "hour": moment.hour,
+            "minute": moment.minute,
+        }
+        found = {name: calendar_number(times[row : row + 1], name).item() for name in NUMBERS}
+        assert found == expected
+
+
+def test_features_are_waves_of_the_phase(times):
+    index = pd.DatetimeIndex(times)
+    phases = {
+        "minute": (index.minute * 60 + index.second) / 3600,
+        "hour": (index.hour * 3600 + index.minute * 60 + index.second) / 86400,
+        "weekday": index.day_of_week / 7,
+        "day": (index.day - 1) / index.days_in_month,
+        "dayofyear": (index.day_of_year - 1) / np.where(index.is_leap_year, 366, 365),
+        "month": (index.month - 1) / 12,
+    }
+    assert set(phases) == set(PHASES)
+    columns, names = calendar_features(times, list(phases))
+    assert names[:3] == ("minute sin", "minute cos", "hour sin")
+    for place, phase in enumerate(phases.values()):
+        np.testing.assert_allclose(columns[:, 2 * place], np.sin(2 * np.pi * phase), atol=1e-12)
+        np.testing.assert_allclose(columns[:, 2 * place + 1], np.cos(2 * np.pi * phase), atol=1e-12)
+
+
+def test_features_are_covariates_of_a_series():
+    times = np.arange("2026-01-01", "2026-01-03", np.timedelta64(6, "h"), dtype="datetime64[s]")
+    hour = np.arange(8.0)[:, None]
+    series = Series(np.arange(8.0).reshape(8, 1, 1), ("a",), times=times, covariates=hour, covariate_names=("given",))
+    made = with_calendar(series, ["hour"])
+    assert made.covariate_names == ("hour sin", "hour cos", "given")
+    np.testing.assert_allclose(made.covariates[:5, 0], [0, 1, 0, -1, 0], atol=1e-12)
+    assert with_calendar(series, ()) is series
+    with pytest.raises(InputError, match="calendar names 'minute', which is the same in all rows; leave it out"):
+        with_calendar(series, ["hour", "minute"])
+
+
+def test_what_is_no_part_of_a_date():
+    days = np.arange("2026-01-01", "2026-01-05", dtype="datetime64[D]")
+    with pytest.raises(InputError, match="calendar names 'our', which is not a part of a date; did you mean 'hour'"):
+        calendar_features(days, ["our"])
+    with pytest.raises(InputError, match="calendar names 'hour' twice"):
+        calendar_features(days, ["hour", "hour"])
+    with pytest.raises(InputError, match="calendar names 'hour', but the times are numbers, not dates"):
+        calendar_features(np.arange(4), ["hour"])
