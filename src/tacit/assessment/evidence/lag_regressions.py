@@ -29,6 +29,7 @@ from tacit.predictors import SeriesLayout
 ROWS_TO_READ_MORE = 20  # for each column, to read further back than the form does
 ENOUGH_VALUES = 1e7  # of the inputs of all nodes: with more a part of the rows is read, evenly spaced, but
 MOST_VALUES = 5e7  # no fewer than MOST_ROWS; beyond this no lags beyond the form are read, and no resamples drawn
+MOST_WORK = 2e10  # multiplications of the resamples: with more none are drawn
 Profiles = Float[Tensor, "target candidate lag"]
 
 
@@ -73,9 +74,11 @@ def lag_profiles(
             break
         columns = build_columns(pairs, layout, replace(form, lags=count, mean=False, products=False))
         enough = left & _has_rows(columns, candidates, believed, horizon, more=count > form.lags)
+        work = len(pairs) * len(weights) * float((columns.group_size * degree[enough]).double().square().sum())
+        rows = weights if work <= MOST_WORK else weights[:1]
         for width in torch.unique(degree[enough]).tolist():
             some = (enough & (degree == width)).nonzero()[:, 0]
-            found = _of_targets(columns, candidates.chosen(some), believed[some], weights, num_sent(layout), width)
+            found = _of_targets(columns, candidates.chosen(some), believed[some], rows, num_sent(layout), width)
             for values, one in zip((effects, shares), found, strict=True):
                 values[some, :width, :count] = one
         left = left & ~enough
