@@ -61,7 +61,7 @@ class ForecastPaths(Study):
         notes = [
             "lowest, highest: over the 24 steps",
             "std. error: of the share at one step, over data sets, the largest of the 24",
-            "a fit trains on 70% of the rows, with default options; the paths start in later rows and do not overlap",
+            "a fit trains on 70% of the rows, as tacit fit --quick does; the paths start in later rows and do not overlap",
             *quick_note(list(found.values())),
         ]
         return [
