@@ -1,4 +1,7 @@
-"""Do the intervals of forecast paths contain what they say? Paths of 24 steps on vector autoregressions."""
+"""Do the intervals of forecast paths contain what they say? Paths of 24 steps on vector autoregressions.
+
+``--seeds`` is the number of data sets; the records are of 20.
+"""
 
 from dataclasses import asdict, dataclass
 
@@ -61,7 +64,7 @@ class ForecastPaths(Study):
         notes = [
             "lowest, highest: over the 24 steps",
             "std. error: of the share at one step, over data sets, the largest of the 24",
-            "a fit trains on 70% of the rows, with default options; the paths start in later rows and do not overlap",
+            "a fit trains on 70% of the rows, as tacit fit --quick does; paths start in later rows and do not overlap",
             *quick_note(list(found.values())),
         ]
         return [
