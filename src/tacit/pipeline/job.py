@@ -11,10 +11,11 @@ from tacit.config import FitConfig
 from tacit.errors import require
 from tacit.interrupts import Terminated, deferred_interrupts
 from tacit.locks import Lock
+from tacit.pipeline.data_files import few_names
 from tacit.pipeline.fitting import Learned, learn
 from tacit.pipeline.plan import Plan
 from tacit.pipeline.request import Request, files_read
-from tacit.pipeline.sources import few_names, read_sources
+from tacit.pipeline.sources import read_sources
 from tacit.pipeline.stage_times import TimedListener
 from tacit.pipeline.unfinished import CHECKPOINT, NOTHING, finish, resume_run, start_run
 from tacit.records import Run, read_run, require_new, versions

@@ -9,7 +9,7 @@ from pydantic import BaseModel, ConfigDict, ValidationError
 
 from tacit.config import FitConfig
 from tacit.errors import InputError, require
-from tacit.pipeline.sources import data_files
+from tacit.pipeline.data_files import data_files
 from tacit.records import CALL
 
 FORMAT = 3

@@ -10,13 +10,11 @@ import numpy as np
 
 from tacit.config import SELECTION_KEYS, TABLE_KEYS, DataOptions, FitConfig
 from tacit.data import (
-    TABLE_ENDINGS,
     NamedPairs,
     Series,
     Table,
     holds_pairs,
     in_season,
-    is_parquet_folder,
     leave_out,
     load_beijing_air,
     open_table,
@@ -27,6 +25,7 @@ from tacit.data import (
     with_calendar,
 )
 from tacit.errors import InputError, did_you_mean, require
+from tacit.pipeline.data_files import data_files, few_names, series_labels
 
 SHIPPED = {"beijing-air": load_beijing_air}
 SAME_STEP = 0.25  # of a step: months and years differ in length
@@ -110,54 +109,6 @@ def _step(series: Series) -> Any:
     """Return the median step of times; None where there is none."""
     steps = np.concatenate([np.diff(part.row_times) for part in series.parts])
     return np.sort(steps)[len(steps) // 2] if len(steps) else None
-
-
-def data_files(sources: Sequence[str]) -> list[str]:
-    """Return the files that sources name: a folder stands for the tables in it, in the order of their names.
-
-    A folder of Parquet files that are parts of one table is one of them; see :func:`tacit.data.is_parquet_folder`.
-    """
-    files: list[str] = []
-    for source in sources:
-        path = Path(source)
-        if not source or not path.is_dir() or is_parquet_folder(path):
-            files.append(source)
-            continue
-        found = sorted(str(one) for one in path.iterdir() if one.is_file() and one.name.endswith(TABLE_ENDINGS))
-        require(
-            bool(found),
-            f"{source}: the folder must have tables ({', '.join(TABLE_ENDINGS)}), got none; pass another folder",
-        )
-        files += found
-    for position, file in enumerate(files):
-        require(file not in files[:position], f"DATA must name every file once, got {file} twice; leave one out")
-    return files
-
-
-def series_labels(files: Sequence[str]) -> list[str]:
-    """Return a name for the series of each file: that of the file, or its path where two are called alike.
-
-    >>> series_labels(["north/2020.csv", "north/2021.csv.gz"]), series_labels(["north/a.csv", "south/a.csv"])
-    (['2020', '2021'], ['north/a', 'south/a'])
-    """
-    short = [Path(file).name.split(".")[0] for file in files]
-    return (
-        short
-        if len(set(short)) == len(short)
-        else [str(Path(file).with_name(Path(file).name.split(".")[0])) for file in files]
-    )
-
-
-def few_names(sources: Sequence[str]) -> str:
-    """Return what several files are called in a title.
-
-    >>> few_names(["a.csv"]), few_names(["data/a.csv", "data/b.csv"]), few_names(["a.csv", "b.csv", "c.csv"])
-    ('a.csv', 'a.csv and b.csv', 'a.csv and 2 more files')
-    """
-    if len(sources) == 1:
-        return sources[0]
-    names = [Path(source).name for source in sources]
-    return " and ".join(names) if len(names) == 2 else f"{names[0]} and {len(names) - 1} more files"
 
 
 def read_source(

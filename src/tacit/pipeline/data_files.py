@@ -1,0 +1,52 @@
+"""The files that DATA names: one, several, or those of a folder; and what they are called."""
+
+from collections.abc import Sequence
+from pathlib import Path
+
+from tacit.data import TABLE_ENDINGS, is_parquet_folder
+from tacit.errors import require
+
+
+def data_files(sources: Sequence[str]) -> list[str]:
+    """Return the files that sources name: a folder stands for the tables in it, in the order of their names.
+
+    A folder of Parquet files that are parts of one table is one of them; see :func:`tacit.data.is_parquet_folder`.
+    """
+    files: list[str] = []
+    for source in sources:
+        path = Path(source)
+        if not source or not path.is_dir() or is_parquet_folder(path):
+            files.append(source)
+            continue
+        found = sorted(str(one) for one in path.iterdir() if one.is_file() and one.name.endswith(TABLE_ENDINGS))
+        require(
+            bool(found),
+            f"{source}: the folder must have tables ({', '.join(TABLE_ENDINGS)}), got none; pass another folder",
+        )
+        files += found
+    for position, file in enumerate(files):
+        require(file not in files[:position], f"DATA must name every file once, got {file} twice; leave one out")
+    return files
+
+
+def series_labels(files: Sequence[str]) -> list[str]:
+    """Return a name for the series of each file: that of the file, or its path where two are called alike.
+
+    >>> series_labels(["north/2020.csv", "north/2021.csv.gz"]), series_labels(["north/a.csv", "south/a.csv"])
+    (['2020', '2021'], ['north/a', 'south/a'])
+    """
+    paths = [Path(file).with_name(Path(file).name.split(".")[0]) for file in files]
+    short = [path.name for path in paths]
+    return short if len(set(short)) == len(short) else [str(path) for path in paths]
+
+
+def few_names(sources: Sequence[str]) -> str:
+    """Return what several files are called in a title.
+
+    >>> few_names(["a.csv"]), few_names(["data/a.csv", "data/b.csv"]), few_names(["a.csv", "b.csv", "c.csv"])
+    ('a.csv', 'a.csv and b.csv', 'a.csv and 2 more files')
+    """
+    if len(sources) == 1:
+        return sources[0]
+    names = [Path(source).name for source in sources]
+    return " and ".join(names) if len(names) == 2 else f"{names[0]} and {len(names) - 1} more files"
