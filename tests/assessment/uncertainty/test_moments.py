@@ -55,6 +55,15 @@ def test_ratios_are_raised_by_the_error_that_counts_as_contribution():
     assert torch.equal(found.ratios, found.slopes * found.corrections)
 
 
+def test_a_target_that_is_always_zero_has_finite_moments():
+    node = node_data(40)
+    node = replace(node, target=torch.zeros_like(node.target))
+    found = fit_moments(node, torch.ones(1, 40).double(), every(1, 2))
+    assert (found.variances.square() > 0).all()
+    for name in ("own", "edges", "noise", "slopes", "variances"):
+        assert getattr(found, name).isfinite().all(), name
+
+
 def test_a_start_saves_rounds():
     node, weights = node_data(200), torch.ones(1, 200).double()
     found = fit_moments(node, weights, every(1, 2), rounds=50)

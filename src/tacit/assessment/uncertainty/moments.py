@@ -33,6 +33,7 @@ SMALLEST_RIDGE = 1e-9  # of each diagonal entry: columns may be equal
 KNOTS = (-1.6, -0.8, -0.4, 0.0, 0.4, 0.8, 1.6)  # deviations of the sum of contributions from its mean
 MOST_LEVERAGE, MOST_CORRECTION = 0.9, 2.0
 TINY = torch.finfo(torch.float64).tiny
+SMALLEST_VARIANCE = 1e-60  # of a target without noise: its square is a number too
 
 Rows = Float[Tensor, "replica pair"]
 
@@ -118,7 +119,7 @@ def fit_moments(
         gamma = regress(spread, squares, weights / variances.square(), terms)
         mean = (weights * squares).sum(1, keepdim=True) / weights.sum(1, keepdim=True)
         explained = torch.einsum("rnt,rt->rn", spread, _no_less_than_none(gamma, node.spread.shape[1]))
-        variances = torch.maximum(explained, LOWEST_VARIANCE * mean).clamp_min(TINY)
+        variances = torch.maximum(explained, LOWEST_VARIANCE * mean).clamp_min(SMALLEST_VARIANCE)
     split = node.spread.shape[1]
     corrections = _corrections(node, contributions, weights, variances, columns) if start is None else start.corrections
     return NodeMoments(
