@@ -92,7 +92,7 @@ def raising(error):
 
 
 def test_data_without_a_name(refused):
-    assert refused("fit", "") == "DATA must be a file (.csv, .parquet, .npz), got ''; check the path"
+    assert refused("fit", "") == "DATA must be a file (.csv, .parquet, .npz) or a folder, got ''; check the path"
 
 
 @pytest.mark.parametrize("option", ["--window", "--horizon", "--std-errors"])

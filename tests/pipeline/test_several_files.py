@@ -23,6 +23,7 @@ def folder(tmp_path_factory):
         frame.insert(0, "time", np.arange(len(frame)))
         frame.drop(columns=["west"] * (number == 2)).to_csv(place / f"day{number}.csv", index=False)
     (place / "readme.md").write_text("not a table")
+    (place / "readme.txt").write_text("not a table either")
     return place
 
 

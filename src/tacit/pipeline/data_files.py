@@ -14,11 +14,13 @@ def data_files(sources: Sequence[str]) -> list[str]:
     """
     files: list[str] = []
     for source in sources:
+        require(bool(source), "DATA must be a file (.csv, .parquet, .npz) or a folder, got ''; check the path")
         path = Path(source)
-        if not source or not path.is_dir() or is_parquet_folder(path):
+        if not path.is_dir() or is_parquet_folder(path):
             files.append(source)
             continue
-        found = sorted(str(one) for one in path.iterdir() if one.is_file() and one.name.endswith(TABLE_ENDINGS))
+        tables = sorted(str(one) for one in path.iterdir() if one.is_file() and one.name.endswith(TABLE_ENDINGS))
+        found = [table for table in tables if not table.endswith(".txt")] or tables  # a readme.txt is no table
         require(
             bool(found),
             f"{source}: the folder must have tables ({', '.join(TABLE_ENDINGS)}), got none; pass another folder",

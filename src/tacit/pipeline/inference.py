@@ -34,7 +34,6 @@ Values = Float[np.ndarray, "pair node channel"]
 
 def read_new(fitted: Fitted, sources: Sequence[str]) -> Source:
     """Read new data of the kind that a fit learned from; pairs may lack their targets."""
-    require(all(sources), "DATA must be a file like the training data, got ''; check the path")
     channels = None if fitted.preparation.is_series else fitted.preparation.sizes.out_channels
     options = fitted.config.data
     return read_sources(sources, options, piece=True, out_channels=channels, nodes=fitted.nodes)

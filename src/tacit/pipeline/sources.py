@@ -120,7 +120,6 @@ def read_source(
     nodes: tuple[str, ...] = (),
 ) -> Source:
     """Read one file, or a data set that ships with the package; see :func:`read_sources`."""
-    require(bool(source), "DATA must be a file (.csv, .parquet, .npz), got ''; check the path")
     path = Path(source)
     if source in SHIPPED and not path.exists():
         options.require_unset(TABLE_KEYS, source, "which is not a table")
