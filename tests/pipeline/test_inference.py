@@ -273,7 +273,7 @@ def test_a_series_is_not_pairs(stored, folder):
 def test_tables_are_written_once(predicted, tmp_path):
     write_table(predicted, tmp_path / "new" / "a.csv")
     back = pd.read_csv(tmp_path / "new" / "a.csv", parse_dates=["time"])
-    assert back["mean"].to_numpy() == pytest.approx(predicted["mean"].to_numpy(), rel=1e-5)
+    assert back["mean"].to_numpy() == pytest.approx(predicted["mean"].to_numpy(), rel=1e-9)
     write_table(predicted, tmp_path / "a.parquet")
     pd.testing.assert_frame_equal(pd.read_parquet(tmp_path / "a.parquet"), predicted, check_dtype=False)
     assert sorted(path.name for path in tmp_path.iterdir()) == ["a.parquet", "new"]

@@ -283,6 +283,7 @@ def test_samples_of_a_step_spread_as_quantiles_say(stored, folder):
             {"steps": 3, "origin": "2024-01-01"},
             "wide.csv: the series must have at least 2 rows up to the origin for a window of 2, got 1",
         ),
+        ({"steps": 3, "origin": "03/01/2024"}, "wide.csv: origin must be a time like 2024-01-05T23:00:00, got '03/01"),
         ({"steps": 3, "origin": "noon"}, "wide.csv: origin must be a time like 2024-01-05T23:00:00, got 'noon'; pass"),
     ],
 )

@@ -205,7 +205,15 @@ def predict(
     with Display(quiet=quiet or as_json or out is None) as display:
         display.stage("starting")
         from tacit.devices import find_device
-        from tacit.pipeline import Fitted, forecast_table, path_table, read_new, require_new_table, write_table
+        from tacit.pipeline import (
+            Fitted,
+            csv_text,
+            forecast_table,
+            path_table,
+            read_new,
+            require_new_table,
+            write_table,
+        )
 
         for name, value in (("--origin", origin), ("--every", every)):
             require(steps is not None or value is None, f"{name} requires --steps; pass for example --steps 24")
@@ -229,7 +237,7 @@ def predict(
     if not quiet:
         print_notes(frame.attrs["notes"])
     if out is None:
-        print(frame.to_csv(index=False, float_format="%.6g"), end="")
+        print(csv_text(frame), end="")
     else:
         print(out)
 

@@ -7,6 +7,7 @@ from tacit.data.cells import Table, open_table
 from tacit.data.coming_times import extended_times
 from tacit.data.conditions import Condition
 from tacit.data.coordinates import read_coordinates
+from tacit.data.dates import NUMERIC_DATE
 from tacit.data.formats import TABLE_ENDINGS, frame_of_arrow, is_arrow, is_parquet_folder
 from tacit.data.frames import read_frame
 from tacit.data.labelled_arrays import frame_of_labelled, is_labelled
@@ -36,6 +37,7 @@ from tacit.data.windows import NewPairs, SeriesPairs, Windows, time_numbers
 __all__ = [
     "FEWEST_BLOCKS",
     "FEWEST_SERIES",
+    "NUMERIC_DATE",
     "RIDGE_PENALTIES",
     "TABLE_ENDINGS",
     "ChannelUnits",

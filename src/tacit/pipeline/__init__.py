@@ -16,7 +16,7 @@ from tacit.pipeline.inference import (
 )
 from tacit.pipeline.job import FitJob, resume_fit, run_fit
 from tacit.pipeline.later_assessment import add_identifiability, add_std_errors, goodness_on, same_dataset
-from tacit.pipeline.new_file import require_new_table, write_table
+from tacit.pipeline.new_file import csv_text, require_new_table, write_table
 from tacit.pipeline.parts import OwnParts
 from tacit.pipeline.path_forecasts import path_predictions, path_samples, path_table
 from tacit.pipeline.plan import Plan
@@ -37,6 +37,7 @@ __all__ = [
     "Source",
     "add_identifiability",
     "add_std_errors",
+    "csv_text",
     "evaluate",
     "forecast_table",
     "goodness_on",

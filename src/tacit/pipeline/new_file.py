@@ -35,11 +35,13 @@ def require_new_table(path: Path) -> None:
     require(not path.exists(), f"out must be a new file, got {path}, which exists; choose another --out")
 
 
+def csv_text(frame: "pd.DataFrame") -> str:
+    """Return a table as CSV, with ten digits: values may vary little around a large mean."""
+    return str(frame.to_csv(index=False, float_format="%.10g"))
+
+
 def write_table(frame: "pd.DataFrame", path: Path) -> None:
     """Write a table as CSV or parquet, by the suffix of the file: atomically, and never over another file."""
     require_new_table(path)
-    if path.suffix == ".csv":
-        data = frame.to_csv(index=False, float_format="%.6g").encode()
-    else:
-        data = frame.to_parquet(index=False)
+    data = csv_text(frame).encode() if path.suffix == ".csv" else frame.to_parquet(index=False)
     write_asked_for(path, data, option="out", other="--out", folder=True)

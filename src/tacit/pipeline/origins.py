@@ -1,5 +1,6 @@
 """Where forecast paths start: the rows up to each origin, what is known of the steps after it, and what happened."""
 
+import re
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass, fields, replace
@@ -10,7 +11,7 @@ import torch
 from jaxtyping import Float, Int, Shaped
 from torch import Tensor
 
-from tacit.data import Series, SeriesUnits, calendar_columns, extended_times, time_numbers
+from tacit.data import NUMERIC_DATE, Series, SeriesUnits, calendar_columns, extended_times, time_numbers
 from tacit.errors import InputError, require, require_int
 from tacit.pipeline.forecast_frame import require_memory_for_table
 from tacit.pipeline.preparation import Preparation, SeriesPreparation
@@ -163,7 +164,10 @@ def _none_left(content: Series, reasons: Sequence[tuple[str, str]]) -> str:
     if not content.lengths:
         return reasons[0][1]
     counts = ", ".join(f"{count} because {why}" for why, count in _counts(reasons))
-    return f"a path must start in a series, but all {content.num_series} were left out, {counts}; pass longer ones"
+    return (
+        f"a path must start in a series, but all {content.num_series} were left out, {counts}; pass longer ones, or "
+        "another origin"
+    )
 
 
 def _time_like(times: np.ndarray, origin: Any) -> Any:
@@ -173,6 +177,7 @@ def _time_like(times: np.ndarray, origin: Any) -> Any:
     kind, example = times.dtype.kind, times[-1]
     try:
         if kind == "M":
+            require(not re.match(NUMERIC_DATE, str(origin)), "")  # 03/04/2021 has two readings
             stamp = pd.Timestamp(origin)
             return (stamp if stamp.tzinfo is None else stamp.tz_convert("UTC").tz_localize(None)).to_datetime64()
         return pd.Timedelta(origin).to_timedelta64() if kind == "m" else float(origin)
