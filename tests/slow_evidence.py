@@ -54,6 +54,15 @@ def slow_gains(candidates, columns, row):
     return torch.stack(gains)
 
 
+def within(values, columns, rows=slice(None)):
+    """Columns less their mean in each series, where each has an intercept."""
+    values = values.clone()
+    for number in [] if columns.series is None else columns.series[rows].unique():
+        there = columns.series[rows] == number
+        values[there] -= values[there].mean(0)
+    return values
+
+
 def slow_effects(candidates, columns, weights, believed, row):
     """The signed effect of each candidate of a target beside the believed ones."""
     tableau = Tableau.start(slow_matrix(candidates, columns, weights, row)[None], candidates.width, columns.group_size)
@@ -62,7 +71,11 @@ def slow_effects(candidates, columns, weights, believed, row):
     found = []
     for place, source in enumerate(candidates.sources[row]):
         coefficients = tableau.coefficients()[0, place]  # (column, channel)
-        sizes = (columns.sources[:, source] @ coefficients).std(0, correction=0)
+        sizes = within(columns.sources[:, source] @ coefficients, columns).std(0, correction=0)
+        if columns.series is not None:
+            seen = columns.observed[:, candidates.targets[row]] > 0
+            target = columns.targets[seen][:, candidates.targets[row]]
+            sizes = sizes / within(target, columns, seen).square().mean(0).sqrt()
         linear = coefficients[: columns.num_linear, sizes.argmax()]
         found.append(sizes.max() * linear[linear.abs().argmax()].sign())
     return torch.stack(found)

@@ -30,13 +30,16 @@ def test_levels_and_deviations_are_those_of_the_training_rows_of_each_series():
     for by in ("level", "series"):
         made = windows.prepare(series, by=by)
         scaling = made.scaling
-        assert made.notes == ("split in time order within each of 3 series",)
+        assert made.notes == (
+            "split in time order within each of 3 series",
+            "nodes without a known level are not forecast: c in s1",
+        )
         trained = [part.values[:end] for part, end in zip(series.parts, made.train_ends, strict=True)]
         for number, rows in enumerate(trained):
             for node in range(3):
                 seen = rows[:, node, 0]
-                if np.isnan(seen).all():  # the level of all, and the deviation within series
-                    assert scaling.series_mean[number, node, 0] == scaling.mean[node, 0]
+                if np.isnan(seen).all():  # no level, and the deviation within series
+                    assert np.isnan(scaling.series_mean[number, node, 0])
                     assert scaling.series_deviation[number, node, 0] == scaling.deviation[node, 0]
                     continue
                 assert scaling.series_mean[number, node, 0] == pytest.approx(seen.mean())
@@ -52,7 +55,7 @@ def test_pairs_go_back_to_the_units_of_their_series():
     for part in (made.split.train, made.split.test):
         back = part.units.restored(part.targets.double(), part.series)
         draws = part.units.restored(part.targets.double()[:, None].expand(-1, 5, -1, -1), part.series)
-        torch.testing.assert_close(draws[:, 3], back)
+        torch.testing.assert_close(draws[:, 3], back, equal_nan=True)
         for row in range(len(part)):
             values = series.parts[int(part.series[row])].values[int(part.times[row])]
             seen = part.observed[row].bool().numpy()
@@ -65,15 +68,13 @@ def test_known_series_keep_their_units_and_new_ones_are_measured():
     series, windows = panel(), Windows(2, fractions=(0.6, 0.2))
     scaling = windows.prepare(series, by="series").scaling
     stored = Scaling.from_dict(json.loads(json.dumps(scaling.to_dict())))
-    assert np.array_equal(stored.series_mean, scaling.series_mean)
+    assert np.array_equal(stored.series_mean, scaling.series_mean, equal_nan=True)
     new = Series.joined([series.parts[2], series.parts[0]], ["s2", "x"])
     found = stored.of_series(new)
     assert np.array_equal(found.series_mean[0], scaling.series_mean[2])
     assert found.series_mean[1, :, 0] == pytest.approx(series.parts[0].values.mean(0)[:, 0])
     made = windows.apply(new, stored)
-    assert made.notes == (
-        "one series that was not in the training data: the level is the mean of all rows that were passed",
-    )
+    assert made.notes == ("one series that was not in the training data: the level is the mean of the observed rows",)
     alone = windows.apply(series.parts[2], stored)
     assert alone.pairs.units is not None
     assert (alone.series, alone.pairs.series.unique().tolist()) == (None, [0])
@@ -85,12 +86,26 @@ def test_one_series_has_one_scale():
     assert (made.scaling.by, made.split.train.units, made.split.train.series) == ("all", None, None)
 
 
-def test_a_series_without_training_rows_has_the_level_of_all():
-    units, pooled = SeriesUnits.measured(
-        [np.zeros((0, 1, 1)), np.ones((4, 1, 1)) * [[[2.0]]]], np.full((1, 1), 7.0), "level"
-    )
-    assert units.mean.flatten().tolist() == [7.0, 2.0]
+def test_a_series_without_training_rows_has_no_level():
+    units, pooled = SeriesUnits.measured([np.zeros((0, 1, 1)), np.full((4, 1, 1), 2.0)], "level")
+    assert np.array_equal(units.mean.flatten(), [np.nan, 2.0], equal_nan=True)
     assert pooled.item() == 0
+
+
+def test_counted_names_of_other_data_are_other_series():
+    """The first of two tables today is not the first of two tables in training."""
+    series, windows = panel((40, 40), (1.0, 1.0)), Windows(2)
+    counted = Series.joined(series.parts)
+    scaling = windows.prepare(counted, by="level").scaling
+    new = Series.joined([replace(part, values=part.values + 7) for part in series.parts])
+    assert np.allclose(scaling.of_series(new).series_mean[0], new.parts[0].values.mean(0))
+    assert (
+        "2 series that were not in the training data: the level is the mean of the observed rows"
+        in windows.apply(new, scaling).notes
+    )
+    named = windows.prepare(series, by="level").scaling
+    assert np.array_equal(named.of_series(series).series_mean, named.series_mean, equal_nan=True)
+    assert named.of_series(counted.selected([0])).series_names == ("",)
 
 
 @pytest.mark.parametrize(("spreads", "differ"), [((1, 1, 1), False), ((1, 1, 2), False), ((1, 9, 81), True)])

@@ -8,7 +8,17 @@ import torch
 from own_files import NODES, quick, series
 from tacit.config import DataOptions, FitConfig, override
 from tacit.errors import InputError
-from tacit.pipeline import Fitted, Plan, evaluate, forecast_table, read_new, read_sources, read_table, run_fit
+from tacit.pipeline import (
+    Fitted,
+    Plan,
+    evaluate,
+    forecast_table,
+    path_table,
+    read_new,
+    read_sources,
+    read_table,
+    run_fit,
+)
 from tacit.pipeline.request import Request, files_read
 
 CPU = torch.device("cpu")
@@ -85,6 +95,31 @@ def test_a_run_of_a_folder_is_predicted_and_scored_in_the_units_of_each_series(f
     found = evaluate(fitted, read_new(fitted, files_of(folder)[:2]))
     assert found["metrics"]["point_mae"] < 100  # of values up to 1,500
     assert found["data"] == "day0.csv and day1.csv"
+
+
+def test_one_file_of_a_panel_keeps_its_level_and_may_lack_a_node(folder, tmp_path):
+    config = quick("x.csv", data={"scale_by": "level", "window": 2}, assessment={"enabled": False})
+    run_fit([str(folder)], config, tmp_path / "run", device=CPU)
+    fitted = Fitted.read(tmp_path / "run", CPU)
+    everything = forecast_table(fitted, read_new(fitted, [str(folder)]))
+    for number in (2, 4):
+        one = forecast_table(fitted, read_new(fitted, files_of(folder)[number : number + 1]))
+        expected = everything[everything["series"] == f"day{number}"].reset_index(drop=True)
+        pd.testing.assert_frame_equal(one, expected)
+        assert one.loc[one["node"] == "west", "mean"].isna().all() == (number == 2)  # never observed there
+        assert ("nodes without a known level are not forecast: west in day2" in one.attrs["notes"]) == (number == 2)
+    path = path_table(fitted, read_new(fitted, files_of(folder)[2:3]), 3)
+    assert path.loc[path["node"] == "west", "mean"].isna().all()
+    assert path.loc[path["node"] != "west", "mean"].notna().all()
+
+
+def test_effects_are_in_deviations_within_series(folder):
+    """The scale that is chosen from the data gives the effects of the same scale asked for."""
+    chosen, asked = (plan(folder, scale_by=by).evidence.evidence for by in ("auto", "level"))
+    real = chosen.exists > 0.5
+    assert bool(real.any())
+    assert torch.allclose(chosen.effect[real], asked.effect[real], rtol=0.05)
+    assert float(chosen.effect[real].abs().max()) < 1
 
 
 def test_resuming_requires_the_same_files(folder, tmp_path):

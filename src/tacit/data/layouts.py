@@ -45,7 +45,7 @@ def read_wide(
     known = SharedColumns.of(table, roles.covariates, roles.labels, roles.levels)
     rows = np.argsort(groups.series_of_row, kind="stable")
     values = values[rows] if (np.diff(rows) != 1).any() else values  # without a copy where they are in order
-    made = _Steps(values, nodes, channels, cells.times[rows], groups.series_of_row[rows], groups.names)
+    made = _Steps(values, nodes, channels, cells.times[rows], groups.series_of_row[rows], groups.names, groups.counted)
     notes = cells.notes + groups.notes
     found = made.on_grid(table, notes, known.rows(rows))
     return replace(found, settled=_settled(cells))
@@ -181,6 +181,7 @@ class _Steps:
     times: Times
     series: Int[np.ndarray, " time"]
     names: tuple[str, ...]
+    counted: bool = False
 
     def on_grid(self, table: Table, notes: tuple[str, ...], known: SharedColumns) -> Series:
         """Put steps on a grid of times; steps put in are missing, their covariates those of the step before."""
@@ -209,6 +210,7 @@ class _Steps:
             piece=True,
             lengths=grid.lengths,
             series_names=self.names,
+            counted=self.counted,
             labels=labels,
             levels=known.levels,
         )

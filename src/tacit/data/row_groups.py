@@ -19,11 +19,15 @@ FEW_TIMES = 0.75  # times per row of a long table: two nodes with some rows miss
 
 @dataclass(frozen=True)
 class RowGroups:
-    """The number of the series of each row, and the names of the series: none where the table is one series."""
+    """The number of the series of each row, and the names of the series: none where the table is one series.
+
+    ``counted``  nobody named them
+    """
 
     series_of_row: RowNumbers
     names: tuple[str, ...] = ()
     notes: tuple[str, ...] = ()
+    counted: bool = False
 
     @classmethod
     def named(cls, table: Table, column: str | None) -> "RowGroups":
@@ -44,7 +48,7 @@ class RowGroups:
         again, count = len(lengths) - 1, len(lengths)
         note = f"column '{time}' starts again {again} time{'s' * (again > 1)}: read as {count} series"
         names = tuple(str(number) for number in range(1, count + 1))
-        return cls(np.repeat(np.arange(count), lengths), names, (note,))
+        return cls(np.repeat(np.arange(count), lengths), names, (note,), counted=True)
 
     def require_ascending(
         self, table: Table, time: str, times: Times, place_of_row: RowNumbers | None = None, nodes: tuple[str, ...] = ()

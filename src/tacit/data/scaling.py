@@ -13,6 +13,7 @@ from tacit.data.series import LARGEST, RESCALE, Series, Values
 from tacit.data.series_units import ScaleBy, SeriesUnits
 from tacit.errors import InputError, require
 
+NAMED = 5  # nodes in a note
 ROUNDING = 1e-12  # a spread below this part of the mean is what rounding leaves of a constant
 Features = Float[np.ndarray, "time node feature"]
 
@@ -64,13 +65,8 @@ class Scaling:
         if by != "all":
             counts = np.bincount(series.series_of_row[rows], minlength=series.num_series)
             parts = np.split(values, np.cumsum(counts)[:-1])
-            units, deviation = SeriesUnits.measured(parts, mean, by)
-            own = {
-                "by": by,
-                "series_names": series.series_names,
-                "series_mean": units.mean,
-                "series_deviation": units.deviation,
-            }
+            units, deviation = SeriesUnits.measured(parts, by)
+            own = {"by": by, "series_mean": units.mean, "series_deviation": units.deviation}
         known = np.zeros((len(values), 0)) if series.covariates is None else series.covariates[rows]
         centre, spread = known.mean(axis=0), known.std(axis=0)
         still = spread <= np.maximum(ROUNDING * np.abs(centre), 1 / LARGEST)
@@ -84,6 +80,7 @@ class Scaling:
             covariate_names=series.covariate_names,
             covariate_mean=centre,
             covariate_deviation=np.where(still, 1.0, spread),  # a constant one becomes 0, or what rounding leaves of it
+            series_names=_names(series) if series.lengths else (),
             **own,
         )
 
@@ -103,11 +100,11 @@ class Scaling:
         """Return the scaling of other series: known ones keep their units, others are measured on all their rows."""
         if self.by == "all":
             return self
-        names = series.series_names or ("",)
-        number = {name: place for place, name in enumerate(self.series_names)}
+        names = _names(series)
+        number = {name: place for place, name in enumerate(self.series_names) if name}
         nodes, variables = self._places(series)
         parts = [part.values[:, nodes][:, :, variables] for part in series.parts]
-        new = SeriesUnits.measured(parts, self.mean, self.by)[0]
+        new = SeriesUnits.measured(parts, self.by)[0]
         deviation = np.broadcast_to(self.deviation, new.mean.shape) if self.by == "level" else new.deviation
         tables = new.mean.copy(), deviation.copy()
         for place, name in enumerate(names):
@@ -119,11 +116,21 @@ class Scaling:
 
     def new_series_note(self, series: Series) -> tuple[str, ...]:
         """Say where the level of series comes from that were not in the training data; nothing where there are none."""
-        new = [name for name in series.series_names or ("",) if self.by != "all" and name not in self.series_names]
+        new = sum(not name or name not in self.series_names for name in _names(series)) if self.by != "all" else 0
         if not new:
             return ()
-        whose = f"{len(new)} series that were" if len(new) > 1 else "one series that was"
-        return (f"{whose} not in the training data: the level is the mean of all rows that were passed",)
+        whose = f"{new} series that were" if new > 1 else "one series that was"
+        return (f"{whose} not in the training data: the level is the mean of the observed rows",)
+
+    def no_level_note(self, series: Series) -> tuple[str, ...]:
+        """Name the nodes of these series, those of the scaling, that have no known level."""
+        unknown = np.argwhere(np.isnan(self.series_mean[..., : self.out_channels]).all(axis=2) & (self.by != "all"))
+        if not len(unknown):
+            return ()
+        where = [f" in {name}" for name in series.series_names] or [""]
+        some = ", ".join(self.nodes[node] + where[number] for number, node in unknown[:NAMED])
+        rest = f" and {len(unknown) - NAMED} more" if len(unknown) > NAMED else ""
+        return (f"nodes without a known level are not forecast: {some}{rest}",)
 
     @property
     def feature_names(self) -> tuple[str, ...]:
@@ -183,14 +190,8 @@ class Scaling:
 
     def to_dict(self) -> dict[str, Any]:
         """Return plain numbers, words and lists."""
-        return {
-            name: value.tolist()
-            if isinstance(value, np.ndarray)
-            else list(value)
-            if isinstance(value, tuple)
-            else value
-            for name, value in asdict(self).items()
-        }
+        plain = {name: list(value) if isinstance(value, tuple) else value for name, value in asdict(self).items()}
+        return {name: _listed(value) if isinstance(value, np.ndarray) else value for name, value in plain.items()}
 
     @classmethod
     def from_dict(cls, stored: Mapping[str, Any]) -> "Scaling":
@@ -206,7 +207,7 @@ class Scaling:
         tables = {name: np.array(stored[name], dtype=np.float64) for name in ("covariate_mean", "covariate_deviation")}
         shape = len(words["nodes"]), len(words["variables"])
         tables |= {name: np.array(stored[name], dtype=np.float64).reshape(shape) for name in ("mean", "deviation")}
-        each = (len(words["series_names"]), *shape) if words["series_names"] else (0, 0, 0)
+        each = (len(words["series_names"]), *shape) if stored["by"] != "all" else (0, 0, 0)
         names = ("series_mean", "series_deviation")
         tables |= {name: np.array(stored[name], dtype=np.float64).reshape(each) for name in names}
         return cls(**{**stored, **words, **tables})
@@ -223,6 +224,18 @@ class Scaling:
             f"got shape {tuple(values.shape)}",
         )
         return torch.as_tensor(table[:, : self.out_channels], dtype=values.dtype, device=values.device)
+
+
+def _names(series: Series) -> tuple[str, ...]:
+    """Return the names of series; none ("") where nobody gave one."""
+    return ("",) * series.num_series if series.counted or not series.lengths else series.series_names
+
+
+def _listed(table: np.ndarray) -> Any:
+    """Return a table as JSON has it: what is not known is null."""
+    cells = table.astype(object)
+    cells[np.isnan(table)] = None
+    return cells.tolist()
 
 
 def _mean_and_deviation(

@@ -30,7 +30,8 @@ class Series:
     experiments, or new rows to predict from, where that may happen.
 
     Several series over the same nodes (experiments, patients, days) lie one after another: ``lengths`` are their
-    numbers of rows and ``series_names`` their names, both empty for one series.
+    numbers of rows and ``series_names`` their names, both empty for one series. Names are ``counted`` where nobody gave
+    them: "1" is then another series in other data.
 
     ``where`` is a condition on the rows whose targets count, and ``labels`` are the columns that it names, by row; see
     :mod:`tacit.data.seasons`. ``levels`` are the words of each covariate that is a column of words.
@@ -57,6 +58,7 @@ class Series:
     piece: bool = False
     lengths: tuple[int, ...] = ()
     series_names: tuple[str, ...] = ()
+    counted: bool = False
     settled: Mapping[str, Any] = field(default_factory=dict)
     unused: tuple[str, ...] = ()
     where: "Condition | None" = None
@@ -129,7 +131,7 @@ class Series:
         """Return some of the series by their numbers."""
         parts = self.parts
         chosen = Series.joined([parts[one] for one in which], [self.series_names[one] for one in which])
-        return replace(chosen, notes=self.notes, piece=self.piece)
+        return replace(chosen, notes=self.notes, piece=self.piece, counted=self.counted)
 
     @classmethod
     def joined(cls, parts: "Sequence[Series]", names: Sequence[str] | None = None) -> "Series":
@@ -163,6 +165,7 @@ class Series:
             )
         known = [part.covariates for part in parts if part.covariates is not None]
         lengths = tuple(len(part) for part in parts)
+        counted = not names
         names = tuple(names or (str(number) for number in range(1, len(parts) + 1)))
         labels = {name: np.concatenate([part.labels[name] for part in parts]) for name in first.labels}
         if first.where is not None:
@@ -178,6 +181,7 @@ class Series:
             piece=True,
             lengths=lengths,
             series_names=names,
+            counted=counted,
             labels=labels,
         )
 

@@ -57,19 +57,16 @@ class SeriesUnits:
 
     @classmethod
     def measured(
-        cls,
-        parts: Sequence[Float64[np.ndarray, "_ node channel"]],
-        mean: Float64[np.ndarray, "node channel"],
-        by: ScaleBy,
+        cls, parts: Sequence[Float64[np.ndarray, "_ node channel"]], by: ScaleBy
     ) -> "tuple[SeriesUnits, Float64[np.ndarray, 'node channel']]":
         """Return the units of the rows of each series, and the deviation within series over all of them.
 
-        ``mean`` is that of all series: a node that a series lacks has it as its level. With ``by = "level"`` all series
-        share the deviation; with ``"series"`` each has its own, if it has enough rows and moves.
+        The level of a node that a series never observed is not known, NaN. With ``by = "level"`` all series share the
+        deviation; with ``"series"`` each has its own, if it has enough rows and moves.
         """
         counts = np.stack([(~np.isnan(rows)).sum(0) for rows in parts])  # (series, node, channel)
         sums = np.stack([np.nansum(rows, 0) for rows in parts])
-        levels = np.where(counts > 0, sums / np.maximum(counts, 1), mean)
+        levels = np.where(counts > 0, sums / np.maximum(counts, 1), np.nan)
         squares = np.stack([np.nansum((rows - level) ** 2, 0) for rows, level in zip(parts, levels, strict=True)])
         lost = np.minimum(counts, 1)  # each level that was estimated takes one row
         pooled = np.sqrt(squares.sum(0) / np.maximum((counts - lost).sum(0), 1))

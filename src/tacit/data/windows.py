@@ -171,7 +171,7 @@ class Windows:
             levelled=None
             if scaling.by == "all"
             else self.pairs(used, scaling.with_levels_of(used), rows[part == 2] - self.horizon),
-            notes=notes + split_notes,
+            notes=notes + split_notes + scaling.no_level_note(used),
         )
 
     def apply(self, series: Series | Sequence[Series], scaling: Scaling) -> NewPairs:
@@ -183,6 +183,7 @@ class Windows:
         used, notes = self._usable(_as_one(series), ahead=0)
         notes += scaling.new_series_note(used)
         scaling = scaling.of_series(used)
+        notes += scaling.no_level_note(used)
         last, season = self._in_season(used, _window_ends(used, self.window, ahead=0))
         notes += season
         names = np.array(used.series_names)[used.series_of_row[last]] if used.lengths else None

@@ -18,6 +18,7 @@ from tacit.data import NewPairs, Pairs
 from tacit.errors import require, require_int
 from tacit.graph import require_memory
 from tacit.pipeline.assessment import TOO_FEW, fit_test
+from tacit.pipeline.data_files import data_files, series_labels
 from tacit.pipeline.fitted import Fitted
 from tacit.pipeline.forecast_frame import LEVELS, forecast_frame, in_units, require_memory_for_table
 from tacit.pipeline.group_scores import group_scores
@@ -34,9 +35,11 @@ Values = Float[np.ndarray, "pair node channel"]
 
 def read_new(fitted: Fitted, sources: Sequence[str]) -> Source:
     """Read new data of the kind that a fit learned from; pairs may lack their targets."""
-    channels = None if fitted.preparation.is_series else fitted.preparation.sizes.out_channels
-    options = fitted.config.data
-    return read_sources(sources, options, piece=True, out_channels=channels, nodes=fitted.nodes)
+    preparation = fitted.preparation
+    channels = None if preparation.is_series else preparation.sizes.out_channels
+    source = read_sources(sources, fitted.config.data, piece=True, out_channels=channels, nodes=fitted.nodes)
+    files = data_files(sources)
+    return preparation.completed(source, series_labels(files)[0] if len(files) == 1 else None)
 
 
 def point_predictions(

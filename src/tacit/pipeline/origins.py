@@ -103,6 +103,7 @@ def find_origins(
             for number, one in enumerate(used)
         ]
         names = np.array(known.series_names).repeat([len(rows[one]) for one in used]) if content.lengths else None
+        new += scaling.no_level_note(known)
         notes = (*content.notes, *left_out, *new, *([] if content.where is None else [OUTSIDE]))
         return replace(_joined(parts), series_names=names, units=scaling.units, notes=notes)
 

@@ -1,7 +1,7 @@
 """From data to pairs, the same way for training and for new data: what a run must remember of its data."""
 
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from typing import Any, Protocol, runtime_checkable
 
 import numpy as np
@@ -84,6 +84,22 @@ class SeriesPreparation:
         ours, theirs = self.scaling, other.scaling
         series = (ours.series_mean, ours.series_deviation), (theirs.series_mean, theirs.series_deviation)
         return _same_units((ours.mean, ours.deviation), (theirs.mean, theirs.deviation)) and _same_units(*series)
+
+    def completed(self, source: Source, label: str | None = None) -> Source:
+        """Return new data of a run of several series: one file is a series too, and series may lack nodes.
+
+        ``label``  the name of the file
+        """
+        content = source.content
+        if not isinstance(content, Series) or not self.scaling.series_names:
+            return source
+        if label is not None and not content.lengths:
+            content = replace(Series.joined([content], [label]), notes=content.notes)
+        missing = tuple(node for node in self.nodes if node not in content.nodes)
+        if missing and len(missing) < len(self.nodes):
+            note = f"nodes that are not in the data are missing values: {_few(missing)}"
+            content = replace(content.over((*content.nodes, *missing)), notes=(*content.notes, note))
+        return replace(source, content=content)
 
     def apply(self, source: Source) -> NewPairs:
         """Return a pair for every window of new data."""
@@ -200,6 +216,11 @@ class PairsPreparation:
         flagged = " and flagged for the predictor" if self.flags else ""
         return (f"{int(named.missing.sum())} missing inputs were replaced by the mean of node and channel{flagged}",)
 
+    def completed(self, source: Source, label: str | None = None) -> Source:
+        """Return new data as it is."""
+        del label
+        return source
+
     def apply(self, source: Source) -> NewPairs:
         """Return new pairs; targets that are not there are missing."""
         if not isinstance(source.content, NamedPairs):
@@ -269,6 +290,7 @@ def _same_units(ours: tuple[np.ndarray, np.ndarray], theirs: tuple[np.ndarray, n
     if ours[0].shape != theirs[0].shape:
         return False
     close = np.abs(ours[0] - theirs[0]) <= ROUNDING * (theirs[1] + np.abs(theirs[0]))
+    close |= np.isnan(ours[0]) & np.isnan(theirs[0])  # levels that are not known
     return bool(close.all()) and np.allclose(ours[1], theirs[1], rtol=ROUNDING, atol=0.0)
 
 

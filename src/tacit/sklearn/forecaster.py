@@ -218,7 +218,8 @@ class LatentGraphForecaster(LatentGraphEstimator):
         if reset:
             return read_table(X, self._config()[0].data)
         fitted = self._ready()
-        return read_table(X, fitted.config.data, piece=True, nodes=fitted.nodes)
+        source = read_table(X, fitted.config.data, piece=True, nodes=fitted.nodes)
+        return fitted.preparation.completed(source)
 
     def _columns(self) -> Any:
         import pandas as pd

@@ -126,6 +126,7 @@ class _Part:
         coefficients = tableau.coefficients()  # (target, candidate, column, channel)
         of_source = moments[self.candidates.sources]
         size = torch.einsum("tcao,tcab,tcbo->tco", coefficients, of_source, coefficients).clamp_min(0).sqrt()
+        size = size / self.columns.target_deviations[self.candidates.targets][:, None]
         channel = size.argmax(2, keepdim=True)  # the one that the source moves most
         linear = coefficients[:, :, : self.columns.num_linear]  # a square has no sign
         linear = linear.gather(3, channel[:, :, None].expand(-1, -1, linear.shape[2], 1))[..., 0]
@@ -170,6 +171,11 @@ def _moments(columns: Columns) -> Float[Tensor, "node column column"]:
     """Return the covariance of the columns of each source."""
     found = []
     for values in torch.split(columns.sources.permute(1, 2, 0), NODES_AT_ONCE):
-        centred = values - values.mean(2, keepdim=True)
+        rows = values.new_ones(len(values), values.shape[2])
+        centred = (
+            values - values.mean(2, keepdim=True)
+            if columns.series is None
+            else columns.without_intercepts(values, rows)
+        )
         found.append(centred @ centred.mT / values.shape[2])
     return torch.cat(found)

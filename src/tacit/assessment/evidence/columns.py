@@ -96,6 +96,21 @@ class Columns:
         )
         return values - (totals / masses.clamp_min(TINY))[..., series]
 
+    def deviations(self, values: Float[Tensor, "*leading column row"]) -> Float[Tensor, "*leading column"]:
+        """Return the deviation of columns over all rows, within series where each has an intercept."""
+        weights = values.new_ones(*values.shape[:-2], values.shape[-1])
+        rest = self.without_intercepts(values, weights) if self.series is not None else values - values.mean(-1, True)
+        return rest.square().mean(-1).sqrt()
+
+    @property
+    def target_deviations(self) -> Float[Tensor, "node channel"]:
+        """The deviation of each target where it is known, within series where each has an intercept: 1 otherwise."""
+        if self.series is None:
+            return self.targets.new_ones(self.targets.shape[1:])
+        known = self.observed.mT  # (node, row)
+        rest = self.without_intercepts(self.targets.permute(1, 2, 0), known) * known[:, None]
+        return (rest.square().sum(-1) / known.sum(-1, keepdim=True).clamp_min(1)).sqrt().clamp_min(TINY)
+
     def by_node(self, nodes: Int[Tensor, "target node"]) -> Float[Tensor, "target column row"]:
         """Return the groups of some sources side by side, for many targets."""
         return self.sources.permute(1, 2, 0)[nodes].flatten(1, 2)

@@ -112,12 +112,20 @@ def _of_targets(
     candidates, believed = candidates.picked(first), believed[:, :width]
     size = width * columns.group_size + columns.targets.shape[2]
     at_once = max(1, int(MOST_BYTES / (8 * size**2 * len(weights))))
+    source, target = columns.deviations(columns.sources.permute(1, 2, 0)), columns.target_deviations
+    source = source[:, : columns.num_linear]  # (node, column)
     found = []
     for some in torch.split(torch.arange(len(believed)), at_once):
         matrices = candidates.chosen(some).matrices(columns, weights).flatten(0, 1)
         tableau = Tableau.start(matrices, width, columns.group_size)
         tableau.include(believed[some].repeat(len(weights), 1))
-        by_lag = torch.unflatten(tableau.coefficients()[:, :, : columns.num_linear], 2, (-1, sent)).flatten(3)
+        linear = tableau.coefficients()[:, :, : columns.num_linear]
+        if (
+            columns.series is not None
+        ):  # columns have deviation 1 over all rows, effects are in deviations within series
+            scales = source[candidates.sources[some]][..., None] / target[candidates.targets[some]][:, None, None]
+            linear = linear * scales.repeat(len(weights), 1, 1, 1)
+        by_lag = torch.unflatten(linear, 2, (-1, sent)).flatten(3)
         found.append(torch.unflatten(by_lag.flip(2), 0, (len(weights), -1)))
     return _dominant(torch.cat(found, 1))
 

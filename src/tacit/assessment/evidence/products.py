@@ -172,7 +172,7 @@ def effects(
             both, of_target = (columns.without_intercepts(one, weight) * root for one in (both, of_target))
             coefficients = torch.linalg.lstsq(both.mT, of_target.mT, driver="gelsd").solution
             mine = [0] + [len(members) + k for k, pair in enumerate(pairs_of(len(members))) if 1 in pair]
-            size = (parents[:, mine] @ coefficients[mine]).std(0, correction=0)  # (channel,)
+            size = columns.deviations((parents[:, mine] @ coefficients[mine]).mT) / columns.target_deviations[target]
             channel = int(size.argmax())
             found[row, place] = size[channel] * coefficients[0, channel].sign()
     return found
