@@ -36,7 +36,7 @@ def did_you_mean(word: str, known: Iterable[str]) -> str:
     'node 18, node 19 and 80 more'
     """
     known = sorted(known)
-    near = difflib.get_close_matches(word, known, n=1)
+    near = [one for one in known if one.lower() == word.lower()] or difflib.get_close_matches(word, known, n=1)
     if near:
         return f"; did you mean '{near[0]}'?"
     more = f" and {len(known) - LISTED:,} more" if len(known) > LISTED else ""

@@ -134,7 +134,7 @@ def test_what_is_asked_for_is_refused(tmp_path):
     for message, options in {
         "column 'city' must have numbers, got 'Lugano' in row 1": {"columns": ["a", "city"]},
         "node 'id' is constant": {"columns": ["a", "id"]},
-        "column 'typo' must have numbers, got '3x' in row 3; correct it, leave the column out with --drop": {},
+        "column 'typo' must have numbers, got '3x' in row 3; correct it, or leave the column out with --drop": {},
     }.items():
         with pytest.raises(InputError, match=message):
             read_series(path, **options)

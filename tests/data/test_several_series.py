@@ -147,11 +147,11 @@ def test_accidents_stay_errors(tmp_path):
 
 
 def test_a_column_that_only_tells_series_apart_is_no_node(tmp_path):
-    text = "time,trial,a\n0,1,5\n1,1,6\n2,1,4\n0,2,5\n1,2,3\n2,2,9\n"
+    text = "time,trial,a,b\n0,1,5,1\n1,1,6,2\n2,1,4,5\n0,2,5,3\n1,2,3,1\n2,2,9,0\n"
     with pytest.raises(InputError, match=r"looks like a long table .*--set data.node=trial, or --series trial if"):
         read_series(write(tmp_path, text))
     assert read_series(write(tmp_path, text), series="trial").series_names == ("1", "2")
-    assert read_series(write(tmp_path, text), covariates=["trial"]).nodes == ("a",)
+    assert read_series(write(tmp_path, text), covariates=["trial"]).nodes == ("a", "b")
 
 
 def test_each_series_has_its_own_grid(tmp_path):

@@ -265,7 +265,7 @@ def broken(tmp_path):
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        ([], "DATA must be a file (.csv, .parquet, .npz) or beijing-air; see 'tacit fit --help'"),
+        ([], "DATA must be a table, an .npz file, a folder or beijing-air; see 'tacit fit --help'"),
         (["none.csv"], "none.csv: there is no such file; check the name"),
         (["beijing"], "DATA must be a file (.csv, .parquet, .npz) or beijing-air, got 'beijing'; check the path"),
         (["empty.csv"], "empty.csv: the file is empty"),

@@ -236,7 +236,7 @@ def files(tmp_path):
         (["messy.csv", "--decimal", ",", "--drop", "north,east,south"], "two nodes or more must remain, got 1; left"),
         (["ambiguous.csv"], "use --dayfirst, or --set data.dayfirst=false for month first"),
         (["wide.csv", "--set", "data.dayfirst=false"], "dates with the month first, got '13.03.2021' in row 13"),
-        (["tags.csv"], "looks like a long table with a row per 'Datum' and 'tag'; use --set data.node=tag, or"),
+        (["tags.csv"], "looks like a long table with a row per 'Datum' and 'tag'; use --set data.node=tag"),
         (["pairs.csv", "--window", "2"], "window in [data] has no meaning for pairs.csv, which has pairs x and y"),
         (["pairs.csv", "--dayfirst"], "dayfirst in [data] has no meaning for pairs.csv, which has pairs x and y"),
         (["pairs.csv", "--y-file", "wide.csv"], "pairs.csv: columns x:NODE and y:NODE must be in one file"),

@@ -81,7 +81,9 @@ def fit(
     decimal: Annotated[str | None, typer.Option(metavar="MARK", help="Decimal point of a text file: . or ,")] = None,
     dayfirst: Annotated[bool, typer.Option("--dayfirst", help="Dates such as 03/04/2021 begin with the day.")] = False,
     y_file: Annotated[Path | None, typer.Option(help="Table of y, where DATA is a table of x.")] = None,
-    edges: Annotated[Path | None, typer.Option(help="CSV of rules: source,target,kind,probability.")] = None,
+    edges: Annotated[
+        Path | None, typer.Option(help="CSV of rules: source,target,kind,probability,min_lag,max_lag.")
+    ] = None,
     symmetric: Annotated[bool, typer.Option("--symmetric", help="Edges have no direction.")] = False,
     std_errors: Annotated[int | None, typer.Option(parser=at_least(0), metavar="N", help=ERRORS)] = None,
     quick: Annotated[bool, typer.Option("--quick", help=QUICK)] = False,
@@ -154,7 +156,7 @@ def fit(
             _require_alone({**fixed, "--out": out, "--seed": seed or None, "--device": device != "auto"})
             job = resume_fit(resume, find_device=find_original, listener=listener)
         elif not data:
-            raise InputError("DATA must be a file (.csv, .parquet, .npz) or beijing-air; see 'tacit fit --help'")
+            raise InputError("DATA must be a table, an .npz file, a folder or beijing-air; see 'tacit fit --help'")
         else:
             choices = FitConfig() if config is None else load_config(config, FitConfig())
             settings = _settings(set_ or [])

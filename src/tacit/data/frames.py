@@ -78,7 +78,7 @@ def _with_index(frame: Any, roles: Columns, decimal: str) -> tuple[Table, Column
     require(
         isinstance(frame, pd.DataFrame),
         f"the table must be a DataFrame of pandas or polars, an Arrow table or an xarray, got {type(frame).__name__}; "
-        "pass pd.DataFrame(values, columns=names)",
+        + ("use .collect()" if hasattr(frame, "collect") else "pass pd.DataFrame(values, columns=names)"),
     )
     time, series = roles.time, roles.series
     names, two_levels = _column_names(frame, roles.sep)

@@ -37,7 +37,7 @@ def read_wide(
     if not columns:
         raise table.refuse(f"a wide table must have a column of numbers per node{beside}, got only text")
     nodes, channels = _nodes_and_variables(table, columns, sep)
-    remedy = "correct it, leave the column out with --drop, set series to it, or use layout='long'"
+    remedy = "correct it, or leave the column out with --drop"
     ordered = [node if sep is None else node + sep + channel for node in nodes for channel in channels]
     if numbers is None or ordered != columns:
         numbers = table.many_numbers(ordered, remedy)

@@ -116,10 +116,11 @@ def require_not_long(table: Table, time: str, times: Times, columns: Sequence[st
     if found:
         column = min(found)[2]
         node, series = shlex.quote(f"data.node={column}"), shlex.quote(column)
-        ignoring = f", or --drop {series} to ignore it" if lengths else ""
+        others = f", or --series {series} if each '{column}' is a series of its own"
+        others += f", or --drop {series} to ignore it" if lengths else ""
         raise table.refuse(
-            f"looks like a long table with a row per '{time}' and '{column}'; use --set {node}, or --series {series} "
-            f"if each '{column}' is a series of its own{ignoring}"
+            f"looks like a long table with a row per '{time}' and '{column}'; use --set {node}"
+            f"{others if len(columns) > 2 else ''}"  # with one column of values it would be the only node
         )
 
 

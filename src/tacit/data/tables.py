@@ -22,7 +22,8 @@ from tacit.errors import InputError, require
 
 FOLDERS = "name of a folder"
 SELECTED = (
-    "where selects rows by column '{name}', which is also a node; drop it, or list it in covariates, if it is not one"
+    "where selects rows by column '{name}', which is also a node: its forecasts hold for the selected rows only; drop "
+    "it, or list it in covariates, if it is not a node"
 )
 
 

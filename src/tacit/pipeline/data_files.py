@@ -32,14 +32,18 @@ def data_files(sources: Sequence[str]) -> list[str]:
 
 
 def series_labels(files: Sequence[str]) -> list[str]:
-    """Return a name for the series of each file: that of the file, or its path where two are called alike.
+    """Return a name for the series of each file: that of the file, or more of its path where two are called alike.
 
     >>> series_labels(["north/2020.csv", "north/2021.csv.gz"]), series_labels(["north/a.csv", "south/a.csv"])
     (['2020', '2021'], ['north/a', 'south/a'])
+    >>> series_labels(["a.csv", "a.parquet"])
+    ['a.csv', 'a.parquet']
     """
     paths = [Path(file).with_name(Path(file).name.split(".")[0]) for file in files]
-    short = [path.name for path in paths]
-    return short if len(set(short)) == len(short) else [str(path) for path in paths]
+    for labels in ([path.name for path in paths], [str(path) for path in paths]):
+        if len(set(labels)) == len(labels):
+            return labels
+    return list(files)
 
 
 def few_names(sources: Sequence[str]) -> str:

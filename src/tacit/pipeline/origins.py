@@ -222,9 +222,10 @@ def _covariates(
     if need > len(part):
         coming = calendar_columns(times[len(part) : need], names)
         for name in names:
+            column = name.split("=")[0] if name.split("=")[0] in part.levels else name  # of an indicator
             require(
                 name in coming,
-                f"covariate '{name}' must be known until {times[need - 1]} for these steps, got it until "
+                f"covariate '{column}' must be known until {times[need - 1]} for these steps, got it until "
                 f"{part.row_times[-1]}; add rows with the covariates and empty cells for the nodes",
             )
         values = np.concatenate([values, np.stack([coming[name] for name in names], axis=1)])

@@ -71,6 +71,9 @@ def read_sources(
     files = data_files(sources)
     if len(files) == 1:
         return read_source(files[0], options, piece=piece, out_channels=out_channels, nodes=nodes)
+    require(
+        options.y_file is None, f"y_file belongs to one file of x, got {len(files)} files; pass one, or leave it out"
+    )
     parts, labels = [], series_labels(files)
     for file in files:
         content = read_source(file, options, piece=True, nodes=nodes).content
@@ -99,7 +102,8 @@ def joined(
         )
     together = Series.joined(parts, names)
     for name in () if piece else together.unused:
-        near = did_you_mean(name, together.nodes + together.channels)
+        columns = together.nodes + (together.channels if len(together.channels) > 1 else ())
+        near = did_you_mean(name, columns)
         raise InputError(f"columns and drop must name columns of the tables, got '{name}', which is in none{near}")
     asked = (*(options.columns or ()), *(options.targets or ()))
     return leave_out(together, {}, asked, piece=piece)
