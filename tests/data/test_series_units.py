@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 import torch
 
-from tacit.data import Scaling, Series, Windows, deviations_differ
+from tacit.data import Scaling, Series, Windows, deviations_differ, levels_apart
 from tacit.data.series_units import FEWEST_ROWS, SeriesUnits
 
 NODES = ("a", "b", "c")
@@ -113,6 +113,14 @@ def test_deviations_that_differ_are_seen(spreads, differ):
     series = panel((60, 60, 60), spreads)
     assert deviations_differ(series, 0.7) is differ
     assert not deviations_differ(replace(series, values=series.values[:60], lengths=(), series_names=()), 0.7)
+
+
+@pytest.mark.parametrize(("factor", "apart"), [(0.01, False), (0.05, False), (1.0, True), (1e6, True)])
+def test_levels_far_apart_are_seen(factor, apart):
+    """Levels 0, 100 and 200 have a deviation of 82, the noise has 1."""
+    series = panel((60, 60, 60))
+    levels = np.repeat([0.0, 100.0, 200.0], 60)[:, None, None]
+    assert levels_apart(replace(series, values=series.values - levels + factor * levels), 0.7) is apart
 
 
 def test_series_over_different_nodes_are_joined_over_all():

@@ -29,7 +29,7 @@ from tacit.data.ridge import RIDGE_PENALTIES, apply_to_all, ridge_path, ridge_re
 from tacit.data.scaling import Scaling
 from tacit.data.seasons import chosen_rows, in_season
 from tacit.data.series import Series
-from tacit.data.series_units import ScaleBy, SeriesUnits, deviations_differ
+from tacit.data.series_units import ScaleBy, SeriesUnits, deviations_differ, levels_apart
 from tacit.data.tables import read_series
 from tacit.data.units import ChannelUnits
 from tacit.data.windows import NewPairs, SeriesPairs, Windows, time_numbers
@@ -74,6 +74,7 @@ __all__ = [
     "is_labelled",
     "is_parquet_folder",
     "leave_out",
+    "levels_apart",
     "load_beijing_air",
     "open_table",
     "pairs_from_arrays",

@@ -20,6 +20,7 @@ from tacit.data.series import LARGEST, Series
 ScaleBy = Literal["all", "level", "series"]
 Table = Float64[np.ndarray, "series node channel"]
 DIFFERENT = 3.0  # times: deviations of series that differ by more are not of one kind
+FAR_APART = 10.0  # times the deviation within series: levels that differ by more would hide everything else
 FEWEST_ROWS = 20  # of a series, for a deviation of its own
 
 
@@ -74,6 +75,19 @@ class SeriesUnits:
         still = (counts < FEWEST_ROWS) | (own <= np.maximum(1e-12 * np.abs(levels), 1 / LARGEST))
         deviations = np.broadcast_to(pooled, levels.shape) if by == "level" else np.where(still, pooled, own)
         return cls(levels, deviations.copy()), pooled
+
+
+def levels_apart(series: Series, fraction: float) -> bool:
+    """Is the deviation of levels more than ``FAR_APART`` times that within series, for some node?
+
+    Levels are those of the first ``fraction`` of each series.
+    """
+    units, within = SeriesUnits.measured([part.values[: round(len(part) * fraction)] for part in series.parts], "level")
+    known = ~np.isnan(units.mean)
+    count = np.maximum(known.sum(0), 1)
+    centre = np.where(known, units.mean, 0.0).sum(0) / count
+    between = np.sqrt((np.where(known, units.mean - centre, 0.0) ** 2).sum(0) / count)
+    return bool((between > FAR_APART * within).any())
 
 
 def deviations_differ(series: Series, fraction: float) -> bool:

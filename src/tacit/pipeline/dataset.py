@@ -18,6 +18,7 @@ from tacit.data import (
     Windows,
     chosen_rows,
     deviations_differ,
+    levels_apart,
 )
 from tacit.errors import require
 from tacit.pipeline.preparation import PairsPreparation, Preparation, SeriesPreparation, require_inputs
@@ -106,8 +107,12 @@ class Dataset:
 
 
 def usual_scale(series: Series, fraction: float) -> ScaleBy:
-    """Return the scale of several series before edges are known: one for all unless their deviations differ much."""
-    return "series" if series.num_series > 1 and deviations_differ(series, fraction) else "all"
+    """Return the scale of several series before edges are known: one for all unless they differ much."""
+    if series.num_series == 1:
+        return "all"
+    if deviations_differ(series, fraction):
+        return "series"
+    return "level" if levels_apart(series, fraction) else "all"
 
 
 def usual_window(series: Series) -> int:

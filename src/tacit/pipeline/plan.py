@@ -37,7 +37,7 @@ NOT_TRIED = (
 LIMITED = "predictor = filter: it has a weight per lag, so that min_lag and max_lag can be kept"
 SCALES = {
     "all": "the series do not need a level or deviation each",
-    "level": "regressions need an intercept per series, so each series is measured from its own mean",
+    "level": "the series differ in level, so each is measured from its own mean",
     "series": "the deviations of the series differ by a factor of 3 or more",
 }
 FEWER_STEPS = (
