@@ -17,7 +17,8 @@ from tacit.experiments.workers import Workers, workers
 from tacit.locks import locked
 from tacit.report import STYLE, figure_files
 
-PAGE, TABLE = "RESULTS.md", "table.md"
+PAGE = "RESULTS.md"
+TABLE = "table.md"
 WORDS = "Tables and figures of the paper that have been run here; `tacit reproduce all` makes this page."
 DOTS_PER_INCH = 110  # of the PNG files: dozens of them are kept
 
