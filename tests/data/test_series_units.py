@@ -9,6 +9,7 @@ import torch
 
 from tacit.data import Scaling, Series, Windows, deviations_differ, levels_apart
 from tacit.data.series_units import FEWEST_ROWS, SeriesUnits
+from tacit.errors import InputError
 
 NODES = ("a", "b", "c")
 
@@ -121,6 +122,19 @@ def test_levels_far_apart_are_seen(factor, apart):
     series = panel((60, 60, 60))
     levels = np.repeat([0.0, 100.0, 200.0], 60)[:, None, None]
     assert levels_apart(replace(series, values=series.values - levels + factor * levels), 0.7) is apart
+
+
+def test_a_node_that_is_still_within_every_training_part_is_refused():
+    series = panel((40, 40), (1.0, 1.0))
+    values = series.values.copy()
+    values[:, 2] = np.repeat([1.0, 2.0], 40)[:, None]
+    values[39, 2] = 5.0  # it moves in the test part
+    moved = replace(series, values=values)
+    with pytest.raises(
+        InputError, match=r"node 'c' \(variable 'value'\) is constant within every series of the training"
+    ):
+        Windows(2).prepare(moved, by="level")
+    assert Windows(2).prepare(moved).scaling.by == "all"
 
 
 def test_series_over_different_nodes_are_joined_over_all():

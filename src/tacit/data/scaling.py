@@ -66,6 +66,11 @@ class Scaling:
             counts = np.bincount(series.series_of_row[rows], minlength=series.num_series)
             parts = np.split(values, np.cumsum(counts)[:-1])
             units, deviation = SeriesUnits.measured(parts, by)
+            for node, variable in np.argwhere(deviation <= np.maximum(ROUNDING * np.abs(mean), 1 / LARGEST))[:1]:
+                raise InputError(
+                    f"node '{series.nodes[node]}' (variable '{variables[variable]}') is constant within every series "
+                    'of the training part, so it has no scale; leave it out, or set scale_by = "all" in [data]'
+                )
             own = {"by": by, "series_mean": units.mean, "series_deviation": units.deviation}
         known = np.zeros((len(values), 0)) if series.covariates is None else series.covariates[rows]
         centre, spread = known.mean(axis=0), known.std(axis=0)

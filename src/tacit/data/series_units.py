@@ -101,7 +101,6 @@ def deviations_differ(series: Series, fraction: float) -> bool:
         return False
     sizes = np.stack([np.sqrt(np.nansum(rows**2, 0) / np.maximum((~np.isnan(rows)).sum(0), 1)) for rows in changes])
     sizes = np.where(sizes > 0, sizes, np.nan)  # a node that a series lacks
-    with np.errstate(all="ignore"):
-        few, many = (np.nanpercentile(sizes, level, axis=0) for level in (10, 90))
-    ratio = np.nan_to_num(many / few, nan=1.0)
-    return bool(np.median(ratio) > DIFFERENT)
+    sizes[:, np.isnan(sizes).all(axis=0)] = 1.0  # a node that never moves
+    few, many = (np.nanpercentile(sizes, level, axis=0) for level in (10, 90))
+    return bool(np.median(many / few) > DIFFERENT)
