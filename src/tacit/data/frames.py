@@ -3,16 +3,14 @@
 The index of a DataFrame becomes a column of times (and of series), and the rest is as for a file.
 """
 
-from collections.abc import Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from tacit.data.cells import Table, checked, table_of
-from tacit.data.columns import NODE_NAMES, Columns, Layout, TimeName
+from tacit.data.columns import NODE_NAMES, Columns
 from tacit.data.conditions import Condition
 from tacit.data.formats import cells_of_arrow, is_arrow
 from tacit.data.labelled_arrays import frame_of_labelled, is_labelled
-from tacit.data.levels import Levels
 from tacit.data.series import Series
 from tacit.data.tables import series_of
 from tacit.data.time_column import TIME_NAMES
@@ -28,29 +26,16 @@ SEPARATORS = (":", "/", "|", "__", " - ")
 def read_frame(
     frame: Any,
     *,
-    layout: Layout = "auto",
-    time: TimeName = None,
-    node: str | None = None,
-    value: str | Sequence[str] | None = None,
-    covariates: Sequence[str] = (),
-    sep: str | None = None,
-    series: str | None = None,
-    columns: Sequence[str] | None = None,
-    drop: Sequence[str] = (),
     decimal: str = ".",
-    dayfirst: bool | None = None,
-    asked: Sequence[str] = (),
-    where: str | None = None,
-    calendar: Sequence[str] = (),
-    levels: Levels | None = None,
     piece: bool = False,
+    **options: Any,
 ) -> Series:
     """Return the series of a DataFrame, the same as :func:`read_series` of a file with the same cells.
 
     The index holds the times (dates or numbers) unless ``time`` names a column or one is called so. Columns of two
     levels are (node, variable). An index of two levels is (instance, time), or the other way round where the first
-    holds dates or is called time: several series over the same nodes. NaN is a missing value. The other arguments are
-    those of :func:`read_series`.
+    holds dates or is called time: several series over the same nodes. NaN is a missing value. The ``options``
+    are the other arguments of :func:`read_series`.
 
     A DataFrame of polars or an Arrow table has no index: its columns are read as those of a file. An array of xarray
     has dimensions (time, node) or (time, node, variable); of a data set the variables over (time, node) count. See
@@ -62,10 +47,11 @@ def read_frame(
     >>> levels.nodes, levels.values[:, 1, 0].tolist()
     (('upstream', 'downstream'), [3.0, nan, 4.0])
     """
+    levels, asked = options.pop("levels", None) or {}, options.pop("asked", ())
+    roles = Columns(**options, also_asked=asked, levels=levels)
     if is_labelled(frame):
-        frame = frame_of_labelled(frame, named=(*covariates, *(Condition.read(where).names if where else ())))
-    roles = Columns(layout, time, node, value, covariates, sep, series, columns, drop, dayfirst, asked)
-    roles = replace(roles, where=where, calendar=calendar, levels=levels or {})
+        where = Condition.read(roles.where).names if roles.where else ()
+        frame = frame_of_labelled(frame, named=(*roles.covariates, *where))
     if is_arrow(frame):
         return series_of(table_of("the table", cells_of_arrow(frame, "the table"), decimal), roles, piece=piece)
     return series_of(*_with_index(frame, roles, decimal), piece=piece)
