@@ -122,6 +122,7 @@ class GraphOptions(Closed):
         (), description='prior probabilities, as [["source", "target", 0.9]]'
     )
     symmetric: bool = Field(False, description="edges have no direction")
+    simultaneous: bool = Field(False, description="edges may also act within a step, at lag 0")
     self_loops: bool = Field(False, description="a node's own past is always an input; this adds a random self-loop")
     coordinates: str | None = Field(None, description="CSV: node and its two coordinates, for nearest and for maps")
     k_nearest: int | None = Field(

@@ -15,6 +15,7 @@ from tacit.assessment.evidence import (
     ColumnForm,
     Evidence,
     ParentEvidence,
+    WithinStep,
     likely_parents,
     may_exist,
     parent_evidence,
@@ -52,6 +53,7 @@ class RegressionEvidence:
     ``needed``  edges that regressions would drop and the fitted model needs: every resample keeps them
     ``lags_needed``  how many lags the window must have for the ranges of the rules
     ``lags``    the effect of each lag of the edges that are kept
+    ``within``  the effects within a step, where edges may have them
     """
 
     evidence: Evidence
@@ -64,6 +66,7 @@ class RegressionEvidence:
     needed: EdgeMask | None = None
     lags_needed: int = 0
     lags: LagTable | None = None
+    within: WithinStep | None = None
 
     @property
     def kept(self) -> EdgeMask:

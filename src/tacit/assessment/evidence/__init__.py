@@ -15,16 +15,23 @@ from tacit.assessment.evidence.parent_evidence import (
 )
 from tacit.assessment.evidence.result import KEEP, Evidence, may_exist
 from tacit.assessment.evidence.retraining import keep_edges, without_edges, without_prior
+from tacit.assessment.evidence.within_step import DIRECTIONS, LAGGED_PARENTS, LEARNED, OPEN, TIME, WithinStep
 
 __all__ = [
     "BELIEVED",
+    "DIRECTIONS",
     "KEEP",
+    "LAGGED_PARENTS",
+    "LEARNED",
+    "OPEN",
     "RESAMPLES",
+    "TIME",
     "Candidates",
     "ColumnForm",
     "Evidence",
     "LagProfiles",
     "ParentEvidence",
+    "WithinStep",
     "joining_log_odds",
     "keep_edges",
     "lag_profiles",

@@ -1,0 +1,44 @@
+r"""What is found about effects within a step: which edges act at lag 0, and how their direction is known.
+
+$$y_t = B_0\, y_t + \text{lagged part} + e_t$$
+"""
+
+from dataclasses import dataclass, field
+
+from jaxtyping import Bool, Float, Int
+from torch import Tensor
+
+DIRECTIONS = ("", "time", "learned", "lagged parents", "open")
+TIME = 1  # the edge acts after its step, if it exists: time gives the direction
+LEARNED = 2  # from noise that is not Gaussian
+LAGGED_PARENTS = 3  # from what the past of both nodes explains
+OPEN = 4  # either direction fits the data
+
+
+@dataclass(frozen=True, eq=False)
+class WithinStep:
+    """Effects within a step; rows are targets, columns are sources.
+
+    ``probs``       the probability that each edge acts within the step
+    ``either``      the probability that there is an edge in one direction or the other, at any lag; symmetric
+    ``directions``  how the direction of an edge that may act within the step is known, a place in ``DIRECTIONS``;
+                    the same for both directions of a pair; ``TIME`` for pairs without such an effect
+    ``acyclic``     the edges within the step of the model that is fitted: a most likely graph without cycles
+    ``gaussian``    the p-value of the test that all noise is Gaussian
+    ``notes``       what the user has to know about it, in sentences
+    """
+
+    probs: Float[Tensor, "node node"]
+    either: Float[Tensor, "node node"]
+    directions: Int[Tensor, "node node"]
+    acyclic: Bool[Tensor, "node node"]
+    gaussian: float
+    notes: tuple[str, ...] = field(default=())
+
+    def undirected(self, exists: Float[Tensor, "node node"], decided: float = 0.9) -> Bool[Tensor, "node node"]:
+        """Return the pairs, once each above the diagonal, that are listed without an arrow.
+
+        Their direction is open, and no later effect gives it: neither direction has most of the probability of both.
+        """
+        most = exists.maximum(exists.mT)
+        return ((self.directions == OPEN) & (most < decided * self.either)).triu(1)
