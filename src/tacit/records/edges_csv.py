@@ -51,8 +51,9 @@ class EdgeFindings(BaseModel):
     """What is known of each edge besides its probability, in the shape of the graph; None where it was not computed.
 
     Rows are targets and columns are sources; over a table of candidates ``exists``, ``effect`` and ``lag`` have the
-    shape of the table. A number is NaN where nothing is known of an edge; ``identifiable`` is a place in ``FLAGS``;
-    ``lags`` has the effect of each lag. JSON has nested lists.
+    shape of the table. ``probability`` is there where it differs from that of the graph: it is NaN where the graph has
+    1 because how often an edge acts is not identifiable. A number is NaN where nothing is known of an edge;
+    ``identifiable`` is a place in ``FLAGS``; ``lags`` has the effect of each lag. JSON has nested lists.
 
     >>> EdgeFindings(exists=[[0.5, None]]).exists
     tensor([[0.5000,    nan]], dtype=torch.float64)
@@ -61,6 +62,7 @@ class EdgeFindings(BaseModel):
     model_config = ConfigDict(extra="forbid", frozen=True, arbitrary_types_allowed=True)
 
     exists: EdgeNumbers | None = None
+    probability: EdgeNumbers | None = None
     std_error: EdgeNumbers | None = None
     low: EdgeNumbers | None = None
     high: EdgeNumbers | None = None
@@ -110,11 +112,11 @@ def candidates_text(
     return _text(source.numpy(), target.numpy(), columns, node_names, keep)
 
 
-def read_edges(text: str, node_names: Sequence[str], count: int | None = None, keep: float = 0.0) -> EdgeTable:
+def read_edges(text: str, node_names: Sequence[str], count: int | None = None) -> EdgeTable:
     """Return ``edges.csv`` as a table without the columns that are empty; ValueError or KeyError if it is bad.
 
     ``source`` and ``target`` are numbers of nodes. ``count`` is the number of candidates; None means that there is a
-    row per ordered pair. The probability of an edge whose ``exists`` is below ``keep`` may be empty (NaN).
+    row per ordered pair. Beside ``exists`` a probability may be empty (NaN).
     """
     import pandas as pd
 
@@ -136,7 +138,7 @@ def read_edges(text: str, node_names: Sequence[str], count: int | None = None, k
         if (table[name].cat.codes <= 0 if name == "identifiable" else table[name].isna()).all()
     ]
     table = table.drop(columns=empty)
-    _require_probabilities(table, keep)
+    _require_probabilities(table)
     return table
 
 
@@ -160,15 +162,15 @@ def _require_all(table: EdgeTable, node_names: Sequence[str], count: int | None)
     raise ValueError(f"edges.csv lacks {len(missing)} edges, the first {first}")
 
 
-def _require_probabilities(table: EdgeTable, keep: float) -> None:
+def _require_probabilities(table: EdgeTable) -> None:
     """Raise :class:`ValueError` where a probability is missing or is not one."""
     exists = table.get("exists")
     for name, values in (("exists", exists), ("probability", table["probability"])):
         if values is None:
             continue
         wrong = (values < 0) | (values > 1)
-        if name == "probability":  # it may be missing where the edge is not kept
-            wrong |= values.isna() if exists is None else values.isna() & ~(exists < keep)
+        if name == "probability" and exists is None:  # else it may be missing: not kept, or not identifiable
+            wrong |= values.isna()
         if wrong.any():
             raise ValueError(f"{name} in edges.csv must be from 0 to 1, got {values[wrong].iloc[0]:g}")
 

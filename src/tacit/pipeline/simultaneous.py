@@ -1,0 +1,98 @@
+"""Fits with effects within a step: which options go with them, and edges of which the gates are not identifiable."""
+
+import torch
+from jaxtyping import Bool
+from torch import Tensor
+
+from tacit.assessment.evidence import OPEN, WithinStep
+from tacit.config import FitConfig
+from tacit.errors import require
+from tacit.graph import BernoulliGraph
+from tacit.pipeline.dataset import Dataset
+from tacit.records import EdgeFindings
+
+KIND, NOISE = "filter", "gaussian"
+CHOICE = "predictor = filter: effects within a step are those of a linear filter, fitted by regressions"
+NOT_ESTIMATED = "How often {edges} not estimated: {their} direction within the step is open ({names})."
+NAMED = 3
+ACTING = ("std_error", "low", "high", "bagged")
+
+
+def settle_simultaneous(config: FitConfig) -> tuple[FitConfig, list[str]]:
+    """Return the config with what effects within a step require, and that it was chosen; other wishes are refused."""
+    graph, predictor, noise = config.graph, config.predictor, config.observation
+    if not graph.simultaneous:
+        return config, []
+    _refuse("kind in [predictor]", predictor.kind not in ("auto", KIND), predictor.kind, "leave it out")
+    _refuse("kind in [observation]", noise.kind not in ("auto", NOISE), noise.kind, "leave it out")
+    _refuse("activation in [predictor]", predictor.activation != "linear", predictor.activation, "leave it out")
+    for name, section in (("training", config.training), ("model", config.model)):
+        for key, field in type(section).model_fields.items():
+            value = getattr(section, key)
+            _refuse(f"{key} in [{name}]", value != field.default, value, "leave it out: regressions give the fit")
+    _refuse("horizon in [data]", config.data.horizon > 1, config.data.horizon, "use horizon 1")
+    _refuse("symmetric in [graph]", graph.symmetric, "true", "leave it out")
+    _refuse("self_loops in [graph]", graph.self_loops, "true", "leave it out")
+    _refuse("layout in [graph]", graph.layout == "table", graph.layout, "leave it out")
+    _refuse("evidence in [graph]", graph.evidence not in ("auto", "regression"), graph.evidence, "leave it out")
+    changes = {
+        "graph": graph.model_copy(update={"layout": "matrix"}),
+        "predictor": predictor.model_copy(update={"kind": KIND}),
+        "observation": noise.model_copy(update={"kind": NOISE}),
+    }
+    return config.model_copy(update=changes), [CHOICE] if predictor.kind == "auto" else []
+
+
+def _refuse(what: str, wrong: bool, value: object, remedy: str) -> None:
+    require(not wrong, f"{what} is not possible with simultaneous in [graph], got {value}; {remedy}")
+
+
+def require_series(dataset: Dataset, config: FitConfig) -> None:
+    """Refuse data that have no steps, or several target variables in each."""
+    if not config.graph.simultaneous:
+        return
+    preparation = dataset.preparation
+    require(
+        preparation.is_series,
+        "simultaneous in [graph] requires a series, got pairs without time; leave it out",
+    )
+    names = preparation.target_names
+    require(
+        len(names) == 1,
+        f"simultaneous in [graph] requires one target variable, got {len(names)} ({', '.join(names[:NAMED])}); name "
+        "one with targets in [data]",
+    )
+
+
+def held_edges(within: WithinStep, present: Bool[Tensor, "node node"]) -> Bool[Tensor, "node node"]:
+    """Return the edges of the model whose direction within the step is open: they are taken to act always."""
+    return within.acyclic & present & (within.directions == OPEN)
+
+
+def hold(graph: BernoulliGraph, held: Bool[Tensor, "node node"]) -> BernoulliGraph:
+    """Return the same graph with these edges fixed at 1."""
+    held = held.to(graph.fixed.device)
+    probs = torch.where(held, 1.0, graph.edge_probs.detach())
+    fixed = BernoulliGraph(probs, graph.fixed | held, link=graph.link)
+    fixed.initial_range, fixed.initial_spread = graph.initial_range, graph.initial_spread
+    return fixed
+
+
+def without_held(edges: EdgeFindings, probs: Tensor, held: Bool[Tensor, "node node"]) -> EdgeFindings:
+    """Return the findings without how often the edges act whose direction within the step is open."""
+    if not held.any():
+        return edges
+    found = {name: values.masked_fill(held, torch.nan) for name, values in edges.known.items() if name in ACTING}
+    return edges.updated(**found, probability=probs.detach().cpu().double().masked_fill(held, torch.nan))
+
+
+def held_sentences(held: Bool[Tensor, "node node"], nodes: tuple[str, ...]) -> list[str]:
+    """Say how many edges that are, and name some."""
+    places = held.nonzero().tolist()
+    if not places:
+        return []
+    names = [f"{nodes[source]} -> {nodes[target]}" for target, source in places[:NAMED]]
+    more = f" and {len(places) - NAMED} more" if len(places) > NAMED else ""
+    one = len(places) == 1
+    edges, their = ("1 edge acts is", "its") if one else (f"{len(places)} edges act is", "their")
+    return [NOT_ESTIMATED.format(edges=edges, their=their, names=", ".join(names) + more)]
