@@ -52,7 +52,8 @@ class ListedGraph:
         cls, nodes: Sequence[str], graph: GraphDistribution, edges: EdgeFindings, evidence: Mapping[str, Any]
     ) -> "ListedGraph":
         """Return the edges of a graph, listed at the false discovery rate of the evidence."""
-        probs, learned, candidates = graph.edge_probs.detach().cpu().float(), graph.learned.cpu(), graph.candidates
+        probs = (graph.edge_probs.detach().cpu() if edges.probability is None else edges.probability).float()
+        learned, candidates = graph.learned.cpu(), graph.candidates
         once, fdr = graph.symmetric and candidates is None, float(evidence.get("fdr", FDR))
         values = probs if edges.exists is None else edges.exists.float()
         if edges.exists is None and edges.identifiable is not None:
@@ -186,6 +187,9 @@ def _acting(found: ListedGraph) -> list[str]:
         return []
     probs = found.probs[found.listed]
     if found.high is None or found.low is None:
+        probs = probs[~probs.isnan()]
+        if not len(probs):
+            return []
         low, high = float(probs.min()), float(probs.max())
         often = (
             f"probability {low:.2f}" if f"{low:.2f}" == f"{high:.2f}" else f"probabilities from {low:.2f} to {high:.2f}"
@@ -193,7 +197,7 @@ def _acting(found: ListedGraph) -> list[str]:
         verb = "It acts" if found.count == 1 else "They act"
         return [f"{verb} with {often}; standard errors were not computed."]
     reaches = found.listed & (found.high >= ALWAYS)
-    always, times = reaches & (found.probs >= ALWAYS), found.listed & ~reaches
+    always, times = reaches & (found.probs >= ALWAYS), found.listed & (found.high < ALWAYS)
     said = []
     if always.any():
         count = int(always.sum())
@@ -207,7 +211,7 @@ def _acting(found: ListedGraph) -> list[str]:
         numbers = f"{float(found.probs[place]):.2f} [{float(found.low[place]):.2f}, {float(found.high[place]):.2f}]"
         example = f", for example {found.named(place)} {numbers}" if count > 1 else f": {found.named(place)} {numbers}"
         said.append(f"{count:,} {'acts' if count == 1 else 'act'} at times{example}")
-    return ["; ".join(said) + "."]
+    return ["; ".join(said) + "."] if said else []
 
 
 def _lags(found: ListedGraph) -> list[str]:

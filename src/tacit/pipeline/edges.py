@@ -71,6 +71,13 @@ class Edges:
         return ~(exists < self.fitted.record.keep)  # one of which nothing is known is kept
 
     @property
+    def acts(self) -> Tensor:
+        """How often each edge acts; NaN where that is not known."""
+        found = self.fitted.edges.probability
+        probs = self.graph.edge_probs.detach().cpu() if found is None else found.float()
+        return probs.masked_fill(~self.kept, torch.nan)
+
+    @property
     def identifiable(self) -> Tensor | None:
         """True for each edge that can be identified from the data; None where that was not computed."""
         flags = self.fitted.edges.identifiable
@@ -102,7 +109,7 @@ class Edges:
             self.graph.candidates,
             self.exists,
         )
-        probs = self.graph.edge_probs.detach().cpu().masked_fill(~self.kept, torch.nan)
+        probs = self.acts
         if chosen is not None:
             attributes = {
                 **attributes,
@@ -175,7 +182,7 @@ class Edges:
         """Return the listed edges, or those above a threshold, as a networkx graph, with what the table says."""
         attributes = self.attributes()
         graph = to_networkx(
-            self.probs("to_networkx").masked_fill(~self.kept, torch.nan),
+            self._dense_acts("to_networkx"),
             self.fitted.nodes,
             threshold or 0.0,
             symmetric=self.graph.symmetric,
@@ -191,7 +198,7 @@ class Edges:
     def to_pyg(self, threshold: float | None = None) -> "Data":
         """Return the listed edges, or those above a threshold, as a PyG graph."""
         return to_pyg(
-            self.probs("to_pyg").masked_fill(~self.kept, torch.nan),
+            self._dense_acts("to_pyg"),
             self.fitted.nodes,
             threshold or 0.0,
             exists=self.exists,
@@ -199,6 +206,10 @@ class Edges:
             lag=None if self.fitted.edges.lag is None else self.number("lag"),
             chosen=self._exported(threshold),
         )
+
+    def _dense_acts(self, name: str) -> Tensor:
+        self.probs(name)  # refuses a table
+        return self.acts
 
     def _exported(self, threshold: float | None) -> Tensor | None:
         """Return the listed edges and those that are required; None where a threshold decides."""
