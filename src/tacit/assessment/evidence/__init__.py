@@ -15,6 +15,7 @@ from tacit.assessment.evidence.parent_evidence import (
 )
 from tacit.assessment.evidence.result import KEEP, Evidence, may_exist
 from tacit.assessment.evidence.retraining import keep_edges, without_edges, without_prior
+from tacit.assessment.evidence.simultaneous import SimultaneousEvidence, simultaneous_evidence
 from tacit.assessment.evidence.within_step import DIRECTIONS, LAGGED_PARENTS, LEARNED, OPEN, TIME, WithinStep
 
 __all__ = [
@@ -31,6 +32,7 @@ __all__ = [
     "Evidence",
     "LagProfiles",
     "ParentEvidence",
+    "SimultaneousEvidence",
     "WithinStep",
     "joining_log_odds",
     "keep_edges",
@@ -40,6 +42,7 @@ __all__ = [
     "model_evidence",
     "parent_evidence",
     "simplest_form",
+    "simultaneous_evidence",
     "without_edges",
     "without_prior",
 ]

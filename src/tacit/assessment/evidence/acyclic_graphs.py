@@ -105,7 +105,8 @@ class GraphSampler:
             one.masked_fill(one_by_first | one_by_second, -torch.inf),
             other.masked_fill(other_by_second | ~other_by_first, -torch.inf),
         )
-        log_odds = sum(torch.logsumexp(part, 1) for part in case_a) - sum(torch.logsumexp(part, 1) for part in case_b)
+        sums = [torch.logsumexp(part, 1) for part in (*case_a, *case_b)]
+        log_odds = sums[0] + sums[1] - sums[2] - sums[3]
         uniforms = torch.rand(len(one), generator=self.generator, dtype=one.dtype)
         takes_a = uniforms < torch.sigmoid(log_odds)
         for node, part_a, part_b in ((first, case_a[0], case_b[0]), (second, case_a[1], case_b[1])):

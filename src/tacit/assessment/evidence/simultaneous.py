@@ -5,8 +5,9 @@ $$y_t = B_0\, y_t + \text{lagged part} + e_t$$
 1. Regressions on lagged parents alone give the columns of a lagged parent and first residuals, whose correlations give
    the candidates within the step (:mod:`tacit.assessment.evidence.within_candidates`).
 2. Every set of candidates of each target gets a score (:mod:`tacit.assessment.evidence.within_scores`).
-3. Graphs without cycles are sampled by these scores (:mod:`tacit.assessment.evidence.acyclic_graphs`). If a test rejects
-   Gaussian noise, its shape is a part of the scores: it gives directions that a Gaussian likelihood does not know.
+3. Graphs without cycles are sampled by these scores (:mod:`tacit.assessment.evidence.acyclic_graphs`). If a test
+   rejects Gaussian noise, its shape is a part of the scores: it gives directions that a Gaussian likelihood does not
+   know.
 4. The prior probabilities of edges within the step and of lagged edges are learned, as they are for lagged edges alone.
 
 The direction of an edge within the step is *learned* if the shape of the noise decides it, *from lagged parents* if
@@ -26,6 +27,7 @@ from tacit.assessment.evidence.columns import DOUBLE, Columns, build_columns
 from tacit.assessment.evidence.parent_evidence import BELIEVED, BETA, ParentEvidence
 from tacit.assessment.evidence.result import KEEP
 from tacit.assessment.evidence.within_candidates import START_DENSITY, WithinCandidates, require_distinct
+from tacit.assessment.evidence.within_effects import within_effects
 from tacit.assessment.evidence.within_scores import target_scores
 from tacit.assessment.evidence.within_step import LAGGED_PARENTS, LEARNED, OPEN, TIME, WithinStep
 from tacit.data import Pairs
@@ -39,6 +41,7 @@ DECIDED = 0.9  # share of one direction in the probability of both
 NOT_GAUSSIAN = 0.01  # level of the test
 MOST_TESTED = 5000  # rows, evenly spaced, that the test of Gaussian noise looks at
 SHORT = (40, 20)  # sweeps, and those before, to learn the priors
+ROUNDS = 2  # of learning the priors
 MOST_DENSITY = 0.3
 ROWS_PER_NODE = 2
 Matrix = Float[Tensor, "node node"]
@@ -48,11 +51,11 @@ Matrix = Float[Tensor, "node node"]
 class SimultaneousEvidence:
     """What is known of the edges, as matrices whose rows receive.
 
-    ``exists``  at any lag; ``lagged``  at a later lag than 0; ``lagged_density``, ``within_density``  learned priors
+    ``exists``  at any lag; ``effect``  of all lags; ``lagged_density``, ``within_density``  learned priors
     """
 
     exists: Matrix
-    lagged: Matrix
+    effect: Matrix
     within: WithinStep
     lagged_density: float
     within_density: float
@@ -64,12 +67,14 @@ def simultaneous_evidence(
     first: ParentEvidence,
     may_act: Bool[Tensor, "node node"],
     *,
+    density: float | None = None,
     seed: int = 0,
     names: tuple[str, ...] = (),
 ) -> SimultaneousEvidence:
     """Return the probability of each edge where those of ``may_act`` may act within the step.
 
-    ``first`` is the evidence of lagged parents alone; its columns are used.
+    ``first`` is the evidence of lagged parents alone; its columns are used. ``density`` is the prior probability of an
+    edge, lagged or within the step; both are learned when None.
     """
     names = names or tuple(map(str, range(pairs.num_nodes)))
     _require_sizes(pairs, first)
@@ -77,8 +82,8 @@ def simultaneous_evidence(
     require_distinct(columns.targets[..., 0], columns.observed, names)
     search = _Search.of(columns, first, may_act, seed)
     scores = search.scores(first.density)
-    lagged_density, within_density = first.density, START_DENSITY
-    for _ in range(2):
+    lagged_density, within_density = first.density, START_DENSITY if density is None else density
+    for _ in range(ROUNDS if density is None else 0):
         found = search.sample(scores, within_density, short=True)
         lagged_density, within_density = found.densities(search)
     scores = search.scores(lagged_density)
@@ -90,7 +95,8 @@ def simultaneous_evidence(
     either = 1 - (1 - found.either) * (1 - 2 * outside)
     acyclic = found.best & (probs + probs.mT >= BELIEVED)
     within = WithinStep(probs, either.fill_diagonal_(0.0), directions, acyclic, search.gaussian)
-    return SimultaneousEvidence(exists.fill_diagonal_(0.0), found.lagged, within, lagged_density, within_density)
+    effect = within_effects(columns, first.candidates, acyclic, found.lagged >= BELIEVED)
+    return SimultaneousEvidence(exists.fill_diagonal_(0.0), effect, within, lagged_density, within_density)
 
 
 def _require_sizes(pairs: Pairs, first: ParentEvidence) -> None:
@@ -203,7 +209,8 @@ class _Search:
                 one += values.mean(0)
             best, largest = _better(tables, states, best, largest)
             count += 1
-        return _Sampled(*(one / count for one in sums), tables.adjacency(best[None])[0])
+        within, lagged, exists, either = (one / count for one in sums)
+        return _Sampled(within, lagged, exists, either, tables.adjacency(best[None])[0])
 
     def directions(self, found: _Sampled, scores: _Scores, density: float) -> Int[Tensor, "node node"]:
         """Return how the direction of each pair is known."""

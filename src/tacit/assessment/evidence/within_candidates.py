@@ -110,7 +110,8 @@ def _given_all(correlation: Matrix, shrinkage: float) -> Matrix:
     shrinkage = min(0.5, shrinkage)
     inverse = torch.linalg.inv((1 - shrinkage) * correlation + shrinkage * torch.eye(len(correlation)).to(correlation))
     size = inverse.diagonal()
-    return (inverse / (size[:, None] * size).sqrt()).abs()
+    partial: Matrix = (inverse / (size[:, None] * size).sqrt()).abs()
+    return partial
 
 
 def _given_one(correlation: Matrix) -> Matrix:

@@ -8,8 +8,8 @@ $$s_i(S, L) = -\tfrac{n - q}{2} \log \frac{\mathrm{RSS}_{S, L}}{\mathrm{RSS}_\em
 with $n$ rows, $q$ columns always in and $k$ columns of a lagged parent. Summed over targets it is the same for all
 graphs that have the same conditional independences (Markov equivalence), as a Gaussian likelihood must be. For every
 $S$ the best $L^*$ is found by single changes, and the sum over all $L$ is taken as if the candidates were independent
-around it: $\log \sum_L e^{s(S, L)} \approx s(S, L^*) + \sum_j \log(1 + e^{-|o_j|})$, $o_j$ the log odds of candidate $j$
-given $L^*$. The residuals of this regression show the shape of the noise
+around it: $\log \sum_L e^{s(S, L)} \approx s(S, L^*) + \sum_j \log(1 + e^{-|o_j|})$, with $o_j$ the log odds of
+candidate $j$ given $L^*$. The residuals of this regression show the shape of the noise
 (:mod:`tacit.assessment.evidence.noise_shapes`).
 """
 
@@ -79,7 +79,7 @@ def target_scores(
     prior = torch.where(one.prior[0].isnan(), torch.logit(torch.tensor(density, dtype=DOUBLE)), one.prior[0])[used]
     found = [
         _of_version(
-            *_residualised(columns, values, always, weight * known),
+            *residualised(columns, values, always, weight * known),
             weight * known,
             len(now),
             (groups, size, sizes),
@@ -96,7 +96,7 @@ def target_scores(
     return TargetScores(scores, noise, spread)
 
 
-def _residualised(
+def residualised(
     columns: Columns, values: Float[Tensor, "column row"], always: Float[Tensor, "fixed row"], weights: Tensor
 ) -> tuple[Float[Tensor, "column row"], Float[Tensor, "column column"]]:
     """Return what the columns that are always in leave of the others, and its cross products."""
