@@ -9,150 +9,150 @@ are independent in each of two cases, and a draw is exact:
 $$\text{(a)}\; S_j \cap D_i = \emptyset, \qquad \text{(b)}\; S_j \cap D_i \ne \emptyset,\; S_i \cap D_j = \emptyset.$$
 
 One step can turn an edge around together with all other parents of its ends. Chains at higher temperatures, which swap
-their graphs with colder ones, cross what lies between distant graphs.
+their graphs with colder ones, cross what lies between distant graphs. The steps are many and small: arrays of numpy
+take a fraction of the time of tensors.
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
-import torch
+import numpy as np
 from jaxtyping import Bool, Float, Int
-from torch import Generator, Tensor
 
 TEMPERATURES = (1.0, 0.6, 0.35, 0.15)  # inverse
 SWEEPS, FIRST = 240, 60
 CHAINS = 4  # at each temperature
-States = Int[Tensor, "chain node"]
-Graphs = Bool[Tensor, "chain node node"]
+States = Int[np.ndarray, "chain node"]
+Graphs = Bool[np.ndarray, "chain node node"]
+Logits = Float[np.ndarray, "chain set"]
+Sets = Bool[np.ndarray, "chain set"]
 
 
 @dataclass(frozen=True, eq=False)
 class ParentScores:
-    """The score of every set of candidate parents of each node, for several versions of the data.
+    """The score of every set of candidate parents of each node: set ``s`` has those whose bits are 1 in the number s.
 
-    ``candidates``  node numbers, padded with the node itself: sets with a padded member have the score minus infinity
-    ``scores``      set ``s`` has the candidates whose bits are 1 in the number s
+    ``candidates``  node numbers, for each node; ``scores``  of $2^K$ sets of K candidates
     """
 
-    candidates: Int[Tensor, "node candidate"]
-    scores: Float[Tensor, "version node set"]
+    candidates: Sequence[Int[np.ndarray, "_"]]
+    scores: Sequence[Float[np.ndarray, "_"]]
 
-    @property
-    def members(self) -> Float[Tensor, "set candidate"]:
-        """1 where a candidate is in a set."""
-        count = self.candidates.shape[1]
-        return (torch.arange(2**count)[:, None] >> torch.arange(count) & 1).to(self.scores)
+    def members(self, node: int) -> Bool[np.ndarray, "set member"]:
+        """True where a candidate of a node is in a set."""
+        count = len(self.candidates[node])
+        return (np.arange(2**count)[:, None] >> np.arange(count) & 1).astype(bool)
 
-    def adjacency(self, states: States) -> Graphs:
+    def graphs(self, states: States) -> Graphs:
         """Return the graphs in which each node has the set of that number; rows receive."""
         chains, nodes = states.shape
-        graphs = torch.zeros(chains, nodes, nodes, dtype=torch.bool)
-        inside = self.members.bool()[states]  # (chain, node, candidate)
-        where = self.candidates.expand(chains, -1, -1)
-        return graphs.scatter_(2, where, inside)
+        found = np.zeros((chains, nodes, nodes), dtype=bool)
+        for node, members in enumerate(self.candidates):
+            found[:, node, members] = self.members(node)[states[:, node]]
+        return found
+
+    def totals(self, states: States) -> Float[np.ndarray, " chain"]:
+        """Return the score of each graph."""
+        return np.asarray(np.sum([scores[states[:, node]] for node, scores in enumerate(self.scores)], 0))
 
     def pairs(self) -> list[tuple[int, int]]:
         """Return the pairs of nodes of which one is a candidate of the other."""
-        nodes = torch.arange(len(self.candidates))[:, None]
-        real = self.candidates != nodes
-        first, second = nodes.expand_as(real)[real], self.candidates[real]
-        both = {(min(ends), max(ends)) for ends in zip(first.tolist(), second.tolist(), strict=True)}
-        return sorted(both)
+        both = ((node, int(other)) for node, members in enumerate(self.candidates) for other in members)
+        return sorted({(min(ends), max(ends)) for ends in both})
 
 
-@dataclass(eq=False)
 class GraphSampler:
-    """Chains for each version and temperature; all take the same steps at a time."""
+    """Chains at each temperature; all take the same steps at a time."""
 
-    tables: ParentScores
-    generator: Generator
-    temperatures: tuple[float, ...] = TEMPERATURES
-    chains: int = CHAINS
-
-    def __post_init__(self) -> None:
-        versions, nodes, _ = self.tables.scores.shape
-        each = len(self.temperatures) * self.chains
-        self.shape = (versions, len(self.temperatures), self.chains)
-        self.version = torch.arange(versions).repeat_interleave(each)
-        self.inverse = torch.tensor(self.temperatures).to(self.tables.scores)
-        self.inverse = self.inverse.repeat_interleave(self.chains).repeat(versions)
-        self.states: States = torch.zeros(versions * each, nodes, dtype=torch.long)
-        self.graphs = self.tables.adjacency(self.states)
-        self.members = self.tables.members
-        self.logits = self.tables.scores[self.version] * self.inverse[:, None, None]  # (chain, node, set)
+    def __init__(
+        self,
+        tables: ParentScores,
+        generator: np.random.Generator,
+        temperatures: tuple[float, ...] = TEMPERATURES,
+        chains: int = CHAINS,
+    ) -> None:
+        self.tables, self.generator, self.chains = tables, generator, chains
+        self.inverse = np.array(temperatures)
+        self.states: States = np.zeros((len(temperatures) * chains, len(tables.scores)), dtype=np.int64)
+        self.parents = tables.graphs(self.states)
+        self.members = [tables.members(node) for node in range(len(tables.scores))]
+        self.counts = [members.astype(np.float32) for members in self.members]
+        self.logits = [np.repeat(self.inverse, chains)[:, None] * scores for scores in tables.scores]
 
     def sweeps(self, count: int = SWEEPS, first: int = FIRST) -> Iterator[States]:
         """Yield the states of the coldest chains after each sweep over all pairs, but for the ``first``."""
         pairs = self.tables.pairs()
         for sweep in range(first + count if pairs else 1):
-            for place in torch.randperm(len(pairs), generator=self.generator).tolist():
+            for place in self.generator.permutation(len(pairs)):
                 self.step(*pairs[place])
             self.swap(sweep % 2)
             if sweep >= first or not pairs:
-                yield self.states.view(*self.shape, -1)[:, 0].flatten(0, 1)
+                yield self.states[: self.chains]
 
     def step(self, first: int, second: int) -> None:
         """Draw the parents of two nodes anew."""
         below_first, below_second = self._descendants(first, second)
-        one, other = self.logits[:, first], self.logits[:, second]
+        one, other = self.logits[first], self.logits[second]
         one_by_first, one_by_second = self._hits(first, below_first), self._hits(first, below_second)
         other_by_first, other_by_second = self._hits(second, below_first), self._hits(second, below_second)
-        case_a = (
-            one.masked_fill(one_by_first, -torch.inf),
-            other.masked_fill(other_by_first | other_by_second, -torch.inf),
-        )
-        case_b = (
-            one.masked_fill(one_by_first | one_by_second, -torch.inf),
-            other.masked_fill(other_by_second | ~other_by_first, -torch.inf),
-        )
-        sums = [torch.logsumexp(part, 1) for part in (*case_a, *case_b)]
-        log_odds = sums[0] + sums[1] - sums[2] - sums[3]
-        uniforms = torch.rand(len(one), generator=self.generator, dtype=one.dtype)
-        takes_a = uniforms < torch.sigmoid(log_odds)
-        for node, part_a, part_b in ((first, case_a[0], case_b[0]), (second, case_a[1], case_b[1])):
-            chosen = torch.where(takes_a[:, None], part_a, part_b)
-            race = torch.empty_like(chosen).exponential_(generator=self.generator)
-            self.states[:, node] = (chosen - race.log()).argmax(1)
-            self._write(node)
+        cases = [
+            (one, ~one_by_first),
+            (other, ~(other_by_first | other_by_second)),
+            (one, ~(one_by_first | one_by_second)),
+            (other, other_by_first & ~other_by_second),
+        ]
+        masses = [_masses(logits, allowed) for logits, allowed in cases]
+        with np.errstate(divide="ignore"):  # the second case may be impossible
+            sums = [largest + np.log(cumulated[:, -1]) for largest, cumulated in masses]
+        log_odds = sums[2] + sums[3] - sums[0] - sums[1]  # of the second case
+        uniforms = self.generator.random((3, len(log_odds)))
+        takes_first = uniforms[0] * (1 + np.exp(np.minimum(log_odds, 700.0))) < 1
+        for node, place in ((first, 0), (second, 1)):
+            cumulated = np.where(takes_first[:, None], masses[place][1], masses[place + 2][1])
+            below = cumulated <= (uniforms[place + 1] * cumulated[:, -1])[:, None]
+            self.states[:, node] = np.minimum(below.sum(1), below.shape[1] - 1)
+            self.parents[:, node, self.tables.candidates[node]] = self.members[node][self.states[:, node]]
 
     def swap(self, parity: int) -> None:
         """Let chains of neighbouring temperatures exchange their graphs, as their scores allow."""
-        cold = torch.arange(parity, len(self.temperatures) - 1, 2)
+        cold = np.arange(parity, len(self.inverse) - 1, 2)
         if not len(cold):
             return
-        totals = self.totals().view(self.shape)
-        inverse = torch.tensor(self.temperatures).to(totals)
-        gains = (inverse[cold] - inverse[cold + 1])[:, None] * (totals[:, cold + 1] - totals[:, cold])
-        uniforms = torch.rand(gains.shape, generator=self.generator, dtype=gains.dtype)
-        accepted = (uniforms.log() < gains)[..., None]
-        states = self.states.view(*self.shape, -1)
-        low, high = states[:, cold].clone(), states[:, cold + 1].clone()
-        states[:, cold], states[:, cold + 1] = torch.where(accepted, high, low), torch.where(accepted, low, high)
-        self.graphs = self.tables.adjacency(self.states)
+        totals = self.tables.totals(self.states).reshape(len(self.inverse), -1)
+        gains = (self.inverse[cold] - self.inverse[cold + 1])[:, None] * (totals[cold + 1] - totals[cold])
+        accepted = (np.log(self.generator.random(gains.shape)) < gains)[..., None]
+        states = self.states.reshape(*totals.shape, -1)
+        low, high = states[cold].copy(), states[cold + 1].copy()
+        states[cold], states[cold + 1] = np.where(accepted, high, low), np.where(accepted, low, high)
+        self.states = states.reshape(self.states.shape)
+        self.parents = self.tables.graphs(self.states)
 
-    def totals(self) -> Float[Tensor, " chain"]:
-        """Return the score of each chain's graph."""
-        scores = self.tables.scores[self.version]
-        return scores.gather(2, self.states[:, :, None])[..., 0].sum(1)
-
-    def _descendants(self, first: int, second: int) -> tuple[Tensor, Tensor]:
+    def _descendants(self, first: int, second: int) -> tuple[Bool[np.ndarray, "chain node"], ...]:
         """Return what descends from two nodes, themselves included, while both have no parents."""
-        graphs = self.graphs.to(self.logits)
-        graphs[:, [first, second]] = 0.0
-        found = graphs.new_zeros(len(graphs), graphs.shape[1], 2)
-        found[:, first, 0], found[:, second, 1] = 1.0, 1.0
-        while True:
-            more = (found + graphs @ found).clamp_max(1.0)
-            if torch.equal(more, found):
-                return found[..., 0], found[..., 1]
-            found = more
+        found = []
+        for start in (first, second):
+            reached = np.zeros(self.states.shape, dtype=bool)
+            reached[:, start] = True
+            fresh = reached
+            while True:
+                below = np.asarray((self.parents & fresh[:, None]).any(2))
+                below[:, [first, second]] = False
+                fresh = below & ~reached
+                if not fresh.any():
+                    break
+                reached = reached | fresh
+            found.append(reached)
+        return tuple(found)
 
-    def _hits(self, node: int, nodes: Float[Tensor, "chain node"]) -> Bool[Tensor, "chain set"]:
+    def _hits(self, node: int, nodes: Bool[np.ndarray, "chain node"]) -> Sets:
         """Return which sets of a node have a member among some nodes."""
-        return nodes[:, self.tables.candidates[node]] @ self.members.mT > 0
+        inside = nodes[:, self.tables.candidates[node]].astype(np.float32)
+        return np.asarray(inside @ self.counts[node].T > 0)
 
-    def _write(self, node: int) -> None:
-        """Take the present set of a node into the graphs."""
-        row = torch.zeros_like(self.graphs[:, node])
-        inside = self.members.bool()[self.states[:, node]]
-        self.graphs[:, node] = row.scatter_(1, self.tables.candidates[node].expand(len(row), -1), inside)
+
+def _masses(logits: Logits, allowed: Sets) -> tuple[Float[np.ndarray, " chain"], Float[np.ndarray, "chain set"]]:
+    """Return the largest allowed logit, and the sums of what the sets up to each weigh relative to it."""
+    chosen = np.where(allowed, logits, -np.inf)
+    largest = chosen.max(1)
+    largest = np.where(np.isfinite(largest), largest, -1e300)
+    return largest, np.cumsum(np.exp(chosen - largest[:, None]), 1)

@@ -77,7 +77,7 @@ def _standardised(u: Bins, density: Bins) -> Bins:
     return _looked_up(u, density.clamp_min(1e-300).log(), u * deviation + mean) + deviation.log()
 
 
-def _looked_up(u: Bins, logs: Bins, at: Bins) -> Bins:
+def _looked_up(u: Bins, logs: Bins, at: Float[Tensor, " place"]) -> Float[Tensor, " place"]:
     """Return log densities between the places of a table, by straight lines."""
     place = ((at - u[0]) / (u[1] - u[0])).clamp(0, len(u) - 1.001)
     low = place.long()

@@ -14,26 +14,27 @@ The direction of an edge within the step is *learned* if the shape of the noise 
 Gaussian scores decide it alone, and otherwise *open*.
 """
 
+import math
 from dataclasses import dataclass, replace
 
+import numpy as np
 import torch
 from jaxtyping import Bool, Float, Int
 from torch import Tensor
 
 from tacit.assessment.evidence import diagnostics
-from tacit.assessment.evidence.acyclic_graphs import GraphSampler, ParentScores, States
-from tacit.assessment.evidence.candidates import Candidates, Resamples
-from tacit.assessment.evidence.columns import DOUBLE, Columns, build_columns
+from tacit.assessment.evidence.acyclic_graphs import GraphSampler, ParentScores
+from tacit.assessment.evidence.candidates import Candidates
+from tacit.assessment.evidence.columns import Columns, build_columns
 from tacit.assessment.evidence.parent_evidence import BELIEVED, BETA, ParentEvidence
 from tacit.assessment.evidence.result import KEEP
 from tacit.assessment.evidence.within_candidates import START_DENSITY, WithinCandidates, require_distinct
 from tacit.assessment.evidence.within_effects import within_effects
-from tacit.assessment.evidence.within_scores import target_scores
+from tacit.assessment.evidence.within_scores import TargetScores, target_scores
 from tacit.assessment.evidence.within_step import LAGGED_PARENTS, LEARNED, OPEN, TIME, WithinStep
 from tacit.data import Pairs
 from tacit.errors import require
 from tacit.predictors import SeriesLayout
-from tacit.randomness import generator_for
 
 MOST_NODES = 200
 MOST_LAGGED = 20  # candidates of a target at later lags
@@ -44,6 +45,7 @@ SHORT = (40, 20)  # sweeps, and those before, to learn the priors
 ROUNDS = 2  # of learning the priors
 MOST_DENSITY = 0.3
 ROWS_PER_NODE = 2
+SAMPLER = 21  # its random numbers differ from those of other stages with the same seed
 Matrix = Float[Tensor, "node node"]
 
 
@@ -117,9 +119,17 @@ def _require_sizes(pairs: Pairs, first: ParentEvidence) -> None:
 class _Scores:
     """Scores of the sets of all targets, without the prior of an edge within the step."""
 
-    gaussian: Float[Tensor, "node set"]
-    shapes: Float[Tensor, "node set"]
-    lagged: Float[Tensor, "node set node"]
+    of_targets: list[TargetScores]
+    lagged: list[Float[np.ndarray, "_ node"]]
+
+    def tables(self, candidates: list[Int[np.ndarray, "_"]], density: float, *, shapes: bool) -> ParentScores:
+        """Return the scores with the prior of an edge within the step, with the shape of the noise or without."""
+        price = math.log(density / (1 - density))
+        found = []
+        for one, members in zip(self.of_targets, candidates, strict=True):
+            sizes = (np.arange(len(one.scores))[:, None] >> np.arange(len(members)) & 1).sum(1)
+            found.append((one.scores + one.shapes * shapes).numpy() + price * sizes)
+        return ParentScores(candidates, found)
 
 
 @dataclass(frozen=True, eq=False)
@@ -152,6 +162,11 @@ class _Search:
     num_within: int
     seed: int
 
+    @property
+    def members(self) -> list[Int[np.ndarray, "_"]]:
+        """The candidates of each node within the step."""
+        return [self.candidates.of_node(node).numpy() for node in range(len(self.candidates.chosen))]
+
     @classmethod
     def of(cls, columns: Columns, first: ParentEvidence, may_act: Bool[Tensor, "node node"], seed: int) -> "_Search":
         believed = first.probs >= KEEP
@@ -176,41 +191,36 @@ class _Search:
 
     def scores(self, density: float) -> _Scores:
         """Return the scores of all targets."""
-        padded = self.candidates.padded()
-        nodes, sets = len(padded), 2 ** padded.shape[1]
-        gaussian = torch.full((nodes, sets), -torch.inf, dtype=DOUBLE)
-        shapes, lagged = torch.zeros_like(gaussian), torch.zeros(nodes, sets, nodes, dtype=DOUBLE)
-        weights: Resamples = torch.ones(1, len(self.columns.targets), dtype=DOUBLE)
-        for node in range(nodes):
-            now = self.candidates.of_node(node)
-            found = target_scores(self.columns, self.later, node, now, weights, density, shapes=self.uses_shapes)
-            some, used = 2 ** len(now), self.later.used[node]
-            gaussian[node, :some], shapes[node, :some] = found.scores[0], found.shapes[0]
-            lagged[node, :some].index_copy_(1, self.later.sources[node][used], found.lagged[0][:, used])
-        return _Scores(gaussian, shapes, lagged)
+        of_targets, by_source = [], []
+        for node in range(len(self.members)):
+            now, later = torch.from_numpy(self.members[node]), self.later
+            found = target_scores(self.columns, later, node, now, density, shapes=self.uses_shapes)
+            lagged = np.zeros((len(found.scores), len(self.members)))
+            used = later.used[node]
+            lagged[:, later.sources[node][used].numpy()] = found.lagged[:, used].numpy()
+            of_targets.append(found)
+            by_source.append(lagged)
+        return _Scores(of_targets, by_source)
 
     def sample(self, scores: _Scores, density: float, *, short: bool = False, shapes: bool = True) -> _Sampled:
         """Return means over sampled graphs, given the prior probability of an edge within the step."""
-        padded = self.candidates.padded()
-        nodes = torch.arange(len(padded))
-        tables = ParentScores(padded, torch.zeros_like(scores.gaussian)[None])
-        price = torch.logit(torch.tensor(density, dtype=DOUBLE))
-        total = scores.gaussian + scores.shapes * shapes + tables.members.sum(1) * price
-        tables = ParentScores(padded, total[None])
-        sampler = GraphSampler(tables, generator_for(self.seed, "graphs within the step"))
-        sums = [torch.zeros(len(padded), len(padded), dtype=DOUBLE) for _ in range(4)]
-        best, largest, count = sampler.states[0], -torch.inf, 0
+        tables = scores.tables(self.members, density, shapes=shapes)
+        sampler = GraphSampler(tables, np.random.default_rng([self.seed, SAMPLER]))
+        nodes = len(self.members)
+        sums, count = np.zeros((4, nodes, nodes)), 0
+        best, largest = sampler.states[0], -math.inf
         for states in sampler.sweeps(*SHORT) if short else sampler.sweeps():
-            within = tables.adjacency(states).to(DOUBLE)
-            lagged = scores.lagged[nodes, states]  # (chain, node, node)
+            within = tables.graphs(states).astype(float)
+            lagged = np.stack([scores.lagged[node][states[:, node]] for node in range(nodes)], 1)
             exists = within + (1 - within) * lagged
-            found = (within, lagged, exists, 1 - (1 - exists) * (1 - exists.mT))
-            for one, values in zip(sums, found, strict=True):
-                one += values.mean(0)
-            best, largest = _better(tables, states, best, largest)
+            either = 1 - (1 - exists) * (1 - exists.transpose(0, 2, 1))
+            sums += np.stack([values.mean(0) for values in (within, lagged, exists, either)])
+            totals = tables.totals(states)
+            if totals.max() > largest:
+                best, largest = states[totals.argmax()].copy(), float(totals.max())
             count += 1
-        within, lagged, exists, either = (one / count for one in sums)
-        return _Sampled(within, lagged, exists, either, tables.adjacency(best[None])[0])
+        within, lagged, exists, either = torch.from_numpy(sums / count)
+        return _Sampled(within, lagged, exists, either, torch.from_numpy(tables.graphs(best[None])[0]))
 
     def directions(self, found: _Sampled, scores: _Scores, density: float) -> Int[Tensor, "node node"]:
         """Return how the direction of each pair is known."""
@@ -242,17 +252,6 @@ def gaussian_noise(residuals: Float[Tensor, "row node"], known: Float[Tensor, "r
 def _decided(within: Matrix) -> Bool[Tensor, "node node"]:
     """Return the edges that have most of the probability of both directions."""
     return within >= DECIDED * (within + within.mT).clamp_min(1e-12)
-
-
-def _better(
-    tables: ParentScores, states: States, best: Int[Tensor, " node"], largest: float
-) -> tuple[Int[Tensor, " node"], float]:
-    """Return the state with the largest score so far."""
-    totals = tables.scores[0].gather(1, states.mT).sum(0)
-    place = int(totals.argmax())
-    if float(totals[place]) <= largest:
-        return best, largest
-    return states[place].clone(), float(totals[place])
 
 
 def _later_candidates(first: ParentEvidence, within: WithinCandidates) -> Candidates:

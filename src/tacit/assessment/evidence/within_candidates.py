@@ -63,15 +63,6 @@ class WithinCandidates:
         """Return the candidates of a node."""
         return self.chosen[node].nonzero()[:, 0]
 
-    def padded(self) -> Int[Tensor, "node candidate"]:
-        """Return the candidates of all nodes, padded with the node itself."""
-        nodes = len(self.chosen)
-        found = torch.arange(nodes)[:, None].repeat(1, max(1, int(self.chosen.sum(1).max())))
-        for node in range(nodes):
-            members = self.of_node(node)
-            found[node, : len(members)] = members
-        return found
-
 
 def require_distinct(
     values: Float[Tensor, "row node"], known: Float[Tensor, "row node"], names: tuple[str, ...]

@@ -12,9 +12,8 @@ from jaxtyping import Bool, Float
 from torch import Tensor
 
 from tacit.assessment.evidence.candidates import Candidates
-from tacit.assessment.evidence.columns import Columns
-from tacit.assessment.evidence.tableau import Tableau
-from tacit.assessment.evidence.within_scores import residualised
+from tacit.assessment.evidence.columns import DOUBLE, Columns
+from tacit.assessment.evidence.within_scores import TargetColumns
 
 Matrix = Float[Tensor, "node node"]
 
@@ -32,18 +31,10 @@ def within_effects(
 def _of_target(
     columns: Columns, one: Candidates, acyclic: Bool[Tensor, " node"], believed: Bool[Tensor, " node"]
 ) -> Float[Tensor, " node"]:
-    target, now = int(one.targets[0]), acyclic.nonzero()[:, 0]
-    known = columns.observed[:, [target, *now.tolist()]].prod(1)
-    sources = one.sources[0][one.used[0]]
-    gone = ~one.own_columns(columns)[0][one.used[0]].flatten()
-    lagged = columns.by_node(sources[None])[0].masked_fill(gone[:, None], 0.0)
-    within = columns.targets[:, [*now.tolist(), target], 0].mT
-    always = one.always(columns, torch.tensor([0]))[0]
-    _, products = residualised(columns, torch.cat([within[:-1], lagged, within[-1:]]), always, known)
-    count = len(now)
-    inside, cross = products[:count, :count], products[:count, count:]
-    solved = torch.linalg.solve(inside, cross) if count else cross
-    tableau = Tableau.start((products[count:, count:] - cross.mT @ solved)[None], len(sources), columns.group_size)
+    node, now = int(one.targets[0]), acyclic.nonzero()[:, 0]
+    target = TargetColumns.of(columns, one, now)
+    products, solved = (part[0] for part in target.given(torch.ones(1, len(now), dtype=DOUBLE)))
+    sources, tableau = target.sources, target.tableau(products[None])
     tableau.include(believed[sources][None])
     weights = tableau.coefficients()[0, :, :, 0]  # (source, column)
     kept = weights * tableau.included[0][:, None]
@@ -51,16 +42,13 @@ def _of_target(
     joined = (
         weights * (tableau.included[0] | ~acyclic[sources])[:, None]
     )  # at lag 0 alone, where it is not believed later
-    effects = torch.zeros(len(acyclic), dtype=weights.dtype)
-    total, signs = torch.zeros(len(acyclic), len(known), dtype=weights.dtype), torch.zeros_like(effects)
-    by_source = torch.unflatten(lagged, 0, (len(sources), columns.group_size))
-    total[sources] = torch.einsum("sc,scr->sr", joined, by_source)
-    total[now] += by_now[:, None] * within[:-1]
-    largest = joined[:, : columns.num_linear]
-    signs[sources] = largest.gather(1, largest.abs().argmax(1, keepdim=True))[:, 0]
-    stronger = by_now.abs() > signs[now].abs()
-    signs[now] = torch.where(stronger, by_now, signs[now])
-    spread = columns.deviations(total) / columns.target_deviations[target, 0]
-    effects = signs.sign() * spread
-    effects[target] = 0.0
+    total, signs = weights.new_zeros(len(acyclic), len(columns.targets)), weights.new_zeros(len(acyclic))
+    total[sources] = torch.einsum("sc,rsc->sr", joined, columns.sources[:, sources])
+    total[now] += by_now[:, None] * columns.targets[:, now, 0].mT
+    if len(sources):
+        linear = joined[:, : columns.num_linear]
+        signs[sources] = linear.gather(1, linear.abs().argmax(1, keepdim=True))[:, 0]
+    signs[now] = torch.where(by_now.abs() > signs[now].abs(), by_now, signs[now])
+    effects = signs.sign() * columns.deviations(total) / columns.target_deviations[node, 0]
+    effects[node] = 0.0
     return effects

@@ -7,10 +7,12 @@ $$s_i(S, L) = -\tfrac{n - q}{2} \log \frac{\mathrm{RSS}_{S, L}}{\mathrm{RSS}_\em
 
 with $n$ rows, $q$ columns always in and $k$ columns of a lagged parent. Summed over targets it is the same for all
 graphs that have the same conditional independences (Markov equivalence), as a Gaussian likelihood must be. For every
-$S$ the best $L^*$ is found by single changes, and the sum over all $L$ is taken as if the candidates were independent
-around it: $\log \sum_L e^{s(S, L)} \approx s(S, L^*) + \sum_j \log(1 + e^{-|o_j|})$, with $o_j$ the log odds of
-candidate $j$ given $L^*$. The residuals of this regression show the shape of the noise
-(:mod:`tacit.assessment.evidence.noise_shapes`).
+$S$ the best $L^*$ is found by single changes from no lagged parent and from all of them. The sum over all $L$ is taken
+as if the candidates were independent around it, with $o_j$ the log odds of candidate $j$ given $L^*$:
+
+$$\log \sum_L e^{s(S, L)} \approx s(S, L^*) + \sum_j \log(1 + e^{-|o_j|})$$
+
+The residuals of this regression show the shape of the noise (:mod:`tacit.assessment.evidence.noise_shapes`).
 """
 
 from dataclasses import dataclass
@@ -19,8 +21,8 @@ import torch
 from jaxtyping import Bool, Float, Int
 from torch import Tensor
 
-from tacit.assessment.evidence.averaging import MarginalLikelihood, conditional_log_odds
-from tacit.assessment.evidence.candidates import Candidates, Resamples
+from tacit.assessment.evidence.averaging import MOST_COLUMNS, MarginalLikelihood, conditional_log_odds
+from tacit.assessment.evidence.candidates import Candidates
 from tacit.assessment.evidence.columns import DOUBLE, Columns
 from tacit.assessment.evidence.noise_shapes import shape_evidence
 from tacit.assessment.evidence.tableau import FLOOR, TINY, Tableau
@@ -40,15 +42,15 @@ class SchwarzLikelihood(MarginalLikelihood):
 
 @dataclass(frozen=True, eq=False)
 class TargetScores:
-    """The scores of all sets of one target, for each version of the data.
+    """The scores of all sets of one target, in the order of their numbers.
 
     ``shapes``  the log Bayes factor of the noise against a Gaussian, beside each set
     ``lagged``  the probability of each lagged candidate beside each set
     """
 
-    scores: Float[Tensor, "version set"]
-    shapes: Float[Tensor, "version set"]
-    lagged: Float[Tensor, "version set candidate"]
+    scores: Float[Tensor, " set"]
+    shapes: Float[Tensor, " set"]
+    lagged: Float[Tensor, "set candidate"]
 
 
 def target_scores(
@@ -56,48 +58,95 @@ def target_scores(
     candidates: Candidates,
     place: int,
     now: Int[Tensor, " member"],
-    weights: Resamples,
     density: float,
     *,
-    shapes: bool,
+    weights: Float[Tensor, " row"] | None = None,
+    shapes: bool = False,
 ) -> TargetScores:
-    """Return the scores of one target, given its candidates ``now`` within the step; without those of their number.
+    """Return the scores of one target, given its candidates ``now`` within the step.
 
-    ``candidates`` are the lagged ones. Rows where the target or one of its candidates is missing do not count.
+    ``candidates`` are the lagged ones, with the prior probability ``density``. Rows where the target or one of its
+    candidates within the step is missing do not count.
     """
-    one = candidates.chosen(torch.tensor([place]))
-    target = int(one.targets[0])
-    known = columns.observed[:, [target, *now.tolist()]].prod(1)
-    used = one.used[0] & one.own_columns(columns)[0].any(1)
-    sources, sizes = one.sources[0][used], one.sizes(columns)[0][used]
-    gone = ~one.own_columns(columns)[0][used].flatten()
-    groups, size = len(sources), columns.group_size
-    lagged = columns.by_node(sources[None])[0].masked_fill(gone[:, None], 0.0)
-    within = columns.targets[:, [*now.tolist(), target], 0].mT
-    values = torch.cat([within[:-1], lagged, within[-1:]])
-    always = one.always(columns, torch.tensor([0]))[0]
-    prior = torch.where(one.prior[0].isnan(), torch.logit(torch.tensor(density, dtype=DOUBLE)), one.prior[0])[used]
-    found = [
-        _of_version(
-            *residualised(columns, values, always, weight * known),
-            weight * known,
-            len(now),
-            (groups, size, sizes),
-            columns.num_always,
-            prior,
-            gone,
-            shapes=shapes,
+    target = TargetColumns.of(columns, candidates.chosen(torch.tensor([place])), now, weights)
+    prior = torch.where(target.prior.isnan(), torch.logit(torch.tensor(density, dtype=DOUBLE)), target.prior)
+    members = (torch.arange(2 ** len(now))[:, None] >> torch.arange(len(now)) & 1).to(DOUBLE)
+    largest = max(target.products.numel(), target.left.shape[1] if shapes else 1)
+    parts = [_scores(target, some, prior, shapes) for some in torch.split(members, max(1, MOST_NUMBERS // largest))]
+    scores, noises, probs = (torch.cat(part) for part in zip(*parts, strict=True))
+    lagged = probs.new_zeros(len(probs), candidates.width)
+    lagged[:, target.used] = probs
+    return TargetScores(scores, noises, lagged)
+
+
+@dataclass(frozen=True, eq=False)
+class TargetColumns:
+    """The columns of one target less what is always in: those within the step, those of lagged groups, the target.
+
+    ``products``  of all columns, rows weighted; columns of lags that an edge may not have explain nothing
+    ``sizes``     columns of each lagged group
+    ``used``      which places of the candidates these groups are
+    """
+
+    left: Float[Tensor, "column row"]
+    products: Float[Tensor, "column column"]
+    weights: Float[Tensor, " row"]
+    num_now: int
+    group_size: int
+    num_always: int
+    sources: Int[Tensor, " group"]
+    sizes: Float[Tensor, " group"]
+    prior: Float[Tensor, " group"]
+    used: Bool[Tensor, " candidate"]
+
+    @classmethod
+    def of(
+        cls,
+        columns: Columns,
+        one: Candidates,
+        now: Int[Tensor, " member"],
+        weights: Float[Tensor, " row"] | None = None,
+    ) -> "TargetColumns":
+        """Return the columns of the one target of ``one``."""
+        target, own = int(one.targets[0]), one.own_columns(columns)[0]
+        used = one.used[0] & own.any(1)
+        known = columns.observed[:, [target, *now.tolist()]].prod(1)
+        weights = known if weights is None else weights * known
+        gone = ~own[used].flatten()
+        within = columns.targets[:, [*now.tolist(), target], 0].mT
+        sources = one.sources[0][used]
+        lagged = columns.by_node(sources[None])[0].masked_fill(gone[:, None], 0.0)
+        values = torch.cat([within[:-1], lagged, within[-1:]])
+        left, products = _residualised(columns, values, one.always(columns, torch.tensor([0]))[0], weights)
+        where = torch.nn.functional.pad(gone, (len(now), 1))
+        products = products.masked_fill(where[:, None] | where, 0.0)
+        products.diagonal().masked_fill_(where, 1.0)
+        sizes = one.sizes(columns)[0][used]
+        always = int(one.num_always(columns)[0])
+        return cls(
+            left, products, weights, len(now), columns.group_size, always, sources, sizes, one.prior[0][used], used
         )
-        for weight in weights
-    ]
-    scores, noise, probs = (torch.stack(part) for part in zip(*found, strict=True))
-    spread = probs.new_zeros(*probs.shape[:2], one.width)
-    spread[..., used] = probs
-    return TargetScores(scores, noise, spread)
+
+    def given(
+        self, members: Float[Tensor, "set member"]
+    ) -> tuple[Float[Tensor, "set column column"], Float[Tensor, "set member column"]]:
+        """Return the products of the other columns given each set, and their regressions on the set."""
+        now = self.num_now
+        inside = members[:, :, None] * members[:, None] * self.products[:now, :now] + torch.diag_embed(1 - members)
+        cross = members[:, :, None] * self.products[:now, now:]
+        solved = torch.linalg.solve(inside, cross) if now else cross
+        return self.products[now:, now:] - cross.mT @ solved, solved
+
+    def tableau(self, products: Float[Tensor, "set column column"]) -> Tableau:
+        """Return the regressions on lagged groups, none of them in."""
+        return Tableau.start(products, len(self.sources), self.group_size, self.sizes.expand(len(products), -1))
 
 
-def residualised(
-    columns: Columns, values: Float[Tensor, "column row"], always: Float[Tensor, "fixed row"], weights: Tensor
+def _residualised(
+    columns: Columns,
+    values: Float[Tensor, "column row"],
+    always: Float[Tensor, "fixed row"],
+    weights: Float[Tensor, " row"],
 ) -> tuple[Float[Tensor, "column row"], Float[Tensor, "column column"]]:
     """Return what the columns that are always in leave of the others, and its cross products."""
     both = columns.without_intercepts(torch.cat([values, always]), weights)
@@ -111,69 +160,54 @@ def residualised(
     return left, products
 
 
-def _of_version(
-    left: Float[Tensor, "column row"],
-    products: Float[Tensor, "column column"],
-    weights: Float[Tensor, " row"],
-    num_now: int,
-    groups: tuple[int, int, Float[Tensor, " group"]],
-    num_always: int,
+def _scores(
+    target: TargetColumns, members: Float[Tensor, "set member"], prior: Float[Tensor, " group"], shapes: bool
+) -> tuple[Float[Tensor, " set"], Float[Tensor, " set"], Float[Tensor, "set group"]]:
+    """Return scores, shapes and probabilities of lagged groups for some sets."""
+    products, solved = target.given(members)
+    rows, count = target.weights.sum(), len(members)
+    always, totals = rows.new_full((count,), float(target.num_always)), target.products[-1:, -1:].expand(count, 1)
+    likelihood = SchwarzLikelihood(rows.expand(count), always, totals)
+    searches = [_climb(target, products, members, likelihood, prior, full=full) for full in (False, True)]
+    better = searches[1][0] > searches[0][0]
+    score, odds, lagged = (
+        torch.where(better.view(-1, *[1] * (new.ndim - 1)), new, old) for old, new in zip(*searches, strict=True)
+    )
+    if not shapes:
+        return score, torch.zeros_like(score), odds.sigmoid()
+    now = (solved[:, :, -1:] - solved[:, :, :-1] @ lagged[..., None])[..., 0] * members
+    residuals = target.left[-1] - torch.cat([now, lagged], 1) @ target.left[:-1]
+    return score, shape_evidence(residuals, target.weights), odds.sigmoid()
+
+
+def _climb(
+    target: TargetColumns,
+    products: Float[Tensor, "set column column"],
+    members: Float[Tensor, "set member"],
+    likelihood: MarginalLikelihood,
     prior: Float[Tensor, " group"],
-    gone: Bool[Tensor, " column"],
     *,
-    shapes: bool,
-) -> tuple[Tensor, Tensor, Tensor]:
-    """Return scores, shapes and probabilities of lagged candidates of one target and version."""
-    num_groups, size, sizes = groups
-    if gone.any():
-        where = torch.nn.functional.pad(gone, (num_now, 1))
-        products = products.masked_fill(where[:, None] | where[None], 0.0)
-        products.diagonal().masked_fill_(where, 1.0)
-    members = (torch.arange(2**num_now)[:, None] >> torch.arange(num_now) & 1).to(DOUBLE)
-    at_once = max(1, MOST_NUMBERS // max(products.numel(), left.shape[1] if shapes else 1))
-    rows = weights.sum()
-    found = []
-    for some in torch.split(members, at_once):
-        count = len(some)
-        inside = some[:, :, None] * some[:, None] * products[:num_now, :num_now]
-        inside += torch.diag_embed(1 - some)
-        cross = some[:, :, None] * products[:num_now, num_now:]
-        solved = torch.linalg.solve(inside, cross) if num_now else cross  # (set, now, rest)
-        rest = products[num_now:, num_now:] - cross.mT @ solved
-        likelihood = SchwarzLikelihood(
-            rows.expand(count), rows.new_full((count,), float(num_always)), products[-1:, -1:].expand(count, 1)
-        )
-        tableau = Tableau.start(rest.clone(), num_groups, size, sizes.expand(count, -1))
-        odds = _best_sets(tableau, likelihood, prior)
-        included = tableau.included.to(DOUBLE)
-        columns = included @ sizes + some.sum(1)
-        score = likelihood.fit(tableau.residuals[:, None])[:, 0] - columns * likelihood.per_column[:, 0]
-        score = score + included @ prior + torch.nn.functional.softplus(-odds.abs()).sum(1)
-        noise = torch.zeros_like(score)
-        if shapes:
-            beta = tableau.coefficients()[..., 0] * included[..., None]
-            lagged = beta.flatten(1)  # (set, column)
-            now = (solved[:, :, -1:] - solved[:, :, :-1] @ lagged[..., None])[..., 0] * some
-            residuals = left[-1] - torch.cat([now, lagged], 1) @ left[:-1]
-            noise = shape_evidence(residuals, weights)
-        found.append((score, noise, odds.sigmoid()))
-    scores, noises, probs = (torch.cat(part) for part in zip(*found, strict=True))
-    return scores, noises, probs
+    full: bool,
+) -> tuple[Float[Tensor, " set"], Float[Tensor, "set group"], Float[Tensor, "set lagged_column"]]:
+    """Change the lagged parents one at a time while the score grows, from none or from all of them.
 
-
-def _best_sets(
-    tableau: Tableau, likelihood: MarginalLikelihood, prior: Float[Tensor, " group"]
-) -> Float[Tensor, "chain group"]:
-    """Change the sets one group at a time while the score grows; return the log odds of each group at the end."""
-    priors = prior.expand(len(tableau.included), -1)
-    for _ in range(MOST_CHANGES):
+    Two sources may explain a target only together, so that both starts are needed. Return the score, the log odds of
+    each group at the end, and the coefficients.
+    """
+    tableau, priors = target.tableau(products.clone()), prior.expand(len(members), -1)
+    odds = priors
+    if full:
+        first = target.sizes.cumsum(0) <= MOST_COLUMNS * (target.weights.sum() - target.num_always)
+        tableau.include(first.expand_as(tableau.included))
+    for _ in range(MOST_CHANGES if len(prior) else 0):
         odds = conditional_log_odds(tableau, likelihood, priors)
-        gains = torch.where(tableau.included, -odds, odds)
-        if not gains.shape[1]:
-            return odds
-        best, group = gains.max(1)
+        best, group = torch.where(tableau.included, -odds, odds).max(1)
         grows = best > 1e-9
         if not grows.any():
-            return odds
+            break
         tableau.flip_in(grows, group[grows])
-    return conditional_log_odds(tableau, likelihood, priors)
+    included = tableau.included.to(DOUBLE)
+    score = likelihood.fit(tableau.residuals[:, None])[:, 0] + included @ prior
+    score = score - (included @ target.sizes + members.sum(1)) * likelihood.per_column[:, 0]
+    score = score + torch.nn.functional.softplus(-odds.abs()).sum(1)
+    return score, odds, (tableau.coefficients()[..., 0] * included[..., None]).flatten(1)
