@@ -12,9 +12,10 @@ import torch
 from torch import Tensor
 
 from tacit.assessment.evaluation import CLEAR
-from tacit.assessment.identification import FLAGS
-from tacit.assessment.uncertainty import FDR, false_discoveries, listed_edges
+from tacit.assessment.uncertainty import FDR, false_discoveries
 from tacit.graph import GraphDistribution
+from tacit.pipeline.listing import Listing
+from tacit.pipeline.within_step import gaussian_of, within_sentences
 from tacit.records import EdgeFindings
 
 References = Mapping[str, Mapping[str, float]]
@@ -29,7 +30,9 @@ NOT_COMPARED = "Whether it forecasts better than no graph was not tested"
 class ListedGraph:
     """The edges of a fit by what is known of them; ``listed`` and ``required`` count a pair without direction once.
 
-    ``values``  the probability that each edge exists; without evidence, that it is there in a given observation
+    ``values``      the probability that each edge exists; without evidence, that it is there in a given observation
+    ``undirected``  the pairs whose direction is open: they are in one entry, with the probability of either direction
+    ``within``      what is said of effects within a step
     """
 
     nodes: Sequence[str]
@@ -46,27 +49,28 @@ class ListedGraph:
     high: Tensor | None = None
     lag: Tensor | None = None
     newest_lag: int = 1
+    undirected: Tensor | None = None
+    within: tuple[str, ...] = ()
 
     @classmethod
     def of(
         cls, nodes: Sequence[str], graph: GraphDistribution, edges: EdgeFindings, evidence: Mapping[str, Any]
     ) -> "ListedGraph":
         """Return the edges of a graph, listed at the false discovery rate of the evidence."""
-        probs, learned, candidates = graph.edge_probs.detach().cpu().float(), graph.learned.cpu(), graph.candidates
+        probs, candidates = graph.edge_probs.detach().cpu().float(), graph.candidates
+        probs = probs if edges.probability is None else edges.probability.float()
         once, fdr = graph.symmetric and candidates is None, float(evidence.get("fdr", FDR))
-        values = probs if edges.exists is None else edges.exists.float()
-        if edges.exists is None and edges.identifiable is not None:
-            learned = learned & (edges.identifiable == FLAGS.index("yes"))
-        listed, required = listed_edges(values, fdr, learned, symmetric=once), ~graph.learned.cpu() & (probs > 0)
+        listing = Listing.of(graph, edges, fdr)
+        listed, required, undirected = listing.listed, listing.required, listing.undirected
         if candidates is None:
             places = torch.arange(len(nodes))
             sources, targets = places.expand_as(probs), places[:, None].expand_as(probs)
-            required &= sources != targets
+            required = required & (sources != targets)
         else:
             sources, targets = candidates.sources.cpu(), candidates.row_node.cpu()[:, None].expand_as(probs)
         return cls(
             nodes,
-            values.nan_to_num(0.0),
+            listing.values.nan_to_num(0.0),
             probs,
             listed.triu() if once else listed,
             required.triu() if once else required,
@@ -78,7 +82,9 @@ class ListedGraph:
             None if edges.low is None else edges.low.float(),
             None if edges.high is None else edges.high.float(),
             edges.lag,
-            1 if edges.lags is None else edges.lags.first,
+            1 if edges.lags is None else max(1, edges.lags.first),
+            undirected,
+            tuple(within_sentences(listed, undirected, edges.within_step, edges.direction, gaussian_of(evidence))),
         )
 
     @property
@@ -98,7 +104,8 @@ class ListedGraph:
     def named(self, place: tuple[int, ...]) -> str:
         """Return an edge in words."""
         source, target = (self.nodes[int(ends[place])] for ends in (self.sources, self.targets))
-        return f"{source} {'-' if self.symmetric else '->'} {target}"
+        no_arrow = self.symmetric or (self.undirected is not None and bool(self.undirected[place]))
+        return f"{source} {'-' if no_arrow else '->'} {target}"
 
     def first(self, of: Tensor, among: Tensor) -> tuple[int, ...]:
         """Return the place of the largest number among some edges."""
@@ -109,7 +116,7 @@ class ListedGraph:
 def answer_sentences(
     found: ListedGraph, references: References, notes: Sequence[str] = (), unknown: str = "", too_early: str = ""
 ) -> list[str]:
-    """Return the answer, in this order: a graph or none; the list; how often edges act; lags; other forecasts; notes.
+    """Return the answer, in this order: a graph or none; the list; how often edges act; within a step; lags; others; notes.
 
     ``unknown``    why it was not computed whether edges exist: edges are then listed by how often they act
     ``too_early``  said first where training stopped too early
@@ -119,6 +126,7 @@ def answer_sentences(
         *_headline(found, references.get(NO_GRAPH, {}), unknown),
         *_list(found, references.get(NO_GRAPH, {})),
         *_acting(found),
+        *found.within,
         *_lags(found),
         *_all_edges(found, references.get(FULL_GRAPH, {})),
         *_ridge(references.get(RIDGE, {})),
@@ -185,6 +193,9 @@ def _acting(found: ListedGraph) -> list[str]:
     if not found.count:
         return []
     probs = found.probs[found.listed]
+    probs = probs[~probs.isnan()]
+    if not len(probs):
+        return []
     if found.high is None or found.low is None:
         low, high = float(probs.min()), float(probs.max())
         often = (
@@ -193,7 +204,7 @@ def _acting(found: ListedGraph) -> list[str]:
         verb = "It acts" if found.count == 1 else "They act"
         return [f"{verb} with {often}; standard errors were not computed."]
     reaches = found.listed & (found.high >= ALWAYS)
-    always, times = reaches & (found.probs >= ALWAYS), found.listed & ~reaches
+    always, times = reaches & (found.probs >= ALWAYS), found.listed & ~reaches & ~found.probs.isnan()
     said = []
     if always.any():
         count = int(always.sum())

@@ -3,6 +3,7 @@
 from tacit.assessment.evidence.candidates import Candidates
 from tacit.assessment.evidence.columns import ColumnForm
 from tacit.assessment.evidence.dropped_edge_odds import joining_log_odds
+from tacit.assessment.evidence.edge_units import EdgeUnits, edge_units
 from tacit.assessment.evidence.forms import simplest_form
 from tacit.assessment.evidence.lag_regressions import LagProfiles, lag_profiles
 from tacit.assessment.evidence.model_evidence import model_evidence
@@ -28,10 +29,12 @@ __all__ = [
     "TIME",
     "Candidates",
     "ColumnForm",
+    "EdgeUnits",
     "Evidence",
     "LagProfiles",
     "ParentEvidence",
     "WithinStep",
+    "edge_units",
     "joining_log_odds",
     "keep_edges",
     "lag_profiles",
