@@ -57,9 +57,9 @@ class ListedGraph:
         cls, nodes: Sequence[str], graph: GraphDistribution, edges: EdgeFindings, evidence: Mapping[str, Any]
     ) -> "ListedGraph":
         """Return the edges of a graph, listed at the false discovery rate of the evidence."""
-        probs, candidates = graph.edge_probs.detach().cpu().float(), graph.candidates
-        probs = probs if edges.probability is None else edges.probability.float()
-        once, fdr = graph.symmetric and candidates is None, float(evidence.get("fdr", FDR))
+        probs = (graph.edge_probs.detach().cpu() if edges.probability is None else edges.probability).float()
+        candidates, fdr = graph.candidates, float(evidence.get("fdr", FDR))
+        once = graph.symmetric and candidates is None
         listing = Listing.of(graph, edges, fdr)
         listed, required, undirected = listing.listed, listing.required, listing.undirected
         if candidates is None:
@@ -116,7 +116,7 @@ class ListedGraph:
 def answer_sentences(
     found: ListedGraph, references: References, notes: Sequence[str] = (), unknown: str = "", too_early: str = ""
 ) -> list[str]:
-    """Return the answer, in this order: a graph or none; the list; how often edges act; within a step; lags; others; notes.
+    """Return the answer, in this order: a graph or none; the list; how often edges act, and when; other forecasts; notes.
 
     ``unknown``    why it was not computed whether edges exist: edges are then listed by how often they act
     ``too_early``  said first where training stopped too early
@@ -193,10 +193,10 @@ def _acting(found: ListedGraph) -> list[str]:
     if not found.count:
         return []
     probs = found.probs[found.listed]
-    probs = probs[~probs.isnan()]
-    if not len(probs):
-        return []
     if found.high is None or found.low is None:
+        probs = probs[~probs.isnan()]
+        if not len(probs):
+            return []
         low, high = float(probs.min()), float(probs.max())
         often = (
             f"probability {low:.2f}" if f"{low:.2f}" == f"{high:.2f}" else f"probabilities from {low:.2f} to {high:.2f}"
@@ -204,7 +204,7 @@ def _acting(found: ListedGraph) -> list[str]:
         verb = "It acts" if found.count == 1 else "They act"
         return [f"{verb} with {often}; standard errors were not computed."]
     reaches = found.listed & (found.high >= ALWAYS)
-    always, times = reaches & (found.probs >= ALWAYS), found.listed & ~reaches & ~found.probs.isnan()
+    always, times = reaches & (found.probs >= ALWAYS), found.listed & (found.high < ALWAYS)
     said = []
     if always.any():
         count = int(always.sum())
@@ -218,7 +218,7 @@ def _acting(found: ListedGraph) -> list[str]:
         numbers = f"{float(found.probs[place]):.2f} [{float(found.low[place]):.2f}, {float(found.high[place]):.2f}]"
         example = f", for example {found.named(place)} {numbers}" if count > 1 else f": {found.named(place)} {numbers}"
         said.append(f"{count:,} {'acts' if count == 1 else 'act'} at times{example}")
-    return ["; ".join(said) + "."]
+    return ["; ".join(said) + "."] if said else []
 
 
 def _lags(found: ListedGraph) -> list[str]:

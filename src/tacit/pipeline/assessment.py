@@ -30,6 +30,7 @@ from tacit.pipeline.layout import MOST_EXPANDED
 from tacit.pipeline.preparation import Preparation
 from tacit.pipeline.references import Reference, why_no_ridge
 from tacit.pipeline.resampling import block_length
+from tacit.pipeline.simultaneous import with_held
 from tacit.pipeline.std_errors import estimate_std_errors
 from tacit.randomness import generator_for, replica_seeds
 from tacit.records import EdgeFindings
@@ -212,7 +213,7 @@ def identify_edges(
 ) -> Identifiability:
     """Return which edges can be identified from the training pairs."""
     return identify(
-        model,
+        with_held(model),
         train.inputs,
         train.targets,
         observed=train.observed,

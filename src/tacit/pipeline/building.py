@@ -4,7 +4,7 @@ import torch
 from jaxtyping import Bool
 from torch import Tensor, nn
 
-from tacit.assessment.evidence import WithinStep
+from tacit.assessment.evidence import OPEN, WithinStep
 from tacit.config import FitConfig, ModelConfig
 from tacit.data import Pairs, ridge_regression
 from tacit.errors import InputError, require
@@ -14,7 +14,6 @@ from tacit.observation import ObservationModel, SimultaneousNoise
 from tacit.pipeline.dataset import Dataset
 from tacit.pipeline.parts import OwnParts
 from tacit.pipeline.preparation import Preparation
-from tacit.pipeline.simultaneous import held_edges, hold
 from tacit.predictors import GraphFilter, SimultaneousFilter, Sizes
 from tacit.randomness import generator_for
 from tacit.registry import OBSERVATIONS
@@ -60,9 +59,7 @@ def build_model(
     if rules.lag_ranges is not None and isinstance(predictor, GraphFilter):
         predictor.restrict_lags(_allowed_lags(rules.lag_ranges, start, dataset.preparation))
     if within is not None and isinstance(predictor, SimultaneousFilter):
-        present = start.edge_probs.detach() > 0
-        predictor.allow_within(within.acyclic & present)
-        start = hold(start, held_edges(within, present))
+        predictor.allow_within(within.acyclic & (start.edge_probs > 0), within.directions == OPEN)
     train = dataset.split.train
     if config.predictor.warm_start and not config.graph.simultaneous:  # regressions give the fit of these
         predictor = _warm_start(predictor, train, start, found=kept is not None)

@@ -27,7 +27,6 @@ from tacit.graph import EdgeRules
 from tacit.pipeline.dataset import Dataset
 from tacit.pipeline.parts import OwnParts
 from tacit.pipeline.preparation import Preparation
-from tacit.pipeline.simultaneous import held_edges
 from tacit.predictors import SeriesLayout
 from tacit.records import LagTable
 from tacit.shapes import EdgeMask
@@ -82,11 +81,6 @@ class RegressionEvidence:
         possible[target, source] = True
         return possible & ~self.shaped(self.kept, over_table=False)
 
-    @property
-    def held(self) -> EdgeMask | None:
-        """The edges that are taken to act always, as a matrix; None without effects within a step."""
-        return None if self.within is None else held_edges(self.within, self.kept)
-
     def edges(self) -> tuple[Int[Tensor, " edge"], Int[Tensor, " edge"], Float[Tensor, " edge"]]:
         """Return source, target and ``exists`` of every edge that has an entry, by target and then source."""
         exists = self.evidence.exists
@@ -113,7 +107,7 @@ class RegressionEvidence:
     def kept_on(
         self, train: Pairs, preparation: Preparation, rows: Int[Tensor, "replica pair"], seed: int
     ) -> Bool[Tensor, "replica row slot"]:
-        """Return the edges that each resample of the training pairs keeps; with effects within a step all keep the same."""
+        """Return the edges that each resample of the training pairs keeps; all the same with effects within a step."""
         if self.within is not None:
             return self.kept.expand(len(rows), *self.kept.shape)
         weights = torch.stack([torch.bincount(one.cpu(), minlength=len(train)) for one in rows]).double()

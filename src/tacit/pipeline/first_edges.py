@@ -34,9 +34,9 @@ def first_edges(evidence: RegressionEvidence, fdr: float, heading: str = FROM_EV
     chosen = chosen[exists[places][chosen].argsort(descending=True, stable=True)]
     if not len(chosen):
         return f"{heading}: no edge is listed"
-    no_arrow, nodes = units.undirected[places] | rules.symmetric, rules.nodes
+    no_arrow, nodes, probs = units.undirected[places] | rules.symmetric, rules.nodes, exists[places]
     first = [
-        f"{nodes[source[edge]]} {'-' if no_arrow[edge] else '->'} {nodes[target[edge]]} {float(exists[places][edge]):.2f}"
+        f"{nodes[source[edge]]} {'-' if no_arrow[edge] else '->'} {nodes[target[edge]]} {float(probs[edge]):.2f}"
         for edge in chosen[:SHOWN].tolist()
     ]
     more = [f"and {len(chosen) - SHOWN:,} more"] if len(chosen) > SHOWN else []

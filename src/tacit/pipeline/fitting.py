@@ -26,11 +26,10 @@ from tacit.pipeline.layout import MOST_EXPANDED
 from tacit.pipeline.model_evidence import EARLY, judge_edges, judges_edges, why_unknown
 from tacit.pipeline.plan import Plan
 from tacit.pipeline.references import references
-from tacit.pipeline.simultaneous import held_sentences, without_held
+from tacit.pipeline.simultaneous import always_acting, held_sentences, without_held
 from tacit.pipeline.within_step import GAUSSIAN_P, within_columns
 from tacit.randomness import generator_for, replica_seeds
 from tacit.records import CandidateCount, EdgeFindings, Record, describe_device, history_line, versions
-from tacit.shapes import EdgeMask
 from tacit.threads import threads_for
 from tacit.training import (
     TOO_EARLY,
@@ -121,7 +120,7 @@ def _learn(plan: Plan, checkpoint: Checkpoints | None) -> Learned:
     assessment, complete = _from_evidence(plan.evidence, config, over_table=over_table), not stopped
     try:
         if complete and config.assessment.enabled:
-            dropped = None if plan.evidence is None or over_table else _removable(plan.evidence)
+            dropped = None if plan.evidence is None or over_table else plan.evidence.dropped
             if judges_edges(plan, result) and not result.late_fall:
                 judged = judge_edges(plan, result, untrained, split, as_done(settings, len(result.history)))
                 result, untrained, dropped = judged.result, judged.untrained, judged.dropped
@@ -151,10 +150,9 @@ def _learn(plan: Plan, checkpoint: Checkpoints | None) -> Learned:
 
 def _blank_held(plan: Plan, result: FitResult, assessment: Assessment) -> None:
     """Leave open how often edges act whose direction within the step is open, and say so."""
-    held = None if plan.evidence is None else plan.evidence.held
-    if held is not None:
-        assessment.edges = without_held(assessment.edges, result.model.graph.edge_probs, held)
-        assessment.findings += held_sentences(held, plan.dataset.nodes)
+    held = always_acting(result.model)
+    assessment.edges = without_held(assessment.edges, result.model.graph.edge_probs, held)
+    assessment.findings += held_sentences(held, plan.dataset.nodes)
 
 
 def _with_needed_edges(
@@ -173,11 +171,6 @@ def _with_needed_edges(
             raise
         return plan, result, untrained, True
     return (plan, result, untrained, True) if second.interrupted else (again, second, start, False)
-
-
-def _removable(evidence: RegressionEvidence) -> EdgeMask:
-    """Return the edges that are fixed, but not by a rule: a model without a graph does not have them."""
-    return evidence.dropped if evidence.held is None else evidence.dropped | evidence.held
 
 
 def _too_early(result: FitResult, assessment: Assessment) -> str:

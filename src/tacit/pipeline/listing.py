@@ -2,10 +2,9 @@
 
 from dataclasses import dataclass
 
-import torch
 from torch import Tensor
 
-from tacit.assessment.evidence import OPEN, edge_units
+from tacit.assessment.evidence import edge_units
 from tacit.assessment.identification import FLAGS
 from tacit.assessment.uncertainty import listed_edges
 from tacit.graph import GraphDistribution
@@ -37,14 +36,11 @@ class Listing:
             if edges.identifiable is not None:
                 learned = learned & (edges.identifiable == FLAGS.index("yes"))
             units = edge_units(probs, None, None)
-        elif edges.direction is not None and edges.exists is not None:
-            held = required & (edges.direction == OPEN) & (edges.exists < 1)  # fixed only because of its direction
-            required, learned = required & ~held, learned | held
-            learned = learned | (units.undirected & learned.mT)
+        learned = learned | (units.undirected & learned.mT) if units.undirected.any() else learned
         values = units.values.float()
         return cls(values, listed_edges(values, fdr, learned, symmetric=symmetric), required, units.undirected)
 
     @property
     def both_ways(self) -> Tensor:
-        """What is listed or required, pairs without an arrow in both entries."""
+        """What is listed, pairs without an arrow in both entries."""
         return self.listed | (self.listed & self.undirected).mT if self.undirected.any() else self.listed

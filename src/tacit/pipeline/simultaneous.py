@@ -1,15 +1,18 @@
 """Fits with effects within a step: which options go with them, and edges of which the gates are not identifiable."""
 
+import copy
+
 import torch
-from jaxtyping import Bool
 from torch import Tensor
 
-from tacit.assessment.evidence import OPEN, WithinStep
+from tacit.assessment.identification import FLAGS
 from tacit.config import FitConfig
 from tacit.errors import require
-from tacit.graph import BernoulliGraph
 from tacit.pipeline.dataset import Dataset
+from tacit.predictors import GraphFilter
 from tacit.records import EdgeFindings
+from tacit.shapes import EdgeMask
+from tacit.training import LatentGraphModel
 
 KIND, NOISE = "filter", "gaussian"
 CHOICE = "predictor = filter: effects within a step are those of a linear filter, fitted by regressions"
@@ -64,29 +67,34 @@ def require_series(dataset: Dataset, config: FitConfig) -> None:
     )
 
 
-def held_edges(within: WithinStep, present: Bool[Tensor, "node node"]) -> Bool[Tensor, "node node"]:
-    """Return the edges of the model whose direction within the step is open: they are taken to act always."""
-    return within.acyclic & present & (within.directions == OPEN)
+def always_acting(model: LatentGraphModel) -> EdgeMask:
+    """Return the learned edges that are taken to act always, because their direction within the step is open."""
+    always = model.predictor.always if isinstance(model.predictor, GraphFilter) else None
+    return (torch.zeros_like(model.graph.learned) if always is None else always & model.graph.learned).cpu()
 
 
-def hold(graph: BernoulliGraph, held: Bool[Tensor, "node node"]) -> BernoulliGraph:
-    """Return the same graph with these edges fixed at 1."""
-    held = held.to(graph.fixed.device)
-    probs = torch.where(held, 1.0, graph.edge_probs.detach())
-    fixed = BernoulliGraph(probs, graph.fixed | held, link=graph.link)
-    fixed.initial_range, fixed.initial_spread = graph.initial_range, graph.initial_spread
+def with_held(model: LatentGraphModel) -> LatentGraphModel:
+    """Return the model with these edges fixed: no other edge is compared with them."""
+    held = always_acting(model)
+    if not held.any():
+        return model
+    fixed = copy.deepcopy(model)
+    fixed.graph.fixed |= held.to(model.graph.fixed.device)
+    fixed.graph.fixed_probs = torch.where(fixed.graph.fixed, model.graph.edge_probs.detach(), 0.0)
     return fixed
 
 
-def without_held(edges: EdgeFindings, probs: Tensor, held: Bool[Tensor, "node node"]) -> EdgeFindings:
+def without_held(edges: EdgeFindings, probs: Tensor, held: EdgeMask) -> EdgeFindings:
     """Return the findings without how often the edges act whose direction within the step is open."""
     if not held.any():
         return edges
     found = {name: values.masked_fill(held, torch.nan) for name, values in edges.known.items() if name in ACTING}
+    if edges.identifiable is not None:
+        found["identifiable"] = edges.identifiable.masked_fill(held, FLAGS.index("no"))
     return edges.updated(**found, probability=probs.detach().cpu().double().masked_fill(held, torch.nan))
 
 
-def held_sentences(held: Bool[Tensor, "node node"], nodes: tuple[str, ...]) -> list[str]:
+def held_sentences(held: EdgeMask, nodes: tuple[str, ...]) -> list[str]:
     """Say how many edges that are, and name some."""
     places = held.nonzero().tolist()
     if not places:

@@ -25,7 +25,7 @@ from tacit.predictors.kinds import Options, PredictorKind, Sizes
 from tacit.predictors.protocol import uniform_within
 from tacit.predictors.series import SeriesLayout
 from tacit.registry import PREDICTORS
-from tacit.shapes import Inputs, Observed, Outputs, Targets
+from tacit.shapes import EdgeMask, Inputs, Observed, Outputs, Targets
 
 FilterActivation = Literal["linear", "tanh"]
 OwnWeights = Float[Tensor, "node in_channel channel"]
@@ -130,6 +130,11 @@ class GraphFilter(nn.Module):
     def allowed_columns(self) -> Float[Tensor, "row slot read"] | None:
         """1 where an edge may read a column that :meth:`linear_parts` says is sent; None where it may read all."""
         return self.allowed_inputs
+
+    @property
+    def always(self) -> EdgeMask | None:
+        """The edges that are taken to act always, whatever the data say; None for none."""
+        return None
 
     def complete(self, observed: Observed) -> Observed:
         """Return 1 where all that the equation of a node needs is known: its target."""

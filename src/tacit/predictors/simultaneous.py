@@ -14,7 +14,7 @@ from torch import Generator, Tensor, nn
 from tacit.errors import InputError, require
 from tacit.graph import AnyGraphs
 from tacit.predictors.filter import Bias, EdgeWeights, GraphFilter, LinearParts, OwnWeights
-from tacit.shapes import Inputs, Observed, Outputs, Targets
+from tacit.shapes import EdgeMask, Inputs, Observed, Outputs, Targets
 
 
 class SimultaneousFilter(GraphFilter):
@@ -22,6 +22,7 @@ class SimultaneousFilter(GraphFilter):
 
     ``within``          (receiving node, sending node): $B_0$
     ``within_allowed``  1 where an edge may act within the step; without cycles
+    ``within_open``     1 where either direction fits the data: how often such an edge acts is not identifiable
 
     >>> predictor = SimultaneousFilter(num_nodes=5, window=3, num_features=2)
     >>> predictor(torch.randn(8, 5, 6), torch.ones(1, 4, 5, 5)).shape
@@ -30,17 +31,21 @@ class SimultaneousFilter(GraphFilter):
 
     num_hops = None  # an effect passes any number of edges within a step
     edge_parameters = (*GraphFilter.edge_parameters, "within")
-    edge_buffers = (*GraphFilter.edge_buffers, "within_allowed")
+    edge_buffers = (*GraphFilter.edge_buffers, "within_allowed", "within_open")
 
     def __init__(self, num_nodes: int, window: int, num_features: int, *, residual: bool = True) -> None:
         super().__init__(num_nodes, window, num_features, residual=residual)
         self.numbers_per_target = 1 + num_nodes
         self.within = nn.Parameter(torch.zeros(num_nodes, num_nodes))
         self.register_buffer("within_allowed", torch.zeros(num_nodes, num_nodes))
+        self.register_buffer("within_open", torch.zeros(num_nodes, num_nodes))
         self.within_allowed: Tensor
+        self.within_open: Tensor
 
-    def allow_within(self, allowed: Shaped[Tensor, "node node"]) -> None:
-        """Let these edges act within the step; a cycle is refused.
+    def allow_within(
+        self, allowed: Shaped[Tensor, "node node"], open: Shaped[Tensor, "node node"] | None = None
+    ) -> None:
+        """Let these edges act within the step; a cycle is refused. The direction of some of them may be ``open``.
 
         >>> predictor = SimultaneousFilter(num_nodes=2, window=1, num_features=1)
         >>> predictor.allow_within(torch.tensor([[0, 1], [1, 0]]))
@@ -55,6 +60,12 @@ out
         )
         sources_first(allowed)
         self.within_allowed = allowed.to(self.within)
+        self.within_open = torch.zeros_like(self.within_allowed) if open is None else (allowed * open).to(self.within)
+
+    @property
+    def always(self) -> EdgeMask:
+        """The edges that are taken to act always, because it is not identifiable how often they do."""
+        return self.within_open > 0
 
     @property
     def allowed_columns(self) -> Float[Tensor, "node node read"]:

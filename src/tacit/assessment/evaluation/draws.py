@@ -11,7 +11,7 @@ from tacit.shapes import Inputs, PointPrediction, Samples, TargetParams, Uniform
 from tacit.training import LatentGraphModel
 
 PAIRS = 64  # they share their graphs, so that the number is part of the result
-# Numbers at once: 2^27 floats are half a gigabyte. A pair is taken to need for every graph the outputs of the predictor;
+# Numbers at once: 2^27 floats are half a gigabyte. A pair is taken to need for every graph what the predictor returns;
 # over a table of candidates WIDTH numbers of each node, and with two hops or more of each slot.
 MOST_NUMBERS = 2**27
 WIDTH = 32

@@ -39,7 +39,7 @@ class MomentData:
     """The pairs as the regressions see them, which edges can act, and with which inputs; None is all of them.
 
     Where edges act within a step, the target of a source is one more input, and a pair counts for a node where the
-    targets of all its sources within the step are known.
+    targets of all its sources within the step are known. ``always`` are edges that are taken to act always.
     """
 
     parts: LinearParts
@@ -48,6 +48,7 @@ class MomentData:
     present: EdgeMask
     follows_input: bool
     allowed: Float[Tensor, "node node sent"] | None = None
+    always: EdgeMask | None = None
 
     @classmethod
     def of(cls, model: LatentGraphModel, pairs: Pairs) -> "MomentData":
@@ -65,6 +66,7 @@ class MomentData:
             present.clone().fill_diagonal_(False),
             model.observation.follows_input,
             predictor.allowed_columns,
+            predictor.always,
         )
 
     def sources(self, node: int) -> Int[Tensor, " source"]:
