@@ -116,7 +116,7 @@ class ListedGraph:
 def answer_sentences(
     found: ListedGraph, references: References, notes: Sequence[str] = (), unknown: str = "", too_early: str = ""
 ) -> list[str]:
-    """Return the answer, in this order: a graph or none; the list; how often edges act, and when; other forecasts; notes.
+    """Return the answer: a graph or none; the list; how often edges act; their lags; other forecasts; notes.
 
     ``unknown``    why it was not computed whether edges exist: edges are then listed by how often they act
     ``too_early``  said first where training stopped too early

@@ -65,8 +65,8 @@ class Edges:
 
     def words(self, key: str) -> np.ndarray:
         """Return a column of words of every edge, such as ``direction``."""
-        codes = self.number(key).long()
-        return np.array(WORDS[key], dtype=object)[codes.numpy()]
+        words: np.ndarray = np.array(WORDS[key], dtype=object)[self.number(key).long().numpy()]
+        return words
 
     @property
     def exists(self) -> Tensor | None:

@@ -99,7 +99,7 @@ class EdgeFindings(BaseModel):
     @property
     def units(self) -> EdgeUnits | None:
         """The edges that can be listed, each once; None without evidence."""
-        return None if self.exists is None else edge_units(self.exists, self.exists_either, self.direction)
+        return None if self.exists is None else edge_units(self.exists, self.exists_either, self.direction, self.lag)
 
     def updated(self, **columns: Any) -> "EdgeFindings":
         """Return the same with some columns replaced."""

@@ -18,7 +18,7 @@ class EdgeUnits:
 
     ``values``      the probability that decides: ``exists``; for a pair without an arrow that of either direction, in
                     one of its two entries, and 0 in the other
-    ``undirected``  the entry of each pair without an arrow: its more likely direction
+    ``undirected``  the entry of each pair without an arrow: that with the smaller lag, else the more likely one
     ``other``       the other entry of each of these pairs, which is no edge of its own
     """
 
@@ -27,7 +27,9 @@ class EdgeUnits:
     other: Bool[Tensor, "row slot"]
 
 
-def edge_units(exists: Exists, either: Exists | None, directions: Int[Tensor, "row slot"] | None) -> EdgeUnits:
+def edge_units(
+    exists: Exists, either: Exists | None, directions: Int[Tensor, "row slot"] | None, lag: Exists | None = None
+) -> EdgeUnits:
     """Return the edges of a fit; without effects within a step (None) every entry is one.
 
     >>> exists, either = torch.tensor([[0.0, 0.5], [0.4, 0.0]]), torch.full((2, 2), 0.9)
@@ -39,7 +41,11 @@ def edge_units(exists: Exists, either: Exists | None, directions: Int[Tensor, "r
         none = torch.zeros_like(exists, dtype=torch.bool)
         return EdgeUnits(exists, none, none)
     pairs = undirected_pairs(exists, either, directions)  # above the diagonal
-    below = pairs & (exists.mT > exists + SAME)
+    below = exists.mT > exists + SAME
+    if lag is not None:  # the model has the effect within the step in one of the directions
+        lag = lag.nan_to_num(torch.inf)
+        below = (lag.mT < lag) | ((lag.mT == lag) & below)
+    below = pairs & below
     undirected = (pairs & ~below) | below.mT
     values = torch.where(undirected, either.to(exists), exists).masked_fill(undirected.mT, 0.0)
     return EdgeUnits(values, undirected, undirected.mT)
