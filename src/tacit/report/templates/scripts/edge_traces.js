@@ -13,6 +13,7 @@ const LEVELS = [
   { from: 0, width: 0.8, opacity: 0.36 },
 ];
 const FAINT = { width: 0.8, opacity: 0.12, arrow: 5 };
+const UNKNOWN = 0.5; // how often an edge without an arrow acts is not estimated: it is drawn with a middle width
 const LINE_POINTS = 12;
 const ARROW_AT = 0.62; // share of the line
 const MANY_NODES = 200; // with more, lines are thinner
@@ -46,7 +47,8 @@ function roleOf(run, edge, chosenNode) {
 
 function lookOf(run, edge, chosenNode) {
   const role = roleOf(run, edge, chosenNode);
-  const { width, from } = levelOf(run.acts[edge]);
+  const isUnknown = run.undirected?.[edge] && Number.isNaN(run.probability[edge]);
+  const { width, from } = levelOf(isUnknown ? UNKNOWN : run.acts[edge]);
   const opacity = role === "faint" ? FAINT.opacity : levelOf(run.decides[edge]).opacity;
   let hue = role === "faint" ? "edge" : role;
   if (run.effect) hue = run.effect[edge] < 0 ? "lowers" : "raises";
