@@ -9,8 +9,10 @@ from jaxtyping import Bool, Float, Int, Shaped
 from torch import Tensor
 
 from tacit.assessment.evidence import (
+    CAUTION,
     KEEP,
     RESAMPLES,
+    SUGGESTION,
     Candidates,
     ColumnForm,
     Evidence,
@@ -28,6 +30,7 @@ from tacit.graph import EdgeRules
 from tacit.pipeline.dataset import Dataset
 from tacit.pipeline.parts import OwnParts
 from tacit.pipeline.preparation import Preparation
+from tacit.pipeline.simultaneous import may_suggest
 from tacit.predictors import SeriesLayout
 from tacit.records import LagTable
 from tacit.shapes import EdgeMask
@@ -170,6 +173,7 @@ def find_evidence(
         names=dataset.nodes,
         form=simplest_form(pairs, candidates) if first_look else None,
         resamples=0 if first_look or rules.simultaneous else RESAMPLES,
+        correlated=None if rules.simultaneous else SUGGESTION if may_suggest(config, preparation) else CAUTION,
     )
     exists, effect = (
         placed(values, found.candidates, rules, over_table=over_table) for values in (found.probs, found.effects)

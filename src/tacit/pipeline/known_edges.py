@@ -33,7 +33,13 @@ def read_rules(dataset: Dataset, config: GraphOptions, candidates: CandidateEdge
     rules = _with_named(rules, config)
     if candidates is None:
         candidates = _found(config, place_nodes(dataset, config), dataset.seen)
-    return rules if candidates is None else replace(rules, candidates=candidates)
+    rules = rules if candidates is None else replace(rules, candidates=candidates)
+    require(
+        not rules.simultaneous or bool(rules.may_act_within_step.any()),
+        "simultaneous in [graph] requires an edge that may act within a step, and the rules allow none; lower min_lag, "
+        "or leave simultaneous out",
+    )
+    return rules
 
 
 def window_for_lags(rules: EdgeRules, dataset: Dataset, window: int | None) -> int | None:

@@ -38,7 +38,7 @@ class LocalRidge:
     """
 
     own: Float[Tensor, "node in_channel channel"]
-    edges: Float[Tensor, "row slot in_channel channel"]
+    edges: Float[Tensor, "row slot read channel"]
     edge_scores: Float[Tensor, "row slot"]
     intercepts: Float[Tensor, "node channel"]
     sigmas: Float[Tensor, "node channel"]
