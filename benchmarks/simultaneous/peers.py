@@ -92,15 +92,16 @@ class VARLiNGAM:
             warnings.simplefilter("ignore")  # the lasso of the pruning warns about convergence
             model = lingam.VARLiNGAM(lags=self.lags, prune=self.prune, random_state=0)
             if self.resamples:
-                every = model.bootstrap(values, self.resamples).adjacency_matrices_
-                every = every.reshape(len(every), len(every[0]), -1, len(every[0])).swapaxes(
-                    1, 2
-                )  # (draw, lag, to, from)
+                drawn = [np.asarray(one) for one in model.bootstrap(values, self.resamples).adjacency_matrices_]
+                every = np.zeros((len(drawn), self.lags + 1, *drawn[0][:, : len(drawn[0])].shape))
+                for number, one in enumerate(drawn):  # (target, lag and source): resamples may differ in lags
+                    blocks = one.reshape(len(one), -1, len(one)).swapaxes(0, 1)
+                    every[number, : len(blocks)] = blocks
                 weights = np.abs(every).mean(0) * (every != 0).mean(0)
             else:
                 weights = np.abs(model.fit(values).adjacency_matrices_)
         directed, now = weights.max(0), weights[0]
-        listed = (now > 0) | (now.T > 0) if self.prune else None
+        listed = (now > 0) | (now.T > 0) if self.prune and not self.resamples else None
         return Answer(directed, np.maximum(directed, directed.T), now, np.maximum(now, now.T), listed)
 
 
