@@ -65,7 +65,7 @@ AUROC and average precision of directed edges with the option less those without
 SETTINGS = """
 ## Settings of the peers
 
-AUROC at any lag, directed / undirected, on four data sets of the seeds `choose`
+AUROC at any lag, directed / undirected, on four data sets of the seeds `choose`, two of the chains
 (`python -m benchmarks.simultaneous.settings`). {chosen} Resamples take minutes on the chains, and were not tried there.
 """
 CHOSEN = "Taken: PCMCI+ with {alpha} and {pcmci} lags, VARLiNGAM with up to {varlingam} lags, {pruned}."

@@ -45,7 +45,7 @@ class PCMCIPlus:
     To this half the strength of the test is added, so that it decides among equal links only.
     """
 
-    alpha: float | None = 0.01
+    alpha: float | None = 0.05
     lags: int = 2
     strength: str = "value"
 
@@ -79,7 +79,7 @@ class PCMCIPlus:
 class VARLiNGAM:
     """VARLiNGAM, as many lags as BIC chooses: sizes of its weights, or how often resamples keep an edge."""
 
-    lags: int = 1
+    lags: int = 3
     prune: bool = True
     resamples: int = 0
 
@@ -105,7 +105,11 @@ class VARLiNGAM:
         return Answer(directed, np.maximum(directed, directed.T), now, np.maximum(now, now.T), listed)
 
 
-PEERS: dict[str, Method] = {"PCMCI+": PCMCIPlus(), "VARLiNGAM": VARLiNGAM()}
+PEERS: dict[str, Method] = {
+    "PCMCI+": PCMCIPlus(),
+    "VARLiNGAM": VARLiNGAM(),
+    "VARLiNGAM, resampled": VARLiNGAM(1, resamples=10),
+}
 VARIANTS: dict[str, Method] = {
     **{f"PCMCI+ alpha {alpha}, {lags} lags": PCMCIPlus(alpha, lags) for lags in (1, 2) for alpha in (0.01, 0.05, 0.2)},
     "PCMCI+ alpha 0.05, 3 lags": PCMCIPlus(0.05, 3),
