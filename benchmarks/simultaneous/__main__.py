@@ -21,13 +21,14 @@ def main() -> None:
     parser.add_argument("--on", nargs="+", default=[""])
     parser.add_argument("--seed-set", choices=list(SEEDS), default="choose")
     parser.add_argument("--count", type=int, default=20)
+    parser.add_argument("--jobs", type=int, default=1, help="data sets at a time; seconds are those of one data set")
     options = parser.parse_args()
     kinds = [kind for kind in KINDS if kind.startswith(tuple(options.on))]
     if not kinds:
         parser.error(f"--on must be the beginning of one of {', '.join(KINDS)}, got {options.on}; correct it")
     for kind in kinds:
         for name in options.method:
-            found = study(METHODS[name], kind, SEEDS[options.seed_set][: options.count])
+            found = study(METHODS[name], kind, SEEDS[options.seed_set][: options.count], options.jobs)
             write(options.seed_set, name, kind, found)
             print(line(kind, name, found), flush=True)
 

@@ -111,11 +111,15 @@ PEERS: dict[str, Method] = {
     "VARLiNGAM, resampled": VARLiNGAM(1, resamples=10),
 }
 VARIANTS: dict[str, Method] = {
-    **{f"PCMCI+ alpha {alpha}, {lags} lags": PCMCIPlus(alpha, lags) for lags in (1, 2) for alpha in (0.01, 0.05, 0.2)},
-    "PCMCI+ alpha 0.05, 3 lags": PCMCIPlus(0.05, 3),
-    "PCMCI+ alpha 0.05, 2 lags, p-value": PCMCIPlus(0.05, 2, "p"),
-    "PCMCI+ alpha chosen, 2 lags": PCMCIPlus(None, 2),
-    **{f"VARLiNGAM {lags} lags, pruned": VARLiNGAM(lags) for lags in (1, 2, 3)},
-    **{f"VARLiNGAM {lags} lags, not pruned": VARLiNGAM(lags, prune=False) for lags in (1, 2, 3)},
-    "VARLiNGAM 1 lags, pruned, 10 resamples": VARLiNGAM(1, resamples=10),
+    **{
+        f"PCMCI+ alpha {alpha}, lags to {lags}": PCMCIPlus(alpha, lags)
+        for lags in (1, 2)
+        for alpha in (0.01, 0.05, 0.2)
+    },
+    "PCMCI+ alpha 0.05, lags to 3": PCMCIPlus(0.05, 3),
+    "PCMCI+ alpha 0.05, lags to 2, p-value": PCMCIPlus(0.05, 2, "p"),
+    "PCMCI+ alpha chosen, lags to 2": PCMCIPlus(None, 2),
+    **{f"VARLiNGAM lags to {lags}, pruned": VARLiNGAM(lags) for lags in (1, 2, 3)},
+    **{f"VARLiNGAM lags to {lags}, not pruned": VARLiNGAM(lags, prune=False) for lags in (1, 2, 3)},
+    "VARLiNGAM lags to 1, pruned, 10 resamples": VARLiNGAM(1, resamples=10),
 }

@@ -7,22 +7,29 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from benchmarks.simultaneous.peers import Method
+from benchmarks.simultaneous.peers import Answer, Method
 from benchmarks.simultaneous.scores import GRAPHS, Figures, figures, pooled
-from benchmarks.simultaneous.systems import KINDS
+from benchmarks.simultaneous.systems import KINDS, Structural
+from joblib import Parallel, delayed
 
 RESULTS = Path(__file__).parents[1] / "results" / "simultaneous"
 
 
-def study(method: Method, kind: str, seeds: Sequence[int]) -> Figures:
+def study(method: Method, kind: str, seeds: Sequence[int], jobs: int = 1) -> Figures:
     """Return the scores of a method on systems of one kind, of each system and of all together."""
-    systems, answers, rows = [KINDS[kind](seed) for seed in seeds], [], []
-    for seed, system in zip(seeds, systems, strict=True):
-        began = time.perf_counter()
-        answers.append(method(system.series))
-        seconds = time.perf_counter() - began
-        rows.append({"seed": seed, **figures(answers[-1], system), "seconds": seconds})
-    return _rounded({**pooled(answers, systems), "systems": rows})
+    systems = [KINDS[kind](seed) for seed in seeds]
+    timed = Parallel(n_jobs=jobs)(delayed(_timed)(method, system) for system in systems)
+    rows = [
+        {"seed": seed, **figures(answer, system), "seconds": seconds}
+        for seed, system, (answer, seconds) in zip(seeds, systems, timed, strict=True)
+    ]
+    return _rounded({**pooled([answer for answer, _ in timed], systems), "systems": rows})
+
+
+def _timed(method: Method, system: Structural) -> tuple[Answer, float]:
+    began = time.perf_counter()
+    answer = method(system.series)
+    return answer, time.perf_counter() - began
 
 
 def path_of(seed_set: str, method: str) -> Path:
