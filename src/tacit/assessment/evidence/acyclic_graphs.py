@@ -20,7 +20,7 @@ import numpy as np
 from jaxtyping import Bool, Float, Int
 
 TEMPERATURES = (1.0, 0.6, 0.35, 0.15)  # inverse
-SWEEPS, FIRST = 240, 60
+SWEEPS, FIRST = 150, 40
 CHAINS = 4  # at each temperature
 States = Int[np.ndarray, "chain node"]
 Graphs = Bool[np.ndarray, "chain node node"]
@@ -74,7 +74,7 @@ class GraphSampler:
         self.tables, self.generator, self.chains = tables, generator, chains
         self.inverse = np.array(temperatures)
         self.states: States = np.zeros((len(temperatures) * chains, len(tables.scores)), dtype=np.int64)
-        self.parents = tables.graphs(self.states)
+        self.packed = np.packbits(tables.graphs(self.states), 2)  # the parents of each node, eight nodes in a byte
         self.members = [tables.members(node) for node in range(len(tables.scores))]
         self.counts = [members.astype(np.float32) for members in self.members]
         self.logits = [np.repeat(self.inverse, chains)[:, None] * scores for scores in tables.scores]
@@ -111,7 +111,9 @@ class GraphSampler:
             cumulated = np.where(takes_first[:, None], masses[place][1], masses[place + 2][1])
             below = cumulated <= (uniforms[place + 1] * cumulated[:, -1])[:, None]
             self.states[:, node] = np.minimum(below.sum(1), below.shape[1] - 1)
-            self.parents[:, node, self.tables.candidates[node]] = self.members[node][self.states[:, node]]
+            parents = np.zeros(self.states.shape, dtype=bool)
+            parents[:, self.tables.candidates[node]] = self.members[node][self.states[:, node]]
+            self.packed[:, node] = np.packbits(parents, 1)
 
     def swap(self, parity: int) -> None:
         """Let chains of neighbouring temperatures exchange their graphs, as their scores allow."""
@@ -125,24 +127,18 @@ class GraphSampler:
         low, high = states[cold].copy(), states[cold + 1].copy()
         states[cold], states[cold + 1] = np.where(accepted, high, low), np.where(accepted, low, high)
         self.states = states.reshape(self.states.shape)
-        self.parents = self.tables.graphs(self.states)
+        self.packed = np.packbits(self.tables.graphs(self.states), 2)
 
-    def _descendants(self, first: int, second: int) -> tuple[Bool[np.ndarray, "chain node"], ...]:
-        """Return what descends from two nodes, themselves included, while both have no parents."""
-        found = []
-        for start in (first, second):
-            reached = np.zeros(self.states.shape, dtype=bool)
-            reached[:, start] = True
-            fresh = reached
-            while True:
-                below = np.asarray((self.parents & fresh[:, None]).any(2))
-                below[:, [first, second]] = False
-                fresh = below & ~reached
-                if not fresh.any():
-                    break
-                reached = reached | fresh
-            found.append(reached)
-        return tuple(found)
+    def _descendants(self, first: int, second: int) -> Bool[np.ndarray, "2 chain node"]:
+        """Return what descends from each of two nodes, itself included, while both have no parents."""
+        reached = np.zeros((2, *self.states.shape), dtype=bool)
+        reached[0, :, first] = reached[1, :, second] = True
+        fresh = reached
+        while fresh.any():
+            fresh = (self.packed & np.packbits(fresh, 2)[:, :, None]).any(3) & ~reached
+            fresh[:, :, [first, second]] = False
+            reached = reached | fresh
+        return reached
 
     def _hits(self, node: int, nodes: Bool[np.ndarray, "chain node"]) -> Sets:
         """Return which sets of a node have a member among some nodes."""
