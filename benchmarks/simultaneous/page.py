@@ -41,7 +41,7 @@ RANKING = """
 AUROC / average precision, mean over data sets. An undirected edge is a pair of nodes with an edge in either direction.
 With Gaussian noise the direction at lag 0 is identifiable only where lagged parents give it; the own past of a node is
 such a parent, so that most directions are identifiable here. Seconds are those of one
-data set on one core of a shared machine.
+data set on one core of a shared machine. *failed*: the method raised an error; the other figures leave these out.
 """
 PAIRED = """
 ## Against the better peer
@@ -86,7 +86,7 @@ def _ranking(records: dict[str, dict[str, Figures]]) -> list[str]:
     for kind, name, found in _rows(records):
         cells = [_both(found, graph) for graph in GRAPHS]
         seconds = f"{values(found, 'seconds').mean():.2f}"
-        lines.append(_row(kind, name, *cells, str(len(found["systems"])), seconds))
+        lines.append(_row(kind, name, *cells, _count(found), seconds))
     return lines
 
 
@@ -154,13 +154,18 @@ def _settings() -> list[str]:
 
 def difference(ours: Figures, other: Figures, key: str) -> tuple[float, float]:
     """Return the mean difference over the data sets that both have, and its standard error."""
-    mine, theirs = ({row["seed"]: row[key] for row in found["systems"]} for found in (ours, other))
+    mine, theirs = ({row["seed"]: row.get(key) for row in found["systems"]} for found in (ours, other))
     pairs = [mine[seed] - theirs[seed] for seed in mine if seed in theirs and None not in (mine[seed], theirs[seed])]
     return float(np.mean(pairs)), float(np.std(pairs, ddof=1) / len(pairs) ** 0.5) if len(pairs) > 1 else float("nan")
 
 
 def _rows(records: dict[str, dict[str, Figures]]) -> list[tuple[str, str, Figures]]:
     return [(kind, name, found[kind]) for kind in KINDS for name, found in records.items() if kind in found]
+
+
+def _count(found: Figures) -> str:
+    failed = sum("failed" in row for row in found["systems"])
+    return f"{len(found['systems']) - failed}" + (f", {failed} failed" if failed else "")
 
 
 def _both(found: Figures, graph: str) -> str:

@@ -16,19 +16,28 @@ RESULTS = Path(__file__).parents[1] / "results" / "simultaneous"
 
 
 def study(method: Method, kind: str, seeds: Sequence[int], jobs: int = 1) -> Figures:
-    """Return the scores of a method on systems of one kind, of each system and of all together."""
+    """Return the scores of a method on systems of one kind, of each system and of all together.
+
+    A data set on which the method raises has the message as ``failed``, and no scores.
+    """
     systems = [KINDS[kind](seed) for seed in seeds]
     timed = Parallel(n_jobs=jobs)(delayed(_timed)(method, system) for system in systems)
-    rows = [
-        {"seed": seed, **figures(answer, system), "seconds": seconds}
-        for seed, system, (answer, seconds) in zip(seeds, systems, timed, strict=True)
-    ]
-    return _rounded({**pooled([answer for answer, _ in timed], systems), "systems": rows})
+    rows, answered = [], []
+    for seed, system, (answer, seconds) in zip(seeds, systems, timed, strict=True):
+        if isinstance(answer, str):
+            rows.append({"seed": seed, "failed": answer})
+        else:
+            rows.append({"seed": seed, **figures(answer, system), "seconds": seconds})
+            answered.append((answer, system))
+    return _rounded({**pooled(answered), "systems": rows})
 
 
-def _timed(method: Method, system: Structural) -> tuple[Answer, float]:
+def _timed(method: Method, system: Structural) -> tuple[Answer | str, float]:
     began = time.perf_counter()
-    answer = method(system.series)
+    try:
+        answer: Answer | str = method(system.series)
+    except Exception as error:  # counted on the page
+        answer = f"{type(error).__name__}: {error}"
     return answer, time.perf_counter() - began
 
 
@@ -67,6 +76,8 @@ def line(kind: str, method: str, found: Figures) -> str:
     for key in GRAPHS:
         cells.append(f"{key} {_mean(found, f'{key}_auroc')} {_mean(found, f'{key}_aupr')}")
     cells.append(f"listed {_mean(found, 'listed')} false {_mean(found, 'false')}")
+    failed = sum("failed" in row for row in found["systems"])
+    cells += [f"FAILED {failed}"] if failed else []
     cells.append(f"cal {found.get('directed_calibration_error', float('nan')):.3f}  {_mean(found, 'seconds')} s")
     return "  ".join(cells)
 

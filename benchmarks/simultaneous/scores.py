@@ -42,12 +42,12 @@ def figures(answer: Answer, system: Structural) -> Figures:
     return found | {"pairs": int(truth.sum()), "edges": int(system.truth.sum())}
 
 
-def pooled(answers: Sequence[Answer], systems: Sequence[Structural]) -> Figures:
+def pooled(parts: Sequence[tuple[Answer, Structural]]) -> Figures:
     """Return the calibration error of each graph over all pairs of all systems, for probabilities."""
-    if not all(answer.probabilities for answer in answers):
+    if not parts or not all(answer.probabilities for answer, _ in parts):
         return {}
-    parts = [vectors(*pair) for pair in zip(answers, systems, strict=True)]
+    found = [vectors(*part) for part in parts]
     joined = {
-        name: [np.concatenate(both) for both in zip(*(one[name] for one in parts), strict=True)] for name in GRAPHS
+        graph: [np.concatenate(both) for both in zip(*(one[graph] for one in found), strict=True)] for graph in GRAPHS
     }
-    return {f"{name}_calibration_error": calibration_error(*both) for name, both in joined.items()}
+    return {f"{graph}_calibration_error": calibration_error(*both) for graph, both in joined.items()}

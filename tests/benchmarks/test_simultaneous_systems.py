@@ -55,7 +55,7 @@ def test_the_truth_scores_perfectly_and_its_reverse_only_without_direction():
     found = figures(right, system)
     assert all(found[key] == 1.0 for key in found if key.endswith(("auroc", "aupr")))
     assert (found["listed"], found["false"]) == (10, 0)
-    assert pooled([right], [system])["directed_calibration_error"] == 0
+    assert pooled([(right, system)])["directed_calibration_error"] == 0
     wrong = figures(Answer(edges.T, both, now.T, now_both, probabilities=True), system)
     assert wrong["within_auroc"] < 0.5
     assert wrong["within_undirected_auroc"] == 1.0
