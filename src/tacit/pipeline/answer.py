@@ -12,9 +12,10 @@ import torch
 from torch import Tensor
 
 from tacit.assessment.evaluation import CLEAR
-from tacit.assessment.identification import FLAGS
-from tacit.assessment.uncertainty import FDR, false_discoveries, listed_edges
+from tacit.assessment.uncertainty import FDR, false_discoveries
 from tacit.graph import GraphDistribution
+from tacit.pipeline.listing import Listing
+from tacit.pipeline.within_step import gaussian_of, within_sentences
 from tacit.records import EdgeFindings
 
 References = Mapping[str, Mapping[str, float]]
@@ -29,7 +30,9 @@ NOT_COMPARED = "Whether it forecasts better than no graph was not tested"
 class ListedGraph:
     """The edges of a fit by what is known of them; ``listed`` and ``required`` count a pair without direction once.
 
-    ``values``  the probability that each edge exists; without evidence, that it is there in a given observation
+    ``values``      the probability that each edge exists; without evidence, that it is there in a given observation
+    ``undirected``  the pairs whose direction is open: they are in one entry, with the probability of either direction
+    ``within``      what is said of effects within a step
     """
 
     nodes: Sequence[str]
@@ -46,6 +49,8 @@ class ListedGraph:
     high: Tensor | None = None
     lag: Tensor | None = None
     newest_lag: int = 1
+    undirected: Tensor | None = None
+    within: tuple[str, ...] = ()
 
     @classmethod
     def of(
@@ -53,21 +58,19 @@ class ListedGraph:
     ) -> "ListedGraph":
         """Return the edges of a graph, listed at the false discovery rate of the evidence."""
         probs = (graph.edge_probs.detach().cpu() if edges.probability is None else edges.probability).float()
-        learned, candidates = graph.learned.cpu(), graph.candidates
-        once, fdr = graph.symmetric and candidates is None, float(evidence.get("fdr", FDR))
-        values = probs if edges.exists is None else edges.exists.float()
-        if edges.exists is None and edges.identifiable is not None:
-            learned = learned & (edges.identifiable == FLAGS.index("yes"))
-        listed, required = listed_edges(values, fdr, learned, symmetric=once), ~graph.learned.cpu() & (probs > 0)
+        candidates, fdr = graph.candidates, float(evidence.get("fdr", FDR))
+        once = graph.symmetric and candidates is None
+        listing = Listing.of(graph, edges, fdr)
+        listed, required, undirected = listing.listed, listing.required, listing.undirected
         if candidates is None:
             places = torch.arange(len(nodes))
             sources, targets = places.expand_as(probs), places[:, None].expand_as(probs)
-            required &= sources != targets
+            required = required & (sources != targets)
         else:
             sources, targets = candidates.sources.cpu(), candidates.row_node.cpu()[:, None].expand_as(probs)
         return cls(
             nodes,
-            values.nan_to_num(0.0),
+            listing.values.nan_to_num(0.0),
             probs,
             listed.triu() if once else listed,
             required.triu() if once else required,
@@ -79,7 +82,9 @@ class ListedGraph:
             None if edges.low is None else edges.low.float(),
             None if edges.high is None else edges.high.float(),
             edges.lag,
-            1 if edges.lags is None else edges.lags.first,
+            1 if edges.lags is None else max(1, edges.lags.first),
+            undirected,
+            tuple(within_sentences(listed, undirected, edges.within_step, edges.direction, gaussian_of(evidence))),
         )
 
     @property
@@ -99,7 +104,8 @@ class ListedGraph:
     def named(self, place: tuple[int, ...]) -> str:
         """Return an edge in words."""
         source, target = (self.nodes[int(ends[place])] for ends in (self.sources, self.targets))
-        return f"{source} {'-' if self.symmetric else '->'} {target}"
+        no_arrow = self.symmetric or (self.undirected is not None and bool(self.undirected[place]))
+        return f"{source} {'-' if no_arrow else '->'} {target}"
 
     def first(self, of: Tensor, among: Tensor) -> tuple[int, ...]:
         """Return the place of the largest number among some edges."""
@@ -110,7 +116,7 @@ class ListedGraph:
 def answer_sentences(
     found: ListedGraph, references: References, notes: Sequence[str] = (), unknown: str = "", too_early: str = ""
 ) -> list[str]:
-    """Return the answer, in this order: a graph or none; the list; how often edges act; lags; other forecasts; notes.
+    """Return the answer: a graph or none; the list; how often edges act; their lags; other forecasts; notes.
 
     ``unknown``    why it was not computed whether edges exist: edges are then listed by how often they act
     ``too_early``  said first where training stopped too early
@@ -120,6 +126,7 @@ def answer_sentences(
         *_headline(found, references.get(NO_GRAPH, {}), unknown),
         *_list(found, references.get(NO_GRAPH, {})),
         *_acting(found),
+        *found.within,
         *_lags(found),
         *_all_edges(found, references.get(FULL_GRAPH, {})),
         *_ridge(references.get(RIDGE, {})),

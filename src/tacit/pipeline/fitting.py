@@ -27,6 +27,7 @@ from tacit.pipeline.model_evidence import EARLY, judge_edges, judges_edges, why_
 from tacit.pipeline.plan import Plan
 from tacit.pipeline.references import references
 from tacit.pipeline.simultaneous import always_acting, held_sentences, without_held
+from tacit.pipeline.within_step import GAUSSIAN_P, within_columns
 from tacit.randomness import generator_for, replica_seeds
 from tacit.records import CandidateCount, EdgeFindings, Record, describe_device, history_line, versions
 from tacit.threads import threads_for
@@ -224,6 +225,10 @@ def _from_evidence(evidence: RegressionEvidence | None, config: FitConfig, *, ov
     if lags is not None:
         lag = lag_of_edges(lags, evidence.rules, over_table=over_table)
         assessment.edges = assessment.edges.updated(lag=lag, lags=lags)
+    if evidence.within is not None:
+        assessment.edges = assessment.edges.updated(**within_columns(evidence.within))
+        notes = [*assessment.evidence["notes"], *evidence.within.notes]
+        assessment.evidence |= {GAUSSIAN_P: evidence.within.gaussian, "notes": notes}
     return assessment
 
 

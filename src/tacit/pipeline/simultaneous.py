@@ -7,8 +7,9 @@ from torch import Tensor
 
 from tacit.assessment.identification import FLAGS
 from tacit.config import FitConfig
-from tacit.errors import require
+from tacit.errors import InputError, require
 from tacit.pipeline.dataset import Dataset
+from tacit.pipeline.preparation import Preparation
 from tacit.predictors import GraphFilter
 from tacit.records import EdgeFindings
 from tacit.shapes import EdgeMask
@@ -65,6 +66,16 @@ def require_series(dataset: Dataset, config: FitConfig) -> None:
         f"simultaneous in [graph] requires one target variable, got {len(names)} ({', '.join(names[:NAMED])}); name "
         "one with targets in [data]",
     )
+
+
+def may_suggest(config: FitConfig, preparation: Preparation) -> bool:
+    """Could the fit have effects within a step, with the other options as they are?"""
+    graph = config.graph.model_copy(update={"simultaneous": True})
+    try:
+        settle_simultaneous(config.model_copy(update={"graph": graph}))
+    except InputError:
+        return False
+    return preparation.is_series and len(preparation.target_names) == 1 and not graph.min_lag
 
 
 def always_acting(model: LatentGraphModel) -> EdgeMask:

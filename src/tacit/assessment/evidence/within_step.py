@@ -40,5 +40,15 @@ class WithinStep:
 
         Their direction is open, and no later effect gives it: neither direction has most of the probability of both.
         """
-        most = exists.maximum(exists.mT)
-        return ((self.directions == OPEN) & (most < decided * self.either)).triu(1)
+        return undirected_pairs(exists, self.either, self.directions, decided)
+
+
+def undirected_pairs(
+    exists: Float[Tensor, "node node"],
+    either: Float[Tensor, "node node"],
+    directions: Int[Tensor, "node node"],
+    decided: float = 0.9,
+) -> Bool[Tensor, "node node"]:
+    """Return the pairs of :meth:`WithinStep.undirected`, from the columns of ``edges.csv``."""
+    most = exists.maximum(exists.mT)
+    return ((directions == OPEN) & (most < decided * either)).triu(1)
