@@ -74,8 +74,12 @@ class RegressionEvidence:
 
     @property
     def kept(self) -> EdgeMask:
-        """The edges that are learned: those that may exist, and those of which nothing is known."""
-        return self.evidence.kept
+        """The edges that are learned: those that may exist, and those of which nothing is known.
+
+        Of an edge within the step whose direction is open the model has one direction.
+        """
+        kept = self.evidence.kept
+        return kept if self.within is None else kept & (self.within.modelled(KEEP) | (self.evidence.exists >= 1))
 
     @property
     def dropped(self) -> EdgeMask:

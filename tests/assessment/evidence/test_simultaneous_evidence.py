@@ -165,7 +165,7 @@ def test_laplace_noise_gives_the_direction_and_gaussian_noise_leaves_it_open() -
     assert int(gaussian.within.acyclic.sum()) == 1
     laplace = found_in(simulated(within, lagged, 600, laplace=True))
     assert laplace.within.gaussian < 0.01
-    assert int(laplace.within.directions[0, 1]) == LEARNED
+    assert int(laplace.within.directions[1, 0]) == LEARNED
     assert float(laplace.within.probs[1, 0]) > 0.95
     assert float(laplace.effect[1, 0]) == pytest.approx(0.51, abs=0.08)
     assert not laplace.within.undirected(laplace.exists).any()
@@ -173,7 +173,7 @@ def test_laplace_noise_gives_the_direction_and_gaussian_noise_leaves_it_open() -
 
 def test_lagged_parents_give_the_direction() -> None:
     found = found_in(simulated(matrix(3, a_b=0.6), matrix(3, c_a=0.6) + 0.4 * torch.eye(3), 800))
-    assert int(found.within.directions[0, 1]) == LAGGED_PARENTS
+    assert int(found.within.directions[1, 0]) == LAGGED_PARENTS
     assert float(found.within.probs[1, 0]) > 0.9
     assert float(found.exists[0, 2]) > 0.9  # c -> a, after the step
     assert float(found.within.probs[0, 2]) < 0.1

@@ -18,7 +18,15 @@ from tacit.assessment.evidence.result import KEEP, Evidence, may_exist
 from tacit.assessment.evidence.retraining import keep_edges, without_edges, without_prior
 from tacit.assessment.evidence.simultaneous import SimultaneousEvidence, simultaneous_evidence
 from tacit.assessment.evidence.units import EdgeUnits, edge_units
-from tacit.assessment.evidence.within_step import DIRECTIONS, LAGGED_PARENTS, LEARNED, OPEN, TIME, WithinStep
+from tacit.assessment.evidence.within_step import (
+    DIRECTIONS,
+    LAGGED_PARENTS,
+    LEARNED,
+    NOT_GAUSSIAN,
+    OPEN,
+    TIME,
+    WithinStep,
+)
 
 __all__ = [
     "BELIEVED",
@@ -27,6 +35,7 @@ __all__ = [
     "KEEP",
     "LAGGED_PARENTS",
     "LEARNED",
+    "NOT_GAUSSIAN",
     "OPEN",
     "RESAMPLES",
     "SUGGESTION",

@@ -31,7 +31,7 @@ from tacit.assessment.evidence.result import KEEP
 from tacit.assessment.evidence.within_candidates import START_DENSITY, WithinCandidates, require_distinct
 from tacit.assessment.evidence.within_effects import within_effects
 from tacit.assessment.evidence.within_scores import TargetScores, target_scores
-from tacit.assessment.evidence.within_step import LAGGED_PARENTS, LEARNED, OPEN, TIME, WithinStep
+from tacit.assessment.evidence.within_step import LAGGED_PARENTS, LEARNED, NOT_GAUSSIAN, OPEN, TIME, WithinStep
 from tacit.data import Pairs
 from tacit.errors import require
 from tacit.predictors import SeriesLayout
@@ -39,7 +39,6 @@ from tacit.predictors import SeriesLayout
 MOST_NODES = 200
 MOST_LAGGED = 20  # candidates of a target at later lags
 DECIDED = 0.9  # share of one direction in the probability of both
-NOT_GAUSSIAN = 0.01  # level of the test
 MOST_TESTED = 5000  # rows, evenly spaced, that the test of Gaussian noise looks at
 SHORT = (40, 20)  # sweeps, and those before, to learn the priors
 ROUNDS = 2  # of learning the priors
@@ -96,7 +95,8 @@ def simultaneous_evidence(
     exists = 1 - (1 - found.exists) * (1 - outside)
     either = 1 - (1 - found.either) * (1 - 2 * outside)
     acyclic = found.best & (probs + probs.mT >= BELIEVED)
-    within = WithinStep(probs, either.fill_diagonal_(0.0), directions, acyclic, search.gaussian)
+    either = either.fill_diagonal_(0.0)
+    within = WithinStep(probs, found.lagged, either, directions, acyclic, search.gaussian)
     effect = within_effects(columns, first.candidates, acyclic, found.lagged >= BELIEVED)
     return SimultaneousEvidence(exists.fill_diagonal_(0.0), effect, within, lagged_density, within_density)
 
@@ -230,9 +230,9 @@ class _Search:
         by_past = decided
         if self.uses_shapes:
             by_past = _decided(self.sample(scores, density, shapes=False).within) & decided
-        directions[may] = OPEN
-        directions[may & (decided | decided.mT)] = LEARNED
-        directions[may & (by_past | by_past.mT)] = LAGGED_PARENTS
+        directions[may & ~(decided | decided.mT)] = OPEN
+        directions[may & decided] = LEARNED
+        directions[may & by_past] = LAGGED_PARENTS
         return directions.fill_diagonal_(0)
 
 
