@@ -1,5 +1,7 @@
 """Fits with effects within a step, given the edges: closed form, forecasts, fit test, storing; and what is refused."""
 
+import copy
+from functools import partial
 from pathlib import Path
 
 import numpy as np
@@ -9,9 +11,11 @@ import torch
 
 from structural import LAGGED, WITHIN, know_edges, plan_of, structural_series, table_of
 from tacit.assessment.evidence import OPEN
-from tacit.config import FitConfig
+from tacit.assessment.fit_tests import goodness_of_fit
+from tacit.config import AssessmentOptions, FitConfig, GraphOptions
 from tacit.errors import InputError
-from tacit.pipeline import Plan, closed_form
+from tacit.observation import GaussianNoise
+from tacit.pipeline import Plan, closed_form, fitting
 from tacit.pipeline.fitted import Fitted
 from tacit.pipeline.fitting import learn
 from tacit.pipeline.inference import samples
@@ -19,6 +23,7 @@ from tacit.pipeline.job import run_fit
 from tacit.pipeline.path_forecasts import path_samples
 from tacit.pipeline.simultaneous import CHOICE
 from tacit.pipeline.sources import read_source, read_table
+from tacit.sklearn import LatentGraphForecaster
 
 SHORT = {"assessment": {"bootstrap_replicas": 0, "controls": False}}
 
@@ -158,3 +163,40 @@ def test_pairs_and_several_variables_are_refused(tmp_path):
                 device=torch.device("cpu"),
                 command="tacit fit",
             )
+
+
+def test_stopped_after_the_fit_what_is_open_stays_open(monkeypatch):
+    def stop(*_):
+        raise KeyboardInterrupt
+
+    know_edges(monkeypatch, direction=OPEN)
+    monkeypatch.setattr(fitting, "assess", stop)
+    learned = learn(plan_of(structural_series(1, 200)))
+    assert not learned.complete
+    empty = learned.conclude().edges.probability.isnan()
+    assert empty[[0, 2], [1, 1]].all()
+    assert not empty[2, 0]
+
+
+def test_standard_errors_and_flags_of_a_loaded_forecaster_keep_what_is_open(monkeypatch, tmp_path):
+    know_edges(monkeypatch, direction=OPEN)
+    table = table_of(structural_series(1, 300))
+    options = GraphOptions(simultaneous=True), AssessmentOptions(enabled=False)
+    LatentGraphForecaster(graph=options[0], assessment=options[1]).fit(table).save(tmp_path / "fit.tacit")
+    again = LatentGraphForecaster.load(tmp_path / "fit.tacit")
+    again.estimate_std_errors(table)
+    again.identify(table)
+    edges = again.edges_.set_index(["source", "target"])
+    assert edges.loc[("n1", "n0"), ["probability", "std_error", "low", "high", "bagged"]].isna().all()
+    assert edges.loc[("n1", "n0"), "identifiable"] == "no"
+    assert edges.loc[("n0", "n2"), "std_error"] > 0
+
+
+@torch.no_grad()
+def test_independent_noise_of_the_same_sizes_is_rejected(fitted):
+    found, _, plan = fitted
+    test, model = plan.dataset.split.test, found.model
+    assert goodness_of_fit(model, test, generator=torch.Generator().manual_seed(0)).fits
+    apart = copy.deepcopy(model)
+    apart.observation.draw = partial(GaussianNoise.draw, apart.observation)
+    assert goodness_of_fit(apart, test, generator=torch.Generator().manual_seed(0)).fits is False

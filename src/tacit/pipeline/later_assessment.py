@@ -127,7 +127,8 @@ def add_identifiability(fitted: Fitted, dataset: Dataset, *, injectivity: bool) 
         generator_for(fitted.record.seed, "identify", device),
         injectivity=injectivity,
     )
-    fitted.edges = fitted.edges.updated(identifiable=found.flags())
+    edges, held = fitted.edges.updated(identifiable=found.flags()), always_acting(fitted.model)
+    fitted.edges = without_held(edges, fitted.graph.edge_probs, held)
     return found
 
 
