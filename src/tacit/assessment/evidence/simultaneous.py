@@ -36,7 +36,7 @@ from tacit.data import Pairs
 from tacit.errors import require
 from tacit.predictors import SeriesLayout
 
-MOST_NODES = 200
+MOST_NODES = 100
 MOST_LAGGED = 20  # candidates of a target at later lags
 DECIDED = 0.9  # share of one direction in the probability of both
 MOST_TESTED = 5000  # rows, evenly spaced, that the test of Gaussian noise looks at
