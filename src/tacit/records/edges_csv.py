@@ -136,11 +136,12 @@ def candidates_text(
     return _text(source.numpy(), target.numpy(), columns, node_names, keep)
 
 
-def read_edges(text: str, node_names: Sequence[str], count: int | None = None) -> EdgeTable:
+def read_edges(text: str, node_names: Sequence[str], count: int | None = None, keep: float = 0.0) -> EdgeTable:
     """Return ``edges.csv`` as a table without the columns that are empty; ValueError or KeyError if it is bad.
 
     ``source`` and ``target`` are numbers of nodes. ``count`` is the number of candidates; None means that there is a
-    row per ordered pair. Beside ``exists`` a probability may be empty (NaN).
+    row per ordered pair. The probability of an edge may be empty (NaN) where ``exists`` is below ``keep``, and where
+    its direction is open.
     """
     import pandas as pd
 
@@ -163,7 +164,7 @@ def read_edges(text: str, node_names: Sequence[str], count: int | None = None) -
         if (table[name].cat.codes <= 0 if name in WORDS else table[name].isna()).all()
     ]
     table = table.drop(columns=empty)
-    _require_probabilities(table)
+    _require_probabilities(table, keep)
     return table
 
 
@@ -187,15 +188,16 @@ def _require_all(table: EdgeTable, node_names: Sequence[str], count: int | None)
     raise ValueError(f"edges.csv lacks {len(missing)} edges, the first {first}")
 
 
-def _require_probabilities(table: EdgeTable) -> None:
+def _require_probabilities(table: EdgeTable, keep: float) -> None:
     """Raise :class:`ValueError` where a probability is missing or is not one."""
     exists = table.get("exists")
     for name, values in (("exists", exists), ("probability", table["probability"])):
         if values is None:
             continue
         wrong = (values < 0) | (values > 1)
-        if name == "probability" and exists is None:  # else it may be missing: not kept, or not identifiable
-            wrong |= values.isna()
+        if name == "probability":  # it may be missing where the edge is not kept, or not identifiable
+            missing = values.isna() if exists is None else values.isna() & ~(exists < keep)
+            wrong |= missing & (table["direction"] != "open") if "direction" in table else missing
         if wrong.any():
             raise ValueError(f"{name} in edges.csv must be from 0 to 1, got {values[wrong].iloc[0]:g}")
 

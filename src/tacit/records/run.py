@@ -30,7 +30,7 @@ class Run(BaseModel):
     def of(cls, record: Record, edges: str, history: list[dict[str, Any]], lags: str | None = None) -> "Run":
         """Return the run of a record, the texts of ``edges.csv`` and ``lags.csv`` and the lines of the history."""
         count = None if record.candidates is None else record.candidates.count
-        table = read_edges(edges, record.node_names, count)
+        table = read_edges(edges, record.node_names, count, record.keep)
         profiles = None if lags is None else read_lags(lags, record.node_names)
         return cls(record=record, edges=table, history=history, lags=profiles)
 
