@@ -162,7 +162,8 @@ def test_a_run_of_before_the_columns_is_read(finished, tmp_path):
     from tacit.records import Run
 
     run = read_run(finished)
-    text = pd.read_csv(finished / "edges.csv", keep_default_na=False).iloc[:, :-3].to_csv(index=False)
+    table = pd.read_csv(finished / "edges.csv").iloc[:, :-3]
+    text = table.assign(probability=table["probability"].fillna(0.5)).to_csv(index=False)
     old = Run.of(run.record, text, [])
     assert edge_columns(old).direction is None
     assert len(edge_columns(old)) == 25
