@@ -39,7 +39,8 @@ def know_edges(monkeypatch, within=WITHIN, lagged=LAGGED, direction=LEARNED):
             return usual
         exists = torch.where(true, 0.99, 0.001)
         directions = torch.where(acts | acts.mT, direction, TIME)
-        known = WithinStep(acts.float(), exists.maximum(exists.mT), directions, acts, gaussian=0.5)
+        later = torch.where(torch.from_numpy(lagged != 0), exists, 0.0)
+        known = WithinStep(acts.float(), later, exists.maximum(exists.mT), directions, acts, gaussian=0.5)
         return replace(usual, evidence=replace(usual.evidence, exists=exists), within=known)
 
     for module in (plan, later_assessment):

@@ -41,7 +41,8 @@ def made_within(gaussian=0.41):
         exists[i, j], probs[i, j], acyclic[i, j] = exist, acts, acts > 0.5
         directions[i, j] = directions[j, i] = DIRECTIONS.index(how)
     either = (exists + exists.mT).clamp(max=0.995)
-    return exists, WithinStep(probs, either, directions, acyclic, gaussian, ("A note about the step.",))
+    lagged = exists.masked_fill(probs > 0.1, 0.0)
+    return exists, WithinStep(probs, lagged, either, directions, acyclic, gaussian, ("A note about the step.",))
 
 
 def use_made_within(monkeypatch, gaussian=0.41):

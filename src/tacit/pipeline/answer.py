@@ -15,7 +15,7 @@ from tacit.assessment.evaluation import CLEAR
 from tacit.assessment.uncertainty import FDR, false_discoveries
 from tacit.graph import GraphDistribution
 from tacit.pipeline.listing import Listing
-from tacit.pipeline.within_step import gaussian_of, within_sentences
+from tacit.pipeline.within_step import acting_within, gaussian_of, within_sentences
 from tacit.records import EdgeFindings
 
 References = Mapping[str, Mapping[str, float]]
@@ -32,7 +32,7 @@ class ListedGraph:
 
     ``values``      the probability that each edge exists; without evidence, that it is there in a given observation
     ``undirected``  the pairs whose direction is open: they are in one entry, with the probability of either direction
-    ``within``      what is said of effects within a step
+    ``within``      what is said of effects within a step, which ``num_within`` listed edges have
     """
 
     nodes: Sequence[str]
@@ -51,6 +51,7 @@ class ListedGraph:
     newest_lag: int = 1
     undirected: Tensor | None = None
     within: tuple[str, ...] = ()
+    num_within: int = 0
 
     @classmethod
     def of(
@@ -85,6 +86,7 @@ class ListedGraph:
             1 if edges.lags is None else max(1, edges.lags.first),
             undirected,
             tuple(within_sentences(listed, undirected, edges.within_step, edges.direction, gaussian_of(evidence))),
+            int(acting_within(listed, undirected, edges.within_step).sum()),
         )
 
     @property
@@ -155,6 +157,11 @@ def _verdict(found: ListedGraph, none: Mapping[str, float]) -> str:
     if none["gain"] > CLEAR * none["gain_std_error"]:
         return f"A graph was found: it lowers {ERROR} by {_size(none)} against no graph."
     clearly = "" if none["gain"] <= 0 else "clearly "
+    if found.num_within:
+        return (
+            f"A graph was found: {_edges(found.count)} {_are(found.count)} listed. Against no graph {ERROR} is not "
+            f"{clearly}lower ({_change(none)}): effects within a step do not help to forecast the next one."
+        )
     return f"No graph found: the learned graph does not {clearly}lower {ERROR} against no graph ({_change(none)})."
 
 
@@ -184,7 +191,7 @@ def _list(found: ListedGraph, none: Mapping[str, float]) -> list[str]:
             f"{_edges(found.count)} are listed; {_number(false)} of them are expected to be {wrong} "
             f"(false discovery rate {_share(false / found.count)}, {limit})."
         )
-    weak = "gain_std_error" in none and not _is_better(none)
+    weak = "gain_std_error" in none and not _is_better(none) and not found.num_within
     return [said + (" Together they are too weak to show in the forecasts of the test part." if weak else "")]
 
 

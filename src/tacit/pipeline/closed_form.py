@@ -23,15 +23,14 @@ TOO_LARGE = (
     "simultaneous in [graph] requires regressions that take about half a minute, got larger ones; use fewer nodes, "
     "or a shorter window"
 )
-CHOICE = (
-    "training = closed form: regressions of mean and variance give weights and probabilities; set any option of "
-    "[training] to train by gradients"
-)
+CHOICE = "training = closed form: regressions of mean and variance give weights and probabilities"
+OTHERWISE = "; set any option of [training] to train by gradients"
 
 
-def in_closed_form(choices: list[str]) -> list[str]:
+def in_closed_form(choices: list[str], model: LatentGraphModel) -> list[str]:
     """Return the choices without those of a training that did not take place."""
-    return [*(line for line in choices if line.split(" = ")[0] not in TrainingOptions.model_fields), CHOICE]
+    made = (line for line in choices if line.split(" = ")[0] not in TrainingOptions.model_fields)
+    return [*made, CHOICE + OTHERWISE * (not model.observation.joint)]
 
 
 def has_closed_form(model: LatentGraphModel, config: FitConfig) -> bool:

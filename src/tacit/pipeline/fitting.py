@@ -318,7 +318,7 @@ def _record(learned: Learned) -> Record:
         node_names=list(plan.dataset.nodes),
         converged=not learned.too_early,
         warnings=[*few, *plan.notes, *result.warnings, CAVEAT],
-        choices=plan.choices if result.history else in_closed_form(plan.choices),
+        choices=plan.choices if result.history else in_closed_form(plan.choices, model),
         references=compared,
         preparation=preparation.to_dict(),
         coordinates=None if plan.coordinates is None else plan.coordinates.tolist(),

@@ -5,6 +5,7 @@ import copy
 import torch
 from torch import Tensor
 
+from tacit.assessment.evidence import OPEN
 from tacit.assessment.identification import FLAGS
 from tacit.config import FitConfig
 from tacit.errors import InputError, require
@@ -96,7 +97,12 @@ def with_held(model: LatentGraphModel) -> LatentGraphModel:
 
 
 def without_held(edges: EdgeFindings, probs: Tensor, held: EdgeMask) -> EdgeFindings:
-    """Return the findings without how often the edges act whose direction within the step is open."""
+    """Return the findings without how often the edges act whose direction within the step is open.
+
+    ``held`` are those of the model; the model has no gate of the other direction.
+    """
+    if edges.direction is not None:
+        held = held | ((edges.direction == OPEN) & (probs.detach().cpu() == 0))
     if not held.any():
         return edges
     found = {name: values.masked_fill(held, torch.nan) for name, values in edges.known.items() if name in ACTING}

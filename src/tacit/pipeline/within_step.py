@@ -6,10 +6,9 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from tacit.assessment.evidence import LAGGED_PARENTS, LEARNED, OPEN, WithinStep
+from tacit.assessment.evidence import LAGGED_PARENTS, LEARNED, NOT_GAUSSIAN, OPEN, WithinStep
 
 GAUSSIAN_P = "gaussian_noise_p"  # in the evidence of a record
-LEVEL = 0.05  # of the test of Gaussian noise
 LIKELY = 0.5  # an edge acts within the step if that is more likely than not
 FROM = {
     LEARNED: "learned from non-Gaussian noise",
@@ -34,13 +33,18 @@ def within_columns(within: WithinStep) -> dict[str, Tensor]:
     }
 
 
+def acting_within(listed: Tensor, undirected: Tensor, within_step: Tensor | None) -> Tensor:
+    """Return the listed edges that act within the step."""
+    return torch.zeros_like(listed) if within_step is None else listed & (undirected | (within_step >= LIKELY))
+
+
 def within_sentences(
     listed: Tensor, undirected: Tensor, within_step: Tensor | None, direction: Tensor | None, gaussian: float | None
 ) -> list[str]:
     """Say how many listed edges act within the step, how their directions are known, and what the noise allows."""
     if within_step is None or direction is None:
         return []
-    acts = listed & (undirected | (within_step >= LIKELY))
+    acts = acting_within(listed, undirected, within_step)
     count = int(acts.sum())
     if not count:
         return ["No listed edge acts within the step.", *_noise(gaussian)]
@@ -59,7 +63,7 @@ def _noise(gaussian: float | None) -> list[str]:
     if gaussian is None or gaussian != gaussian:
         return []
     p = "p < .001" if gaussian < 0.001 else f"p = {gaussian:.{2 if gaussian >= 0.01 else 3}f}".replace("0.", ".", 1)
-    return [(NON_GAUSSIAN if gaussian < LEVEL else GAUSSIAN).format(p=p)]
+    return [(NON_GAUSSIAN if gaussian < NOT_GAUSSIAN else GAUSSIAN).format(p=p)]
 
 
 def gaussian_of(evidence: Mapping[str, Any]) -> float | None:

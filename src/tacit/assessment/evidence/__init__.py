@@ -16,8 +16,17 @@ from tacit.assessment.evidence.parent_evidence import (
 )
 from tacit.assessment.evidence.result import KEEP, Evidence, may_exist
 from tacit.assessment.evidence.retraining import keep_edges, without_edges, without_prior
+from tacit.assessment.evidence.simultaneous import SimultaneousEvidence, simultaneous_evidence
 from tacit.assessment.evidence.units import EdgeUnits, edge_units
-from tacit.assessment.evidence.within_step import DIRECTIONS, LAGGED_PARENTS, LEARNED, OPEN, TIME, WithinStep
+from tacit.assessment.evidence.within_step import (
+    DIRECTIONS,
+    LAGGED_PARENTS,
+    LEARNED,
+    NOT_GAUSSIAN,
+    OPEN,
+    TIME,
+    WithinStep,
+)
 
 __all__ = [
     "BELIEVED",
@@ -26,6 +35,7 @@ __all__ = [
     "KEEP",
     "LAGGED_PARENTS",
     "LEARNED",
+    "NOT_GAUSSIAN",
     "OPEN",
     "RESAMPLES",
     "SUGGESTION",
@@ -36,6 +46,7 @@ __all__ = [
     "Evidence",
     "LagProfiles",
     "ParentEvidence",
+    "SimultaneousEvidence",
     "WithinStep",
     "edge_units",
     "joining_log_odds",
@@ -46,6 +57,7 @@ __all__ = [
     "model_evidence",
     "parent_evidence",
     "simplest_form",
+    "simultaneous_evidence",
     "without_edges",
     "without_prior",
 ]

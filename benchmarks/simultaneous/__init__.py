@@ -1,0 +1,1 @@
+"""Effects within a step: generated systems, other methods, and tacit beside them."""
