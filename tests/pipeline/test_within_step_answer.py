@@ -217,9 +217,9 @@ def test_sentences_of_few_edges():
     assert sentence((False, 0.9, OPEN), (False, 0.8, LAGGED_PARENTS)) == [
         "2 edges act within the step. Their directions: 1 from lagged parents, 1 from an effect after the step."
     ]
-    assert sentence((False, 0.1, TIME), gaussian=0.02) == [
+    assert sentence((False, 0.1, TIME), gaussian=0.004) == [
         "No listed edge acts within the step.",
-        "The noise is not Gaussian (p = .02): directions within the step can be learned from it.",
+        "The noise is not Gaussian (p = .004): directions within the step can be learned from it.",
     ]
     assert within_sentences(torch.ones(1, 1) > 0, torch.zeros(1, 1) > 0, None, None, None) == []
 

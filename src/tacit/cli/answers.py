@@ -121,11 +121,12 @@ def _print_edges(console: Any, job: "FitJob") -> None:
     known = {name: any(row[name] is not None for row in rows) for name in ("exists", "std_error", "effect", "lag")}
     table = Table(box=None, pad_edge=False)
     table.add_column("edge")
-    shown = {"exists": known["exists"], "acts": True, "std. error": known["std_error"]}
+    directions = any(row["direction"] for row in rows)  # in place of the standard error: 80 columns are few
+    shown = {"exists": known["exists"], "acts": True, "std. error": known["std_error"] and not directions}
     shown |= {"95% interval": known["std_error"], "effect": known["effect"]}
     lags = job.run.lags
     shown |= {"lag": known["lag"] and lags is not None and lags.effects.shape[1] > 1}
-    shown |= {"direction": any(row["direction"] for row in rows)}
+    shown |= {"direction": directions}
     for name in (name for name, is_shown in shown.items() if is_shown):
         table.add_column(name, justify="right", no_wrap=True)
     for row in rows:

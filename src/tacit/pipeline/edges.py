@@ -198,12 +198,11 @@ class Edges:
 
         A pair without an arrow is there in both directions, with ``undirected`` true.
         """
-        attributes, found = self.attributes(), self.listing()
-        pairs = found.undirected | found.undirected.mT
+        probs, attributes, found = self._dense_acts("to_networkx"), self.attributes(), self.listing()
         if self.fitted.edges.direction is not None:
-            attributes["undirected"] = pairs
+            attributes["undirected"] = found.undirected | found.undirected.mT
         graph = to_networkx(
-            self._dense_acts("to_networkx"),
+            probs,
             self.fitted.nodes,
             threshold or 0.0,
             symmetric=self.graph.symmetric,

@@ -1,4 +1,4 @@
-// Edges as a CSV file: the columns of edges.csv except the bagged estimate, and the truth where it is known.
+// Edges as a CSV file: the columns of edges.csv but bagged and exists_either, and the truth where it is known.
 import { shared } from "./stored.js";
 import { sixDigits } from "./text.js";
 
