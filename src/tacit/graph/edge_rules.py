@@ -143,6 +143,13 @@ class EdgeRules:
         return found
 
     @property
+    def must_act_within_step(self) -> EdgeMask:
+        """The required edges that act at lag 0 and no other."""
+        found = torch.zeros(len(self.nodes) ** 2, dtype=torch.bool)
+        found[self._required[self._only_within_step(self._required)]] = self.simultaneous
+        return found.view(len(self.nodes), -1)
+
+    @property
     def lagged(self) -> "EdgeRules":
         """The rules of the effects after the step: lags from 1 on, and no edge that acts only at lag 0.
 

@@ -195,6 +195,7 @@ def find_evidence(
             layout_of(preparation),
             found,
             rules.may_act_within_step,
+            rules.must_act_within_step,
             density=config.graph.density,
             seed=seed,
             names=dataset.nodes,

@@ -6,13 +6,14 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from tacit.assessment.evidence import LAGGED_PARENTS, LEARNED, NOT_GAUSSIAN, OPEN, WithinStep
+from tacit.assessment.evidence import LAGGED_PARENTS, LEARNED, NOT_GAUSSIAN, OPEN, RULE, WithinStep
 
 GAUSSIAN_P = "gaussian_noise_p"  # in the evidence of a record
 LIKELY = 0.5  # an edge acts within the step if that is more likely than not
 FROM = {
     LEARNED: "learned from non-Gaussian noise",
     LAGGED_PARENTS: "from lagged parents",
+    RULE: "given by rules",
     OPEN: "open (shown without an arrow)",
 }
 FROM_TIME = "from an effect after the step"
@@ -50,7 +51,7 @@ def within_sentences(
         return ["No listed edge acts within the step.", *_noise(gaussian)]
     known = torch.where(undirected, OPEN, direction.masked_fill(direction == OPEN, 0).long())[acts].tolist()
     parts = [(known.count(code), words) for code, words in FROM.items()]
-    parts.insert(2, (sum(code not in FROM for code in known), FROM_TIME))
+    parts.insert(3, (sum(code not in FROM for code in known), FROM_TIME))
     if count == 1:
         said = f"1 edge acts within the step. Its direction: {next(words for many, words in parts if many)}."
     else:

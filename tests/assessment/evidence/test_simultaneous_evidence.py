@@ -7,7 +7,15 @@ import pytest
 import torch
 from torch import Tensor
 
-from tacit.assessment.evidence import LAGGED_PARENTS, LEARNED, OPEN, Candidates, parent_evidence, simultaneous_evidence
+from tacit.assessment.evidence import (
+    LAGGED_PARENTS,
+    LEARNED,
+    OPEN,
+    RULE,
+    Candidates,
+    parent_evidence,
+    simultaneous_evidence,
+)
 from tacit.assessment.evidence.averaging import MarginalLikelihood, inclusion_probs
 from tacit.assessment.evidence.columns import ColumnForm, Columns, build_columns
 from tacit.assessment.evidence.noise_shapes import BINS, WIDEST, shape_evidence
@@ -50,11 +58,11 @@ def matrix(nodes: int, **weights: float) -> Tensor:
     return found
 
 
-def found_in(pairs: Pairs, may_act: Tensor | None = None) -> SimultaneousEvidence:
+def found_in(pairs: Pairs, may_act: Tensor | None = None, required: Tensor | None = None) -> SimultaneousEvidence:
     nodes = tuple("abcdef"[: pairs.num_nodes])
     first = parent_evidence(pairs, LAYOUT, Candidates.from_rules(EdgeRules(nodes)), resamples=0)
     allowed = ~torch.eye(len(nodes), dtype=torch.bool) if may_act is None else may_act
-    return simultaneous_evidence(pairs, LAYOUT, first, allowed, names=nodes)
+    return simultaneous_evidence(pairs, LAYOUT, first, allowed, required, names=nodes)
 
 
 def brute_force(columns: Columns, target: int, now: tuple[int, ...], density: float) -> tuple[float, tuple[int, ...]]:
@@ -191,6 +199,18 @@ def test_no_edge_within_the_step_where_there_is_none_or_none_may_be() -> None:
     found = found_in(pairs, only_back)
     assert float(found.within.probs[0, 1]) > 0.9
     assert float(found.within.probs[1, 0]) == 0
+    assert int(found.within.directions[0, 1]) == RULE
+
+
+def test_required_edges_are_in_every_graph() -> None:
+    pairs = simulated(matrix(3, a_b=0.6), torch.zeros(3, 3, dtype=torch.float64), 400, laplace=True)
+    required = torch.zeros(3, 3, dtype=torch.bool)
+    required[0, 1] = required[1, 2] = True  # b -> a and c -> b, against the data
+    found = found_in(pairs, required=required)
+    assert torch.equal(found.within.probs[required], torch.ones(2, dtype=torch.float64))
+    assert float(found.within.probs[1, 0]) == 0
+    assert bool((found.within.acyclic & required)[required].all())
+    assert int(found.within.directions[1, 2]) == RULE
 
 
 def test_gaussian_noise_passes_the_test_and_skewed_noise_does_not() -> None:

@@ -24,6 +24,7 @@ from tacit.assessment.evidence.within_step import (
     LEARNED,
     NOT_GAUSSIAN,
     OPEN,
+    RULE,
     TIME,
     WithinStep,
 )
@@ -38,6 +39,7 @@ __all__ = [
     "NOT_GAUSSIAN",
     "OPEN",
     "RESAMPLES",
+    "RULE",
     "SUGGESTION",
     "TIME",
     "Candidates",

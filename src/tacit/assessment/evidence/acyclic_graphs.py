@@ -33,10 +33,12 @@ class ParentScores:
     """The score of every set of candidate parents of each node: set ``s`` has those whose bits are 1 in the number s.
 
     ``candidates``  node numbers, for each node; ``scores``  of $2^K$ sets of K candidates
+    ``start``       the set of each node where chains begin; without cycles, and not impossible
     """
 
     candidates: Sequence[Int[np.ndarray, "_"]]
     scores: Sequence[Float[np.ndarray, "_"]]
+    start: Int[np.ndarray, " node"] | None = None
 
     def members(self, node: int) -> Bool[np.ndarray, "set member"]:
         """True where a candidate of a node is in a set."""
@@ -74,6 +76,7 @@ class GraphSampler:
         self.tables, self.generator, self.chains = tables, generator, chains
         self.inverse = np.array(temperatures)
         self.states: States = np.zeros((len(temperatures) * chains, len(tables.scores)), dtype=np.int64)
+        self.states += 0 if tables.start is None else tables.start
         self.packed = np.packbits(tables.graphs(self.states), 2)  # the parents of each node, eight nodes in a byte
         self.members = [tables.members(node) for node in range(len(tables.scores))]
         self.counts = [members.astype(np.float32) for members in self.members]

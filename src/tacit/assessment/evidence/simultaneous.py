@@ -31,7 +31,7 @@ from tacit.assessment.evidence.result import KEEP
 from tacit.assessment.evidence.within_candidates import START_DENSITY, WithinCandidates, require_distinct
 from tacit.assessment.evidence.within_effects import within_effects
 from tacit.assessment.evidence.within_scores import TargetScores, target_scores
-from tacit.assessment.evidence.within_step import LAGGED_PARENTS, LEARNED, NOT_GAUSSIAN, OPEN, TIME, WithinStep
+from tacit.assessment.evidence.within_step import LAGGED_PARENTS, LEARNED, NOT_GAUSSIAN, OPEN, RULE, TIME, WithinStep
 from tacit.data import Pairs
 from tacit.errors import require
 from tacit.predictors import SeriesLayout
@@ -67,12 +67,13 @@ def simultaneous_evidence(
     layout: SeriesLayout,
     first: ParentEvidence,
     may_act: Bool[Tensor, "node node"],
+    required: Bool[Tensor, "node node"] | None = None,
     *,
     density: float | None = None,
     seed: int = 0,
     names: tuple[str, ...] = (),
 ) -> SimultaneousEvidence:
-    """Return the probability of each edge where those of ``may_act`` may act within the step.
+    """Return the probability of each edge where those of ``may_act`` may act within the step, and ``required`` must.
 
     ``first`` is the evidence of lagged parents alone; its columns are used. ``density`` is the prior probability of an
     edge, lagged or within the step; both are learned when None.
@@ -81,7 +82,8 @@ def simultaneous_evidence(
     _require_sizes(pairs, first)
     columns = build_columns(pairs, layout, replace(first.form, products=False))
     require_distinct(columns.targets[..., 0], columns.observed, names)
-    search = _Search.of(columns, first, may_act, seed)
+    required = torch.zeros_like(may_act) if required is None else required
+    search = _Search.of(columns, first, may_act, required, seed)
     scores = search.scores(first.density)
     lagged_density, within_density = first.density, START_DENSITY if density is None else density
     for _ in range(ROUNDS if density is None else 0):
@@ -122,14 +124,17 @@ class _Scores:
     of_targets: list[TargetScores]
     lagged: list[Float[np.ndarray, "_ node"]]
 
-    def tables(self, candidates: list[Int[np.ndarray, "_"]], density: float, *, shapes: bool) -> ParentScores:
+    def tables(self, search: "_Search", density: float, *, shapes: bool) -> ParentScores:
         """Return the scores with the prior of an edge within the step, with the shape of the noise or without."""
-        price = math.log(density / (1 - density))
-        found = []
-        for one, members in zip(self.of_targets, candidates, strict=True):
-            sizes = (np.arange(len(one.scores))[:, None] >> np.arange(len(members)) & 1).sum(1)
-            found.append((one.scores + one.shapes * shapes).numpy() + price * sizes)
-        return ParentScores(candidates, found)
+        price, found, start = math.log(density / (1 - density)), [], []
+        for node, (one, members) in enumerate(zip(self.of_targets, search.members, strict=True)):
+            numbers, must = np.arange(len(one.scores)), search.required[node].numpy()[members]
+            sizes = (numbers[:, None] >> np.arange(len(members)) & 1).sum(1)
+            least = int((must << np.arange(len(members))).sum())  # the set of those that are required
+            scores = (one.scores + one.shapes * shapes).numpy() + price * sizes
+            found.append(np.where(numbers & least == least, scores, -np.inf))
+            start.append(least)
+        return ParentScores(search.members, found, np.array(start))
 
 
 @dataclass(frozen=True, eq=False)
@@ -158,6 +163,8 @@ class _Search:
     later: Candidates
     candidates: WithinCandidates
     gaussian: float
+    may_act: Bool[Tensor, "node node"]
+    required: Bool[Tensor, "node node"]
     num_lagged: int
     num_within: int
     seed: int
@@ -168,10 +175,17 @@ class _Search:
         return [self.candidates.of_node(node).numpy() for node in range(len(self.candidates.chosen))]
 
     @classmethod
-    def of(cls, columns: Columns, first: ParentEvidence, may_act: Bool[Tensor, "node node"], seed: int) -> "_Search":
+    def of(
+        cls,
+        columns: Columns,
+        first: ParentEvidence,
+        may_act: Bool[Tensor, "node node"],
+        required: Bool[Tensor, "node node"],
+        seed: int,
+    ) -> "_Search":
         believed = first.probs >= KEEP
         left = diagnostics.residuals(columns, first.candidates, believed)
-        within = WithinCandidates.of(left, columns.observed, may_act)
+        within = WithinCandidates.of(left, columns.observed, may_act, required)
         later = _later_candidates(first, within)
         pairs = int((may_act | may_act.mT).triu(1).sum())
         return cls(
@@ -179,6 +193,8 @@ class _Search:
             later,
             within,
             gaussian_noise(left, columns.observed),
+            may_act,
+            required,
             int(first.candidates.used.sum()),
             2 * pairs,
             seed,
@@ -204,7 +220,7 @@ class _Search:
 
     def sample(self, scores: _Scores, density: float, *, short: bool = False, shapes: bool = True) -> _Sampled:
         """Return means over sampled graphs, given the prior probability of an edge within the step."""
-        tables = scores.tables(self.members, density, shapes=shapes)
+        tables = scores.tables(self, density, shapes=shapes)
         sampler = GraphSampler(tables, np.random.default_rng([self.seed, SAMPLER]))
         nodes = len(self.members)
         sums, count = np.zeros((4, nodes, nodes)), 0
@@ -233,6 +249,7 @@ class _Search:
         directions[may & ~(decided | decided.mT)] = OPEN
         directions[may & decided] = LEARNED
         directions[may & by_past] = LAGGED_PARENTS
+        directions[may & decided & (self.required | (self.may_act & ~self.may_act.mT))] = RULE
         return directions.fill_diagonal_(0)
 
 

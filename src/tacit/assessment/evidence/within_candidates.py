@@ -34,9 +34,13 @@ class WithinCandidates:
 
     @classmethod
     def of(
-        cls, residuals: Float[Tensor, "row node"], known: Float[Tensor, "row node"], may_act: Bool[Tensor, "node node"]
+        cls,
+        residuals: Float[Tensor, "row node"],
+        known: Float[Tensor, "row node"],
+        may_act: Bool[Tensor, "node node"],
+        required: Bool[Tensor, "node node"],
     ) -> "WithinCandidates":
-        """Return the candidates among the edges that may act within the step."""
+        """Return the candidates among the edges that may act within the step, those that must among them."""
         correlation, rows = _correlations(residuals, known)
         nodes = len(correlation)
         given_all = _given_all(correlation, nodes / (4 * rows))
@@ -47,7 +51,7 @@ class WithinCandidates:
         possible = (odds > LEAST_ODDS) & (may_act | may_act.mT)
         ranks = odds.masked_fill(~possible, -torch.inf)
         best = torch.zeros_like(possible).scatter_(1, ranks.topk(min(MOST, nodes - 1), 1).indices, True)
-        return cls(strength, possible & best & best.mT & may_act, rows)
+        return cls(strength, (possible & best & best.mT & may_act) | required, rows)
 
     def log_odds(self, density: float) -> Matrix:
         """Return the log odds of an edge in one direction or the other, from the correlation alone."""

@@ -8,11 +8,12 @@ from dataclasses import dataclass, field
 from jaxtyping import Bool, Float, Int
 from torch import Tensor
 
-DIRECTIONS = ("", "time", "learned", "lagged parents", "open")
+DIRECTIONS = ("", "time", "learned", "lagged parents", "open", "rule")
 TIME = 1  # the edge acts after its step, if it exists: time gives the direction
 LEARNED = 2  # from noise that is not Gaussian
 LAGGED_PARENTS = 3  # from what the past of both nodes explains
 OPEN = 4  # either direction fits the data
+RULE = 5  # a rule requires the edge, or forbids the other direction within the step
 NOT_GAUSSIAN = 0.01  # level of the test of Gaussian noise
 
 
