@@ -40,8 +40,9 @@ RANKING = """
 
 AUROC / average precision, mean over data sets. An undirected edge is a pair of nodes with an edge in either direction.
 With Gaussian noise the direction at lag 0 is identifiable only where lagged parents give it; the own past of a node is
-such a parent, so that most directions are identifiable here. Seconds are those of one
-data set on one core of a shared machine. *failed*: the method raised an error; the other figures leave these out.
+such a parent, so that most directions are identifiable here. Seconds are those of one data set on one core of a shared
+machine. *failed*: the method raised an error; the other figures leave these out. A kind without a line of a method was
+not run with it.
 """
 PAIRED = """
 ## Against the better peer
@@ -70,8 +71,8 @@ AUROC at any lag, directed / undirected, on four data sets of each kind with the
 (`python -m benchmarks.simultaneous.settings`). Nothing was chosen on the chains.
 {chosen}
 """
-CHOSEN = """Taken: PCMCI+ with {alpha} and lags to {pcmci}, VARLiNGAM with as many lags as BIC chooses among {varlingam},
-{pruned}. *VARLiNGAM, resampled* has 10 resamples; it is slow and was run on few kinds."""
+CHOSEN = """Taken: PCMCI+ with {alpha} and lags to {pcmci}; VARLiNGAM with the number of lags up to {varlingam} that BIC
+chooses, {pruned}. *VARLiNGAM, resampled* has 10 resamples; it is slow and was run on few kinds."""
 
 
 def page(seed_set: str = "test") -> str:
