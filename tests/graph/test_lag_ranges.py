@@ -57,9 +57,9 @@ def test_without_direction_both_ways_have_the_range(tmp_path):
     ("rows", "words"),
     [
         ("a,b,allowed,,3,2", "row 2: min_lag must be at most max_lag, got 3 and 2"),
-        ("a,b,allowed,,x,2", "row 2: min_lag must be a positive integer, got 'x'"),
-        ("a,b,allowed,,1.5,2", "row 2: min_lag must be a positive integer, got '1.5'"),
-        ("a,b,allowed,,,0", "row 2: max_lag must be a positive integer, got '0'"),
+        ("a,b,allowed,,x,2", "row 2: min_lag must be a non-negative integer, got 'x'"),
+        ("a,b,allowed,,1.5,2", "row 2: min_lag must be a non-negative integer, got '1.5'"),
+        ("a,b,allowed,,,0", "row 2: max_lag must be at least 1 where edges act after their step, got 0"),
         ("a,b,allowed,,,", "row 2: allowed must have lags"),
         ("a,b,forbidden,,1,2", "row 2: forbidden takes no lags"),
         ("a,b,allowed,,1,2\na,b,prior,0.9,2,2", "row 3: edge 'a -> b' has other lags here than in row 2"),

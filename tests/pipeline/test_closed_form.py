@@ -9,7 +9,7 @@ from parent_sets import var_series
 from tacit.assessment.fit_tests import graph_controls
 from tacit.config import FitConfig
 from tacit.pipeline import closed_form, fitting
-from tacit.pipeline.closed_form import CHOICE, fit_closed_form
+from tacit.pipeline.closed_form import CHOICE, OTHERWISE, fit_closed_form
 from tacit.pipeline.fitting import learn
 from tacit.pipeline.plan import Plan
 from tacit.pipeline.sources import read_table
@@ -37,7 +37,7 @@ def test_a_fixed_graph_is_fitted_by_least_squares_without_a_step():
     assert learned.result.steps == 0
     assert learned.result.history == []
     choices = learned.conclude().record.choices
-    assert CHOICE in choices
+    assert CHOICE + OTHERWISE in choices
     assert not any(line.startswith(("epochs", "batch_size", "replicas")) for line in choices)
     model, train = learned.result.model, plan.dataset.split.train
     probs = model.graph.edge_probs.detach()

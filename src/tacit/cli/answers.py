@@ -107,7 +107,7 @@ def _print_edges(console: Any, job: "FitJob") -> None:
     from tacit.report import edge_columns, is_symmetric, strongest_edges
 
     columns = edge_columns(job.run)
-    listed, arrow = columns.found, "-" if is_symmetric(job.run) else "->"
+    listed, symmetric = columns.found, is_symmetric(job.run)
     if columns.exists is None:
         title, rows = "", strongest_edges(job.run, SHOWN_EDGES, columns)
     elif listed.any():
@@ -121,10 +121,12 @@ def _print_edges(console: Any, job: "FitJob") -> None:
     known = {name: any(row[name] is not None for row in rows) for name in ("exists", "std_error", "effect", "lag")}
     table = Table(box=None, pad_edge=False)
     table.add_column("edge")
-    shown = {"exists": known["exists"], "acts": True, "std. error": known["std_error"]}
+    directions = any(row["direction"] for row in rows)  # in place of the standard error: 80 columns are few
+    shown = {"exists": known["exists"], "acts": True, "std. error": known["std_error"] and not directions}
     shown |= {"95% interval": known["std_error"], "effect": known["effect"]}
     lags = job.run.lags
     shown |= {"lag": known["lag"] and lags is not None and lags.effects.shape[1] > 1}
+    shown |= {"direction": directions}
     for name in (name for name, is_shown in shown.items() if is_shown):
         table.add_column(name, justify="right", no_wrap=True)
     for row in rows:
@@ -136,7 +138,9 @@ def _print_edges(console: Any, job: "FitJob") -> None:
             "95% interval": interval,
             "effect": "-" if row["effect"] is None else f"{row['effect']:+.3f}",
             "lag": "-" if row["lag"] is None else f"{row['lag']:.0f}",
+            "direction": row["direction"] or "-",
         }
+        arrow = "-" if symmetric or row["undirected"] else "->"
         edge = Text(f"{row['source']} {arrow} {row['target']}")  # no markup
         table.add_row(edge, *(cell for key, cell in cells.items() if shown[key]))
     console.print(f"\n{title}" if title else "", highlight=False)

@@ -54,6 +54,7 @@ DROP = "Columns to ignore, as a,b or patterns such as 'unnamed*'; may be repeate
 RESUME = "Resume a stopped run; takes no DATA and no other options."
 WHERE = "Only targets in rows where it holds count, such as 'month in (6, 7, 8)'."
 CALENDAR = "Parts of the date as covariates (sine, cosine), such as hour,weekday,month."
+SIMULTANEOUS = "Edges may also act within a step, at lag 0 (series)."
 STEPS = "Forecast paths of N steps, from the last observed row of each series."
 ORIGIN = "With --steps: start after the row at this time instead."
 EVERY = "With --steps: also start every N rows from there on, up to the last observed row."
@@ -85,6 +86,7 @@ def fit(
         Path | None, typer.Option(help="CSV of rules: source,target,kind,probability,min_lag,max_lag.")
     ] = None,
     symmetric: Annotated[bool, typer.Option("--symmetric", help="Edges have no direction.")] = False,
+    simultaneous: Annotated[bool, typer.Option("--simultaneous", help=SIMULTANEOUS)] = False,
     std_errors: Annotated[int | None, typer.Option(parser=at_least(0), metavar="N", help=ERRORS)] = None,
     quick: Annotated[bool, typer.Option("--quick", help=QUICK)] = False,
     thorough: Annotated[bool, typer.Option("--thorough", help=THOROUGH)] = False,
@@ -142,6 +144,7 @@ def fit(
             "--y-file": (("data", "y_file"), None if y_file is None else str(y_file)),
             "--edges": (("graph", "edges"), None if edges is None else str(edges)),
             "--symmetric": (("graph", "symmetric"), symmetric),
+            "--simultaneous": (("graph", "simultaneous"), simultaneous),
             "--std-errors": (("assessment", "bootstrap_replicas"), std_errors),
         }
         if resume is not None:

@@ -146,8 +146,12 @@ class GraphOptions(Closed):
     prior_weight: float | None = Field(
         None, gt=0, description="weight of the priors in training; set from the data if left out"
     )
-    min_lag: int | None = Field(None, ge=1, description="least lag of an edge, in steps before the target")
-    max_lag: int | None = Field(None, ge=1, description="largest lag of an edge; the window is at least as long")
+    min_lag: int | None = Field(
+        None, ge=0, description="least lag of an edge, in steps before the target; 0 only with simultaneous"
+    )
+    max_lag: int | None = Field(
+        None, ge=0, description="largest lag of an edge; the window is at least as long; 0: only within the step"
+    )
 
 
 class PredictorOptions(Closed):

@@ -11,14 +11,17 @@ rule            meaning                                                     $\th
                 the other
 ``priors``      a belief, as a probability strictly between 0 and 1         learned, drawn to it by a penalty
 ``lag_range``   at which lags edges may act; ``lags`` of single edges       as without; weights of other lags are 0
+``simultaneous``
+                edges may also act at lag 0, where their range has it       as without
 ==============  ==========================================================  ===================================
 
 What the rules name is kept as a list of places, so that a graph over a table of candidates never needs a matrix.
 """
 
 from collections.abc import Collection, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
+from graphlib import CycleError, TopologicalSorter
 
 import torch
 from jaxtyping import Bool, Float, Int
@@ -58,6 +61,7 @@ class EdgeRules:
     priors: Mapping[Edge, float] = field(default_factory=dict)
     lag_range: LagRange = ANY_LAG
     lags: Mapping[Edge, LagRange] = field(default_factory=dict)
+    simultaneous: bool = False
 
     def __post_init__(self) -> None:
         believed = self._beliefs[0]
@@ -76,6 +80,15 @@ class EdgeRules:
             if self._candidates is not None:
                 others = named[~loops & ~torch.isin(named, self._candidates)]
                 self._refuse(others, f"{name} names edge {{}}, which is not among the candidates; add it to them")
+        if not self.simultaneous:
+            for one in self.lag_ranges.all if self.lag_ranges else ():
+                one.require_lagged()
+            return
+        require(
+            not self.symmetric,
+            "symmetric must be false where edges may act within a step, got true; leave out symmetric or simultaneous",
+        )
+        self._refuse_cycles(self._required[self._only_within_step(self._required)])
 
     @cached_property
     def allowed(self) -> EdgeMask:
@@ -110,7 +123,49 @@ class EdgeRules:
             whole = lags.filled(self.lag_range)
             for row, column in {(target, source), (source, target)} if self.symmetric else {(target, source)}:
                 found[row * size + column] = whole
-        return None if self.lag_range.is_open and not found else LagRanges(size, self.lag_range, found)
+        usual = ANY_LAG if self.simultaneous and self.lag_range[:2] == (0, None) else self.lag_range
+        return None if usual.is_open and not found else LagRanges(size, usual, found)
+
+    @property
+    def may_act_within_step(self) -> EdgeMask:
+        """The edges, learned or required, that may act at lag 0; a node does not act on itself within a step.
+
+        >>> rules = EdgeRules(("a", "b"), lags={("a", "b"): LagRange(1)}, simultaneous=True)  # a -> b after the step
+        >>> rules.may_act_within_step.int().tolist()
+        [[0, 1], [0, 0]]
+        """
+        found = torch.zeros(len(self.nodes), len(self.nodes), dtype=torch.bool)
+        if self.simultaneous:
+            source, target, _, _ = self.open_edges()
+            found[target, source] = source != target
+            if self.lag_ranges is not None:
+                found[target, source] &= self.lag_ranges.within_step(source, target)
+        return found
+
+    @property
+    def lagged(self) -> "EdgeRules":
+        """The rules of the effects after the step: lags from 1 on, and no edge that acts only at lag 0.
+
+        >>> rules = EdgeRules(("a", "b"), lags={("a", "b"): LagRange(0, 0)}, simultaneous=True)
+        >>> rules.lagged.allowed.int().tolist()
+        [[0, 1], [0, 0]]
+        """
+        if not self.simultaneous:
+            return self
+        source, target, _, _ = self.open_edges()
+        places, (believed, values) = target * len(self.nodes) + source, self._beliefs
+        only = places[self._only_within_step(places)]
+        later, ranges = ~torch.isin(believed, only), self.lag_ranges
+        own = {} if ranges is None else {place: one.lagged for place, one in ranges.by_place.items() if one.high != 0}
+        return replace(
+            self,
+            forbidden=self._edges(torch.cat([self._forbidden, only])),
+            required=self._edges(self._required[~torch.isin(self._required, only)]),
+            priors=dict(zip(self._edges(believed[later]), values[later].tolist(), strict=True)),
+            lag_range=ANY_LAG if ranges is None or ranges.default.high == 0 else ranges.default.lagged,
+            lags=dict(zip(self._edges(torch.tensor(list(own), dtype=torch.long)), own.values(), strict=True)),
+            simultaneous=False,
+        )
 
     @property
     def isolated(self) -> str:
@@ -241,6 +296,31 @@ class EdgeRules:
                 )
         places = torch.tensor(sorted(found), dtype=torch.long)
         return places, torch.tensor([float(found[place]) for place in places.tolist()])
+
+    def _edges(self, places: Places) -> list[Edge]:
+        """Return edges by number, (source, target)."""
+        return [(place % len(self.nodes), place // len(self.nodes)) for place in places.tolist()]
+
+    def _only_within_step(self, places: Places) -> Bool[Tensor, " edge"]:
+        """Return which edges have lag 0 and no other."""
+        if self.lag_ranges is None:
+            return torch.zeros_like(places, dtype=torch.bool)
+        _, high = self.lag_ranges.limits(places % len(self.nodes), places // len(self.nodes))
+        return (high == 0) & ~self._are_loops(places)
+
+    def _refuse_cycles(self, within_step: Places) -> None:
+        """Refuse edges that must act within the step and form a cycle: no order of the nodes would fit them."""
+        parents: dict[int, set[int]] = {}
+        for place in within_step.tolist():
+            parents.setdefault(place // len(self.nodes), set()).add(place % len(self.nodes))
+        try:
+            TopologicalSorter(parents).prepare()
+        except CycleError as error:
+            cycle = " -> ".join(self.nodes[node] for node in error.args[1])
+            raise InputError(
+                f"required edges that act only within the step (max_lag = 0) must not form a cycle, got {cycle}; "
+                "raise max_lag of one of them, or leave it out"
+            ) from None
 
     def _refuse(self, wrong: Places, text: str) -> None:
         """Raise :class:`InputError` about the first of some edges, if there are any."""

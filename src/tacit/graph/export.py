@@ -144,18 +144,26 @@ def to_pyg(
     exists: Exists | None = None,
     effect: Exists | None = None,
     lag: Exists | None = None,
+    within_step: Exists | None = None,
+    undirected: EdgeMask | None = None,
     chosen: EdgeMask | None = None,
 ) -> "Data":
     """Return ``edge_index`` (row 0: sources, row 1: targets) and ``edge_prob`` of the edges above the threshold.
 
-    Which edges is decided as by :func:`to_networkx`; ``edge_exists``, ``edge_effect`` and ``edge_lag`` are there where
-    they are known. The names are in ``names``. An edge without direction is there both ways, as PyG wants it.
+    Which edges is decided as by :func:`to_networkx`; ``edge_exists``, ``edge_effect``, ``edge_lag``,
+    ``edge_within_step`` and ``edge_undirected`` are there where they are known. The names are in ``names``. An edge
+    without direction is there both ways, as PyG wants it.
     """
     data = _pyg_data()
     columns = {"edge_prob": _checked("edge_probs", edge_probs, nodes).nan_to_num(0.0)}
-    columns |= {} if exists is None else {"edge_exists": _checked("exists", exists, nodes)}
-    columns |= {} if effect is None else {"edge_effect": _checked("effect", effect, nodes)}
-    columns |= {} if lag is None else {"edge_lag": _checked("lag", lag, nodes)}
+    optional = {
+        "exists": exists,
+        "effect": effect,
+        "lag": lag,
+        "within_step": within_step,
+        "undirected": undirected,
+    }
+    columns |= {f"edge_{name}": _checked(name, one, nodes) for name, one in optional.items() if one is not None}
     above = _chosen(columns.get("edge_exists", columns["edge_prob"]), threshold, chosen)
     source, target = above.mT.nonzero().unbind(1)
     found = {name: values[target, source] for name, values in columns.items()}

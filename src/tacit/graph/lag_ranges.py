@@ -1,7 +1,7 @@
 """At which lags edges may act: one range for all edges, and ranges of single edges in its place.
 
 A lag is counted in steps before the target: with horizon $h$ the newest input has lag $h$, and the oldest of a window
-of $w$ steps has lag $h + w - 1$. A node's own past is not restricted.
+of $w$ steps has lag $h + w - 1$. Lag 0 is an effect within the step. A node's own past is not restricted.
 """
 
 from dataclasses import dataclass
@@ -34,23 +34,38 @@ class LagRange(NamedTuple):
         """The largest lag that is named; 0 if none is."""
         return max(self.low or 0, self.high or 0)
 
+    @property
+    def lagged(self) -> "LagRange":
+        """The range without lag 0."""
+        return LagRange(1 if self.low == 0 else self.low, self.high, self.where)
+
     def named(self, name: str) -> str:
         """Return a limit as an error begins: with file and row, or the section of the config."""
         return f"{name} in {self.where}" if self.where.startswith("[") else f"{self.where}: {name}"
 
     def filled(self, other: "LagRange") -> "LagRange":
         """Return the range with the limits of another where it has none; an empty range is refused."""
-        low, high = (self.low or other.low, self.high or other.high)
+        low = other.low if self.low is None else self.low
+        high = other.high if self.high is None else self.high
         require(
             low is None or high is None or low <= high,
             f"{self.named('min_lag')} must be at most max_lag, got {low} and {high}; correct one of them",
         )
         return LagRange(low, high, self.where)
 
+    def require_lagged(self) -> None:
+        """Refuse lag 0, where edges may not act within a step."""
+        for name, lag in (("min_lag", self.low), ("max_lag", self.high)):
+            require(
+                lag != 0,
+                f"{self.named(name)} must be at least 1 where edges act after their step, got 0; raise it, or set "
+                "simultaneous = true in [graph] (--simultaneous)",
+            )
+
     def require_within(self, horizon: int, window: int | None) -> None:
         """Refuse lags that no input has: newer than the newest, or older than those of a window that was set."""
         for name, lag in (("min_lag", self.low), ("max_lag", self.high)):
-            if lag is None:
+            if not lag:  # lag 0 needs no input
                 continue
             require(
                 lag >= horizon,
@@ -90,19 +105,27 @@ class LagRanges:
         """The largest lag that is named."""
         return max((one.reach for one in self.all), default=0)
 
+    def within_step(self, source: EdgeList, target: EdgeList) -> Bool[Tensor, " edge"]:
+        """Return which of some edges may act at lag 0: all without a least lag of their own."""
+        excluded = [place for place, one in self.by_place.items() if one.low]
+        wanted, named = target * self.num_nodes + source, torch.tensor(sorted(self.by_place), dtype=torch.long)
+        usual = torch.full_like(wanted, not self.default.low, dtype=torch.bool)
+        own = ~torch.isin(wanted, torch.tensor(excluded, dtype=torch.long))
+        return torch.where(torch.isin(wanted, named), own, usual)
+
     def limits(self, source: EdgeList, target: EdgeList) -> tuple[EdgeList, EdgeList]:
-        """Return the least and the largest lag of some edges."""
+        """Return the least and the largest lag of some edges, without lag 0: (1, 0) if they act only there."""
         places = torch.tensor(sorted(self.by_place), dtype=torch.long)
         named = [self.by_place[place] for place in places.tolist()]
         wanted, found = target * self.num_nodes + source, []
-        for usual, values, no_limit in (
-            (self.default.low, [one.low for one in named], 1),
-            (self.default.high, [one.high for one in named], NO_LIMIT),
+        for usual, values in (
+            (_lagged_low(self.default), [_lagged_low(one) for one in named]),
+            (_lagged_high(self.default), [_lagged_high(one) for one in named]),
         ):
-            limit = torch.full_like(wanted, usual or no_limit)
+            limit = torch.full_like(wanted, usual)
             if len(places):
                 place = torch.searchsorted(places, wanted).clamp_max(len(places) - 1)
-                own = torch.tensor([value or no_limit for value in values], dtype=torch.long)
+                own = torch.tensor(values, dtype=torch.long)
                 limit = torch.where(places[place] == wanted, own[place], limit)
             found.append(limit)
         return found[0], found[1]
@@ -112,3 +135,11 @@ class LagRanges:
         low, high = self.limits(source, target)
         lags = horizon + torch.arange(window).flip(0)
         return (low[:, None] <= lags) & (lags <= high[:, None])
+
+
+def _lagged_low(lags: LagRange) -> int:
+    return max(lags.low or 1, 1)
+
+
+def _lagged_high(lags: LagRange) -> int:
+    return NO_LIMIT if lags.high is None else lags.high

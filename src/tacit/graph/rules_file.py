@@ -8,7 +8,8 @@
 
 ``kind`` is forbidden, required, candidate, prior or allowed; only a prior has a probability. When any row says
 candidate, other edges between two nodes cannot be. The lags at which an edge may act are optional; an allowed edge is
-one like any other, with a range of lags. Rows are counted as an editor shows them: the header is row 1.
+one like any other, with a range of lags. Lag 0 is an effect within the step. Rows are counted as an editor shows them:
+the header is row 1.
 """
 
 import csv
@@ -40,7 +41,12 @@ class _Row(NamedTuple):
 
 
 def read_edge_rules(
-    path: str | Path, nodes: Sequence[str], *, symmetric: bool = False, self_loops: bool = False
+    path: str | Path,
+    nodes: Sequence[str],
+    *,
+    symmetric: bool = False,
+    self_loops: bool = False,
+    simultaneous: bool = False,
 ) -> EdgeRules:
     """Return the rules of a file; what is wrong with it is said with file and row."""
     path, named = Path(path), NamedNodes(tuple(nodes), symmetric)
@@ -69,7 +75,17 @@ def read_edge_rules(
         for row in (row for rows in seen.values() for row in rows if row.kind == name):
             _require_candidate(row, candidates, named)
     forbidden, required = frozenset(edges["forbidden"]), frozenset(edges["required"])
-    return EdgeRules(named.names, forbidden, required, symmetric, self_loops, candidates, priors, lags=lags)
+    return EdgeRules(
+        named.names,
+        forbidden,
+        required,
+        symmetric,
+        self_loops,
+        candidates,
+        priors,
+        lags=lags,
+        simultaneous=simultaneous,
+    )
 
 
 def _rows(path: Path, named: NamedNodes) -> Iterator[_Row]:
@@ -138,8 +154,8 @@ def _lags(where: str, row: dict[str, str]) -> LagRange:
     for name in ("min_lag", "max_lag"):
         text = row.get(name, "")
         require(
-            not text or (text.isdecimal() and int(text) > 0),
-            f"{where}: {name} must be a positive integer, got '{text}'; write for example 2",
+            not text or text.isdecimal(),
+            f"{where}: {name} must be a non-negative integer, got '{text}'; write for example 2",
         )
     low, high = (int(row[name]) if row.get(name) else None for name in ("min_lag", "max_lag"))
     return LagRange(low, high, where).filled(ANY_LAG)

@@ -3,5 +3,13 @@
 from tacit.observation.gaussian import GaussianNoise, HeadGaussianNoise, InputGaussianNoise
 from tacit.observation.model import ObservationModel
 from tacit.observation.none import NoNoise
+from tacit.observation.simultaneous import SimultaneousNoise
 
-__all__ = ["GaussianNoise", "HeadGaussianNoise", "InputGaussianNoise", "NoNoise", "ObservationModel"]
+__all__ = [
+    "GaussianNoise",
+    "HeadGaussianNoise",
+    "InputGaussianNoise",
+    "NoNoise",
+    "ObservationModel",
+    "SimultaneousNoise",
+]

@@ -59,7 +59,7 @@ def raw_sigma(sigma: float) -> float:
 class Gaussian(ObservationModel):
     """The common part: a target is described by its mean and its deviation, means first on the last axis."""
 
-    num_parameters: ClassVar[int] = 2
+    num_parameters = 2
     closed_forms: ClassVar[bool] = True
 
     def __init__(self, channels: int, initial_sigma: float) -> None:
@@ -83,40 +83,44 @@ class Gaussian(ObservationModel):
 
     def sample(self, parameters: TargetParams, uniforms: NoiseUniforms) -> Samples:
         r"""Return $\mu + \sigma\, \Phi^{-1}(u)$."""
-        means, sigmas = parameters.chunk(2, -1)
+        means, sigmas = self._mean_and_sigma(parameters)
         samples: Samples = means + sigmas * torch.special.ndtri(uniforms)
         return samples
 
     def draw(self, parameters: TargetParams, *, generator: Generator, draws: int = 1) -> Draws:
         """Return ``draws`` samples of each graph, side by side on the axis of the graphs."""
-        means, sigmas = parameters.repeat_interleave(draws, 1).chunk(2, -1)
+        means, sigmas = self._mean_and_sigma(parameters.repeat_interleave(draws, 1))
         normals = torch.randn(means.shape, generator=generator, device=generator.device, dtype=means.dtype)
         return means + sigmas * normals.to(means.device)
 
     def mean(self, parameters: TargetParams) -> Samples:
         """Return the means."""
-        return parameters.tensor_split(2, -1)[0]
+        return self._mean_and_sigma(parameters)[0]
 
     def variance(self, parameters: TargetParams) -> Samples:
         """Return the squares of the sigmas."""
-        return parameters.tensor_split(2, -1)[1].square()
+        return self._mean_and_sigma(parameters)[1].square()
 
     def expected_distance(self, parameters: TargetParams, targets: Targets) -> Samples:
         r"""Return $E|Y_s - y|$ of each target under each graph $s$."""
-        means, sigmas = parameters.chunk(2, -1)
+        means, sigmas = self._mean_and_sigma(parameters)
         return expected_distance(targets[:, None] - means, sigmas)
 
     def pair_distance(self, parameters: TargetParams) -> Float[Tensor, "batch graph graph node channel"]:
         r"""Return $E|Y_s - Y_t|$, a distance with $\sigma^2 = \sigma_s^2 + \sigma_t^2$."""
-        means, sigmas = parameters.chunk(2, -1)
+        means, sigmas = self._mean_and_sigma(parameters)
         both = (sigmas[:, :, None].square() + sigmas[:, None].square()).sqrt()
         return expected_distance(means[:, :, None] - means[:, None], both)
 
     def cdf(self, parameters: TargetParams, targets: Targets) -> tuple[Samples, Samples]:
         r"""Return $\Phi((y - \mu) / \sigma)$ twice: a single value has no probability."""
-        means, sigmas = parameters.chunk(2, -1)
+        means, sigmas = self._mean_and_sigma(parameters)
         below = torch.special.ndtr((targets[:, None] - means) / sigmas)
         return below, below
+
+    def _mean_and_sigma(self, parameters: TargetParams) -> tuple[Tensor, Tensor]:
+        means, sigmas = parameters.tensor_split(2, -1)
+        return means, sigmas
 
 
 class GaussianNoise(Gaussian):
@@ -212,7 +216,7 @@ class HeadGaussianNoise(Gaussian):
     0.25
     """
 
-    num_given: ClassVar[int] = 2
+    num_given = 2
     follows_input: ClassVar[bool] = True
 
     def __init__(self, channels: int = 1, *, initial_sigma: float = INITIAL_SIGMA) -> None:

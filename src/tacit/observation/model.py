@@ -27,14 +27,16 @@ class ObservationModel(nn.Module, ABC):
     ``random``          False where a target equals its mean, so that nothing has to be drawn
     ``follows_input``   the size of the noise changes with the input
     ``closed_forms``    :meth:`expected_distance`, :meth:`pair_distance` and :meth:`cdf` are there
+    ``joint``           nodes share their noise within a step: scores of each node alone cannot fit it, regressions do
     ``channels``        target channels per node; None where it does not matter
     """
 
-    num_parameters: ClassVar[int] = 1
-    num_given: ClassVar[int] = 1
+    num_parameters: int = 1
+    num_given: int = 1
     random: ClassVar[bool] = True
     follows_input: ClassVar[bool] = False
     closed_forms: ClassVar[bool] = False
+    joint: ClassVar[bool] = False
 
     def __init__(self, channels: int | None = None) -> None:
         super().__init__()

@@ -12,9 +12,10 @@ import torch
 from torch import Tensor
 
 from tacit.assessment.evaluation import CLEAR
-from tacit.assessment.identification import FLAGS
-from tacit.assessment.uncertainty import FDR, false_discoveries, listed_edges
+from tacit.assessment.uncertainty import FDR, false_discoveries
 from tacit.graph import GraphDistribution
+from tacit.pipeline.listing import Listing
+from tacit.pipeline.within_step import acting_within, gaussian_of, within_sentences
 from tacit.records import EdgeFindings
 
 References = Mapping[str, Mapping[str, float]]
@@ -29,7 +30,9 @@ NOT_COMPARED = "Whether it forecasts better than no graph was not tested"
 class ListedGraph:
     """The edges of a fit by what is known of them; ``listed`` and ``required`` count a pair without direction once.
 
-    ``values``  the probability that each edge exists; without evidence, that it is there in a given observation
+    ``values``      the probability that each edge exists; without evidence, that it is there in a given observation
+    ``undirected``  the pairs whose direction is open: they are in one entry, with the probability of either direction
+    ``within``      what is said of effects within a step, which ``num_within`` listed edges have
     """
 
     nodes: Sequence[str]
@@ -46,27 +49,29 @@ class ListedGraph:
     high: Tensor | None = None
     lag: Tensor | None = None
     newest_lag: int = 1
+    undirected: Tensor | None = None
+    within: tuple[str, ...] = ()
+    num_within: int = 0
 
     @classmethod
     def of(
         cls, nodes: Sequence[str], graph: GraphDistribution, edges: EdgeFindings, evidence: Mapping[str, Any]
     ) -> "ListedGraph":
         """Return the edges of a graph, listed at the false discovery rate of the evidence."""
-        probs, learned, candidates = graph.edge_probs.detach().cpu().float(), graph.learned.cpu(), graph.candidates
-        once, fdr = graph.symmetric and candidates is None, float(evidence.get("fdr", FDR))
-        values = probs if edges.exists is None else edges.exists.float()
-        if edges.exists is None and edges.identifiable is not None:
-            learned = learned & (edges.identifiable == FLAGS.index("yes"))
-        listed, required = listed_edges(values, fdr, learned, symmetric=once), ~graph.learned.cpu() & (probs > 0)
+        probs = (graph.edge_probs.detach().cpu() if edges.probability is None else edges.probability).float()
+        candidates, fdr = graph.candidates, float(evidence.get("fdr", FDR))
+        once = graph.symmetric and candidates is None
+        listing = Listing.of(graph, edges, fdr)
+        listed, required, undirected = listing.listed, listing.required, listing.undirected
         if candidates is None:
             places = torch.arange(len(nodes))
             sources, targets = places.expand_as(probs), places[:, None].expand_as(probs)
-            required &= sources != targets
+            required = required & (sources != targets)
         else:
             sources, targets = candidates.sources.cpu(), candidates.row_node.cpu()[:, None].expand_as(probs)
         return cls(
             nodes,
-            values.nan_to_num(0.0),
+            listing.values.nan_to_num(0.0),
             probs,
             listed.triu() if once else listed,
             required.triu() if once else required,
@@ -78,7 +83,10 @@ class ListedGraph:
             None if edges.low is None else edges.low.float(),
             None if edges.high is None else edges.high.float(),
             edges.lag,
-            1 if edges.lags is None else edges.lags.first,
+            1 if edges.lags is None else max(1, edges.lags.first),
+            undirected,
+            tuple(within_sentences(listed, undirected, edges.within_step, edges.direction, gaussian_of(evidence))),
+            int(acting_within(listed, undirected, edges.within_step).sum()),
         )
 
     @property
@@ -98,7 +106,8 @@ class ListedGraph:
     def named(self, place: tuple[int, ...]) -> str:
         """Return an edge in words."""
         source, target = (self.nodes[int(ends[place])] for ends in (self.sources, self.targets))
-        return f"{source} {'-' if self.symmetric else '->'} {target}"
+        no_arrow = self.symmetric or (self.undirected is not None and bool(self.undirected[place]))
+        return f"{source} {'-' if no_arrow else '->'} {target}"
 
     def first(self, of: Tensor, among: Tensor) -> tuple[int, ...]:
         """Return the place of the largest number among some edges."""
@@ -109,7 +118,7 @@ class ListedGraph:
 def answer_sentences(
     found: ListedGraph, references: References, notes: Sequence[str] = (), unknown: str = "", too_early: str = ""
 ) -> list[str]:
-    """Return the answer, in this order: a graph or none; the list; how often edges act; lags; other forecasts; notes.
+    """Return the answer: a graph or none; the list; how often edges act; their lags; other forecasts; notes.
 
     ``unknown``    why it was not computed whether edges exist: edges are then listed by how often they act
     ``too_early``  said first where training stopped too early
@@ -119,6 +128,7 @@ def answer_sentences(
         *_headline(found, references.get(NO_GRAPH, {}), unknown),
         *_list(found, references.get(NO_GRAPH, {})),
         *_acting(found),
+        *found.within,
         *_lags(found),
         *_all_edges(found, references.get(FULL_GRAPH, {})),
         *_ridge(references.get(RIDGE, {})),
@@ -147,6 +157,11 @@ def _verdict(found: ListedGraph, none: Mapping[str, float]) -> str:
     if none["gain"] > CLEAR * none["gain_std_error"]:
         return f"A graph was found: it lowers {ERROR} by {_size(none)} against no graph."
     clearly = "" if none["gain"] <= 0 else "clearly "
+    if found.num_within:
+        return (
+            f"A graph was found: {_edges(found.count)} {_are(found.count)} listed. Against no graph {ERROR} is not "
+            f"{clearly}lower ({_change(none)}): effects within a step do not help to forecast the next one."
+        )
     return f"No graph found: the learned graph does not {clearly}lower {ERROR} against no graph ({_change(none)})."
 
 
@@ -176,7 +191,7 @@ def _list(found: ListedGraph, none: Mapping[str, float]) -> list[str]:
             f"{_edges(found.count)} are listed; {_number(false)} of them are expected to be {wrong} "
             f"(false discovery rate {_share(false / found.count)}, {limit})."
         )
-    weak = "gain_std_error" in none and not _is_better(none)
+    weak = "gain_std_error" in none and not _is_better(none) and not found.num_within
     return [said + (" Together they are too weak to show in the forecasts of the test part." if weak else "")]
 
 
@@ -186,6 +201,9 @@ def _acting(found: ListedGraph) -> list[str]:
         return []
     probs = found.probs[found.listed]
     if found.high is None or found.low is None:
+        probs = probs[~probs.isnan()]
+        if not len(probs):
+            return []
         low, high = float(probs.min()), float(probs.max())
         often = (
             f"probability {low:.2f}" if f"{low:.2f}" == f"{high:.2f}" else f"probabilities from {low:.2f} to {high:.2f}"
@@ -193,7 +211,7 @@ def _acting(found: ListedGraph) -> list[str]:
         verb = "It acts" if found.count == 1 else "They act"
         return [f"{verb} with {often}; standard errors were not computed."]
     reaches = found.listed & (found.high >= ALWAYS)
-    always, times = reaches & (found.probs >= ALWAYS), found.listed & ~reaches
+    always, times = reaches & (found.probs >= ALWAYS), found.listed & (found.high < ALWAYS)
     said = []
     if always.any():
         count = int(always.sum())
@@ -207,7 +225,7 @@ def _acting(found: ListedGraph) -> list[str]:
         numbers = f"{float(found.probs[place]):.2f} [{float(found.low[place]):.2f}, {float(found.high[place]):.2f}]"
         example = f", for example {found.named(place)} {numbers}" if count > 1 else f": {found.named(place)} {numbers}"
         said.append(f"{count:,} {'acts' if count == 1 else 'act'} at times{example}")
-    return ["; ".join(said) + "."]
+    return ["; ".join(said) + "."] if said else []
 
 
 def _lags(found: ListedGraph) -> list[str]:

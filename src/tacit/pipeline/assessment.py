@@ -30,6 +30,7 @@ from tacit.pipeline.layout import MOST_EXPANDED
 from tacit.pipeline.preparation import Preparation
 from tacit.pipeline.references import Reference, why_no_ridge
 from tacit.pipeline.resampling import block_length
+from tacit.pipeline.simultaneous import with_held
 from tacit.pipeline.std_errors import estimate_std_errors
 from tacit.randomness import generator_for, replica_seeds
 from tacit.records import EdgeFindings
@@ -139,11 +140,12 @@ def assess(answer: Assessment, fit: AssessmentInputs) -> None:
     wanted = fit.config.assessment
     graph = fit.result.model.graph
     lacking = TOO_MANY if graph.candidates is not None else "" if graph.has_edge_probs else NO_EDGE_PROBS
+    other_graphs = bool(wanted.controls) and not fit.untrained.observation.joint  # predictors are trained for them
     stages: list[tuple[str, str, Callable[[Assessment, AssessmentInputs], None], bool]] = [
         ("standard errors", _errors_from(fit), _errors, wanted.replicas > 0 or fit.has_moment_estimate),
         ("identification", "which edges are identifiable from the data", _flags, True),
         ("fit test", "does the model fit the test part", _goodness, True),
-        ("other graphs", "which other graphs predict as well", _representations, bool(wanted.controls)),
+        ("other graphs", "which other graphs predict as well", _representations, other_graphs),
         ("controls", "the same model without a graph and with all edges", _controls, bool(wanted.controls)),
     ]
     for name, words, stage, needed in stages:
@@ -189,7 +191,7 @@ def _errors(answer: Assessment, fit: AssessmentInputs) -> None:
         fit.split,
         fit.done,
         replicas=config.assessment.replicas,
-        trained=not fit.result.late_fall,
+        trained=not fit.result.late_fall and not fit.untrained.observation.joint,
         block=block_length(config.assessment, fit.preparation, len(train)),
         seed=fit.seed,
         compile=fit.compile,
@@ -211,7 +213,7 @@ def identify_edges(
 ) -> Identifiability:
     """Return which edges can be identified from the training pairs."""
     return identify(
-        model,
+        with_held(model),
         train.inputs,
         train.targets,
         observed=train.observed,

@@ -4,16 +4,17 @@ import torch
 from jaxtyping import Bool
 from torch import Tensor, nn
 
+from tacit.assessment.evidence import OPEN, WithinStep
 from tacit.config import FitConfig, ModelConfig
 from tacit.data import Pairs, ridge_regression
 from tacit.errors import InputError, require
 from tacit.graph import BernoulliGraph, CandidateEdges, EdgePrior, EdgeRules, LagRanges, density_prior
 from tacit.losses import EnergyScore
-from tacit.observation import ObservationModel
+from tacit.observation import ObservationModel, SimultaneousNoise
 from tacit.pipeline.dataset import Dataset
 from tacit.pipeline.parts import OwnParts
 from tacit.pipeline.preparation import Preparation
-from tacit.predictors import GraphFilter, Sizes
+from tacit.predictors import GraphFilter, SimultaneousFilter, Sizes
 from tacit.randomness import generator_for
 from tacit.registry import OBSERVATIONS
 from tacit.shapes import EdgeMask
@@ -36,7 +37,13 @@ START_JITTER = 0.1  # of weights, between replicas of a warm start
 
 
 def build_model(
-    config: FitConfig, dataset: Dataset, rules: EdgeRules, own: OwnParts, seed: int, kept: EdgeMask | None = None
+    config: FitConfig,
+    dataset: Dataset,
+    rules: EdgeRules,
+    own: OwnParts,
+    seed: int,
+    kept: EdgeMask | None = None,
+    within: WithinStep | None = None,
 ) -> LatentGraphModel:
     """Return the model at its start; with ``kept`` only these edges are learned, without any prior."""
     low, high = KEPT_START if kept is not None and own.kind(config.predictor).warm_start else START
@@ -51,8 +58,10 @@ def build_model(
     predictor = _build_predictor(config, dataset.preparation.sizes, start.candidates, own)
     if rules.lag_ranges is not None and isinstance(predictor, GraphFilter):
         predictor.restrict_lags(_allowed_lags(rules.lag_ranges, start, dataset.preparation))
+    if within is not None and isinstance(predictor, SimultaneousFilter):
+        predictor.allow_within(within.acyclic & (start.edge_probs > 0), within.directions == OPEN)
     train = dataset.split.train
-    if config.predictor.warm_start:
+    if config.predictor.warm_start and not config.graph.simultaneous:  # regressions give the fit of these
         predictor = _warm_start(predictor, train, start, found=kept is not None)
     prior = build_prior(config, dataset, rules, own) if kept is None else None
     return _assemble(config, dataset.preparation, start, predictor, own, train, prior)
@@ -101,7 +110,8 @@ def _assemble(
 ) -> LatentGraphModel:
     """Return the model of these parts; without training pairs the loss is one to score by, not to train with."""
     sizes, model, loss = preparation.sizes, config.model, own.loss
-    observation: ObservationModel = OBSERVATIONS[config.observation.kind].for_sizes(
+    kind = SimultaneousNoise if config.graph.simultaneous else OBSERVATIONS[config.observation.kind]
+    observation: ObservationModel = kind.for_sizes(
         num_nodes=sizes.num_nodes, in_channels=sizes.in_channels, channels=sizes.out_channels
     )
     if train is None:  # to predict with: the loss may have been another one, passed as an object
@@ -114,6 +124,9 @@ def _assemble(
 def _build_predictor(config: FitConfig, sizes: Sizes, candidates: CandidateEdges | None, own: OwnParts) -> nn.Module:
     kind = own.kind(config.predictor)
     config.predictor.require_used(kind)
+    if config.graph.simultaneous:
+        residual = bool(config.predictor.residual)
+        return SimultaneousFilter(sizes.num_nodes, sizes.window, sizes.num_features, residual=residual)
     return kind.build(sizes, config.predictor, candidates, config.observation.kind)
 
 

@@ -13,20 +13,24 @@ import torch
 from tacit.assessment.uncertainty import acting, adopt, has_moment_estimate, mean_loss
 from tacit.config import FitConfig, TrainingOptions
 from tacit.data import Split
+from tacit.errors import require
 from tacit.observation import GaussianNoise
 from tacit.pipeline.std_errors import MUCH_LOSS, MUCH_WORSE
 from tacit.training import FitResult, LatentGraphModel, Replica, start_at_regression, steps_read
 
 ALWAYS = 1 - 1e-6
-CHOICE = (
-    "training = closed form: regressions of mean and variance give weights and probabilities; set any option of "
-    "[training] to train by gradients"
+TOO_LARGE = (
+    "simultaneous in [graph] requires regressions that take about half a minute, got larger ones; use fewer nodes, "
+    "or a shorter window"
 )
+CHOICE = "training = closed form: regressions of mean and variance give weights and probabilities"
+OTHERWISE = "; set any option of [training] to train by gradients"
 
 
-def in_closed_form(choices: list[str]) -> list[str]:
+def in_closed_form(choices: list[str], model: LatentGraphModel) -> list[str]:
     """Return the choices without those of a training that did not take place."""
-    return [*(line for line in choices if line.split(" = ")[0] not in TrainingOptions.model_fields), CHOICE]
+    made = (line for line in choices if line.split(" = ")[0] not in TrainingOptions.model_fields)
+    return [*made, CHOICE + OTHERWISE * (not model.observation.joint)]
 
 
 def has_closed_form(model: LatentGraphModel, config: FitConfig) -> bool:
@@ -46,10 +50,13 @@ def fit_closed_form(model: LatentGraphModel, split: Split, seed: int, *, assesse
         always = graph.link.raw(torch.full_like(graph.raw, ALWAYS))
         graph.raw.copy_(torch.where(graph.learned, always, graph.raw))
     read, window = steps_read(model, split.train)
-    if read < window or not start_at_regression(model, split.train):
+    joint = model.observation.joint  # nothing but regressions can fit it
+    if (read < window and not joint) or not start_at_regression(model, split.train):
+        require(not joint, TOO_LARGE)
         return None
     found = acting(model, split.train, replicas=0)
-    if not adopt(model, found.parameters, split.validation, worse=MUCH_WORSE, tolerance=MUCH_LOSS):
+    adopted = adopt(model, found.parameters, split.validation, worse=MUCH_WORSE, tolerance=MUCH_LOSS)
+    if not adopted and not joint:
         return None
     state = {name: value.detach().clone() for name, value in model.state_dict().items()}
     loss = mean_loss(model, split.validation, state)

@@ -26,9 +26,12 @@ GRAPHS = 16
 
 
 def with_needed_edges(plan: Plan, model: LatentGraphModel, train: Pairs) -> Plan | None:
-    """Return the plan of a fit with the dropped edges that the fitted model needs; None where it needs none."""
+    """Return the plan of a fit with the dropped edges that the fitted model needs; None where it needs none.
+
+    Effects within a step were found together with all others: no edge is taken back.
+    """
     evidence, preparation = plan.evidence, plan.dataset.preparation
-    if evidence is None:
+    if evidence is None or evidence.within is not None:
         return None
     plan.listener.stage("fit: check of the dropped edges")
     needed = needed_after_all(model, train, evidence, preparation, plan.seed)

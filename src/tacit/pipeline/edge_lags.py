@@ -23,7 +23,8 @@ BEYOND = (
 def with_lags(evidence: RegressionEvidence, dataset: Dataset, seed: int) -> RegressionEvidence:
     """Return the evidence with the lag profiles of the edges that it keeps; without time there are none.
 
-    Of edges without direction both have the mean of the two profiles.
+    Of edges without direction both have the mean of the two profiles. Where edges act within a step, profiles begin at
+    lag 0.
     """
     preparation, nodes = dataset.preparation, len(dataset.nodes)
     if not preparation.is_series:
@@ -34,6 +35,9 @@ def with_lags(evidence: RegressionEvidence, dataset: Dataset, seed: int) -> Regr
     candidates = Candidates.kept(evidence.rules, source, target, preparation.horizon)  # in the order of the edges
     believed, pairs = torch.zeros_like(candidates.used), all_pairs(dataset.split)
     believed[candidates.used] = exists >= BELIEVED
+    within = None if evidence.within is None else evidence.within.acyclic
+    if within is not None:
+        believed[candidates.used] |= within[target, source]
     found = lag_profiles(
         pairs,
         layout_of(preparation),
@@ -43,6 +47,7 @@ def with_lags(evidence: RegressionEvidence, dataset: Dataset, seed: int) -> Regr
         horizon=preparation.horizon,
         block=usual_block(len(pairs), preparation.reach),
         seed=seed,
+        within=within,
     )
     effects, shares = found.effects[candidates.used], found.shares[candidates.used]
     if evidence.rules.symmetric:
@@ -50,7 +55,8 @@ def with_lags(evidence: RegressionEvidence, dataset: Dataset, seed: int) -> Regr
         effects, shares = ((values + values[back]) / 2 for values in (effects, shares))
     known = ~effects.isnan().all(1)
     ends = {"source": source[known].tolist(), "target": target[known].tolist()}
-    lags = LagTable(**ends, first=preparation.horizon, effects=effects[known], shares=shares[known])
+    first = preparation.horizon if within is None else 0
+    lags = LagTable(**ends, first=first, effects=effects[known], shares=shares[known])
     return replace(evidence, lags=lags)
 
 
@@ -69,6 +75,7 @@ def lag_of_edges(lags: LagTable, rules: EdgeRules, *, over_table: bool) -> Float
 def lags_beyond(evidence: RegressionEvidence, dataset: Dataset) -> list[str]:
     """Say which edges surely act at a lag that the model does not read."""
     lags, nodes, window = evidence.lags, dataset.nodes, dataset.preparation.sizes.window
+    newest = dataset.preparation.horizon
     if lags is None or not lags.source:
         return []
     source, target, exists = evidence.edges()
@@ -76,7 +83,7 @@ def lags_beyond(evidence: RegressionEvidence, dataset: Dataset) -> list[str]:
     edges = torch.tensor(lags.target) * len(nodes) + torch.tensor(lags.source)
     lag, share = lags.dominant, lags.shares.nan_to_num(0.0).amax(1)
     sure = torch.isin(edges, believed) & (share >= SURE)
-    beyond = (sure & (lag >= lags.first + window)).nonzero()[:, 0].tolist()
+    beyond = (sure & (lag >= newest + window)).nonzero()[:, 0].tolist()
     if not beyond:
         return []
     first = max(beyond, key=lambda edge: float(lags.effects[edge].abs().nan_to_num(0.0).max()))
@@ -88,6 +95,6 @@ def lags_beyond(evidence: RegressionEvidence, dataset: Dataset) -> list[str]:
         lag=int(lag[first]),
         others=others,
         window=window,
-        needed=int(lag[beyond].max()) - lags.first + 1,
+        needed=int(lag[beyond].max()) - newest + 1,
     )
     return [said]

@@ -6,15 +6,18 @@
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
 import torch
 from torch import Tensor
 
 from tacit.assessment.identification import FLAGS
-from tacit.assessment.uncertainty import FDR, EdgeIntervals, intervals_around, listed_edges, significant_edges
+from tacit.assessment.uncertainty import FDR, EdgeIntervals, intervals_around, significant_edges
 from tacit.errors import require
 from tacit.graph import GraphDistribution, edge_table, listed_table, to_networkx, to_pyg
 from tacit.pipeline.fitted import Fitted
 from tacit.pipeline.layout import MOST_EXPANDED
+from tacit.pipeline.listing import Listing
+from tacit.records import EDGE_COLUMNS, WORDS
 
 if TYPE_CHECKING:
     import networkx
@@ -22,6 +25,8 @@ if TYPE_CHECKING:
     from torch_geometric.data import Data
 
 ACTING = ("std_error", "low", "high", "bagged")  # how often an edge acts: empty where it is not kept
+
+WITHIN = ("within_step", "direction", "exists_either")
 
 
 @dataclass(frozen=True, eq=False)
@@ -49,12 +54,19 @@ class Edges:
         values = getattr(self.fitted.edges, key)
         if values is None:
             remedy = (
-                "leave evidence in GraphOptions at 'auto'" + ", and fit a series" * (key == "lag")
+                "set simultaneous=True in GraphOptions"
+                if key in WITHIN
+                else "leave evidence in GraphOptions at 'auto'" + ", and fit a series" * (key == "lag")
                 if key in ("exists", "effect", "lag")
                 else "call estimate_std_errors, or set bootstrap_replicas in AssessmentOptions"
             )
             raise AttributeError(f"{key} of the edges is not computed; {remedy}")
         return torch.as_tensor(values).float()
+
+    def words(self, key: str) -> np.ndarray:
+        """Return a column of words of every edge, such as ``direction``."""
+        words: np.ndarray = np.array(WORDS[key], dtype=object)[self.number(key).long().numpy()]
+        return words
 
     @property
     def exists(self) -> Tensor | None:
@@ -71,6 +83,13 @@ class Edges:
         return ~(exists < self.fitted.record.keep)  # one of which nothing is known is kept
 
     @property
+    def acts(self) -> Tensor:
+        """How often each edge acts; NaN where that is not known."""
+        found = self.fitted.edges.probability
+        probs = self.graph.edge_probs.detach().cpu() if found is None else found.float()
+        return probs.masked_fill(~self.kept, torch.nan)
+
+    @property
     def identifiable(self) -> Tensor | None:
         """True for each edge that can be identified from the data; None where that was not computed."""
         flags = self.fitted.edges.identifiable
@@ -84,25 +103,30 @@ class Edges:
     def attributes(self) -> dict[str, Tensor]:
         """Return what is known of every edge besides ``exists`` and ``probability``, in the order of ``edges.csv``.
 
-        ``identifiable`` is a place in ``FLAGS``.
+        Words are places: ``identifiable`` in ``FLAGS``, ``direction`` in ``DIRECTIONS``.
         """
         edges, found = self.fitted.edges, dict[str, Tensor]()
-        for key in ("std_error", "low", "high", "effect", "lag", "identifiable", "bagged"):
-            if key not in edges.known:
+        for key in EDGE_COLUMNS:
+            if key not in edges.known or key in ("exists", "probability"):
                 continue
-            found[key] = edges.known[key] if key == "identifiable" else self.number(key)
+            found[key] = edges.known[key] if key in WORDS else self.number(key)
             if key in ACTING:
                 found[key] = found[key].masked_fill(~self.kept, torch.nan)
         return found
 
-    def table(self, attributes: dict[str, Tensor] | None = None, chosen: Tensor | None = None) -> "pandas.DataFrame":
+    def table(
+        self,
+        attributes: dict[str, Tensor] | None = None,
+        chosen: Tensor | None = None,
+        exists: Tensor | None = None,
+    ) -> "pandas.DataFrame":
         """Return all edges with their attributes, or those that are chosen; over a table, the candidates."""
         attributes, candidates, exists = (
             self.attributes() if attributes is None else attributes,
             self.graph.candidates,
-            self.exists,
+            self.exists if exists is None else exists,
         )
-        probs = self.graph.edge_probs.detach().cpu().masked_fill(~self.kept, torch.nan)
+        probs = self.acts
         if chosen is not None:
             attributes = {
                 **attributes,
@@ -113,8 +137,8 @@ class Edges:
             table = listed_table(probs, candidates, self.fitted.nodes, attributes={**known, **attributes})
         else:
             table = edge_table(probs, self.fitted.nodes, exists=exists, attributes=attributes)
-        if "identifiable" in attributes:
-            table["identifiable"] = [FLAGS[number] for number in table["identifiable"]]
+        for name in attributes.keys() & WORDS.keys():
+            table[name] = [WORDS[name][number] for number in table[name]]
         return table if chosen is None else table[table.pop("chosen")].reset_index(drop=True)
 
     def lag_table(self) -> "pandas.DataFrame":
@@ -146,17 +170,15 @@ class Edges:
             symmetric=self.graph.symmetric,
         )
 
-    def listed(self, fdr: float | None = None) -> Tensor:
-        """Return which edges are listed at a false discovery rate; if it is left out, at that of the fit.
-
-        Without evidence the probabilities take the place of ``exists``, and what is not identifiable is left out.
-        """
-        values, allowed = self.exists, self.learned
-        if values is None:
-            values = self.graph.edge_probs.detach().cpu()
-            allowed = allowed if self.identifiable is None else allowed & self.identifiable
+    def listing(self, fdr: float | None = None) -> Listing:
+        """Return which edges are listed at a false discovery rate; if it is left out, at that of the fit."""
         rate = self.fitted.record.evidence.get("fdr", FDR) if fdr is None else fdr
-        return listed_edges(values, rate, allowed, symmetric=self.graph.symmetric and self.graph.candidates is None)
+        return Listing.of(self.graph, self.fitted.edges, rate)
+
+    def listed_table(self, fdr: float | None = None) -> "pandas.DataFrame":
+        """Return the listed edges; ``exists`` of a pair without an arrow is the probability of either direction."""
+        found = self.listing(fdr)
+        return self.table(chosen=found.listed, exists=None if self.exists is None else found.values)
 
     def significant(self, **options: Any) -> "pandas.DataFrame":
         """Return the edges whose probability is above a level, with the ``p_value`` of each."""
@@ -172,36 +194,54 @@ class Edges:
         return self.table({**self.attributes(), "p_value": tests.p_values}, tests.chosen)
 
     def to_networkx(self, threshold: float | None = None) -> "networkx.DiGraph | networkx.Graph":
-        """Return the listed edges, or those above a threshold, as a networkx graph, with what the table says."""
-        attributes = self.attributes()
+        """Return the listed edges, or those above a threshold, as a networkx graph, with what the table says.
+
+        A pair without an arrow is there in both directions, with ``undirected`` true.
+        """
+        probs, attributes, found = self._dense_acts("to_networkx"), self.attributes(), self.listing()
+        if self.fitted.edges.direction is not None:
+            attributes["undirected"] = found.undirected | found.undirected.mT
         graph = to_networkx(
-            self.probs("to_networkx").masked_fill(~self.kept, torch.nan),
+            probs,
             self.fitted.nodes,
             threshold or 0.0,
             symmetric=self.graph.symmetric,
-            exists=self.exists,
-            chosen=self._exported(threshold),
+            exists=self._either_way(found),
+            chosen=self._exported(threshold, found),
             attributes=attributes,
         )
-        if "identifiable" in attributes:
+        for name in attributes.keys() & WORDS.keys():
             for _, _, edge in graph.edges(data=True):
-                edge["identifiable"] = FLAGS[edge["identifiable"]]
+                edge[name] = WORDS[name][edge[name]]
         return graph
 
     def to_pyg(self, threshold: float | None = None) -> "Data":
-        """Return the listed edges, or those above a threshold, as a PyG graph."""
+        """Return the listed edges, or those above a threshold, as a PyG graph; without an arrow in both directions."""
+        found, edges = self.listing(), self.fitted.edges
         return to_pyg(
-            self.probs("to_pyg").masked_fill(~self.kept, torch.nan),
+            self._dense_acts("to_pyg"),
             self.fitted.nodes,
             threshold or 0.0,
-            exists=self.exists,
-            effect=None if self.fitted.edges.effect is None else self.number("effect"),
-            lag=None if self.fitted.edges.lag is None else self.number("lag"),
-            chosen=self._exported(threshold),
+            exists=self._either_way(found),
+            effect=None if edges.effect is None else self.number("effect"),
+            lag=None if edges.lag is None else self.number("lag"),
+            within_step=None if edges.within_step is None else self.number("within_step"),
+            undirected=None if edges.direction is None else found.undirected | found.undirected.mT,
+            chosen=self._exported(threshold, found),
         )
 
-    def _exported(self, threshold: float | None) -> Tensor | None:
+    def _dense_acts(self, name: str) -> Tensor:
+        self.probs(name)  # refuses a table
+        return self.acts
+
+    def _either_way(self, found: Listing) -> Tensor | None:
+        """Return ``exists``; of pairs without an arrow the probability of either direction, in both entries."""
+        if self.exists is None or not found.undirected.any():
+            return self.exists
+        return torch.where(found.undirected | found.undirected.mT, found.values.maximum(found.values.mT), self.exists)
+
+    def _exported(self, threshold: float | None, found: Listing) -> Tensor | None:
         """Return the listed edges and those that are required; None where a threshold decides."""
         if threshold is not None or self.exists is None:
             return None
-        return self.listed() | (~self.learned & (self.probs() > 0))
+        return found.both_ways | found.required

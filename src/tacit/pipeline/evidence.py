@@ -9,8 +9,10 @@ from jaxtyping import Bool, Float, Int, Shaped
 from torch import Tensor
 
 from tacit.assessment.evidence import (
+    CAUTION,
     KEEP,
     RESAMPLES,
+    SUGGESTION,
     Candidates,
     ColumnForm,
     Evidence,
@@ -20,6 +22,7 @@ from tacit.assessment.evidence import (
     may_exist,
     parent_evidence,
     simplest_form,
+    simultaneous_evidence,
 )
 from tacit.config import FitConfig
 from tacit.data import Pairs, Split, usual_block
@@ -27,6 +30,7 @@ from tacit.graph import EdgeRules
 from tacit.pipeline.dataset import Dataset
 from tacit.pipeline.parts import OwnParts
 from tacit.pipeline.preparation import Preparation
+from tacit.pipeline.simultaneous import may_suggest
 from tacit.predictors import SeriesLayout
 from tacit.records import LagTable
 from tacit.shapes import EdgeMask
@@ -70,8 +74,12 @@ class RegressionEvidence:
 
     @property
     def kept(self) -> EdgeMask:
-        """The edges that are learned: those that may exist, and those of which nothing is known."""
-        return self.evidence.kept
+        """The edges that are learned: those that may exist, and those of which nothing is known.
+
+        Of an edge within the step whose direction is open the model has one direction.
+        """
+        kept = self.evidence.kept
+        return kept if self.within is None else kept & (self.within.modelled(KEEP) | (self.evidence.exists >= 1))
 
     @property
     def dropped(self) -> EdgeMask:
@@ -107,7 +115,9 @@ class RegressionEvidence:
     def kept_on(
         self, train: Pairs, preparation: Preparation, rows: Int[Tensor, "replica pair"], seed: int
     ) -> Bool[Tensor, "replica row slot"]:
-        """Return the edges that each resample of the training pairs keeps."""
+        """Return the edges that each resample of the training pairs keeps; all the same with effects within a step."""
+        if self.within is not None:
+            return self.kept.expand(len(rows), *self.kept.shape)
         weights = torch.stack([torch.bincount(one.cpu(), minlength=len(train)) for one in rows]).double()
         probs = likely_parents(
             train,
@@ -155,7 +165,7 @@ def find_evidence(
     start, preparation = time.perf_counter(), dataset.preparation
     pairs = all_pairs(dataset.split)
     block = usual_block(len(pairs), preparation.reach) if preparation.reach else 1
-    candidates = Candidates.from_rules(rules, preparation.horizon)
+    candidates = Candidates.from_rules(rules.lagged, preparation.horizon)
     found = parent_evidence(
         pairs,
         layout_of(preparation),
@@ -166,22 +176,36 @@ def find_evidence(
         density=config.graph.density,
         names=dataset.nodes,
         form=simplest_form(pairs, candidates) if first_look else None,
-        resamples=0 if first_look else RESAMPLES,
+        resamples=0 if first_look or rules.simultaneous else RESAMPLES,
+        correlated=None if rules.simultaneous else SUGGESTION if may_suggest(config, preparation) else CAUTION,
     )
     exists, effect = (
         placed(values, found.candidates, rules, over_table=over_table) for values in (found.probs, found.effects)
     )
-    if rules.symmetric:
-        exists, effect = _both_ways(exists, found.density, rules), (effect + effect.mT) / 2
-    exists = _with_rules(exists, rules, over_table=over_table)
-    effect = effect.masked_fill(exists.isnan(), torch.nan)
-    effect = _filled(effect, rules, rules.open_edges()[3], torch.nan, over_table=over_table)
     prior: dict[str, float | str] = {
         "density": found.density,
         "learned": "no" if config.graph.density is not None else "yes",
         "columns": found.form.words(),
         "agreement": found.agreement,
     }
+    within = None
+    if rules.simultaneous and not first_look:
+        together = simultaneous_evidence(
+            pairs,
+            layout_of(preparation),
+            found,
+            rules.may_act_within_step,
+            density=config.graph.density,
+            seed=seed,
+            names=dataset.nodes,
+        )
+        exists, effect, within = together.exists, together.effect, together.within
+        prior |= {"density": together.lagged_density, "density_within_step": together.within_density}
+    if rules.symmetric:
+        exists, effect = _both_ways(exists, found.density, rules), (effect + effect.mT) / 2
+    exists = _with_rules(exists, rules, over_table=over_table)
+    effect = effect.masked_fill(exists.isnan(), torch.nan)
+    effect = _filled(effect, rules, rules.open_edges()[3], torch.nan, over_table=over_table)
     notes = (*found.notes, *_constant_targets(pairs, dataset.nodes))
     evidence = Evidence(exists.float(), effect.float(), prior, REGRESSION, notes)
     return RegressionEvidence(
@@ -193,6 +217,7 @@ def find_evidence(
         rules,
         over_table,
         lags_needed=0 if rules.lag_ranges is None else rules.lag_ranges.reach - preparation.horizon + 1,
+        within=within,
     )
 
 

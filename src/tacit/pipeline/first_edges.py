@@ -2,6 +2,7 @@
 
 import torch
 
+from tacit.assessment.evidence import edge_units
 from tacit.assessment.uncertainty import listed_edges
 from tacit.pipeline.evidence import RegressionEvidence
 
@@ -12,14 +13,20 @@ FROM_EVIDENCE = "from the evidence"
 
 def first_edges(evidence: RegressionEvidence, fdr: float, heading: str = FROM_EVIDENCE) -> str:
     """Return the edges that this evidence lists, the most likely first, in one line."""
-    rules, exists = evidence.rules, evidence.evidence.exists
+    rules, within = evidence.rules, evidence.within
+    units = edge_units(
+        evidence.evidence.exists,
+        None if within is None else within.either.to(evidence.evidence.exists),
+        None if within is None else within.directions,
+    )
+    exists = units.values
     source, target, _, required = rules.open_edges()
     places = (target, source)
     if evidence.over_table:
         flat = rules.candidate_edges.positions(source, target)
         places = (flat // exists.shape[1], flat % exists.shape[1])
     learned = torch.zeros_like(exists, dtype=torch.bool)
-    learned[places] = ~required & evidence.kept[places]
+    learned[places] = ~required & (evidence.kept | units.undirected)[places]
     listed = listed_edges(exists, fdr, learned, symmetric=rules.symmetric and not evidence.over_table)[places]
     if rules.symmetric:
         listed &= source < target
@@ -27,9 +34,9 @@ def first_edges(evidence: RegressionEvidence, fdr: float, heading: str = FROM_EV
     chosen = chosen[exists[places][chosen].argsort(descending=True, stable=True)]
     if not len(chosen):
         return f"{heading}: no edge is listed"
-    arrow, nodes = "-" if rules.symmetric else "->", rules.nodes
+    no_arrow, nodes, probs = units.undirected[places] | rules.symmetric, rules.nodes, exists[places]
     first = [
-        f"{nodes[source[edge]]} {arrow} {nodes[target[edge]]} {float(exists[places][edge]):.2f}"
+        f"{nodes[source[edge]]} {'-' if no_arrow[edge] else '->'} {nodes[target[edge]]} {float(probs[edge]):.2f}"
         for edge in chosen[:SHOWN].tolist()
     ]
     more = [f"and {len(chosen) - SHOWN:,} more"] if len(chosen) > SHOWN else []

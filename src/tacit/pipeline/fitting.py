@@ -26,6 +26,8 @@ from tacit.pipeline.layout import MOST_EXPANDED
 from tacit.pipeline.model_evidence import EARLY, judge_edges, judges_edges, why_unknown
 from tacit.pipeline.plan import Plan
 from tacit.pipeline.references import references
+from tacit.pipeline.simultaneous import always_acting, held_sentences, without_held
+from tacit.pipeline.within_step import GAUSSIAN_P, within_columns
 from tacit.randomness import generator_for, replica_seeds
 from tacit.records import CandidateCount, EdgeFindings, Record, describe_device, history_line, versions
 from tacit.threads import threads_for
@@ -142,7 +144,15 @@ def _learn(plan: Plan, checkpoint: Checkpoints | None) -> Learned:
         if processes.several:
             raise
         complete = False
+    _blank_held(plan, result, assessment)
     return Learned(plan, split, result, assessment, complete, _too_early(result, assessment))
+
+
+def _blank_held(plan: Plan, result: FitResult, assessment: Assessment) -> None:
+    """Leave open how often edges act whose direction within the step is open, and say so."""
+    held = always_acting(result.model)
+    assessment.edges = without_held(assessment.edges, result.model.graph.edge_probs, held)
+    assessment.findings += held_sentences(held, plan.dataset.nodes)
 
 
 def _with_needed_edges(
@@ -215,6 +225,10 @@ def _from_evidence(evidence: RegressionEvidence | None, config: FitConfig, *, ov
     if lags is not None:
         lag = lag_of_edges(lags, evidence.rules, over_table=over_table)
         assessment.edges = assessment.edges.updated(lag=lag, lags=lags)
+    if evidence.within is not None:
+        assessment.edges = assessment.edges.updated(**within_columns(evidence.within))
+        notes = [*assessment.evidence["notes"], *evidence.within.notes]
+        assessment.evidence |= {GAUSSIAN_P: evidence.within.gaussian, "notes": notes}
     return assessment
 
 
@@ -304,7 +318,7 @@ def _record(learned: Learned) -> Record:
         node_names=list(plan.dataset.nodes),
         converged=not learned.too_early,
         warnings=[*few, *plan.notes, *result.warnings, CAVEAT],
-        choices=plan.choices if result.history else in_closed_form(plan.choices),
+        choices=plan.choices if result.history else in_closed_form(plan.choices, model),
         references=compared,
         preparation=preparation.to_dict(),
         coordinates=None if plan.coordinates is None else plan.coordinates.tolist(),

@@ -15,6 +15,7 @@ from tacit.pipeline.data_files import few_names
 from tacit.pipeline.fitting import Learned, learn
 from tacit.pipeline.plan import Plan
 from tacit.pipeline.request import Request, files_read
+from tacit.pipeline.simultaneous import settle_simultaneous
 from tacit.pipeline.sources import read_sources
 from tacit.pipeline.stage_times import TimedListener
 from tacit.pipeline.unfinished import CHECKPOINT, NOTHING, finish, resume_run, start_run
@@ -56,6 +57,7 @@ def run_fit(
         directory.resolve() != Path.cwd(),
         f"out must be a directory for this run only, got '{directory}', the working directory; choose another --out",
     )
+    settle_simultaneous(config)  # options that do not go together are refused before a file is read
     sources = [source] if isinstance(source, str) else list(source)
     processes = Processes.current()
     if not processes.several:  # of several the first refuses it when it starts the run

@@ -25,14 +25,21 @@ from tacit.pipeline.parts import OwnParts
 def read_rules(dataset: Dataset, config: GraphOptions, candidates: CandidateEdges | Tensor | None = None) -> EdgeRules:
     """Return what is known of the edges, from the config and the files it names, or from a table of candidates."""
     nodes = dataset.nodes
-    rules = EdgeRules(nodes, symmetric=config.symmetric, self_loops=config.self_loops)
+    kinds = {name: getattr(config, name) for name in ("symmetric", "self_loops", "simultaneous")}
+    rules = EdgeRules(nodes, **kinds)
     if config.edges is not None:
-        rules = read_edge_rules(config.edges, nodes, symmetric=config.symmetric, self_loops=config.self_loops)
+        rules = read_edge_rules(config.edges, nodes, **kinds)
     _require_one_source(config, rules, candidates)
     rules = _with_named(rules, config)
     if candidates is None:
         candidates = _found(config, place_nodes(dataset, config), dataset.seen)
-    return rules if candidates is None else replace(rules, candidates=candidates)
+    rules = rules if candidates is None else replace(rules, candidates=candidates)
+    require(
+        not rules.simultaneous or bool(rules.may_act_within_step.any()),
+        "simultaneous in [graph] requires an edge that may act within a step, and the rules allow none; lower min_lag, "
+        "or leave simultaneous out",
+    )
+    return rules
 
 
 def window_for_lags(rules: EdgeRules, dataset: Dataset, window: int | None) -> int | None:

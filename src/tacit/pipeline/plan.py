@@ -22,6 +22,7 @@ from tacit.pipeline.memory import require_memory_for, require_memory_for_evidenc
 from tacit.pipeline.parts import OwnParts
 from tacit.pipeline.preparation import SeriesPreparation
 from tacit.pipeline.resampling import require_resampling
+from tacit.pipeline.simultaneous import require_series, settle_simultaneous
 from tacit.pipeline.sources import Source
 from tacit.pipeline.stage_times import TimedListener
 from tacit.registry import PREDICTORS
@@ -87,7 +88,7 @@ class Plan:
     ) -> "Plan":
         """Prepare the data and choose what was left open; whatever cannot be is refused here."""
         own, listener = own or OwnParts(), TimedListener.of(listener)
-        config = source.settled(config)
+        config, settled = settle_simultaneous(source.settled(config))
         dataset, rules, evidence = _with_evidence(source, config, own, seed, listener)
         config, scaled = _with_scale(config, dataset)
         config, dataset, chosen = _with_kind(source, config, dataset, evidence, own, seed, device, listener)
@@ -96,14 +97,15 @@ class Plan:
         config, choices = resolve_defaults(config, dataset, rules, own, evidence, on_gpu=device.type == "cuda")
         require_resampling(config.assessment, dataset.preparation, dataset.split.train)
         require_memory_for(config, dataset, rules, own, device)
-        model = build_model(config, dataset, rules, own, seed, None if evidence is None else evidence.kept)
+        kept, within = (None, None) if evidence is None else (evidence.kept, evidence.within)
+        model = build_model(config, dataset, rules, own, seed, kept, within)
         beyond = lags_beyond(evidence, dataset) if evidence is not None else []
         closed_form = evidence is not None and has_closed_form(model, given)
         return cls(
             name or source.name,
             command,
             config,
-            [*scaled, *chosen, *choices],
+            [*scaled, *settled, *chosen, *choices],
             dataset,
             rules,
             place_nodes(dataset, config.graph),
@@ -193,6 +195,7 @@ def _with_evidence(
     data = config.data if window is None else config.data.model_copy(update={"window": window})
     listener.stage(PREPARING)
     dataset = Dataset.prepare(source, data, seed=seed, scaled=scaled)
+    require_series(dataset, config)
     rules = read_rules(dataset, config.graph, own.candidates)
     needed = window_for_lags(rules, dataset, config.data.window)
     if needed is not None:

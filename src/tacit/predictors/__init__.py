@@ -16,6 +16,7 @@ from tacit.predictors.protocol import (
 )
 from tacit.predictors.pyg import PyGPredictor
 from tacit.predictors.series import SeriesLayout
+from tacit.predictors.simultaneous import SimultaneousFilter
 
 __all__ = [
     "ConvolutionStack",
@@ -27,6 +28,7 @@ __all__ = [
     "PredictorKind",
     "PyGPredictor",
     "SeriesLayout",
+    "SimultaneousFilter",
     "Sizes",
     "edge_buffers_of",
     "edge_parameters_of",

@@ -25,7 +25,7 @@ from tacit.predictors.kinds import Options, PredictorKind, Sizes
 from tacit.predictors.protocol import uniform_within
 from tacit.predictors.series import SeriesLayout
 from tacit.registry import PREDICTORS
-from tacit.shapes import Inputs, Samples, Targets
+from tacit.shapes import EdgeMask, Inputs, Observed, Outputs, Targets
 
 FilterActivation = Literal["linear", "tanh"]
 OwnWeights = Float[Tensor, "node in_channel channel"]
@@ -60,9 +60,9 @@ class GraphFilter(nn.Module):
     torch.Size([8, 4, 5, 1])
     """
 
-    num_hops = 1
-    edge_parameters = ("edge_weights",)
-    edge_buffers = ("allowed",)
+    num_hops: int | None = 1
+    edge_parameters: tuple[str, ...] = ("edge_weights",)
+    edge_buffers: tuple[str, ...] = ("allowed",)
 
     def __init__(
         self,
@@ -126,6 +126,20 @@ class GraphFilter(nn.Module):
         """1 where an edge may read what its source sends, 0 elsewhere; None where it may read all of it."""
         return None if self.allowed is None else self.allowed.repeat_interleave(self.sent_features, 2)
 
+    @property
+    def allowed_columns(self) -> Float[Tensor, "row slot read"] | None:
+        """1 where an edge may read a column that :meth:`linear_parts` says is sent; None where it may read all."""
+        return self.allowed_inputs
+
+    @property
+    def always(self) -> EdgeMask | None:
+        """The edges that are taken to act always, whatever the data say; None for none."""
+        return None
+
+    def complete(self, observed: Observed) -> Observed:
+        """Return 1 where all that the equation of a node needs is known: its target."""
+        return observed
+
     def _restricted(self, weights: EdgeWeights) -> EdgeWeights:
         """Return the weights of edges with 0 at the lags that they may not have."""
         allowed = self.allowed_inputs
@@ -166,7 +180,7 @@ class GraphFilter(nn.Module):
             "bias": torch.zeros_like(self.bias, device=generator.device),
         }
 
-    def forward(self, inputs: Inputs, graphs: AnyGraphs) -> Samples:
+    def forward(self, inputs: Inputs, graphs: AnyGraphs) -> Outputs:
         """Return the output of every pair under each of its graphs."""
         require(
             tuple(graphs.shape[-2:]) == tuple(self.edge_weights.shape[-4:-2]),
@@ -186,8 +200,9 @@ class GraphFilter(nn.Module):
         change = torch.tanh(total) if self.activation == "tanh" else total
         return change + self.layout.newest(inputs)[:, None] if self.residual else change
 
-    def linear_parts(self, inputs: Inputs) -> LinearParts | None:
-        """Return what a linear filter is linear in; None with another activation."""
+    def linear_parts(self, inputs: Inputs, targets: Targets | None = None) -> LinearParts | None:
+        """Return what a linear filter is linear in; None with another activation. ``targets`` are not read."""
+        del targets
         if self.activation != "linear":
             return None
         newest = self.layout.newest(inputs)

@@ -3,6 +3,7 @@
 from tacit.records.directories import CALL, make_directory, new_directory, require_new, resuming
 from tacit.records.edges_csv import (
     EDGE_COLUMNS,
+    WORDS,
     EdgeFindings,
     candidates_text,
     edges_text,
@@ -24,6 +25,7 @@ __all__ = [
     "LAGS",
     "MODEL",
     "RECORD",
+    "WORDS",
     "CandidateCount",
     "EdgeFindings",
     "LagTable",

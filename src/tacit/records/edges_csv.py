@@ -3,6 +3,7 @@
 import csv
 import io
 from collections.abc import Sequence
+from functools import partial
 from typing import Annotated, Any
 
 import numpy as np
@@ -10,6 +11,7 @@ import torch
 from jaxtyping import Float, Shaped
 from pydantic import BaseModel, BeforeValidator, ConfigDict, PlainSerializer
 
+from tacit.assessment.evidence import DIRECTIONS, OPEN, EdgeUnits, edge_units
 from tacit.assessment.identification import FLAGS
 from tacit.graph import CandidateEdges
 from tacit.records.lags_csv import EdgeNumbers, LagTable
@@ -28,31 +30,46 @@ EDGE_COLUMNS = (
     "lag",
     "identifiable",
     "bagged",
+    "within_step",
+    "direction",
+    "exists_either",
 )
-EDGE_NUMBERS = tuple(name for name in EDGE_COLUMNS[2:] if name != "identifiable")
+WORDS = {"identifiable": FLAGS, "direction": DIRECTIONS}  # columns of words: numbers are places in these
+EDGE_NUMBERS = tuple(name for name in EDGE_COLUMNS[2:] if name not in WORDS)
 ACTING = ("probability", "std_error", "low", "high", "bagged")  # empty for an edge that is not kept
 
 
-def _codes(values: Any) -> torch.Tensor:
-    """Return nested lists of flags as places in ``FLAGS``."""
+def _codes(words: tuple[str, ...], values: Any) -> torch.Tensor:
+    """Return nested lists of words as places in ``words``."""
     if isinstance(values, torch.Tensor):
         return values
-    return torch.tensor([[FLAGS.index(flag) for flag in row] for row in values], dtype=torch.uint8)
+    return torch.tensor([[words.index(word) for word in row] for row in values], dtype=torch.uint8)
 
 
-def _flags(codes: torch.Tensor) -> list[list[str]]:
-    return [[FLAGS[code] for code in row] for row in codes.tolist()]
+def _texts(words: tuple[str, ...], codes: torch.Tensor) -> list[list[str]]:
+    return [[words[code] for code in row] for row in codes.tolist()]
 
 
-EdgeFlags = Annotated[torch.Tensor, BeforeValidator(_codes), PlainSerializer(_flags, when_used="json")]
+EdgeFlags = Annotated[
+    torch.Tensor,
+    BeforeValidator(partial(_codes, FLAGS)),
+    PlainSerializer(partial(_texts, FLAGS), when_used="json"),
+]
+EdgeDirections = Annotated[
+    torch.Tensor,
+    BeforeValidator(partial(_codes, DIRECTIONS)),
+    PlainSerializer(partial(_texts, DIRECTIONS), when_used="json"),
+]
 
 
 class EdgeFindings(BaseModel):
     """What is known of each edge besides its probability, in the shape of the graph; None where it was not computed.
 
     Rows are targets and columns are sources; over a table of candidates ``exists``, ``effect`` and ``lag`` have the
-    shape of the table. A number is NaN where nothing is known of an edge; ``identifiable`` is a place in ``FLAGS``;
-    ``lags`` has the effect of each lag. JSON has nested lists.
+    shape of the table. ``probability`` is there where it differs from that of the graph: it is NaN where the graph has
+    1 because how often an edge acts is not identifiable. A number is NaN where nothing is known of an edge;
+    ``identifiable`` is a place in ``FLAGS``, ``direction`` one in ``DIRECTIONS``; ``lags`` has the effect of each lag.
+    JSON has nested lists.
 
     >>> EdgeFindings(exists=[[0.5, None]]).exists
     tensor([[0.5000,    nan]], dtype=torch.float64)
@@ -61,6 +78,7 @@ class EdgeFindings(BaseModel):
     model_config = ConfigDict(extra="forbid", frozen=True, arbitrary_types_allowed=True)
 
     exists: EdgeNumbers | None = None
+    probability: EdgeNumbers | None = None
     std_error: EdgeNumbers | None = None
     low: EdgeNumbers | None = None
     high: EdgeNumbers | None = None
@@ -68,12 +86,20 @@ class EdgeFindings(BaseModel):
     lag: EdgeNumbers | None = None
     identifiable: EdgeFlags | None = None
     bagged: EdgeNumbers | None = None
+    within_step: EdgeNumbers | None = None
+    direction: EdgeDirections | None = None
+    exists_either: EdgeNumbers | None = None
     lags: LagTable | None = None
 
     @property
     def known(self) -> dict[str, torch.Tensor]:
         """The columns that were computed, by name."""
         return {name: values for name, values in self if isinstance(values, torch.Tensor)}
+
+    @property
+    def units(self) -> EdgeUnits | None:
+        """The edges that can be listed, each once; None without evidence."""
+        return None if self.exists is None else edge_units(self.exists, self.exists_either, self.direction, self.lag)
 
     def updated(self, **columns: Any) -> "EdgeFindings":
         """Return the same with some columns replaced."""
@@ -114,14 +140,15 @@ def read_edges(text: str, node_names: Sequence[str], count: int | None = None, k
     """Return ``edges.csv`` as a table without the columns that are empty; ValueError or KeyError if it is bad.
 
     ``source`` and ``target`` are numbers of nodes. ``count`` is the number of candidates; None means that there is a
-    row per ordered pair. The probability of an edge whose ``exists`` is below ``keep`` may be empty (NaN).
+    row per ordered pair. A probability may be empty (NaN) where ``exists`` is below ``keep`` or the direction is open.
     """
     import pandas as pd
 
     nodes = pd.CategoricalDtype(list(node_names))
     table = pd.read_csv(
         io.StringIO(text),
-        dtype={"source": nodes, "target": nodes, "identifiable": pd.CategoricalDtype(list(FLAGS))}
+        dtype={"source": nodes, "target": nodes}
+        | {name: pd.CategoricalDtype(list(words)) for name, words in WORDS.items()}
         | dict.fromkeys(EDGE_NUMBERS, float),
         na_values=dict.fromkeys(EDGE_NUMBERS, ""),
         keep_default_na=False,
@@ -133,7 +160,7 @@ def read_edges(text: str, node_names: Sequence[str], count: int | None = None, k
     empty = [
         name
         for name in table.columns.difference(["source", "target", "probability"])
-        if (table[name].cat.codes <= 0 if name == "identifiable" else table[name].isna()).all()
+        if (table[name].cat.codes <= 0 if name in WORDS else table[name].isna()).all()
     ]
     table = table.drop(columns=empty)
     _require_probabilities(table, keep)
@@ -167,8 +194,9 @@ def _require_probabilities(table: EdgeTable, keep: float) -> None:
         if values is None:
             continue
         wrong = (values < 0) | (values > 1)
-        if name == "probability":  # it may be missing where the edge is not kept
-            wrong |= values.isna() if exists is None else values.isna() & ~(exists < keep)
+        if name == "probability":  # it may be missing where the edge is not kept, or its direction is open
+            known = values.notna() if exists is None else values.notna() | (exists < keep)
+            wrong |= ~known if "direction" not in table else ~known & (table["direction"] != DIRECTIONS[OPEN])
         if wrong.any():
             raise ValueError(f"{name} in edges.csv must be from 0 to 1, got {values[wrong].iloc[0]:g}")
 
@@ -184,8 +212,8 @@ def _text(
     dropped = columns["exists"] < keep if "exists" in columns else np.zeros(len(source), dtype=bool)
     cells = {"source": [node_names[node] for node in source], "target": [node_names[node] for node in target]}
     for name, values in columns.items():
-        if name == "identifiable":
-            cells[name] = [FLAGS[code] for code in values]
+        if name in WORDS:
+            cells[name] = [WORDS[name][code] for code in values]
         else:
             empty = np.isnan(values) | dropped if name in ACTING else np.isnan(values)
             cells[name] = ["" if no else f"{value:.6g}" for value, no in zip(values.tolist(), empty, strict=True)]

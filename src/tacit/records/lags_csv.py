@@ -31,7 +31,7 @@ EdgeNumbers = Annotated[torch.Tensor, BeforeValidator(numbers), PlainSerializer(
 class LagTable(BaseModel):
     """The lag profiles of some edges, a row per edge and a column per lag; lags are steps before the target.
 
-    ``first``    the lag of the first column: the newest input, which is the horizon
+    ``first``    the lag of the first column: that of the newest input, the horizon; 0 with effects within a step
     ``effects``  in deviations of the target per deviation of the source at this lag; NaN at lags that an edge may not
                  have
     ``shares``   of the resamples of the data in which this lag has the largest effect; NaN where none were drawn

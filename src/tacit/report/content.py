@@ -60,6 +60,7 @@ def run_content(run: Run, places: Places | None = None) -> dict[str, Any]:
         "scores": {"learned graph": run.record.metrics, **run.record.references},
         "config": json.dumps(shortened(run.record.config), indent=2, ensure_ascii=False),
         "symmetric": is_symmetric(run),
+        "undirected": columns.undirected is not None and bool(columns.undirected.any()),
         "data": {
             **_data(run, embedded, places, start_threshold(columns)),
             "histogram": _histogram(columns) if run.has_candidates else None,
@@ -72,7 +73,8 @@ def run_content(run: Run, places: Places | None = None) -> dict[str, Any]:
 
 def shown_columns(columns: EdgeColumns) -> list[str]:
     """Return the names of the columns of the table that are known."""
-    optional = ("exists", "probability", "std_error", "low", "high", "effect", "lag", "identifiable", "truth")
+    numbers = ("exists", "probability", "std_error", "low", "high", "effect", "lag", "within_step")
+    optional = (*numbers, "direction", "identifiable", "truth")
     known = [name for name in optional if getattr(columns, name) is not None]
     return ["source", "target", *known, *(["error"] if columns.truth is not None else [])]
 

@@ -7,13 +7,15 @@ from dataclasses import dataclass, fields, replace
 from typing import Any
 
 import numpy as np
+import torch
 from jaxtyping import Bool, Float, Int
 
+from tacit.assessment.evidence import edge_units
 from tacit.assessment.identification import FLAGS
-from tacit.records import Run
+from tacit.records import WORDS, Run
 
 FIXED, IDENTIFIABLE, UNIDENTIFIABLE = (FLAGS.index(flag) for flag in ("", "yes", "no"))
-COLUMNS = ("source", "target", "probability", "std_error", "low", "high", "exists", "effect", "lag")
+COLUMNS = ("source", "target", "probability", "std_error", "low", "high", "exists", "effect", "lag", "within_step")
 Numbers = Float[np.ndarray, " edge"]
 
 
@@ -22,6 +24,8 @@ class EdgeColumns:
     """Source, target and probability of each edge, and what else is known of all of them; None where nothing is.
 
     The probability of an edge that is not kept is NaN. ``listed_from`` is the least ``exists`` of a listed edge.
+    ``undirected`` edges have no arrow: their ``exists`` is that of either direction. ``direction`` is a place in
+    ``DIRECTIONS``.
     """
 
     source: Int[np.ndarray, " edge"]
@@ -35,6 +39,9 @@ class EdgeColumns:
     exists: Numbers | None = None
     effect: Numbers | None = None
     lag: Numbers | None = None
+    within_step: Numbers | None = None
+    direction: Int[np.ndarray, " edge"] | None = None
+    undirected: Bool[np.ndarray, " edge"] | None = None
     listed_from: float | None = None
     required: Bool[np.ndarray, " edge"] | None = None
 
@@ -98,15 +105,30 @@ def is_symmetric(run: Run) -> bool:
 
 
 def edge_columns(run: Run) -> EdgeColumns:
-    """Return the edges of a run in the order of ``edges.csv``; of edges without direction each once."""
+    """Return the edges of a run in the order of ``edges.csv``; those without direction once each."""
     table, truth = run.edges, run.record.true_edge_probs
     columns: dict[str, Any] = {name: table[name].to_numpy() for name in COLUMNS if name in table}
-    if "identifiable" in table:
-        columns["identifiable"] = table["identifiable"].cat.codes.to_numpy()
+    for name in WORDS.keys() & set(table):
+        columns[name] = table[name].cat.codes.to_numpy()
     if truth is not None:
         columns["truth"] = np.array(truth, dtype=float)[columns["target"], columns["source"]]
     all_edges = _decided(EdgeColumns(**columns), run)
-    return all_edges[all_edges.source <= all_edges.target] if is_symmetric(run) else all_edges
+    if is_symmetric(run):
+        return all_edges[all_edges.source <= all_edges.target]
+    return all_edges if all_edges.direction is None else _each_once(all_edges, run)
+
+
+def _each_once(columns: EdgeColumns, run: Run) -> EdgeColumns:
+    """Return pairs whose direction is open once each."""
+    names = ("exists", "exists_either", "lag", "within_step")
+    exists, either, lag, within = (torch.tensor(run.matrix(name)) if name in run.edges else None for name in names)
+    if exists is None or either is None or within is None:
+        return columns
+    units = edge_units(exists, either, torch.tensor(run.edges["direction"].cat.codes.to_numpy()).view_as(exists), lag)
+    within = torch.where(units.undirected, (within + within.mT).clamp(max=1), within)
+    values, acts, undirected = (one.numpy().ravel() for one in (units.values, within, units.undirected))
+    changed = replace(columns, exists=values, within_step=acts, undirected=undirected)
+    return changed[~units.other.numpy().ravel()]
 
 
 def _decided(columns: EdgeColumns, run: Run) -> EdgeColumns:

@@ -26,10 +26,10 @@ def packed(values: Any, kind: str) -> dict[str, str]:
 
 def packed_edges(columns: EdgeColumns, *, dense: bool) -> dict[str, dict[str, str]]:
     """Return the columns that are known; a table of all ordered pairs needs no nodes."""
-    numbers = ("probability", "std_error", "low", "high", "truth", "exists", "effect", "lag")
+    numbers = ("probability", "std_error", "low", "high", "truth", "exists", "effect", "lag", "within_step")
     found = {name: packed(getattr(columns, name), FLOATS) for name in numbers if getattr(columns, name) is not None}
-    if columns.identifiable is not None:
-        found["identifiable"] = packed(columns.identifiable, CODE)
+    codes = ("identifiable", "direction", "undirected")
+    found |= {name: packed(getattr(columns, name), CODE) for name in codes if getattr(columns, name) is not None}
     if not dense:
         largest = max(columns.source.max(initial=0), columns.target.max(initial=0))
         kind = SMALL if largest < 2**16 else WHOLE

@@ -124,9 +124,13 @@ def _draw_edges(axes: Axes, edges: EdgeColumns, places: Places, size: float, *, 
         else np.where(edges.effect < 0, LIGHT["lowers"], LIGHT["raises"]).tolist()
     )
     colours = to_rgba_array(names, alpha=np.minimum(1.0, 0.3 + 0.65 * edges.decides))
-    widths = (0.3 + 2.2 * edges.acts) * (0.4 + 0.6 * size)
+    acts = edges.acts
+    if edges.undirected is not None:  # how often these act is not estimated: a middle width
+        acts = np.where(edges.undirected & np.isnan(edges.probability), 0.5, acts)
+    widths = (0.3 + 2.2 * acts) * (0.4 + 0.6 * size)
     axes.add_collection(LineCollection(list(lines), colors=colours, linewidths=widths, capstyle="round"))
-    if not directed:
+    arrows = np.full(len(edges), directed) if edges.undirected is None else ~edges.undirected
+    if not arrows.any():
         return
-    heads = arrow_heads(lines, places, 0.3 * size + 0.7 * size * edges.acts)
-    axes.add_collection(PolyCollection(list(heads), facecolors=colours, edgecolors="none", zorder=2.5))
+    heads = arrow_heads(lines, places, 0.3 * size + 0.7 * size * edges.acts)[arrows]
+    axes.add_collection(PolyCollection(list(heads), facecolors=colours[arrows], edgecolors="none", zorder=2.5))

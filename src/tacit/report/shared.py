@@ -8,6 +8,7 @@ from typing import Any
 import matplotlib as mpl
 from matplotlib.colors import to_hex
 
+from tacit.assessment.evidence import DIRECTIONS
 from tacit.assessment.identification import FLAGS
 from tacit.records import EDGE_COLUMNS
 
@@ -109,7 +110,8 @@ def page_constants() -> dict[str, Any]:
         "labels": LABELS,
         "flags": list(FLAGS),
         "flagLabels": FLAG_LABELS,
-        "csvColumns": [name for name in EDGE_COLUMNS if name != "bagged"],
+        "directions": list(DIRECTIONS),
+        "csvColumns": [name for name in EDGE_COLUMNS if name not in ("bagged", "exists_either")],
         "bend": BEND,
         "labelledUpTo": LABELLED_UP_TO,
         "rows": ROWS,

@@ -5,11 +5,12 @@ from typing import Any
 import numpy as np
 from jaxtyping import Bool
 
+from tacit.assessment.evidence import DIRECTIONS
 from tacit.assessment.identification import FLAGS
 from tacit.records import Run
 from tacit.report.edge_columns import EdgeColumns, edge_columns
 
-NUMBERS = ("exists", "probability", "std_error", "low", "high", "effect", "lag", "truth")
+NUMBERS = ("exists", "probability", "std_error", "low", "high", "effect", "lag", "within_step", "truth")
 
 
 def strongest_edges(
@@ -28,6 +29,8 @@ def strongest_edges(
             "target": names[chosen.target[row]],
             **{name: _number(getattr(chosen, name), row) for name in NUMBERS},
             "identifiable": None if chosen.identifiable is None else FLAGS[int(chosen.identifiable[row])],
+            "direction": None if chosen.direction is None else DIRECTIONS[int(chosen.direction[row])],
+            "undirected": chosen.undirected is not None and bool(chosen.undirected[row]),
         }
         for row in range(len(chosen))
     ]

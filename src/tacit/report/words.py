@@ -83,7 +83,8 @@ def _edges_of(run: Run) -> str:
 
 
 def _named(run: Run, edge: dict[str, Any]) -> str:
-    return f"{isolated(edge['source'])} {'—' if is_symmetric(run) else '→'} {isolated(edge['target'])}"
+    no_arrow = is_symmetric(run) or edge["undirected"]
+    return f"{isolated(edge['source'])} {'—' if no_arrow else '→'} {isolated(edge['target'])}"
 
 
 def _error_sentences(run: Run) -> list[str]:

@@ -55,6 +55,13 @@ class LearnedGraph:
 
     edge_lags_ = _edge_number("lag", "The lag at which each edge has its largest effect, in steps before the target.")
 
+    within_step_ = _edge_number("within_step", "The probability that each edge acts within a step, at lag 0.")
+
+    @property
+    def direction_(self) -> np.ndarray:
+        """How the direction of each edge is known: time, learned, lagged parents or open; "" on the diagonal."""
+        return self._edges().words("direction")
+
     edge_probs_bagged_ = _edge_number("bagged", "The mean probability of each edge over the bootstrap replicas.")
     edge_std_errors_ = _edge_number(
         "std_error", "Standard errors of the centres of the intervals; 0 where an edge is fixed."
@@ -120,14 +127,16 @@ class LearnedGraph:
         """Return the listed and the required edges as a networkx graph, each with what ``edges_`` says of it.
 
         With a ``threshold`` those whose ``exists`` is above it. A fit without evidence decides by ``probability``, and
-        without a threshold returns every edge above 0.
+        without a threshold returns every edge above 0. A pair whose direction within a step is open is there in both
+        directions, with ``undirected`` true.
         """
         return self._edges().to_networkx(to_python(threshold))
 
     def to_pyg(self, threshold: float | None = None) -> "Data":
         """Return the same edges as a PyG graph: ``edge_index`` and ``edge_prob``, and what else is known of them.
 
-        That is ``edge_exists``, ``edge_effect`` and ``edge_lag``.
+        That is ``edge_exists``, ``edge_effect`` and ``edge_lag``; with effects within a step also
+        ``edge_within_step`` and ``edge_undirected``: an edge without an arrow is there in both directions.
         """
         return self._edges().to_pyg(to_python(threshold))
 
@@ -148,10 +157,10 @@ class LearnedGraph:
         Every listed edge has ``exists`` of at least 0.5, and the mean of 1 - ``exists`` over the list is at most
         ``fdr``; if it is left out, that of ``AssessmentOptions``. Required edges are known, hence not listed. Without
         evidence ``probability`` takes the place of ``exists``, and what cannot be identified is not listed. Without
-        directions each pair is one row.
+        directions each pair is one row; so is a pair whose direction within a step is open, and ``exists`` is then the
+        probability of an edge in either direction.
         """
-        edges = self._edges()
-        return edges.table(chosen=edges.listed(to_python(fdr)))
+        return self._edges().listed_table(to_python(fdr))
 
     def significant_edges(
         self, above: float = 0.05, rate: float = 0.05, *, dependence: str = "positive"

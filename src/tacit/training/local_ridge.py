@@ -38,7 +38,7 @@ class LocalRidge:
     """
 
     own: Float[Tensor, "node in_channel channel"]
-    edges: Float[Tensor, "row slot in_channel channel"]
+    edges: Float[Tensor, "row slot read channel"]
     edge_scores: Float[Tensor, "row slot"]
     intercepts: Float[Tensor, "node channel"]
     sigmas: Float[Tensor, "node channel"]
@@ -69,8 +69,11 @@ def local_ridge(
     *,
     penalties: Sequence[float] = RIDGE_PENALTIES,
     allowed: AllowedInputs | None = None,
+    own: int | None = None,
 ) -> LocalRidge:
     """Fit every node on ``train`` for each penalty, and keep the penalty with the least error on ``validation``.
+
+    With ``allowed``, a node reads only the first ``own`` of its own inputs, or all of them.
 
     >>> inputs = torch.randn(60, 3, 1, generator=torch.Generator().manual_seed(0))
     >>> table = CandidateEdges.from_edges(torch.tensor([2, 0]), torch.tensor([0, 1]), 3)  # 2 -> 0, 0 -> 1
@@ -82,9 +85,9 @@ def local_ridge(
     if allowed is None and _is_complete(candidates):
         return _of_all_nodes(train, validation, candidates, penalties)
     if len(penalties) > 1:
-        penalties = [choose_penalty(train, validation, candidates, penalties, allowed).penalty]
+        penalties = [choose_penalty(train, validation, candidates, penalties, allowed, own).penalty]
     penalty = penalties[0]
-    readers, scales = _Readers.of(candidates.to(train.inputs.device), allowed), Deviations.of(train)
+    readers, scales = _Readers.of(candidates.to(train.inputs.device), allowed, own), Deviations.of(train)
     rows, later = scales.rows(train), scales.rows(validation)
     weights, shifts, squares = [], [], []
     for block in readers.blocks(train):
@@ -113,6 +116,7 @@ def choose_penalty(
     candidates: CandidateEdges,
     penalties: Sequence[float] = RIDGE_PENALTIES,
     allowed: AllowedInputs | None = None,
+    own: int | None = None,
 ) -> PenaltyChoice:
     """Choose one penalty for all nodes; where many large matrices would be solved for each, some nodes choose."""
     if allowed is None and _is_complete(candidates):
@@ -120,7 +124,7 @@ def choose_penalty(
         return PenaltyChoice(
             found.penalty, torch.arange(candidates.num_nodes, device=found.sigmas.device), found.sigmas
         )
-    readers, scales = _Readers.of(candidates.to(train.inputs.device), allowed), Deviations.of(train)
+    readers, scales = _Readers.of(candidates.to(train.inputs.device), allowed, own), Deviations.of(train)
     rows, later = scales.rows(train), scales.rows(validation)
     side, other = sorted((len(train), readers.members.shape[1] * train.inputs.shape[2]))
     step = -(-candidates.num_nodes // max(FEWEST_CHOOSE, CHOICE_WORK // (side**2 * other)))
@@ -165,7 +169,7 @@ class _Readers:
     allowed: Float[Tensor, "node width in_channel"] | None
 
     @classmethod
-    def of(cls, candidates: CandidateEdges, allowed: AllowedInputs | None = None) -> "_Readers":
+    def of(cls, candidates: CandidateEdges, allowed: AllowedInputs | None = None, own: int | None = None) -> "_Readers":
         source, node = candidates.edges()
         others, nodes = source != node, torch.arange(candidates.num_nodes, device=source.device)
         source, node = source[others], node[others]
@@ -177,6 +181,8 @@ class _Readers:
         place, limits = candidates.used.flatten().nonzero()[others, 0], None
         if allowed is not None:
             limits = torch.ones(*members.shape, allowed.shape[2], dtype=torch.double, device=members.device)
+            if own is not None:
+                limits[:, 0, own:] = 0.0
             limits[node, order] = allowed.flatten(0, 1)[place].to(limits)
         return cls(members, real, node, order, place, limits)
 

@@ -67,13 +67,14 @@ def table_ridge(
     What is left of the pairs themselves is too little: ``sigmas`` are as large as what was left of the last ones. With
     ``lags`` only so many newest steps are read, and the weights of older ones are 0.
     """
-    pairs, allowed = _sent(pairs, predictor, lags), _allowed(predictor, candidates, lags)
-    later = choose_penalty(*_cut(pairs), candidates, allowed=allowed)
-    found = local_ridge(pairs, pairs, candidates, penalties=[later.penalty], allowed=allowed)
+    pairs, lagged = _sent(pairs, predictor, lags), (lags or predictor.layout.window) * predictor.sent_features
+    allowed = _allowed(predictor, candidates, pairs.inputs.shape[2])
+    later = choose_penalty(*_cut(pairs), candidates, allowed=allowed, own=lagged)
+    found = local_ridge(pairs, pairs, candidates, penalties=[later.penalty], allowed=allowed, own=lagged)
     left = found.sigmas[later.nodes].square().mean()
     more = (later.sigmas.square().mean() / left.clamp_min(TINY)).sqrt()
-    older = predictor.layout.window * predictor.sent_features - pairs.inputs.shape[2]
-    own, edges = (nn.functional.pad(weights, (0, 0, older, 0)) for weights in (found.own, found.edges))
+    older = predictor.layout.window * predictor.sent_features - lagged
+    own, edges = (nn.functional.pad(weights, (0, 0, older, 0)) for weights in (found.own[:, :lagged], found.edges))
     return replace(found, own=own, edges=edges, sigmas=found.sigmas * more.clamp_min(1.0))
 
 
@@ -117,7 +118,7 @@ def start_at_regression(model: LatentGraphModel, train: Pairs) -> bool:
         return False
     found = table_ridge(train, predictor, candidates, regression_lags(predictor, candidates, train))
     source, target = candidates.edges()
-    weights = torch.zeros_like(predictor.edge_weights)
+    weights = predictor.edge_weights.new_zeros(*predictor.edge_weights.shape[:2], *found.edges.shape[2:])
     weights[target, source] = (found.edges[candidates.used] / probs[target, source][:, None, None].to(found.edges)).to(
         weights
     )
@@ -158,18 +159,21 @@ def _require_linear(predictor: GraphFilter) -> None:
 
 
 def _sent(pairs: Pairs, predictor: GraphFilter, lags: int | None = None) -> Pairs:
-    """Return pairs with only those inputs that the nodes of a filter send to each other, of the newest steps."""
-    layout = predictor.layout
-    first = 0 if lags is None else layout.window - lags
-    sent = layout.lags(pairs.inputs)[:, :, first:, : predictor.sent_features]  # (pair, node, lag, sent feature)
-    return Pairs(sent.flatten(2).contiguous(), pairs.targets, pairs.observed)
+    """Return pairs with only those inputs that the nodes of a filter send to each other, of the newest steps.
+
+    Where edges act within a step the targets follow, which no node reads of itself.
+    """
+    observed = torch.ones_like(pairs.targets) if pairs.observed is None else pairs.observed
+    parts = predictor.linear_parts(pairs.inputs, pairs.targets * observed)
+    assert parts is not None  # the filter is linear
+    older = 0 if lags is None else (predictor.layout.window - lags) * predictor.sent_features
+    known = None if pairs.observed is None else predictor.complete(observed)
+    return Pairs(parts.sent[:, :, older:].contiguous(), pairs.targets, known)
 
 
-def _allowed(
-    predictor: GraphFilter, candidates: CandidateEdges, lags: int | None
-) -> Float[Tensor, "row slot sent"] | None:
-    """Return which inputs each slot of a table may read, of the newest steps; None where it may read all."""
-    allowed = predictor.allowed_inputs
+def _allowed(predictor: GraphFilter, candidates: CandidateEdges, newest: int) -> Float[Tensor, "row slot sent"] | None:
+    """Return which of the ``newest`` inputs each slot of a table may read; None where it may read all."""
+    allowed = predictor.allowed_columns
     if allowed is None:
         return None
     if allowed.shape[:2] != candidates.sources.shape:  # a filter over all pairs of nodes
@@ -177,7 +181,7 @@ def _allowed(
         slots = allowed.new_ones(*candidates.sources.shape, allowed.shape[2])
         slots[candidates.used] = allowed[target, source]
         allowed = slots
-    return allowed if lags is None else allowed[:, :, allowed.shape[2] - lags * predictor.sent_features :]
+    return allowed[:, :, allowed.shape[2] - newest :]
 
 
 def _cut(pairs: Pairs) -> tuple[Pairs, Pairs]:

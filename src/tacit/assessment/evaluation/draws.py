@@ -11,8 +11,8 @@ from tacit.shapes import Inputs, PointPrediction, Samples, TargetParams, Uniform
 from tacit.training import LatentGraphModel
 
 PAIRS = 64  # they share their graphs, so that the number is part of the result
-# Over a table of candidates, numbers at once: 2^27 floats are half a gigabyte. A pair is taken to need for every graph
-# WIDTH numbers of each node, and with two hops or more of each slot.
+# Numbers at once: 2^27 floats are half a gigabyte. A pair is taken to need for every graph what the predictor returns;
+# over a table of candidates WIDTH numbers of each node, and with two hops or more of each slot.
 MOST_NUMBERS = 2**27
 WIDTH = 32
 Windows = Float[Tensor, "pair path node in_channel"]
@@ -20,9 +20,9 @@ Windows = Float[Tensor, "pair path node in_channel"]
 
 def pairs_at_once(model: LatentGraphModel, num_graphs: int) -> int:
     """Return how many pairs share their graphs: 64, and fewer where nodes are many."""
-    candidates = model.graph.candidates
+    candidates, numbers = model.graph.candidates, model.observation.num_given
     if candidates is None:
-        return PAIRS
+        return max(1, min(PAIRS, MOST_NUMBERS // (num_graphs * model.graph.num_nodes * numbers)))
     local = num_hops_of(model.predictor) == 1
     each = num_graphs * WIDTH * (candidates.num_nodes if local else candidates.sources.numel())
     return max(1, min(PAIRS, MOST_NUMBERS // each))

@@ -2,6 +2,7 @@
 
 from tacit.assessment.evidence.candidates import Candidates
 from tacit.assessment.evidence.columns import ColumnForm
+from tacit.assessment.evidence.diagnostics import CAUTION, SUGGESTION
 from tacit.assessment.evidence.dropped_edge_odds import joining_log_odds
 from tacit.assessment.evidence.forms import simplest_form
 from tacit.assessment.evidence.lag_regressions import LagProfiles, lag_profiles
@@ -15,23 +16,39 @@ from tacit.assessment.evidence.parent_evidence import (
 )
 from tacit.assessment.evidence.result import KEEP, Evidence, may_exist
 from tacit.assessment.evidence.retraining import keep_edges, without_edges, without_prior
-from tacit.assessment.evidence.within_step import DIRECTIONS, LAGGED_PARENTS, LEARNED, OPEN, TIME, WithinStep
+from tacit.assessment.evidence.simultaneous import SimultaneousEvidence, simultaneous_evidence
+from tacit.assessment.evidence.units import EdgeUnits, edge_units
+from tacit.assessment.evidence.within_step import (
+    DIRECTIONS,
+    LAGGED_PARENTS,
+    LEARNED,
+    NOT_GAUSSIAN,
+    OPEN,
+    TIME,
+    WithinStep,
+)
 
 __all__ = [
     "BELIEVED",
+    "CAUTION",
     "DIRECTIONS",
     "KEEP",
     "LAGGED_PARENTS",
     "LEARNED",
+    "NOT_GAUSSIAN",
     "OPEN",
     "RESAMPLES",
+    "SUGGESTION",
     "TIME",
     "Candidates",
     "ColumnForm",
+    "EdgeUnits",
     "Evidence",
     "LagProfiles",
     "ParentEvidence",
+    "SimultaneousEvidence",
     "WithinStep",
+    "edge_units",
     "joining_log_odds",
     "keep_edges",
     "lag_profiles",
@@ -40,6 +57,7 @@ __all__ = [
     "model_evidence",
     "parent_evidence",
     "simplest_form",
+    "simultaneous_evidence",
     "without_edges",
     "without_prior",
 ]

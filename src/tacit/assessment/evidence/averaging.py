@@ -20,7 +20,7 @@ the tableau gives for all candidates at once.
 from dataclasses import dataclass
 
 import torch
-from jaxtyping import Float
+from jaxtyping import Bool, Float
 from torch import Generator, Tensor
 
 from tacit.assessment.evidence.tableau import Tableau
@@ -32,6 +32,7 @@ FOCUS = 0.5  # c: how often the sampler looks at unlikely candidates
 MOST_COLUMNS = 1 / 3  # of the rows: larger sets of parents have probability 0
 CONSTANT = 1e-12  # a sum of squares below this is that of a constant target: nothing explains it
 LIMIT = 50.0  # of log odds
+ROUNDING = 1e-6  # of a sum of squares: a chain with a larger error starts again
 PerChain = Float[Tensor, " chain"]
 LogOdds = Float[Tensor, "chain group"]
 
@@ -115,14 +116,23 @@ def conditional_log_odds(
     return odds.clamp_(-LIMIT, LIMIT)
 
 
+def _lost(tableau: Tableau, likelihood: MarginalLikelihood) -> Bool[Tensor, " chain"]:
+    """Return the chains whose sums of squares cannot be: rounding grew over many flips of columns nearly alike."""
+    share = tableau.residuals / likelihood.totals.clamp_min(CONSTANT)
+    return ~((share >= -ROUNDING) & (share <= 1 + ROUNDING)).all(1)
+
+
 def _sampled(
     tableau: Tableau, likelihood: MarginalLikelihood, prior: LogOdds, generator: Generator, steps: int
 ) -> LogOdds:
     total = torch.zeros_like(prior)
     weights = prior.new_zeros(len(prior), 1)
     joins = 1.0 - 2.0 * tableau.included.to(prior)
-    first = round(PART * steps)
+    first, start = round(PART * steps), tableau.matrices.clone()
     for step in range(-first, steps):
+        lost = _lost(tableau, likelihood)
+        if lost.any():
+            tableau.matrices[lost], tableau.included[lost], joins[lost] = start[lost], False, 1.0
         probs = conditional_log_odds(tableau, likelihood, prior, joins).sigmoid_()
         stays = joins.clamp_min(0.0).sub_(probs).abs_().clamp_min_(1e-22)  # the probability of how it is
         flip_weights = (probs + FOCUS / probs.shape[1]).div_(stays)

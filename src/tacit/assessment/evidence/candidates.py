@@ -245,4 +245,5 @@ def _ages(
     """Return the newest and the oldest lag of some edges, counted from the newest input; None without limits."""
     if rules.lag_ranges is None:
         return None
-    return torch.stack(rules.lag_ranges.limits(source, target), 1).sub(horizon).clamp_min(0)
+    low, high = rules.lag_ranges.limits(source, target)
+    return torch.stack([(low - horizon).clamp_min(0), high - horizon], 1)  # no lag from 1 on: the oldest is -1

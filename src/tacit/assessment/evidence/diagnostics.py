@@ -22,6 +22,8 @@ NOISY = (
     "Noisy values: the mean of the last {lags} values explains more than the last one. Indirect paths can then look "
     "direct."
 )
+CAUTION = "A common driver, or an effect faster than one step, can cause false edges."
+SUGGESTION = f"{CAUTION} Use --simultaneous to let edges act within a step."
 UNSTABLE = (
     "Resamples of the data support other edges than the full data. The regressions are misspecified: some edges may "
     "represent indirect paths or common drivers."
@@ -66,8 +68,12 @@ def notes(
     density: float,
     agreement: float,
     horizon: int,
+    correlated: str | None = CAUTION,
 ) -> tuple[str, ...]:
-    """Return the sentences that apply."""
+    """Return the sentences that apply.
+
+    ``correlated``  what is said of residuals that are correlated within a step; None where the model has these effects
+    """
     said = []
     known = float(columns.observed[:, candidates.targets].sum(0).min()) / horizon
     rows = max(0.0, known - columns.num_always)
@@ -82,12 +88,14 @@ def notes(
         said.append(NOISY.format(lags=form.lags))
     if agreement < DISAGREE and bool(believed.any()):
         said.append(UNSTABLE)
-    if len(candidates.targets) > MOST_NODES:
+    if len(candidates.targets) > MOST_NODES or correlated is None:
         return tuple(said)
-    return (*said, *_common_drivers(residuals(columns, candidates, believed), columns, names))
+    return (*said, *_common_drivers(residuals(columns, candidates, believed), columns, names, correlated))
 
 
-def _common_drivers(left: Float[Tensor, "row node"], columns: Columns, names: tuple[str, ...]) -> tuple[str, ...]:
+def _common_drivers(
+    left: Float[Tensor, "row node"], columns: Columns, names: tuple[str, ...], remark: str
+) -> tuple[str, ...]:
     """Name the pairs of nodes whose residuals are correlated within a step."""
     nodes = left.shape[1]
     both = columns.observed.mT @ columns.observed
@@ -102,7 +110,4 @@ def _common_drivers(left: Float[Tensor, "row node"], columns: Columns, names: tu
     order = sizes.abs().argsort(descending=True)[:NAMED].tolist()
     named = ", ".join(f"{names[first[k]]} and {names[second[k]]} ({sizes[k]:.2f})" for k in order)
     count = f"{len(first)} pairs of nodes" if len(first) > 1 else "one pair of nodes"
-    return (
-        f"Residuals are correlated within a step for {count}: {named}. A common driver, or an effect faster than one "
-        "step, can cause false edges.",
-    )
+    return (f"Residuals are correlated within a step for {count}: {named}. {remark}",)

@@ -25,11 +25,13 @@ from tacit.assessment.evidence.parent_evidence import RESAMPLES, resampled_weigh
 from tacit.assessment.evidence.tableau import Tableau
 from tacit.data import Pairs, resamplable
 from tacit.predictors import SeriesLayout
+from tacit.shapes import EdgeMask
 
 ROWS_TO_READ_MORE = 20  # for each column, to read further back than the form does
 ENOUGH_VALUES = 1e7  # of the inputs of all nodes: with more a part of the rows is read, evenly spaced, but
 MOST_VALUES = 5e7  # no fewer than MOST_ROWS; beyond this no lags beyond the form are read, and no resamples drawn
 MOST_WORK = 2e10  # multiplications of the resamples: with more none are drawn
+NO_LIMIT = 2**31
 Profiles = Float[Tensor, "target candidate lag"]
 
 
@@ -54,11 +56,16 @@ def lag_profiles(
     horizon: int = 1,
     block: int = 1,
     seed: int = 0,
+    within: EdgeMask | None = None,
 ) -> LagProfiles:
     """Return the profile of each candidate over as many lags as the rows of its target allow.
 
-    Where nodes send several variables or have several targets, it is that of the pair with the largest effect.
+    Where nodes send several variables or have several targets, it is that of the pair with the largest effect. With
+    ``within``, the edges that act within the step, profiles begin at lag 0: its column is $x_{j,t}$.
     """
+    if within is not None:
+        candidates, form = _with_lag_0(candidates, within), replace(form, squares=False)
+    newer = int(within is not None)  # columns of lag 0
     step = max(1, min(math.ceil(pairs.inputs.numel() / ENOUGH_VALUES), len(pairs) // MOST_ROWS))
     pairs, block = pairs[::step], max(1, block // step)
     small = pairs.inputs.numel() <= MOST_VALUES
@@ -67,12 +74,17 @@ def lag_profiles(
     weights = torch.ones(1, len(pairs), dtype=DOUBLE)
     if small and resamplable(len(pairs), block, pairs.series):
         weights = torch.cat([weights, resampled_weights(pairs, block, RESAMPLES, seed)])
-    effects, shares = (torch.full((*candidates.used.shape, counts[0]), torch.nan, dtype=DOUBLE) for _ in range(2))
+    effects, shares = (
+        torch.full((*candidates.used.shape, counts[0] + newer), torch.nan, dtype=DOUBLE) for _ in range(2)
+    )
     left, degree = candidates.used.any(1), candidates.used.sum(1)
     for count in counts:
         if not left.any():
             break
         columns = build_columns(pairs, layout, replace(form, lags=count, mean=False, products=False))
+        if within is not None:
+            sources = torch.cat([columns.sources, columns.targets], 2)
+            columns = replace(columns, sources=sources, num_lags=columns.num_lags + 1)
         enough = left & _has_rows(columns, candidates, believed, horizon, more=count > form.lags)
         work = len(pairs) * len(weights) * float((columns.group_size * degree[enough]).double().square().sum())
         rows = weights if work <= MOST_WORK else weights[:1]
@@ -80,13 +92,22 @@ def lag_profiles(
             some = (enough & (degree == width)).nonzero()[:, 0]
             found = _of_targets(columns, candidates.chosen(some), believed[some], rows, num_sent(layout), width)
             for values, one in zip((effects, shares), found, strict=True):
-                values[some, :width, :count] = one
+                values[some, :width, : count + newer] = one
         left = left & ~enough
     known = candidates.used[..., None]
     if candidates.ages is not None:
-        age = torch.arange(counts[0])
+        age = torch.arange(effects.shape[2])
         known = known & (candidates.ages[..., :1] <= age) & (age <= candidates.ages[..., 1:])
     return LagProfiles(*(values.masked_fill(~known, torch.nan) for values in (effects, shares)))
+
+
+def _with_lag_0(candidates: Candidates, within: EdgeMask) -> Candidates:
+    """Return candidates whose ages count from lag 0, which only the edges within the step may have."""
+    acts = within[candidates.targets[:, None].expand_as(candidates.sources), candidates.sources] & candidates.used
+    newest, oldest = torch.zeros_like(candidates.sources), torch.full_like(candidates.sources, NO_LIMIT)
+    if candidates.ages is not None:
+        newest, oldest = candidates.ages.unbind(-1)
+    return replace(candidates, ages=torch.stack([(newest + 1).masked_fill(acts, 0), oldest + 1], -1))
 
 
 def _has_rows(

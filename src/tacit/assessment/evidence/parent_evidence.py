@@ -68,6 +68,7 @@ def parent_evidence(
     resamples: int = RESAMPLES,
     form: ColumnForm | None = None,
     names: tuple[str, ...] = (),
+    correlated: str | None = diagnostics.CAUTION,
 ) -> ParentEvidence:
     """Return the probability that each candidate is a parent, and its effect.
 
@@ -106,6 +107,7 @@ def parent_evidence(
         density=prior,
         agreement=agreement,
         horizon=horizon,
+        correlated=correlated,
     )
     alone = regressions.alone(candidates, gains, prior)
     return ParentEvidence(

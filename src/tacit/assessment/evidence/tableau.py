@@ -72,7 +72,7 @@ class Tableau:
         """Return the coefficients of each group in the regression on the set and that group."""
         chains, groups = self.included.shape
         size, parents = self.group_size, self.num_parents
-        rows = self.matrices[:, :parents].view(chains, groups, size, -1)
+        rows = self.matrices[:, :parents].view(chains, groups, size, self.matrices.shape[2])
         own = rows[..., :parents].view(chains, groups, size, groups, size)
         block = own.diagonal(dim1=1, dim2=3).permute(0, 3, 1, 2)
         cross = rows[..., parents:]

@@ -13,32 +13,53 @@ TIME = 1  # the edge acts after its step, if it exists: time gives the direction
 LEARNED = 2  # from noise that is not Gaussian
 LAGGED_PARENTS = 3  # from what the past of both nodes explains
 OPEN = 4  # either direction fits the data
+NOT_GAUSSIAN = 0.01  # level of the test of Gaussian noise
 
 
 @dataclass(frozen=True, eq=False)
 class WithinStep:
     """Effects within a step; rows are targets, columns are sources.
 
-    ``probs``       the probability that each edge acts within the step
+    ``probs``       the probability that each edge acts within the step; ``lagged``  that it acts later
     ``either``      the probability that there is an edge in one direction or the other, at any lag; symmetric
-    ``directions``  how the direction of an edge that may act within the step is known, a place in ``DIRECTIONS``;
-                    the same for both directions of a pair; ``TIME`` for pairs without such an effect
+    ``directions``  how the direction of an edge that may act within the step is known, a place in ``DIRECTIONS``:
+                    ``OPEN`` for both directions of a pair, ``TIME`` where there is no such effect
     ``acyclic``     the edges within the step of the model that is fitted: a most likely graph without cycles
     ``gaussian``    the p-value of the test that all noise is Gaussian
     ``notes``       what the user has to know about it, in sentences
     """
 
     probs: Float[Tensor, "node node"]
+    lagged: Float[Tensor, "node node"]
     either: Float[Tensor, "node node"]
     directions: Int[Tensor, "node node"]
     acyclic: Bool[Tensor, "node node"]
     gaussian: float
     notes: tuple[str, ...] = field(default=())
 
+    @property
+    def not_gaussian(self) -> bool:
+        """Does the test reject Gaussian noise, so that its shape says something about directions?"""
+        return self.gaussian < NOT_GAUSSIAN
+
+    def modelled(self, keep: float) -> Bool[Tensor, "node node"]:
+        """Return the edges of the model: those that may act later, and those within the step of its graph."""
+        return (self.lagged >= keep) | self.acyclic
+
     def undirected(self, exists: Float[Tensor, "node node"], decided: float = 0.9) -> Bool[Tensor, "node node"]:
         """Return the pairs, once each above the diagonal, that are listed without an arrow.
 
         Their direction is open, and no later effect gives it: neither direction has most of the probability of both.
         """
-        most = exists.maximum(exists.mT)
-        return ((self.directions == OPEN) & (most < decided * self.either)).triu(1)
+        return undirected_pairs(exists, self.either, self.directions, decided)
+
+
+def undirected_pairs(
+    exists: Float[Tensor, "node node"],
+    either: Float[Tensor, "node node"],
+    directions: Int[Tensor, "node node"],
+    decided: float = 0.9,
+) -> Bool[Tensor, "node node"]:
+    """Return the pairs of :meth:`WithinStep.undirected`, from the columns of ``edges.csv``."""
+    most = exists.maximum(exists.mT)
+    return ((directions == OPEN) & (most < decided * either)).triu(1)

@@ -76,7 +76,7 @@ def graph_controls(
         for control in controls:
             started = at_regression and start_at_regression(control, train)
             read, window = steps_read(control, train)
-            if started and closed_form and read == window:
+            if started and closed_form and (read == window or control.observation.joint):
                 continue
             result = fit(
                 control,

@@ -28,7 +28,7 @@ class Goodness:
 
     ``names``      of the numbers that are predicted: nodes, or nodes and channels
     ``no_spread``  for each number: were all samples one number, at every pair?
-    ``noise``      of the model: "none", "node" or "input" (sigma follows the input)
+    ``noise``      of the model: "none", "node", "input" (sigma follows the input) or "joint" (of all nodes)
     """
 
     num_pairs: int
@@ -129,7 +129,9 @@ def goodness_of_fit(
         spread = torch.maximum(spread, (samples.amax(1) - samples.amin(1)).amax(0))
     ranks = gathered_ranks(parts, pairs, num_samples)
     no_spread = tuple((spread <= scales.same).flatten().tolist())
-    noise = "none" if not model.observation.random else "input" if model.observation.follows_input else "node"
+    observation = model.observation
+    noise = "none" if not observation.random else "input" if observation.follows_input else "node"
+    noise = "joint" if observation.joint else noise
     tests = sums.result(), uniformity(ranks), coverage(ranks)
     return Goodness(len(pairs), num_samples, stride, level, names, *tests, no_spread, noise)
 

@@ -67,7 +67,7 @@ def prepare_trials(
     _require_fitting(model, inputs, targets)
     if contexts is None:
         num_edges = max(1, len(free_edges(model.graph) if edges is None else edges))
-        affordable = OUTPUTS // (num_edges * model.graph.num_nodes)
+        affordable = OUTPUTS // (num_edges * model.graph.num_nodes * model.observation.num_given)
         num_inputs = min(INPUTS[1], max(INPUTS[0], math.isqrt(2 * affordable)))
         num_graphs = min(GRAPHS[1], max(GRAPHS[0], affordable // num_inputs))
         contexts = draw_contexts(model.graph, num_graphs, generator=generator)

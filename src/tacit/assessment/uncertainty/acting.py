@@ -142,6 +142,7 @@ def acting(
     seldom = learned & (masks.sum(0) < FEWEST_KEEPING) & ~wide if replicas else torch.zeros_like(learned)
     always = torch.zeros_like(learned)
     always[learned] = (ratios.statistics < _quantile(1 - TEST_LEVEL)) | (ratios.scale >= UNKNOWN_SCALE)
+    always |= learned & (torch.zeros_like(learned) if data.always is None else data.always)
     answer = present.clone()
     answer[learned] = 1 / (1 + ratios.ratios.clamp_min(0)).to(answer)
     answer = torch.where(wide, present, torch.where(always, 1.0, answer))

@@ -36,7 +36,11 @@ def has_moment_estimate(model: LatentGraphModel) -> bool:
 
 @dataclass(frozen=True, eq=False)
 class MomentData:
-    """The pairs as the regressions see them, which edges can act, and with which inputs; None is all of them."""
+    """The pairs as the regressions see them, which edges can act, and with which inputs; None is all of them.
+
+    Where edges act within a step, the target of a source is one more input, and a pair counts for a node where the
+    targets of all its sources within the step are known. ``always`` are edges that are taken to act always.
+    """
 
     parts: LinearParts
     targets: Float[Tensor, "pair node"]
@@ -44,23 +48,25 @@ class MomentData:
     present: EdgeMask
     follows_input: bool
     allowed: Float[Tensor, "node node sent"] | None = None
+    always: EdgeMask | None = None
 
     @classmethod
     def of(cls, model: LatentGraphModel, pairs: Pairs) -> "MomentData":
         """Return the data of a model that :func:`has_moment_estimate`."""
         graph, predictor = model.graph, model.predictor
         assert isinstance(predictor, GraphFilter)
-        parts = predictor.linear_parts(pairs.inputs)
-        assert parts is not None
         observed = torch.ones_like(pairs.targets) if pairs.observed is None else pairs.observed
+        parts = predictor.linear_parts(pairs.inputs, pairs.targets * observed)
+        assert parts is not None
         present = graph.learned | (graph.edge_probs.detach() > 0)
         return cls(
             LinearParts(*(part.double() for part in parts)),
             (pairs.targets - parts.offset)[..., 0].double(),
-            observed[..., 0].double(),
+            predictor.complete(observed)[..., 0].double(),
             present.clone().fill_diagonal_(False),
             model.observation.follows_input,
-            predictor.allowed_inputs,
+            predictor.allowed_columns,
+            predictor.always,
         )
 
     def sources(self, node: int) -> Int[Tensor, " source"]:

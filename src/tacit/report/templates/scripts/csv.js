@@ -1,4 +1,4 @@
-// Edges as a CSV file: the columns of edges.csv except the bagged estimate, and the truth where it is known.
+// Edges as a CSV file: the columns of edges.csv but bagged and exists_either, and the truth where it is known.
 import { shared } from "./stored.js";
 import { sixDigits } from "./text.js";
 
@@ -12,6 +12,7 @@ const quoted = (text) => (/[",\r\n]/.test(text) ? `"${text.replaceAll('"', '""')
 function cellText(run, column, edge) {
   if (column === "source" || column === "target") return quoted(harmless(run.names[run[column][edge]]));
   if (!run[column]) return "";
+  if (column === "direction") return shared.directions[run.direction[edge]];
   return column === "identifiable" ? shared.flags[run.identifiable[edge]] : sixDigits(run[column][edge]);
 }
 

@@ -1,6 +1,6 @@
 // Edges as plotly traces: one trace of lines for each look, and one trace of arrows, which show text for the pointer.
 // With evidence the opacity is `exists`, the width is how often the edge acts, the colour is the sign of the effect.
-import { edgeText, isHidden, isListed } from "./edges.js";
+import { edgeText, hasArrow, isHidden, isListed } from "./edges.js";
 import { shared } from "./stored.js";
 import { colours, translucent } from "./theme.js";
 
@@ -13,6 +13,7 @@ const LEVELS = [
   { from: 0, width: 0.8, opacity: 0.36 },
 ];
 const FAINT = { width: 0.8, opacity: 0.12, arrow: 5 };
+const UNKNOWN = 0.5; // how often an edge without an arrow acts is not estimated: it is drawn with a middle width
 const LINE_POINTS = 12;
 const ARROW_AT = 0.62; // share of the line
 const MANY_NODES = 200; // with more, lines are thinner
@@ -46,7 +47,8 @@ function roleOf(run, edge, chosenNode) {
 
 function lookOf(run, edge, chosenNode) {
   const role = roleOf(run, edge, chosenNode);
-  const { width, from } = levelOf(run.acts[edge]);
+  const isUnknown = run.undirected?.[edge] && Number.isNaN(run.probability[edge]);
+  const { width, from } = levelOf(isUnknown ? UNKNOWN : run.acts[edge]);
   const opacity = role === "faint" ? FAINT.opacity : levelOf(run.decides[edge]).opacity;
   let hue = role === "faint" ? "edge" : role;
   if (run.effect) hue = run.effect[edge] < 0 ? "lowers" : "raises";
@@ -59,7 +61,7 @@ function lookOf(run, edge, chosenNode) {
     dash,
     colour: translucent(colours()[hue], opacity),
     width: role === "faint" ? FAINT.width : thin * width,
-    arrow: (run.symmetric ? 0.5 : 1) * (role === "faint" ? FAINT.arrow : thin * (5 + 1.8 * width)),
+    arrow: (hasArrow(run, edge) ? 1 : 0.5) * (role === "faint" ? FAINT.arrow : thin * (5 + 1.8 * width)),
     key: `${role} ${hue} ${from} ${opacity} ${dash}`,
   };
 }
@@ -83,7 +85,7 @@ function addLine(trace, run, edge) {
 export function edgeTraces(run, { chosenNode }, { edges }) {
   const traces = new Map();
   const marker = {
-    symbol: run.symmetric ? "circle" : "triangle-up",
+    symbol: [],
     angle: [],
     size: [],
     color: [],
@@ -95,10 +97,11 @@ export function edgeTraces(run, { chosenNode }, { edges }) {
     const look = lookOf(run, edge, chosenNode);
     if (!traces.has(look.key)) traces.set(look.key, newLines(look));
     addLine(traces.get(look.key), run, edge);
-    const at = curvePoint(run, edge, run.symmetric ? 0.5 : ARROW_AT);
+    const at = curvePoint(run, edge, hasArrow(run, edge) ? ARROW_AT : 0.5);
     arrows.x.push(at.x);
     arrows.y.push(at.y);
     arrows.hovertext.push(edgeText(run, edge));
+    marker.symbol.push(hasArrow(run, edge) ? "triangle-up" : "circle");
     marker.angle.push(at.angle);
     marker.size.push(look.arrow);
     marker.color.push(look.colour);

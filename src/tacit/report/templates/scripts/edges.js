@@ -9,6 +9,24 @@ const FLAG_SENTENCES = {
   no: "not identifiable from the data",
 };
 
+const DIRECTION_SENTENCES = {
+  time: "direction: it acts after the step",
+  learned: "direction learned from non-Gaussian noise",
+  "lagged parents": "direction from lagged parents",
+  open: "direction within the step is open; an effect after the step gives it",
+};
+const OPEN_SENTENCE = "direction open: either direction fits the data";
+
+// How the direction is known, in a word; pairs whose direction is open are said to have no arrow.
+export function directionWord(run, edge) {
+  const word = shared.directions[run.direction[edge]];
+  if (word !== "open") return word || "–";
+  return run.undirected[edge] ? "open (no arrow)" : "later effect";
+}
+
+// Edges without direction, and pairs whose direction is open, have no arrow.
+export const hasArrow = (run, edge) => !run.symmetric && !run.undirected?.[edge];
+
 export const isListed = (run, edge) => run.hasEvidence && run.decides[edge] >= run.listedFrom;
 
 // With evidence all edges are drawn, whether they are identifiable or not.
@@ -22,8 +40,17 @@ function probabilityLines(run, edge) {
   return [`exists ${threeDigits(run.exists[edge])}, ${isListed(run, edge) ? "listed" : "not listed"}`, acts];
 }
 
+function directionLines(run, edge) {
+  const word = run.direction && shared.directions[run.direction[edge]];
+  if (!word) return [];
+  const within = Number.isNaN(run.within_step[edge])
+    ? []
+    : [`acts within the step ${threeDigits(run.within_step[edge])}`];
+  return [...within, run.undirected[edge] ? OPEN_SENTENCE : DIRECTION_SENTENCES[word]];
+}
+
 export function edgeText(run, edge) {
-  const arrow = run.symmetric ? "—" : "→";
+  const arrow = hasArrow(run, edge) ? "→" : "—";
   const lines = [`${run.labels[run.source[edge]]} ${arrow} ${run.labels[run.target[edge]]}`];
   lines.push(...probabilityLines(run, edge));
   if (run.std_error && !Number.isNaN(run.std_error[edge])) {
@@ -35,6 +62,7 @@ export function edgeText(run, edge) {
     lines.push(`effect ${effect} standard deviations of the target per standard deviation of the source`);
   }
   if (lagText(run, edge)) lines.push(lagText(run, edge));
+  lines.push(...directionLines(run, edge));
   if (run.truth) lines.push(`truth ${run.truth[edge].toFixed(3)}, error ${run.error[edge].toFixed(3)}`);
   if (!Number.isNaN(run.probability[edge])) {
     const flag = run.identifiable && FLAG_SENTENCES[shared.flags[run.identifiable[edge]]];

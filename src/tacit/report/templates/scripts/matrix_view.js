@@ -1,4 +1,5 @@
 // A part of the matrix as cells: where there are many nodes, a cell shows the largest value of a block.
+import { hasArrow } from "./edges.js";
 import { plotlyText, shortened } from "./text.js";
 
 const MOST_CELLS = 160; // along a side
@@ -26,7 +27,7 @@ export function visibleCells(run, view, values) {
   for (let edge = 0; edge < run.numEdges; edge += 1) {
     if (Number.isNaN(values[edge])) continue; // not kept
     put(run.source[edge], run.target[edge], edge);
-    if (run.symmetric) put(run.target[edge], run.source[edge], edge);
+    if (!hasArrow(run, edge)) put(run.target[edge], run.source[edge], edge);
   }
   return { z, edges, block };
 }

@@ -1,4 +1,5 @@
 // Nodes as one plotly trace: names where there is space for them, the chosen node as a diamond.
+import { hasArrow } from "./edges.js";
 import { shared } from "./stored.js";
 import { plotlyText, shortened } from "./text.js";
 import { colours } from "./theme.js";
@@ -19,7 +20,7 @@ function inputsOf(run, edges) {
   };
   for (const edge of edges) {
     add(run.target[edge], run.source[edge], edge);
-    if (run.symmetric) add(run.source[edge], run.target[edge], edge);
+    if (!hasArrow(run, edge)) add(run.source[edge], run.target[edge], edge);
   }
   return inputs;
 }
@@ -54,7 +55,7 @@ export function nodeTrace(run, { chosenNode }, found) {
   const all = hasAllLabels(run);
   const side = ([right, up]) => `${up > 0 ? "top" : "bottom"} ${right > 0 ? "right" : "left"}`;
   const label = (node) => (all || labelled.has(node) ? plotlyText(shortened(run.names[node], LONGEST_NAME)) : "");
-  const linked = run.symmetric ? "linked with" : "depends on";
+  const linked = run.symmetric || run.undirected?.some(Boolean) ? "linked with" : "depends on";
   const hover = (node) => `${run.labels[node]}<br>${linked} ${inputs.get(node)?.join("<br>") ?? "no drawn node"}`;
   return {
     type: "scatter",

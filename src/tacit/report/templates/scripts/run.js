@@ -16,8 +16,9 @@ function roundToSixDigits(value) {
 }
 
 function unpackEdges(run, edges) {
-  const columns = { std_error: null, low: null, high: null, truth: null, exists: null, effect: null, lag: null };
-  for (const [name, packed] of Object.entries({ ...columns, identifiable: null, ...edges })) {
+  const numbers = ["std_error", "low", "high", "truth", "exists", "effect", "lag", "within_step"];
+  const columns = [...numbers, "identifiable", "direction", "undirected"].map((name) => [name, null]);
+  for (const [name, packed] of Object.entries({ ...Object.fromEntries(columns), ...edges })) {
     const values = packed && unpack(packed);
     run[name] = values instanceof Float32Array ? Float64Array.from(values, roundToSixDigits) : values;
   }

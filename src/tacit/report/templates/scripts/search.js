@@ -1,5 +1,5 @@
 // Search for a node: its strongest edges in words, and highlighted in the drawing.
-import { isHidden, isListed } from "./edges.js";
+import { hasArrow, isHidden, isListed } from "./edges.js";
 import { isolated, plural } from "./text.js";
 
 const MOST_OPTIONS = 2000;
@@ -19,17 +19,20 @@ function matchingNodes(run, text) {
 function strongestEdges(run, node) {
   const incoming = [];
   const outgoing = [];
+  const open = [];
   for (const edge of run.order) {
     if (!run.between[edge] || isHidden(run, edge) || (run.hasEvidence && !isListed(run, edge))) continue;
-    if (run.target[edge] === node && incoming.length < MOST_NAMED) incoming.push(edge);
-    if (run.source[edge] === node && outgoing.length < MOST_NAMED) outgoing.push(edge);
-    if (incoming.length + outgoing.length === 2 * MOST_NAMED) break;
+    const isOpen = !run.symmetric && !hasArrow(run, edge) && (run.target[edge] === node || run.source[edge] === node);
+    if (isOpen) open.push(edge);
+    else if (run.target[edge] === node && incoming.length < MOST_NAMED) incoming.push(edge);
+    else if (run.source[edge] === node && outgoing.length < MOST_NAMED) outgoing.push(edge);
+    if (!run.undirected && incoming.length + outgoing.length === 2 * MOST_NAMED) break;
   }
-  return { incoming, outgoing };
+  return { incoming, outgoing, open: open.slice(0, MOST_NAMED) };
 }
 
 function nodeText(run, node) {
-  const { incoming, outgoing } = strongestEdges(run, node);
+  const { incoming, outgoing, open } = strongestEdges(run, node);
   const other = (edge) => (run.source[edge] === node ? run.target[edge] : run.source[edge]);
   const named = (edges) =>
     edges.map((edge) => `${isolated(run.names[other(edge)])} ${run.decides[edge].toFixed(2)}`).join(", ") || "none";
@@ -41,7 +44,9 @@ function nodeText(run, node) {
     return `${name}: ${kind} edges to ${named(all.slice(0, MOST_NAMED))}.${place}`;
   }
   const [orange, green] = run.effect ? ["", ""] : [" (orange)", " (green)"];
-  return `${name}: ${kind} inputs ${named(incoming)}${orange}; ${kind} outputs ${named(outgoing)}${green}.${place}`;
+  const both = open.length ? `; without an arrow ${named(open)}` : "";
+  const inputs = `${kind} inputs ${named(incoming)}${orange}`;
+  return `${name}: ${inputs}; ${kind} outputs ${named(outgoing)}${green}${both}.${place}`;
 }
 
 function manyText(run, matches) {

@@ -1,5 +1,6 @@
 // The table of edges: sorted by any column, filtered, and shown a page at a time.
 import { csvText, saveFile } from "./csv.js";
+import { directionWord } from "./edges.js";
 import { onRedraw } from "./figures.js";
 import { lagChart, lagText } from "./lags.js";
 import { shared } from "./stored.js";
@@ -13,6 +14,7 @@ function cellText(run, column, edge) {
   if (isName(column)) return run.names[run[column][edge]];
   if (column === "effect") return signed(run.effect[edge]);
   if (column === "lag") return wholeNumber(run.lag[edge]);
+  if (column === "direction") return directionWord(run, edge);
   if (column === "identifiable") return shared.flagLabels[shared.flags[run.identifiable[edge]]];
   return threeDigits(run[column][edge]);
 }

@@ -1,5 +1,6 @@
 // Which edges the table shows, in which order.
 
+import { hasArrow } from "./edges.js";
 import { compareEdges } from "./run.js";
 import { shared } from "./stored.js";
 
@@ -47,6 +48,5 @@ export function nameFilter(run, text) {
   if (second === undefined) return (edge) => left[run.source[edge]] || left[run.target[edge]];
   const right = nodesWith(second);
   const fits = (edge) => left[run.source[edge]] && right[run.target[edge]];
-  if (!run.symmetric) return fits;
-  return (edge) => fits(edge) || (right[run.source[edge]] && left[run.target[edge]]);
+  return (edge) => fits(edge) || (!hasArrow(run, edge) && right[run.source[edge]] && left[run.target[edge]]);
 }

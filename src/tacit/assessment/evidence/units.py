@@ -1,0 +1,51 @@
+"""What is one edge of a list: a direction, or a pair of nodes whose direction is open."""
+
+from dataclasses import dataclass
+
+import torch
+from jaxtyping import Bool, Float, Int
+from torch import Tensor
+
+from tacit.assessment.evidence.within_step import undirected_pairs
+
+SAME = 1e-5  # closer than this two directions are equally likely: files have six digits
+Exists = Float[Tensor, "row slot"]
+
+
+@dataclass(frozen=True, eq=False)
+class EdgeUnits:
+    """The edges that can be listed, each once.
+
+    ``values``      the probability that decides: ``exists``; for a pair without an arrow that of either direction, in
+                    one of its two entries, and 0 in the other
+    ``undirected``  the entry of each pair without an arrow: that with the smaller lag, else the more likely one
+    ``other``       the other entry of each of these pairs, which is no edge of its own
+    """
+
+    values: Exists
+    undirected: Bool[Tensor, "row slot"]
+    other: Bool[Tensor, "row slot"]
+
+
+def edge_units(
+    exists: Exists, either: Exists | None, directions: Int[Tensor, "row slot"] | None, lag: Exists | None = None
+) -> EdgeUnits:
+    """Return the edges of a fit; without effects within a step (None) every entry is one.
+
+    >>> exists, either = torch.tensor([[0.0, 0.5], [0.4, 0.0]]), torch.full((2, 2), 0.9)
+    >>> units = edge_units(exists, either, torch.full((2, 2), 4))  # the direction is open
+    >>> units.values.tolist(), units.other.tolist()
+    ([[0.0, 0.8999999761581421], [0.0, 0.0]], [[False, False], [True, False]])
+    """
+    if either is None or directions is None:
+        none = torch.zeros_like(exists, dtype=torch.bool)
+        return EdgeUnits(exists, none, none)
+    pairs = undirected_pairs(exists, either, directions)  # above the diagonal
+    below = exists.mT > exists + SAME
+    if lag is not None:  # the model has the effect within the step in one of the directions
+        lag = lag.nan_to_num(torch.inf)
+        below = (lag.mT < lag) | ((lag.mT == lag) & below)
+    below = pairs & below
+    undirected = (pairs & ~below) | below.mT
+    values = torch.where(undirected, either.to(exists), exists).masked_fill(undirected.mT, 0.0)
+    return EdgeUnits(values, undirected, undirected.mT)

@@ -1,0 +1,117 @@
+r"""Which pairs of nodes may act on each other within a step, from what lagged parents leave of them.
+
+With $r_{ij \cdot Z}$ the correlation of two residuals given those of other nodes $Z$, a pair is a candidate if
+
+$$-\tfrac{n}{2} \log(1 - r^2) - \tfrac12 \log n + \log \tfrac{2 \pi_0}{1 - 2 \pi_0} > -4, \qquad
+r = \max\big( |r_{ij \cdot \text{all others}}|,\; \min_k |r_{ij \cdot k}|, \dots \big)$$
+
+An edge is seen given all others, unless a common child hides it; then it is seen given none or any single one.
+"""
+
+import math
+from dataclasses import dataclass
+
+import torch
+from jaxtyping import Bool, Float, Int
+from torch import Tensor
+
+from tacit.errors import InputError
+
+MOST = 8  # candidates of a target within the step: so many give 256 sets
+LEAST_ODDS = -4.0
+START_DENSITY = 0.05  # of an edge within the step, before it is learned
+EXACT = 1e-9  # share of a node's variance that others leave: below this it is a copy
+Matrix = Float[Tensor, "node node"]
+
+
+@dataclass(frozen=True, eq=False)
+class WithinCandidates:
+    """``strength`` is the absolute correlation of each pair, ``chosen`` the candidates of each row's node."""
+
+    strength: Matrix
+    chosen: Bool[Tensor, "node node"]
+    rows: float
+
+    @classmethod
+    def of(
+        cls, residuals: Float[Tensor, "row node"], known: Float[Tensor, "row node"], may_act: Bool[Tensor, "node node"]
+    ) -> "WithinCandidates":
+        """Return the candidates among the edges that may act within the step."""
+        correlation, rows = _correlations(residuals, known)
+        nodes = len(correlation)
+        given_all = _given_all(correlation, nodes / (4 * rows))
+        given_one = _given_one(correlation)
+        strength = torch.maximum(given_all, given_one).fill_diagonal_(0.0).clamp_max(1 - 1e-9)
+        found = cls(strength, may_act, rows)
+        odds = found.log_odds(START_DENSITY)
+        possible = (odds > LEAST_ODDS) & (may_act | may_act.mT)
+        ranks = odds.masked_fill(~possible, -torch.inf)
+        best = torch.zeros_like(possible).scatter_(1, ranks.topk(min(MOST, nodes - 1), 1).indices, True)
+        return cls(strength, possible & best & best.mT & may_act, rows)
+
+    def log_odds(self, density: float) -> Matrix:
+        """Return the log odds of an edge in one direction or the other, from the correlation alone."""
+        fit = -self.rows / 2 * torch.log1p(-self.strength.square()) - math.log(self.rows) / 2
+        return fit + math.log(2 * density / (1 - 2 * density))
+
+    def left_out(self, density: float) -> Matrix:
+        """Return the probability of each edge that is no candidate, half of that of its pair; 0 for candidates."""
+        both = self.chosen | self.chosen.mT
+        return (torch.sigmoid(self.log_odds(density)) / 2).masked_fill(both, 0.0).fill_diagonal_(0.0)
+
+    def of_node(self, node: int) -> Int[Tensor, " member"]:
+        """Return the candidates of a node."""
+        return self.chosen[node].nonzero()[:, 0]
+
+
+def require_distinct(
+    values: Float[Tensor, "row node"], known: Float[Tensor, "row node"], names: tuple[str, ...]
+) -> None:
+    """Refuse nodes that are copies of others: their effects within a step cannot be told apart."""
+    correlation, rows = _correlations(values, known)
+    alike = (correlation.abs() > 1 - EXACT).triu(1).nonzero()
+    if len(alike):
+        first, second = (names[node] for node in alike[0].tolist())
+        raise InputError(
+            f"simultaneous in [graph] requires nodes that differ, got {first} and {second} with the same values up to "
+            "scale; drop one of them"
+        )
+    if rows > 2 * len(names):
+        sizes, vectors = torch.linalg.eigh(correlation)
+        if float(sizes[0]) < EXACT:
+            name = names[int(vectors[:, 0].abs().argmax())]
+            raise InputError(
+                f"simultaneous in [graph] requires nodes that differ, got {name} as an exact combination of other "
+                "nodes in every row; drop it"
+            )
+
+
+def _correlations(values: Float[Tensor, "row node"], known: Float[Tensor, "row node"]) -> tuple[Matrix, float]:
+    """Return the correlations over the rows that both nodes have, and the fewest of these rows."""
+    both = known.mT @ known
+    values = values * known
+    mean = (values.mT @ known) / both.clamp_min(1)  # of the row's node, where the column's is known
+    cross = values.mT @ values / both.clamp_min(1) - mean * mean.mT
+    square = values.square().mT @ known / both.clamp_min(1) - mean.square()
+    found = cross / (square * square.mT).clamp_min(1e-300).sqrt()
+    return found.clamp(-1, 1).fill_diagonal_(1.0), max(3.0, float(both.min()))
+
+
+def _given_all(correlation: Matrix, shrinkage: float) -> Matrix:
+    shrinkage = min(0.5, shrinkage)
+    inverse = torch.linalg.inv((1 - shrinkage) * correlation + shrinkage * torch.eye(len(correlation)).to(correlation))
+    size = inverse.diagonal()
+    partial: Matrix = (inverse / (size[:, None] * size).sqrt()).abs()
+    return partial
+
+
+def _given_one(correlation: Matrix) -> Matrix:
+    """Return the smallest absolute correlation of each pair, given no other node or any single one."""
+    least = correlation.abs()
+    rest = (1 - correlation.square()).clamp_min(1e-9)
+    for other in range(len(correlation)):
+        shared = correlation[other]
+        partial = (correlation - shared[:, None] * shared) / (rest[other][:, None] * rest[other]).sqrt()
+        partial[other], partial[:, other] = 1.0, 1.0
+        least = torch.minimum(least, partial.abs())
+    return least

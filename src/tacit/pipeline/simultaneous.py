@@ -1,0 +1,123 @@
+"""Fits with effects within a step: which options go with them, and edges of which the gates are not identifiable."""
+
+import copy
+
+import torch
+from torch import Tensor
+
+from tacit.assessment.evidence import OPEN
+from tacit.assessment.identification import FLAGS
+from tacit.config import FitConfig
+from tacit.errors import InputError, require
+from tacit.pipeline.dataset import Dataset
+from tacit.pipeline.preparation import Preparation
+from tacit.predictors import GraphFilter
+from tacit.records import EdgeFindings
+from tacit.shapes import EdgeMask
+from tacit.training import LatentGraphModel
+
+KIND, NOISE = "filter", "gaussian"
+CHOICE = "predictor = filter: effects within a step are those of a linear filter, fitted by regressions"
+NOT_ESTIMATED = "How often {edges} not estimated: {their} direction within the step is open ({names})."
+NAMED = 3
+ACTING = ("std_error", "low", "high", "bagged")
+
+
+def settle_simultaneous(config: FitConfig) -> tuple[FitConfig, list[str]]:
+    """Return the config with what effects within a step require, and that it was chosen; other wishes are refused."""
+    graph, predictor, noise = config.graph, config.predictor, config.observation
+    if not graph.simultaneous:
+        return config, []
+    _refuse("kind in [predictor]", predictor.kind not in ("auto", KIND), predictor.kind, "leave it out")
+    _refuse("kind in [observation]", noise.kind not in ("auto", NOISE), noise.kind, "leave it out")
+    _refuse("activation in [predictor]", predictor.activation != "linear", predictor.activation, "leave it out")
+    for name, section in (("training", config.training), ("model", config.model)):
+        for key, field in type(section).model_fields.items():
+            value = getattr(section, key)
+            _refuse(f"{key} in [{name}]", value != field.default, value, "leave it out: regressions give the fit")
+    _refuse("horizon in [data]", config.data.horizon > 1, config.data.horizon, "use horizon 1")
+    _refuse("symmetric in [graph]", graph.symmetric, "true", "leave it out")
+    _refuse("self_loops in [graph]", graph.self_loops, "true", "leave it out")
+    _refuse("layout in [graph]", graph.layout == "table", graph.layout, "leave it out")
+    _refuse("evidence in [graph]", graph.evidence not in ("auto", "regression"), graph.evidence, "leave it out")
+    changes = {
+        "graph": graph.model_copy(update={"layout": "matrix"}),
+        "predictor": predictor.model_copy(update={"kind": KIND}),
+        "observation": noise.model_copy(update={"kind": NOISE}),
+    }
+    return config.model_copy(update=changes), [CHOICE] if predictor.kind == "auto" else []
+
+
+def _refuse(what: str, wrong: bool, value: object, remedy: str) -> None:
+    require(not wrong, f"{what} is not possible with simultaneous in [graph], got {value}; {remedy}")
+
+
+def require_series(dataset: Dataset, config: FitConfig) -> None:
+    """Refuse data that have no steps, or several target variables in each."""
+    if not config.graph.simultaneous:
+        return
+    preparation = dataset.preparation
+    require(
+        preparation.is_series,
+        "simultaneous in [graph] requires a series, got pairs without time; leave it out",
+    )
+    names = preparation.target_names
+    require(
+        len(names) == 1,
+        f"simultaneous in [graph] requires one target variable, got {len(names)} ({', '.join(names[:NAMED])}); name "
+        "one with targets in [data]",
+    )
+
+
+def may_suggest(config: FitConfig, preparation: Preparation) -> bool:
+    """Could the fit have effects within a step, with the other options as they are?"""
+    graph = config.graph.model_copy(update={"simultaneous": True})
+    try:
+        settle_simultaneous(config.model_copy(update={"graph": graph}))
+    except InputError:
+        return False
+    return preparation.is_series and len(preparation.target_names) == 1 and not graph.min_lag
+
+
+def always_acting(model: LatentGraphModel) -> EdgeMask:
+    """Return the learned edges that are taken to act always, because their direction within the step is open."""
+    always = model.predictor.always if isinstance(model.predictor, GraphFilter) else None
+    return (torch.zeros_like(model.graph.learned) if always is None else always & model.graph.learned).cpu()
+
+
+def with_held(model: LatentGraphModel) -> LatentGraphModel:
+    """Return the model with these edges fixed: no other edge is compared with them."""
+    held = always_acting(model)
+    if not held.any():
+        return model
+    fixed = copy.deepcopy(model)
+    fixed.graph.fixed |= held.to(model.graph.fixed.device)
+    fixed.graph.fixed_probs = torch.where(fixed.graph.fixed, model.graph.edge_probs.detach(), 0.0)
+    return fixed
+
+
+def without_held(edges: EdgeFindings, probs: Tensor, held: EdgeMask) -> EdgeFindings:
+    """Return the findings without how often the edges act whose direction within the step is open.
+
+    ``held`` are those of the model; the model has no gate of the other direction.
+    """
+    if edges.direction is not None:
+        held = held | ((edges.direction == OPEN) & (probs.detach().cpu() == 0))
+    if not held.any():
+        return edges
+    found = {name: values.masked_fill(held, torch.nan) for name, values in edges.known.items() if name in ACTING}
+    if edges.identifiable is not None:
+        found["identifiable"] = edges.identifiable.masked_fill(held, FLAGS.index("no"))
+    return edges.updated(**found, probability=probs.detach().cpu().double().masked_fill(held, torch.nan))
+
+
+def held_sentences(held: EdgeMask, nodes: tuple[str, ...]) -> list[str]:
+    """Say how many edges that are, and name some."""
+    places = held.nonzero().tolist()
+    if not places:
+        return []
+    names = [f"{nodes[source]} -> {nodes[target]}" for target, source in places[:NAMED]]
+    more = f" and {len(places) - NAMED} more" if len(places) > NAMED else ""
+    one = len(places) == 1
+    edges, their = ("1 edge acts is", "its") if one else (f"{len(places)} edges act is", "their")
+    return [NOT_ESTIMATED.format(edges=edges, their=their, names=", ".join(names) + more)]

@@ -1,0 +1,72 @@
+"""Effects within a step in words and columns: how many edges have them, and how their directions are known."""
+
+from collections.abc import Mapping
+from typing import Any
+
+import torch
+from torch import Tensor
+
+from tacit.assessment.evidence import LAGGED_PARENTS, LEARNED, NOT_GAUSSIAN, OPEN, WithinStep
+
+GAUSSIAN_P = "gaussian_noise_p"  # in the evidence of a record
+LIKELY = 0.5  # an edge acts within the step if that is more likely than not
+FROM = {
+    LEARNED: "learned from non-Gaussian noise",
+    LAGGED_PARENTS: "from lagged parents",
+    OPEN: "open (shown without an arrow)",
+}
+FROM_TIME = "from an effect after the step"
+NON_GAUSSIAN = "The noise is not Gaussian ({p}): directions within the step can be learned from it."
+GAUSSIAN = (
+    "The noise is compatible with a Gaussian distribution ({p}): directions within the step are known only where "
+    "lagged parents give them."
+)
+
+
+def within_columns(within: WithinStep) -> dict[str, Tensor]:
+    """Return the columns of ``edges.csv``; a node has no effect on itself within a step."""
+    own = torch.eye(len(within.probs), dtype=torch.bool)
+    return {
+        "within_step": within.probs.float().masked_fill(own, torch.nan),
+        "direction": within.directions.masked_fill(own, 0).to(torch.uint8),
+        "exists_either": within.either.float().masked_fill(own, torch.nan),
+    }
+
+
+def acting_within(listed: Tensor, undirected: Tensor, within_step: Tensor | None) -> Tensor:
+    """Return the listed edges that act within the step."""
+    return torch.zeros_like(listed) if within_step is None else listed & (undirected | (within_step >= LIKELY))
+
+
+def within_sentences(
+    listed: Tensor, undirected: Tensor, within_step: Tensor | None, direction: Tensor | None, gaussian: float | None
+) -> list[str]:
+    """Say how many listed edges act within the step, how their directions are known, and what the noise allows."""
+    if within_step is None or direction is None:
+        return []
+    acts = acting_within(listed, undirected, within_step)
+    count = int(acts.sum())
+    if not count:
+        return ["No listed edge acts within the step.", *_noise(gaussian)]
+    known = torch.where(undirected, OPEN, direction.masked_fill(direction == OPEN, 0).long())[acts].tolist()
+    parts = [(known.count(code), words) for code, words in FROM.items()]
+    parts.insert(2, (sum(code not in FROM for code in known), FROM_TIME))
+    if count == 1:
+        said = f"1 edge acts within the step. Its direction: {next(words for many, words in parts if many)}."
+    else:
+        listed_parts = ", ".join(f"{many:,} {words}" for many, words in parts if many)
+        said = f"{count:,} edges act within the step. Their directions: {listed_parts}."
+    return [said, *_noise(gaussian)]
+
+
+def _noise(gaussian: float | None) -> list[str]:
+    if gaussian is None or gaussian != gaussian:
+        return []
+    p = "p < .001" if gaussian < 0.001 else f"p = {gaussian:.{2 if gaussian >= 0.01 else 3}f}".replace("0.", ".", 1)
+    return [(NON_GAUSSIAN if gaussian < NOT_GAUSSIAN else GAUSSIAN).format(p=p)]
+
+
+def gaussian_of(evidence: Mapping[str, Any]) -> float | None:
+    """Return the p-value of the test of Gaussian noise that a record has."""
+    found = evidence.get(GAUSSIAN_P)
+    return None if found is None else float(found)
