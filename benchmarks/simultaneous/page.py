@@ -40,8 +40,9 @@ RANKING = """
 
 AUROC / average precision, mean over data sets. An undirected edge is a pair of nodes with an edge in either direction.
 With Gaussian noise the direction at lag 0 is identifiable only where lagged parents give it; the own past of a node is
-such a parent, so that most directions are identifiable here. Seconds are those of one
-data set on one core of a shared machine. *failed*: the method raised an error; the other figures leave these out.
+such a parent, so that most directions are identifiable here. Seconds are those of one data set on one core of a shared
+machine. *failed*: the method raised an error; the other figures leave these out. A kind without a line of a method was
+not run with it.
 """
 PAIRED = """
 ## Against the better peer
@@ -66,10 +67,12 @@ AUROC and average precision of directed edges with the option less those without
 SETTINGS = """
 ## Settings of the peers
 
-AUROC at any lag, directed / undirected, on four data sets of the seeds `choose`, two of the chains
-(`python -m benchmarks.simultaneous.settings`). {chosen} Resamples take minutes on the chains, and were not tried there.
+AUROC at any lag, directed / undirected, on four data sets of each kind with the seeds `choose`
+(`python -m benchmarks.simultaneous.settings`). Nothing was chosen on the chains.
+{chosen}
 """
-CHOSEN = "Taken: PCMCI+ with {alpha} and {pcmci} lags, VARLiNGAM with up to {varlingam} lags, {pruned}."
+CHOSEN = """Taken: PCMCI+ with {alpha} and lags to {pcmci}; VARLiNGAM with the number of lags up to {varlingam} that BIC
+chooses, {pruned}. *VARLiNGAM, resampled* has 10 resamples; it is slow and was run on few kinds."""
 
 
 def page(seed_set: str = "test") -> str:
