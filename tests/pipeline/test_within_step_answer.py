@@ -15,7 +15,7 @@ from tacit.pipeline import read_source
 from tacit.pipeline.answer import ListedGraph, answer_sentences
 from tacit.pipeline.dataset import Dataset
 from tacit.pipeline.simultaneous import may_suggest
-from tacit.pipeline.within_step import within_columns, within_sentences
+from tacit.pipeline.within_step import DRIVER, within_columns, within_sentences
 from tacit.records import EDGE_COLUMNS, EdgeFindings, read_run
 from tacit.report import edge_columns, strongest_edges
 from tacit.sklearn import LatentGraphForecaster
@@ -87,7 +87,7 @@ def test_the_answer_says_how_directions_are_known(finished):
     said = read_run(finished).record.answer
     assert (
         "3 edges act within the step. Their directions: 1 learned from non-Gaussian noise, 1 from lagged parents, "
-        "1 open (shown without an arrow)."
+        f"1 open (shown without an arrow). {DRIVER}"
     ) in said
     assert (
         "The noise is compatible with a Gaussian distribution (p = .41): directions within the step are known only "
@@ -212,10 +212,11 @@ def sentence(*rows, gaussian=None):
 
 def test_sentences_of_few_edges():
     assert sentence((False, 0.9, LEARNED)) == [
-        "1 edge acts within the step. Its direction: learned from non-Gaussian noise."
+        f"1 edge acts within the step. Its direction: learned from non-Gaussian noise. {DRIVER}"
     ]
     assert sentence((False, 0.9, OPEN), (False, 0.8, LAGGED_PARENTS)) == [
-        "2 edges act within the step. Their directions: 1 from lagged parents, 1 from an effect after the step."
+        "2 edges act within the step. Their directions: 1 from lagged parents, 1 from an effect after the step. "
+        + DRIVER
     ]
     assert sentence((False, 0.1, TIME), gaussian=0.004) == [
         "No listed edge acts within the step.",

@@ -16,6 +16,7 @@ FROM = {
     RULE: "given by rules",
     OPEN: "open (shown without an arrow)",
 }
+DRIVER = "A common driver that is not in the data looks like an effect within the step."
 FROM_TIME = "from an effect after the step"
 NON_GAUSSIAN = "The noise is not Gaussian ({p}): directions within the step can be learned from it."
 GAUSSIAN = (
@@ -57,7 +58,7 @@ def within_sentences(
     else:
         listed_parts = ", ".join(f"{many:,} {words}" for many, words in parts if many)
         said = f"{count:,} edges act within the step. Their directions: {listed_parts}."
-    return [said, *_noise(gaussian)]
+    return [f"{said} {DRIVER}", *_noise(gaussian)]
 
 
 def _noise(gaussian: float | None) -> list[str]:
