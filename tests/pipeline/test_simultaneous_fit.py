@@ -101,7 +101,7 @@ def test_how_often_an_edge_acts_is_left_open_with_its_direction(monkeypatch):
     table = found.run.edges.set_index(["source", "target"])
     assert table.loc[[(1, 0), (1, 2)], ["probability", "std_error", "low", "high", "bagged"]].isna().all(axis=None)
     assert not np.isnan(table.loc[(0, 2), "probability"])
-    said = "How often 2 edges act is not estimated: their direction within the step is open (n1 -> n0, n1 -> n2)."
+    said = "How often 2 edges act is not estimated: their direction within the step is open (n1 - n0, n1 - n2)."
     assert said in found.record.findings
     assert not any("nan" in line for line in (*found.record.answer, *found.record.findings))
 

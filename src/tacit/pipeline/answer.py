@@ -131,7 +131,7 @@ def answer_sentences(
         *found.within,
         *_lags(found),
         *_all_edges(found, references.get(FULL_GRAPH, {})),
-        *_ridge(references.get(RIDGE, {})),
+        *_ridge(references.get(RIDGE, {}), linear=bool(found.within)),
         *notes,
     ]
 
@@ -158,10 +158,8 @@ def _verdict(found: ListedGraph, none: Mapping[str, float]) -> str:
         return f"A graph was found: it lowers {ERROR} by {_size(none)} against no graph."
     clearly = "" if none["gain"] <= 0 else "clearly "
     if found.num_within:
-        return (
-            f"A graph was found: {_edges(found.count)} {_are(found.count)} listed. Against no graph {ERROR} is not "
-            f"{clearly}lower ({_change(none)}): effects within a step do not help to forecast the next one."
-        )
+        reason = ": effects within a step do not help to forecast the next one" * (found.num_within == found.count)
+        return f"A graph was found, but it does not {clearly}lower {ERROR} against no graph ({_change(none)}){reason}."
     return f"No graph found: the learned graph does not {clearly}lower {ERROR} against no graph ({_change(none)})."
 
 
@@ -253,14 +251,12 @@ def _all_edges(found: ListedGraph, full: Mapping[str, float]) -> list[str]:
     return [f"{sparse} does not forecast better than {'' if found.count else 'with '}all edges ({_change(full)})."]
 
 
-def _ridge(ridge: Mapping[str, float]) -> list[str]:
+def _ridge(ridge: Mapping[str, float], *, linear: bool) -> list[str]:
     if "gain_std_error" not in ridge:
         return []
     if ridge["gain"] < -CLEAR * ridge["gain_std_error"]:
-        return [
-            f"Ridge regression on all nodes forecasts better, by {_size(ridge)}: use its forecasts, or try another "
-            "predictor."
-        ]
+        other = "" if linear else ", or try another predictor"
+        return [f"Ridge regression on all nodes forecasts better, by {_size(ridge)}: use its forecasts{other}."]
     if _is_better(ridge):
         return [f"The model forecasts better than ridge regression on all nodes, by {_size(ridge)}."]
     return [f"Ridge regression on all nodes forecasts as well as the model ({_change(ridge)})."]

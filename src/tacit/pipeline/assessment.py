@@ -237,7 +237,9 @@ def _flags(answer: Assessment, fit: AssessmentInputs) -> None:
     answer.edges = answer.edges.updated(identifiable=found.flags())
     always_known = "always" in answer.uncertainty  # how often edges act does not depend on the start then
     others = [] if always_known else [o.sentence() for o in compare_replicas(fit.result) if o.relation != "same"]
-    answer.findings += [*found.sentences(), *others]
+    if bool(found.learned.any()) or not bool(model.graph.learned.any()):  # else all directions are open
+        answer.findings += found.sentences()
+    answer.findings += others
     if answer.edges.exists is not None:  # the answer says which edges are expected to be false
         return
     wrong = expected_wrong_edges(

@@ -196,6 +196,7 @@ def find_evidence(
             found,
             rules.may_act_within_step,
             rules.must_act_within_step,
+            prior=_given_priors(rules),
             density=config.graph.density,
             seed=seed,
             names=dataset.nodes,
@@ -220,6 +221,14 @@ def find_evidence(
         lags_needed=0 if rules.lag_ranges is None else rules.lag_ranges.reach - preparation.horizon + 1,
         within=within,
     )
+
+
+def _given_priors(rules: EdgeRules) -> Float[Tensor, "node node"]:
+    """Return the prior probability that rules give an edge, NaN elsewhere."""
+    source, target, given, _ = rules.open_edges()
+    found = torch.full((len(rules.nodes), len(rules.nodes)), torch.nan, dtype=torch.float64)
+    found[target, source] = given.double()
+    return found
 
 
 def _constant_targets(pairs: Pairs, names: Sequence[str]) -> list[str]:

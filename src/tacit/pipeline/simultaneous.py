@@ -99,16 +99,19 @@ def with_held(model: LatentGraphModel) -> LatentGraphModel:
 def without_held(edges: EdgeFindings, probs: Tensor, held: EdgeMask) -> EdgeFindings:
     """Return the findings without how often the edges act whose direction within the step is open.
 
-    ``held`` are those of the model; the model has no gate of the other direction.
+    ``held`` are those of the model. The effect and the lag of such a pair are in the direction that the model has.
     """
-    if edges.direction is not None:
-        held = held | ((edges.direction == OPEN) & (probs.detach().cpu() == 0))
-    if not held.any():
+    opened = torch.zeros_like(held) if edges.direction is None else edges.direction == OPEN
+    both = held | opened
+    if not both.any():
         return edges
-    found = {name: values.masked_fill(held, torch.nan) for name, values in edges.known.items() if name in ACTING}
+    found = {name: values.masked_fill(both, torch.nan) for name, values in edges.known.items() if name in ACTING}
+    for name in ("effect", "lag"):
+        if name in edges.known:
+            found[name] = edges.known[name].masked_fill(opened & held.mT, torch.nan)
     if edges.identifiable is not None:
-        found["identifiable"] = edges.identifiable.masked_fill(held, FLAGS.index("no"))
-    return edges.updated(**found, probability=probs.detach().cpu().double().masked_fill(held, torch.nan))
+        found["identifiable"] = edges.identifiable.masked_fill(both, FLAGS.index("no"))
+    return edges.updated(**found, probability=probs.detach().cpu().double().masked_fill(both, torch.nan))
 
 
 def held_sentences(held: EdgeMask, nodes: tuple[str, ...]) -> list[str]:
@@ -116,7 +119,7 @@ def held_sentences(held: EdgeMask, nodes: tuple[str, ...]) -> list[str]:
     places = held.nonzero().tolist()
     if not places:
         return []
-    names = [f"{nodes[source]} -> {nodes[target]}" for target, source in places[:NAMED]]
+    names = [f"{nodes[source]} - {nodes[target]}" for target, source in places[:NAMED]]
     more = f" and {len(places) - NAMED} more" if len(places) > NAMED else ""
     one = len(places) == 1
     edges, their = ("1 edge acts is", "its") if one else (f"{len(places)} edges act is", "their")

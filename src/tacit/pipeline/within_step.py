@@ -16,12 +16,12 @@ FROM = {
     RULE: "given by rules",
     OPEN: "open (shown without an arrow)",
 }
-DRIVER = "A common driver that is not in the data looks like an effect within the step."
+DRIVER = "A common driver that is not in the data can look like an effect within the step."
 FROM_TIME = "from an effect after the step"
-NON_GAUSSIAN = "The noise is not Gaussian ({p}): directions within the step can be learned from it."
+NON_GAUSSIAN = "The noise is not Gaussian ({p}): it helps to find directions within the step."
 GAUSSIAN = (
     "The noise is compatible with a Gaussian distribution ({p}): directions within the step are known only where "
-    "lagged parents give them."
+    "lagged parents or rules give them."
 )
 
 
@@ -48,6 +48,8 @@ def within_sentences(
         return []
     acts = acting_within(listed, undirected, within_step)
     count = int(acts.sum())
+    if not listed.any():
+        return _noise(gaussian)
     if not count:
         return ["No listed edge acts within the step.", *_noise(gaussian)]
     known = torch.where(undirected, OPEN, direction.masked_fill(direction == OPEN, 0).long())[acts].tolist()

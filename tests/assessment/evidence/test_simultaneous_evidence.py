@@ -58,11 +58,13 @@ def matrix(nodes: int, **weights: float) -> Tensor:
     return found
 
 
-def found_in(pairs: Pairs, may_act: Tensor | None = None, required: Tensor | None = None) -> SimultaneousEvidence:
-    nodes = tuple("abcdef"[: pairs.num_nodes])
+def found_in(
+    pairs: Pairs, may_act: Tensor | None = None, required: Tensor | None = None, prior: Tensor | None = None
+) -> SimultaneousEvidence:
+    nodes = tuple("abcdefghijkl"[: pairs.num_nodes])
     first = parent_evidence(pairs, LAYOUT, Candidates.from_rules(EdgeRules(nodes)), resamples=0)
     allowed = ~torch.eye(len(nodes), dtype=torch.bool) if may_act is None else may_act
-    return simultaneous_evidence(pairs, LAYOUT, first, allowed, required, names=nodes)
+    return simultaneous_evidence(pairs, LAYOUT, first, allowed, required, prior=prior, names=nodes)
 
 
 def brute_force(columns: Columns, target: int, now: tuple[int, ...], density: float) -> tuple[float, tuple[int, ...]]:
@@ -169,14 +171,14 @@ def test_laplace_noise_gives_the_direction_and_gaussian_noise_leaves_it_open() -
     assert int(gaussian.within.directions[0, 1]) == OPEN
     assert float(gaussian.within.either[0, 1]) > 0.99
     assert 0.1 < float(gaussian.exists[1, 0]) < 0.9
-    assert gaussian.within.undirected(gaussian.exists).nonzero().tolist() == [[0, 1]]
+    assert gaussian.within.undirected.nonzero().tolist() == [[0, 1]]
     assert int(gaussian.within.acyclic.sum()) == 1
     laplace = found_in(simulated(within, lagged, 600, laplace=True))
     assert laplace.within.gaussian < 0.01
     assert int(laplace.within.directions[1, 0]) == LEARNED
     assert float(laplace.within.probs[1, 0]) > 0.95
     assert float(laplace.effect[1, 0]) == pytest.approx(0.51, abs=0.08)
-    assert not laplace.within.undirected(laplace.exists).any()
+    assert not laplace.within.undirected.any()
 
 
 def test_lagged_parents_give_the_direction() -> None:
@@ -200,6 +202,45 @@ def test_no_edge_within_the_step_where_there_is_none_or_none_may_be() -> None:
     assert float(found.within.probs[0, 1]) > 0.9
     assert float(found.within.probs[1, 0]) == 0
     assert int(found.within.directions[0, 1]) == RULE
+
+
+def test_equivalent_graphs_leave_directions_open_even_if_most_agree() -> None:
+    edges = matrix(6, b_a=0.6, a_c=0.6, a_d=0.6, a_e=0.6, a_f=0.6)  # 6 roots are possible, 5 of them give a -> b
+    found = found_in(simulated(edges, torch.zeros(6, 6, dtype=torch.float64), 500, seed=1))
+    assert int(found.within.directions[0, 1]) == int(found.within.directions[1, 0]) == OPEN
+
+
+def test_missing_values_take_rows_from_all_connected_nodes() -> None:
+    edges = matrix(6, b_a=0.6, a_c=0.6, a_d=0.6, a_e=0.6, a_f=0.6)
+    pairs = simulated(edges, torch.zeros(6, 6, dtype=torch.float64), 500, seed=2)
+    known = (torch.rand(pairs.targets.shape, generator=torch.Generator().manual_seed(0)) > 0.1).float()
+    found = found_in(Pairs(pairs.inputs, pairs.targets * known, known))
+    assert int(found.within.directions[0, 1]) == OPEN
+    assert float(found.within.either[0, 1]) > 0.9
+    known = (torch.rand(pairs.targets.shape, generator=torch.Generator().manual_seed(0)) > 0.6).float()
+    with pytest.raises(InputError, match="rows in which a node is known together with all nodes"):
+        found_in(Pairs(pairs.inputs, pairs.targets * known, known))
+
+
+def test_a_hub_with_many_neighbours_keeps_all_its_pairs() -> None:
+    weights = torch.zeros(12, 12, dtype=torch.float64)
+    weights[1:, 0] = 0.6
+    found = found_in(simulated(weights, torch.zeros(12, 12, dtype=torch.float64), 600))
+    assert float(found.within.either[0, 1:].min()) > 0.9
+    assert bool((found.within.directions[0, 1:] == OPEN).all())
+    assert "are left open" in found.within.notes[0]
+
+
+def test_priors_count_and_forbidden_pairs_have_nothing() -> None:
+    pairs = simulated(matrix(3, a_b=0.6), torch.zeros(3, 3, dtype=torch.float64), 400)
+    prior = torch.full((3, 3), torch.nan, dtype=torch.float64)
+    prior[0, 1], prior[1, 0] = 0.999, 0.001  # b -> a
+    assert float(found_in(pairs, prior=prior).within.probs[0, 1]) > 0.95
+    neither = ~torch.eye(3, dtype=torch.bool)
+    neither[0, 1] = neither[1, 0] = False
+    found = found_in(pairs, neither)
+    assert float(found.within.probs[0, 1] + found.within.probs[1, 0]) == 0
+    assert float(found.within.either[0, 1]) < 0.2
 
 
 def test_required_edges_are_in_every_graph() -> None:
@@ -229,7 +270,7 @@ def test_copies_combinations_and_few_rows_are_refused() -> None:
         found_in(windows(torch.cat([values, -2 * values[:, :1]], 1)))
     with pytest.raises(InputError, match="as an exact combination of other nodes"):
         found_in(windows(torch.cat([values, values.sum(1, keepdim=True)], 1)))
-    with pytest.raises(InputError, match="requires at least 10 rows beyond the window for 3 nodes, got 8"):
+    with pytest.raises(InputError, match="requires at least 10 known values of each node for 3 nodes, got 8"):
         found_in(windows(values[:10]))
 
 

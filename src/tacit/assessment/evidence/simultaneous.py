@@ -25,10 +25,10 @@ from torch import Tensor
 from tacit.assessment.evidence import diagnostics
 from tacit.assessment.evidence.acyclic_graphs import GraphSampler, ParentScores
 from tacit.assessment.evidence.candidates import Candidates
-from tacit.assessment.evidence.columns import Columns, build_columns
+from tacit.assessment.evidence.columns import DOUBLE, Columns, build_columns
 from tacit.assessment.evidence.parent_evidence import BELIEVED, BETA, ParentEvidence
 from tacit.assessment.evidence.result import KEEP
-from tacit.assessment.evidence.within_candidates import START_DENSITY, WithinCandidates, require_distinct
+from tacit.assessment.evidence.within_candidates import MOST, START_DENSITY, WithinCandidates, require_distinct
 from tacit.assessment.evidence.within_effects import within_effects
 from tacit.assessment.evidence.within_scores import TargetScores, target_scores
 from tacit.assessment.evidence.within_step import LAGGED_PARENTS, LEARNED, NOT_GAUSSIAN, OPEN, RULE, TIME, WithinStep
@@ -39,11 +39,14 @@ from tacit.predictors import SeriesLayout
 MOST_NODES = 100
 MOST_LAGGED = 20  # candidates of a target at later lags
 DECIDED = 0.9  # share of one direction in the probability of both
+CLEARLY_BETTER = 3.0  # log score of the best graph with an edge over the best with the other direction
 MOST_TESTED = 5000  # rows, evenly spaced, that the test of Gaussian noise looks at
 SHORT = (20, 20)  # sweeps, and those before, to learn the priors
 ROUNDS = 2  # of learning the priors
 MOST_DENSITY = 0.3
 ROWS_PER_NODE = 2
+FEWEST_ROWS = 5  # for each column of the smallest regression
+LOWEST = -1e300  # in place of the score of a graph that was not seen
 SAMPLER = 21  # its random numbers differ from those of other stages with the same seed
 Matrix = Float[Tensor, "node node"]
 
@@ -69,6 +72,7 @@ def simultaneous_evidence(
     may_act: Bool[Tensor, "node node"],
     required: Bool[Tensor, "node node"] | None = None,
     *,
+    prior: Matrix | None = None,
     density: float | None = None,
     seed: int = 0,
     names: tuple[str, ...] = (),
@@ -76,14 +80,17 @@ def simultaneous_evidence(
     """Return the probability of each edge where those of ``may_act`` may act within the step, and ``required`` must.
 
     ``first`` is the evidence of lagged parents alone; its columns are used. ``density`` is the prior probability of an
-    edge, lagged or within the step; both are learned when None.
+    edge, lagged or within the step; both are learned when None. ``prior`` has that of single edges, NaN elsewhere.
     """
     names = names or tuple(map(str, range(pairs.num_nodes)))
-    _require_sizes(pairs, first)
-    columns = build_columns(pairs, layout, replace(first.form, products=False))
-    require_distinct(columns.targets[..., 0], columns.observed, names)
+    nodes = pairs.num_nodes
     required = torch.zeros_like(may_act) if required is None else required
-    search = _Search.of(columns, first, may_act, required, seed)
+    prior = torch.full((nodes, nodes), torch.nan, dtype=DOUBLE) if prior is None else prior
+    columns = build_columns(pairs, layout, replace(first.form, products=False))
+    _require_sizes(columns.observed, first, required, names)
+    require_distinct(columns.targets[..., 0], columns.observed, names)
+    search = _Search.of(columns, first, may_act, required, prior, seed)
+    search.require_rows(names)
     scores = search.scores(first.density)
     lagged_density, within_density = first.density, START_DENSITY if density is None else density
     for _ in range(ROUNDS if density is None else 0):
@@ -91,29 +98,51 @@ def simultaneous_evidence(
         lagged_density, within_density = found.densities(search)
     scores = search.scores(lagged_density)
     found = search.sample(scores, within_density)
-    directions = search.directions(found, scores, within_density)
-    outside = search.candidates.left_out(within_density)
+    outside, capped = search.candidates.left_out(within_density), search.candidates.capped
     probs = found.within + outside
     exists = 1 - (1 - found.exists) * (1 - outside)
-    either = 1 - (1 - found.either) * (1 - 2 * outside)
+    probs, exists = (torch.where(capped, (values + values.mT) / 2, values) for values in (probs, exists))
+    either = (1 - (1 - found.either) * (1 - (outside + outside.mT).clamp_max(1.0))).fill_diagonal_(0.0)
     acyclic = found.best & (probs + probs.mT >= BELIEVED)
-    either = either.fill_diagonal_(0.0)
-    within = WithinStep(probs, found.lagged, either, directions, acyclic, search.gaussian)
-    effect = within_effects(columns, first.candidates, acyclic, found.lagged >= BELIEVED)
+    directions = search.directions(found, scores, probs, within_density)
+    within = WithinStep(probs, found.lagged, either, directions, acyclic, search.gaussian, _many(capped, names))
+    effect = within_effects(search.columns, first.candidates, acyclic, found.lagged >= BELIEVED)
     return SimultaneousEvidence(exists.fill_diagonal_(0.0), effect, within, lagged_density, within_density)
 
 
-def _require_sizes(pairs: Pairs, first: ParentEvidence) -> None:
-    nodes = pairs.num_nodes
+def _many(capped: Bool[Tensor, "node node"], names: tuple[str, ...]) -> tuple[str, ...]:
+    """Say which nodes have more candidates than can be compared."""
+    some = [names[node] for node in capped.any(1).nonzero()[:, 0].tolist()]
+    if not some:
+        return ()
+    return (
+        f"More than {MOST} nodes may act on one node within the step: the directions of {int(capped.triu().sum())} "
+        "pairs are left open.",
+    )
+
+
+def _require_sizes(
+    observed: Float[Tensor, "row node"],
+    first: ParentEvidence,
+    required: Bool[Tensor, "node node"],
+    names: tuple[str, ...],
+) -> None:
+    nodes, known = observed.shape[1], int(observed.sum(0).min())
     require(
         nodes <= MOST_NODES,
         f"simultaneous in [graph] is for up to {MOST_NODES} nodes, got {nodes}; leave it out, or choose columns",
     )
     needed = ROWS_PER_NODE * (nodes + first.form.lags + 1)
     require(
-        len(pairs) >= needed,
-        f"simultaneous in [graph] requires at least {needed} rows beyond the window for {nodes} nodes, got "
-        f"{len(pairs)}; leave it out, or pass more rows",
+        known >= needed,
+        f"simultaneous in [graph] requires at least {needed} known values of each node for {nodes} nodes, got {known}; "
+        "leave it out, or pass more rows",
+    )
+    counts = required.sum(1)
+    require(
+        int(counts.max()) <= MOST,
+        f"at most {MOST} required edges into a node may act only within the step (max_lag = 0), got "
+        f"{int(counts.max())} into {names[int(counts.argmax())]}; raise max_lag of some",
     )
 
 
@@ -126,12 +155,13 @@ class _Scores:
 
     def tables(self, search: "_Search", density: float, *, shapes: bool) -> ParentScores:
         """Return the scores with the prior of an edge within the step, with the shape of the noise or without."""
-        price, found, start = math.log(density / (1 - density)), [], []
+        usual, found, start = torch.tensor(density, dtype=DOUBLE), [], []
+        prices = torch.logit(torch.where(search.prior.isnan(), usual, search.prior)).numpy()
         for node, (one, members) in enumerate(zip(self.of_targets, search.members, strict=True)):
             numbers, must = np.arange(len(one.scores)), search.required[node].numpy()[members]
-            sizes = (numbers[:, None] >> np.arange(len(members)) & 1).sum(1)
+            inside = numbers[:, None] >> np.arange(len(members)) & 1
             least = int((must << np.arange(len(members))).sum())  # the set of those that are required
-            scores = (one.scores + one.shapes * shapes).numpy() + price * sizes
+            scores = (one.scores + one.shapes * shapes).numpy() + inside @ prices[node, members]
             found.append(np.where(numbers & least == least, scores, -np.inf))
             start.append(least)
         return ParentScores(search.members, found, np.array(start))
@@ -139,13 +169,23 @@ class _Scores:
 
 @dataclass(frozen=True, eq=False)
 class _Sampled:
-    """Means over sampled graphs; ``best`` is the one with the largest score."""
+    """Means over sampled graphs; ``best`` is the one with the largest score, ``scores`` of the best with each edge."""
 
     within: Matrix
     lagged: Matrix
     exists: Matrix
     either: Matrix
     best: Bool[Tensor, "node node"]
+    scores: Matrix
+
+    @property
+    def decided(self) -> Bool[Tensor, "node node"]:
+        """The edges that have most of the probability of both directions, and a clearly better graph.
+
+        The share alone is not enough: in a class of equivalent graphs most may have the same direction of an edge.
+        """
+        shares = self.within >= DECIDED * (self.within + self.within.mT).clamp_min(1e-12)
+        return shares & (self.scores - self.scores.mT >= CLEARLY_BETTER)
 
     def densities(self, search: "_Search") -> tuple[float, float]:
         """Return the prior probabilities of a lagged edge and of one within the step."""
@@ -165,6 +205,7 @@ class _Search:
     gaussian: float
     may_act: Bool[Tensor, "node node"]
     required: Bool[Tensor, "node node"]
+    prior: Matrix
     num_lagged: int
     num_within: int
     seed: int
@@ -181,6 +222,7 @@ class _Search:
         first: ParentEvidence,
         may_act: Bool[Tensor, "node node"],
         required: Bool[Tensor, "node node"],
+        prior: Matrix,
         seed: int,
     ) -> "_Search":
         believed = first.probs >= KEEP
@@ -189,15 +231,28 @@ class _Search:
         later = _later_candidates(first, within)
         pairs = int((may_act | may_act.mT).triu(1).sum())
         return cls(
-            columns,
+            replace(columns, observed=within.complete_rows(columns.observed)),
             later,
             within,
             gaussian_noise(left, columns.observed),
             may_act,
             required,
+            prior,
             int(first.candidates.used.sum()),
             2 * pairs,
             seed,
+        )
+
+    def require_rows(self, names: tuple[str, ...]) -> None:
+        """Refuse data with too few rows in which connected nodes are known together."""
+        known = self.columns.observed.sum(0)
+        needed = FEWEST_ROWS * (self.columns.num_always + self.columns.group_size + 1)
+        node = int(known.argmin())
+        require(
+            int(known[node]) >= needed,
+            f"simultaneous in [graph] requires at least {needed} rows in which a node is known together with all nodes "
+            f"that it may act on within the step, got {int(known[node])} for {names[node]}; leave it out, or fill "
+            "missing values",
         )
 
     @property
@@ -223,7 +278,7 @@ class _Search:
         tables = scores.tables(self, density, shapes=shapes)
         sampler = GraphSampler(tables, np.random.default_rng([self.seed, SAMPLER]))
         nodes = len(self.members)
-        sums, count = np.zeros((4, nodes, nodes)), 0
+        sums, count, with_edge = np.zeros((4, nodes, nodes)), 0, np.full((nodes, nodes), -np.inf)
         best, largest = sampler.states[0], -math.inf
         for states in sampler.sweeps(*SHORT) if short else sampler.sweeps():
             within = tables.graphs(states).astype(float)
@@ -231,22 +286,27 @@ class _Search:
             exists = within + (1 - within) * lagged
             either = 1 - (1 - exists) * (1 - exists.transpose(0, 2, 1))
             sums += np.stack([values.mean(0) for values in (within, lagged, exists, either)])
+            everywhere = tables.totals(sampler.states)[:, None, None]  # at all temperatures
+            with_edge = np.maximum(with_edge, np.where(tables.graphs(sampler.states), everywhere, -np.inf).max(0))
             totals = tables.totals(states)
             if totals.max() > largest:
                 best, largest = states[totals.argmax()].copy(), float(totals.max())
             count += 1
         within, lagged, exists, either = torch.from_numpy(sums / count)
-        return _Sampled(within, lagged, exists, either, torch.from_numpy(tables.graphs(best[None])[0]))
+        graph = torch.from_numpy(tables.graphs(best[None])[0])
+        scores_with = torch.from_numpy(np.maximum(with_edge, LOWEST))
+        return _Sampled(within, lagged, exists, either, graph, scores_with)
 
-    def directions(self, found: _Sampled, scores: _Scores, density: float) -> Int[Tensor, "node node"]:
-        """Return how the direction of each pair is known."""
-        directions = torch.full(found.within.shape, TIME, dtype=torch.long)
-        may = found.within + found.within.mT >= KEEP
-        decided = _decided(found.within)
+    def directions(self, found: _Sampled, scores: _Scores, probs: Matrix, density: float) -> Int[Tensor, "node node"]:
+        """Return how the direction of each edge that acts within the step, rather than not, is known."""
+        directions = torch.full(probs.shape, TIME, dtype=torch.long)
+        may = probs + probs.mT >= BELIEVED
+        decided = found.decided & ~self.candidates.capped & self.candidates.chosen
         by_past = decided
         if self.uses_shapes:
-            by_past = _decided(self.sample(scores, density, shapes=False).within) & decided
-        directions[may & ~(decided | decided.mT)] = OPEN
+            by_past = self.sample(scores, density, shapes=False).decided & decided
+        later = found.lagged >= DECIDED  # a later effect gives the direction
+        directions[may & ~(decided | decided.mT) & ~(later | later.mT)] = OPEN
         directions[may & decided] = LEARNED
         directions[may & by_past] = LAGGED_PARENTS
         directions[may & decided & (self.required | (self.may_act & ~self.may_act.mT))] = RULE
@@ -264,11 +324,6 @@ def gaussian_noise(residuals: Float[Tensor, "row node"], known: Float[Tensor, "r
         if len(some) >= 3 and float(some.std()) > 0:
             least = min(least, float(stats.shapiro(some.numpy()).pvalue))
     return min(1.0, least * residuals.shape[1])
-
-
-def _decided(within: Matrix) -> Bool[Tensor, "node node"]:
-    """Return the edges that have most of the probability of both directions."""
-    return within >= DECIDED * (within + within.mT).clamp_min(1e-12)
 
 
 def _later_candidates(first: ParentEvidence, within: WithinCandidates) -> Candidates:

@@ -40,7 +40,7 @@ def edge_units(
     if either is None or directions is None:
         none = torch.zeros_like(exists, dtype=torch.bool)
         return EdgeUnits(exists, none, none)
-    pairs = undirected_pairs(exists, either, directions)  # above the diagonal
+    pairs = undirected_pairs(directions)  # above the diagonal
     below = exists.mT > exists + SAME
     if lag is not None:  # the model has the effect within the step in one of the directions
         lag = lag.nan_to_num(torch.inf)

@@ -22,23 +22,26 @@ LEAST_ODDS = -4.0
 START_DENSITY = 0.05  # of an edge within the step, before it is learned
 EXACT = 1e-9  # share of a node's variance that others leave: below this it is a copy
 Matrix = Float[Tensor, "node node"]
+Edges = Bool[Tensor, "node node"]
 
 
 @dataclass(frozen=True, eq=False)
 class WithinCandidates:
-    """``strength`` is the absolute correlation of each pair, ``chosen`` the candidates of each row's node."""
+    """The candidates of each row's node.
+
+    ``strength``  the absolute correlation of each pair; ``may_act``  the edges that rules allow within the step
+    ``capped``    pairs of which a node with many candidates leaves out one direction: their direction stays open
+    """
 
     strength: Matrix
-    chosen: Bool[Tensor, "node node"]
+    may_act: Edges
+    chosen: Edges
+    capped: Edges
     rows: float
 
     @classmethod
     def of(
-        cls,
-        residuals: Float[Tensor, "row node"],
-        known: Float[Tensor, "row node"],
-        may_act: Bool[Tensor, "node node"],
-        required: Bool[Tensor, "node node"],
+        cls, residuals: Float[Tensor, "row node"], known: Float[Tensor, "row node"], may_act: Edges, required: Edges
     ) -> "WithinCandidates":
         """Return the candidates among the edges that may act within the step, those that must among them."""
         correlation, rows = _correlations(residuals, known)
@@ -46,12 +49,14 @@ class WithinCandidates:
         given_all = _given_all(correlation, nodes / (4 * rows))
         given_one = _given_one(correlation)
         strength = torch.maximum(given_all, given_one).fill_diagonal_(0.0).clamp_max(1 - 1e-9)
-        found = cls(strength, may_act, rows)
-        odds = found.log_odds(START_DENSITY)
-        possible = (odds > LEAST_ODDS) & (may_act | may_act.mT)
-        ranks = odds.masked_fill(~possible, -torch.inf)
+        nothing = torch.zeros_like(may_act)
+        odds = cls(strength, may_act, nothing, nothing, rows).log_odds(START_DENSITY)
+        possible = ((odds > LEAST_ODDS) & may_act) | required
+        ranks = odds.masked_fill(~possible, -torch.inf).masked_fill(required, torch.inf)
         best = torch.zeros_like(possible).scatter_(1, ranks.topk(min(MOST, nodes - 1), 1).indices, True)
-        return cls(strength, (possible & best & best.mT & may_act) | required, rows)
+        chosen = possible & best
+        capped = possible & possible.mT & (chosen ^ chosen.mT)
+        return cls(strength, may_act, chosen, capped, rows)
 
     def log_odds(self, density: float) -> Matrix:
         """Return the log odds of an edge in one direction or the other, from the correlation alone."""
@@ -59,13 +64,24 @@ class WithinCandidates:
         return fit + math.log(2 * density / (1 - 2 * density))
 
     def left_out(self, density: float) -> Matrix:
-        """Return the probability of each edge that is no candidate, half of that of its pair; 0 for candidates."""
-        both = self.chosen | self.chosen.mT
-        return (torch.sigmoid(self.log_odds(density)) / 2).masked_fill(both, 0.0).fill_diagonal_(0.0)
+        """Return the probability of each edge that is no candidate, shared by the directions that may act."""
+        both, may = self.chosen | self.chosen.mT, self.may_act.to(self.strength)
+        shares = may / (may + may.mT).clamp_min(1.0)
+        return (torch.sigmoid(self.log_odds(density)) * shares).masked_fill(both, 0.0).fill_diagonal_(0.0)
 
     def of_node(self, node: int) -> Int[Tensor, " member"]:
         """Return the candidates of a node."""
         return self.chosen[node].nonzero()[:, 0]
+
+    def complete_rows(self, observed: Float[Tensor, "row node"]) -> Float[Tensor, "row node"]:
+        """Return 1 in the rows in which a node and all that candidates connect it with are known.
+
+        Scores of connected nodes are compared with each other, so that they must count the same rows.
+        """
+        reach = (self.chosen | self.chosen.mT).to(observed) + torch.eye(len(self.chosen)).to(observed)
+        for _ in range(len(self.chosen).bit_length()):
+            reach = (reach @ reach).clamp_max(1.0)
+        return ((1 - observed) @ reach == 0).to(observed)
 
 
 def require_distinct(
@@ -80,7 +96,7 @@ def require_distinct(
             f"simultaneous in [graph] requires nodes that differ, got {first} and {second} with the same values up to "
             "scale; drop one of them"
         )
-    if rows > 2 * len(names):
+    if rows > 2 * len(names) and bool(known.all()):
         sizes, vectors = torch.linalg.eigh(correlation)
         if float(sizes[0]) < EXACT:
             name = names[int(vectors[:, 0].abs().argmax())]
@@ -105,8 +121,8 @@ def _given_all(correlation: Matrix, shrinkage: float) -> Matrix:
     shrinkage = min(0.5, shrinkage)
     inverse = torch.linalg.inv((1 - shrinkage) * correlation + shrinkage * torch.eye(len(correlation)).to(correlation))
     size = inverse.diagonal()
-    partial: Matrix = (inverse / (size[:, None] * size).sqrt()).abs()
-    return partial
+    partial: Matrix = (inverse / (size[:, None] * size).abs().sqrt()).abs()
+    return partial.nan_to_num(0.0)  # correlations over different rows may have no inverse
 
 
 def _given_one(correlation: Matrix) -> Matrix:

@@ -5,8 +5,9 @@ For target $i$ with the set $S$ of parents within the step and the set $L$ of la
 $$s_i(S, L) = -\tfrac{n - q}{2} \log \frac{\mathrm{RSS}_{S, L}}{\mathrm{RSS}_\emptyset} - \tfrac{|S| + k |L|}{2}
   \log(1 + n) + |S| \log \tfrac{\pi_0}{1 - \pi_0} + |L| \log \tfrac{\pi}{1 - \pi}$$
 
-with $n$ rows, $q$ columns always in and $k$ columns of a lagged parent. Summed over targets it is the same for all
-graphs that have the same conditional independences (Markov equivalence), as a Gaussian likelihood must be. For every
+with $n$ rows, $q$ columns always in and $k$ columns of a lagged parent. Summed over targets that count the same
+rows it is the same for all graphs that have the same conditional independences (Markov equivalence), as a Gaussian
+likelihood must be. For every
 $S$ the best $L^*$ is found by single changes from no lagged parent and from all of them. The sum over all $L$ is taken
 as if the candidates were independent around it, with $o_j$ the log odds of candidate $j$ given $L^*$:
 
@@ -173,6 +174,9 @@ def _scores(
     score, odds, lagged = (
         torch.where(better.view(-1, *[1] * (new.ndim - 1)), new, old) for old, new in zip(*searches, strict=True)
     )
+    most = MOST_COLUMNS * (rows - target.num_always)
+    used = members.sum(1) + ((odds > 0).to(DOUBLE) @ target.sizes)
+    score = score.masked_fill((used > most) & (members.sum(1) > 0), -torch.inf)
     if not shapes:
         return score, torch.zeros_like(score), odds.sigmoid()
     now = (solved[:, :, -1:] - solved[:, :, :-1] @ lagged[..., None])[..., 0] * members

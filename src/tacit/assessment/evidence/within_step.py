@@ -47,20 +47,12 @@ class WithinStep:
         """Return the edges of the model: those that may act later, and those within the step of its graph."""
         return (self.lagged >= keep) | self.acyclic
 
-    def undirected(self, exists: Float[Tensor, "node node"], decided: float = 0.9) -> Bool[Tensor, "node node"]:
-        """Return the pairs, once each above the diagonal, that are listed without an arrow.
-
-        Their direction is open, and no later effect gives it: neither direction has most of the probability of both.
-        """
-        return undirected_pairs(exists, self.either, self.directions, decided)
+    @property
+    def undirected(self) -> Bool[Tensor, "node node"]:
+        """The pairs, once each above the diagonal, that are listed without an arrow: their direction is open."""
+        return undirected_pairs(self.directions)
 
 
-def undirected_pairs(
-    exists: Float[Tensor, "node node"],
-    either: Float[Tensor, "node node"],
-    directions: Int[Tensor, "node node"],
-    decided: float = 0.9,
-) -> Bool[Tensor, "node node"]:
-    """Return the pairs of :meth:`WithinStep.undirected`, from the columns of ``edges.csv``."""
-    most = exists.maximum(exists.mT)
-    return ((directions == OPEN) & (most < decided * either)).triu(1)
+def undirected_pairs(directions: Int[Tensor, "node node"]) -> Bool[Tensor, "node node"]:
+    """Return the pairs of :attr:`WithinStep.undirected`, from the column of ``edges.csv``."""
+    return (directions == OPEN).triu(1)

@@ -93,7 +93,9 @@ def advice(found: "Goodness") -> list[str]:
         tries.append("another or a more flexible predictor, a longer window, or more epochs")
     if any(found.no_spread):
         tries.append("a check of edge probabilities at exactly 0 or 1: such edges have no spread")
-    return ["try: " + "; ".join(tries)]
+    if found.noise == "joint":  # regressions gave the fit: no other predictor or training goes with it
+        tries = [one for one in tries if "epochs" not in one and "predictor" not in one and "loss" not in one]
+    return ["try: " + "; ".join(tries)] if tries else []
 
 
 def shapes_seen(found: "Goodness") -> dict[str, list[str]]:
