@@ -162,3 +162,21 @@ def test_errors(unchecked):
         to_networkx(PROBS, NODES, 2)
     with pytest.raises(InputError, match=r"edge_probs must equal its transpose .*; leave symmetric out"):
         to_networkx(PROBS, NODES, symmetric=True)
+
+
+def test_how_often_an_edge_without_an_arrow_acts_is_not_a_number():
+    probs = torch.tensor([[0.0, torch.nan, 0.4], [torch.nan, 0.0, 0.0], [0.0, 0.0, 0.0]])
+    exists = torch.tensor([[0.0, 0.9, 0.8], [0.9, 0.0, 0.0], [0.0, 0.0, 0.0]])
+    undirected = probs.isnan()
+    graph = to_networkx(probs, list("abc"), 0.5, exists=exists, attributes={"undirected": undirected})
+    assert {ends: data["probability"] == data["probability"] for ends, data in _edges(graph)} == {
+        ("b", "a"): False,
+        ("a", "b"): False,
+        ("c", "a"): True,
+    }
+    data = to_pyg(probs, list("abc"), 0.5, exists=exists, undirected=undirected)
+    assert torch.equal(data.edge_prob.isnan(), data.edge_undirected.bool())
+
+
+def _edges(graph):
+    return [((source, target), data) for source, target, data in graph.edges(data=True)]

@@ -127,7 +127,9 @@ def to_networkx(
     graph = networkx.Graph() if symmetric else networkx.DiGraph()
     graph.add_nodes_from(nodes)
     source, target = above.mT.nonzero().unbind(1)
-    columns = {name: values[target, source] for name, values in {**known, "probability": probs, **extra}.items()}
+    open_ones = extra["undirected"].bool() & edge_probs.isnan() if "undirected" in extra else torch.zeros_like(above)
+    shown = probs.masked_fill(open_ones, torch.nan)  # how often they act is not known
+    columns = {name: values[target, source] for name, values in {**known, "probability": shown, **extra}.items()}
     rows = zip(*(values.tolist() for values in columns.values()), strict=True)
     graph.add_edges_from(
         (nodes[j], nodes[i], dict(zip(columns, row, strict=True)))
@@ -155,17 +157,20 @@ def to_pyg(
     without direction is there both ways, as PyG wants it.
     """
     data = _pyg_data()
-    columns = {"edge_prob": _checked("edge_probs", edge_probs, nodes).nan_to_num(0.0)}
+    probs = _checked("edge_probs", edge_probs, nodes)
+    columns = {"edge_prob": probs.nan_to_num(0.0)}
     optional = {
         "exists": exists,
         "effect": effect,
         "lag": lag,
         "within_step": within_step,
-        "undirected": undirected,
     }
     columns |= {f"edge_{name}": _checked(name, one, nodes) for name, one in optional.items() if one is not None}
     above = _chosen(columns.get("edge_exists", columns["edge_prob"]), threshold, chosen)
     source, target = above.mT.nonzero().unbind(1)
+    if undirected is not None:  # how often these act is not known
+        columns["edge_undirected"] = undirected.cpu()
+        columns["edge_prob"] = torch.where(columns["edge_undirected"] & probs.isnan(), probs, columns["edge_prob"])
     found = {name: values[target, source] for name, values in columns.items()}
     graph: Data = data(edge_index=torch.stack([source, target]), **found, num_nodes=len(nodes), names=list(nodes))
     return graph

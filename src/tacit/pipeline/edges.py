@@ -201,6 +201,7 @@ class Edges:
         probs, attributes, found = self._dense_acts("to_networkx"), self.attributes(), self.listing()
         if self.fitted.edges.direction is not None:
             attributes["undirected"] = found.undirected | found.undirected.mT
+            attributes |= {name: found.mirrored(attributes[name]) for name in ("effect", "lag") if name in attributes}
         graph = to_networkx(
             probs,
             self.fitted.nodes,
@@ -223,8 +224,8 @@ class Edges:
             self.fitted.nodes,
             threshold or 0.0,
             exists=self._either_way(found),
-            effect=None if edges.effect is None else self.number("effect"),
-            lag=None if edges.lag is None else self.number("lag"),
+            effect=None if edges.effect is None else found.mirrored(self.number("effect")),
+            lag=None if edges.lag is None else found.mirrored(self.number("lag")),
             within_step=None if edges.within_step is None else self.number("within_step"),
             undirected=None if edges.direction is None else found.undirected | found.undirected.mT,
             chosen=self._exported(threshold, found),

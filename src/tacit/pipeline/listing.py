@@ -2,6 +2,7 @@
 
 from dataclasses import dataclass
 
+import torch
 from torch import Tensor
 
 from tacit.assessment.evidence import edge_units
@@ -39,6 +40,10 @@ class Listing:
         learned = learned | (units.undirected & learned.mT) if units.undirected.any() else learned
         values = units.values.float()
         return cls(values, listed_edges(values, fdr, learned, symmetric=symmetric), required, units.undirected)
+
+    def mirrored(self, values: Tensor) -> Tensor:
+        """Return numbers of edges, those of a pair without an arrow in both of its entries."""
+        return torch.where(self.undirected.mT, values.mT, values) if self.undirected.any() else values
 
     @property
     def both_ways(self) -> Tensor:
