@@ -16,7 +16,7 @@ from tacit.assessment.evidence import (
     parent_evidence,
     simultaneous_evidence,
 )
-from tacit.assessment.evidence.averaging import MarginalLikelihood, inclusion_probs
+from tacit.assessment.evidence.averaging import MarginalLikelihood, inclusion_probs, lost_chains
 from tacit.assessment.evidence.columns import ColumnForm, Columns, build_columns
 from tacit.assessment.evidence.noise_shapes import BINS, WIDEST, shape_evidence
 from tacit.assessment.evidence.simultaneous import SimultaneousEvidence, gaussian_noise
@@ -286,9 +286,7 @@ def test_a_chain_that_rounding_has_spoilt_starts_again() -> None:
     tableau = Tableau.start(products.clone(), 12, 1)
     tableau.flip(torch.tensor([0]))
     tableau.matrices[0, -1, -1] = -1e9
-    from tacit.assessment.evidence.averaging import _lost
-
-    assert _lost(tableau, likelihood).tolist() == [True]
+    assert lost_chains(tableau, likelihood).tolist() == [True]
     probs = inclusion_probs(
         Tableau.start(products.clone(), 12, 1), likelihood, torch.full((1, 12), -2.0).double(), generator
     )

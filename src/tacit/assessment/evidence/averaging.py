@@ -116,7 +116,7 @@ def conditional_log_odds(
     return odds.clamp_(-LIMIT, LIMIT)
 
 
-def _lost(tableau: Tableau, likelihood: MarginalLikelihood) -> Bool[Tensor, " chain"]:
+def lost_chains(tableau: Tableau, likelihood: MarginalLikelihood) -> Bool[Tensor, " chain"]:
     """Return the chains whose sums of squares cannot be: rounding grew over many flips of columns nearly alike."""
     share = tableau.residuals / likelihood.totals.clamp_min(CONSTANT)
     return ~((share >= -ROUNDING) & (share <= 1 + ROUNDING)).all(1)
@@ -130,7 +130,7 @@ def _sampled(
     joins = 1.0 - 2.0 * tableau.included.to(prior)
     first, start = round(PART * steps), tableau.matrices.clone()
     for step in range(-first, steps):
-        lost = _lost(tableau, likelihood)
+        lost = lost_chains(tableau, likelihood)
         if lost.any():
             tableau.matrices[lost], tableau.included[lost], joins[lost] = start[lost], False, 1.0
         probs = conditional_log_odds(tableau, likelihood, prior, joins).sigmoid_()

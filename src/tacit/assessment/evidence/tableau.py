@@ -76,7 +76,7 @@ class Tableau:
         own = rows[..., :parents].view(chains, groups, size, groups, size)
         block = own.diagonal(dim1=1, dim2=3).permute(0, 3, 1, 2)
         cross = rows[..., parents:]
-        joined = torch.linalg.solve(block, cross)
+        joined = torch.linalg.solve_ex(block, cross).result
         return torch.where(self.included[..., None, None], cross, joined)
 
     def flip(self, group: Int[Tensor, " chain"]) -> None:
@@ -89,7 +89,7 @@ class Tableau:
         within = columns[:, None, :].expand(-1, size, size)
         all_rows = self.matrices.view(chains * width, width)
         rows = all_rows.index_select(0, as_rows).view(chains, size, width)
-        inverse = torch.linalg.inv(rows.gather(2, within))
+        inverse = torch.linalg.inv_ex(rows.gather(2, within)).inverse  # of a singular block: :func:`lost_chains`
         swept = inverse * rows if size == 1 else inverse @ rows
         self.matrices.baddbmm_(rows.mT, swept, alpha=-1)
         was_in = self.included.gather(1, group[:, None])

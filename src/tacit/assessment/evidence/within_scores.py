@@ -22,13 +22,20 @@ import torch
 from jaxtyping import Bool, Float, Int
 from torch import Tensor
 
-from tacit.assessment.evidence.averaging import MOST_COLUMNS, MarginalLikelihood, conditional_log_odds
+from tacit.assessment.evidence.averaging import (
+    LIMIT,
+    MOST_COLUMNS,
+    MarginalLikelihood,
+    conditional_log_odds,
+    lost_chains,
+)
 from tacit.assessment.evidence.candidates import Candidates
 from tacit.assessment.evidence.columns import DOUBLE, Columns
 from tacit.assessment.evidence.noise_shapes import shape_evidence
 from tacit.assessment.evidence.tableau import FLOOR, TINY, Tableau
 
 MOST_CHANGES = 60
+LOST = -1e9  # the score of a set whose regressions rounding has spoilt
 MOST_NUMBERS = 2**22  # of matrices or residuals at a time
 
 
@@ -210,8 +217,10 @@ def _climb(
         if not grows.any():
             break
         tableau.flip_in(grows, group[grows])
-    included = tableau.included.to(DOUBLE)
+    lost = lost_chains(tableau, likelihood) | odds.isnan().any(1)
+    included, odds = tableau.included.to(DOUBLE), odds.masked_fill(lost[:, None], -LIMIT)
     score = likelihood.fit(tableau.residuals[:, None])[:, 0] + included @ prior
     score = score - (included @ target.sizes + members.sum(1)) * likelihood.per_column[:, 0]
-    score = score + torch.nn.functional.softplus(-odds.abs()).sum(1)
-    return score, odds, (tableau.coefficients()[..., 0] * included[..., None]).flatten(1)
+    score = (score + torch.nn.functional.softplus(-odds.abs()).sum(1)).masked_fill(lost, LOST)
+    weights = (tableau.coefficients()[..., 0] * included[..., None]).flatten(1)
+    return score, odds, weights.masked_fill(lost[:, None], 0.0)
