@@ -105,20 +105,16 @@ def simultaneous_evidence(
     either = (1 - (1 - found.either) * (1 - (outside + outside.mT).clamp_max(1.0))).fill_diagonal_(0.0)
     acyclic = found.best & (probs + probs.mT >= BELIEVED)
     directions = search.directions(found, scores, probs, within_density)
-    within = WithinStep(probs, found.lagged, either, directions, acyclic, search.gaussian, _many(capped, names))
+    within = WithinStep(probs, found.lagged, either, directions, acyclic, search.gaussian, _many(capped))
     effect = within_effects(search.columns, first.candidates, acyclic, found.lagged >= BELIEVED)
     return SimultaneousEvidence(exists.fill_diagonal_(0.0), effect, within, lagged_density, within_density)
 
 
-def _many(capped: Bool[Tensor, "node node"], names: tuple[str, ...]) -> tuple[str, ...]:
-    """Say which nodes have more candidates than can be compared."""
-    some = [names[node] for node in capped.any(1).nonzero()[:, 0].tolist()]
-    if not some:
-        return ()
-    return (
-        f"More than {MOST} nodes may act on one node within the step: the directions of {int(capped.triu().sum())} "
-        "pairs are left open.",
-    )
+def _many(capped: Bool[Tensor, "node node"]) -> tuple[str, ...]:
+    """Say how many pairs are left open because a node has more candidates than can be compared."""
+    pairs = int(capped.triu().sum())
+    said = f"More than {MOST} nodes may act on one node within the step: the directions of {pairs} pairs are left open."
+    return (said,) if pairs else ()
 
 
 def _require_sizes(
