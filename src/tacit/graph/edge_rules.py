@@ -32,11 +32,9 @@ from tacit.graph.bernoulli import INITIAL_PROBS, BernoulliGraph, require_range
 from tacit.graph.candidate_edges import CandidateEdges
 from tacit.graph.lag_ranges import ANY_LAG, LagRange, LagRanges
 from tacit.graph.links import Link
-from tacit.graph.nodes import Edge, NamedNodes, Places
+from tacit.graph.nodes import Edge, NamedNodes, Places, isolated_nodes
 from tacit.graph.priors import EdgePrior
 from tacit.shapes import EdgeMask
-
-NAMED = 5  # so many isolated nodes are named in a message
 
 
 @dataclass(frozen=True, eq=False)
@@ -177,7 +175,7 @@ class EdgeRules:
     @property
     def isolated(self) -> str:
         """Which nodes have no edge to or from another that can be, in words; nothing where there are none."""
-        return "" if self._candidates is None else _isolated(self._possible(self._candidates), self.nodes)
+        return "" if self._candidates is None else isolated_nodes(self._possible(self._candidates), self.nodes)
 
     def _possible(self, candidates: Places) -> CandidateEdges:
         """Return the edges that can be."""
@@ -339,15 +337,3 @@ class EdgeRules:
 def _both(one: Places, other: Int[Tensor, " other"]) -> Int[Tensor, " both"]:
     """Return the edges that are in both."""
     return one[torch.isin(one, other)]
-
-
-def _isolated(candidates: CandidateEdges, nodes: tuple[str, ...]) -> str:
-    """Return in words which nodes have no candidate edge to or from another node; "" if there are none."""
-    source, target = candidates.edges()
-    linked = torch.zeros(candidates.num_nodes, dtype=torch.bool, device=source.device)
-    for ends in (source, target):
-        linked[ends[source != target]] = True
-    alone = (~linked).nonzero()[:, 0]
-    names = [repr(nodes[node]) for node in alone[:NAMED].tolist()]
-    more = ", ..." if len(alone) > NAMED else ""
-    return f"{len(alone):,} of {candidates.num_nodes:,} nodes ({', '.join(names)}{more})" if names else ""

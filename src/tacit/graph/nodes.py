@@ -15,6 +15,7 @@ from tacit.shapes import EdgeMask
 Node = int | str
 Edge = tuple[Node, Node]  # (source, target)
 Places = Int[Tensor, " edge"]  # of edges in a matrix laid flat: target * number of nodes + source
+NAMED = 5  # so many isolated nodes are named in a message
 
 
 @dataclass(frozen=True)
@@ -103,3 +104,15 @@ def require_names(names: Sequence[str]) -> None:
     for name in names:
         require(name not in seen, f"nodes must have names that differ, got '{name}' twice; rename one")
         seen.add(name)
+
+
+def isolated_nodes(candidates: CandidateEdges, nodes: tuple[str, ...]) -> str:
+    """Return in words which nodes have no candidate edge to or from another node; "" if there are none."""
+    source, target = candidates.edges()
+    linked = torch.zeros(candidates.num_nodes, dtype=torch.bool, device=source.device)
+    for ends in (source, target):
+        linked[ends[source != target]] = True
+    alone = (~linked).nonzero()[:, 0]
+    names = [repr(nodes[node]) for node in alone[:NAMED].tolist()]
+    more = ", ..." if len(alone) > NAMED else ""
+    return f"{len(alone):,} of {candidates.num_nodes:,} nodes ({', '.join(names)}{more})" if names else ""

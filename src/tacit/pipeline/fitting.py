@@ -9,27 +9,24 @@ import torch
 from torch import Tensor
 
 from tacit.assessment.evaluation import PAIRWISE_GRAPHS, forecast_scores, predictive_metrics
-from tacit.assessment.evidence import KEEP, Evidence
 from tacit.assessment.uncertainty import Kept
 from tacit.config import FitConfig
 from tacit.data import Split
 from tacit.interrupts import deferred_interrupts
 from tacit.pipeline.answer import ListedGraph, answer_sentences
 from tacit.pipeline.assessment import Assessment, AssessmentInputs, as_done, assess
+from tacit.pipeline.before_fit import from_evidence, known_before_fit
 from tacit.pipeline.closed_form import fit_closed_form, in_closed_form
 from tacit.pipeline.dropped_edges import with_needed_edges
-from tacit.pipeline.edge_lags import lag_of_edges
-from tacit.pipeline.evidence import RegressionEvidence
 from tacit.pipeline.fitted import Fitted
 from tacit.pipeline.group_scores import group_scores
 from tacit.pipeline.layout import MOST_EXPANDED
 from tacit.pipeline.model_evidence import EARLY, judge_edges, judges_edges, why_unknown
 from tacit.pipeline.plan import Plan
 from tacit.pipeline.references import references
-from tacit.pipeline.simultaneous import always_acting, held_sentences, without_held
-from tacit.pipeline.within_step import GAUSSIAN_P, within_columns
+from tacit.pipeline.simultaneous import held_sentences, without_held
 from tacit.randomness import generator_for, replica_seeds
-from tacit.records import CandidateCount, EdgeFindings, Record, describe_device, history_line, versions
+from tacit.records import CandidateCount, Record, describe_device, history_line, versions
 from tacit.threads import threads_for
 from tacit.training import (
     TOO_EARLY,
@@ -117,14 +114,14 @@ def _learn(plan: Plan, checkpoint: Checkpoints | None) -> Learned:
     if len(plan.dataset.nodes) <= MOST_EXPANDED:
         result, untrained = densify_result(result), densify(untrained)
     over_table = result.model.graph.candidates is not None
-    assessment, complete = _from_evidence(plan.evidence, config, over_table=over_table), not stopped
+    assessment, complete = known_before_fit(plan.evidence, config, over_table=over_table), not stopped
     try:
         if complete and config.assessment.enabled:
             dropped = None if plan.evidence is None or over_table else plan.evidence.dropped
             if judges_edges(plan, result) and not result.late_fall:
                 judged = judge_edges(plan, result, untrained, split, as_done(settings, len(result.history)))
                 result, untrained, dropped = judged.result, judged.untrained, judged.dropped
-                assessment = _assessment(judged.evidence, config, seconds=judged.seconds)
+                assessment = from_evidence(judged.evidence, config, seconds=judged.seconds)
             inputs = AssessmentInputs(
                 result,
                 untrained,
@@ -144,15 +141,9 @@ def _learn(plan: Plan, checkpoint: Checkpoints | None) -> Learned:
         if processes.several:
             raise
         complete = False
-    _blank_held(plan, result, assessment)
+    assessment.edges = without_held(assessment.edges, result.model)
+    assessment.findings += held_sentences(result.model, plan.dataset.nodes)
     return Learned(plan, split, result, assessment, complete, _too_early(result, assessment))
-
-
-def _blank_held(plan: Plan, result: FitResult, assessment: Assessment) -> None:
-    """Leave open how often edges act whose direction within the step is open, and say so."""
-    held = always_acting(result.model)
-    assessment.edges = without_held(assessment.edges, result.model.graph.edge_probs, held)
-    assessment.findings += held_sentences(held, plan.dataset.nodes)
 
 
 def _with_needed_edges(
@@ -209,40 +200,6 @@ def _train(
         checkpoint=checkpoint,
     )
     return result, untrained
-
-
-def _from_evidence(evidence: RegressionEvidence | None, config: FitConfig, *, over_table: bool) -> Assessment:
-    """Return what is known before the fit: which edges exist, their effects and lags."""
-    if evidence is None:
-        return Assessment()
-    found = evidence.evidence
-    exists, effect = (evidence.shaped(values, over_table) for values in (found.exists, found.effect))
-    shaped = replace(found, exists=exists, effect=effect)
-    assessment, lags = (
-        _assessment(shaped, config, seconds=evidence.seconds, resamples=evidence.resamples),
-        evidence.lags,
-    )
-    if lags is not None:
-        lag = lag_of_edges(lags, evidence.rules, over_table=over_table)
-        assessment.edges = assessment.edges.updated(lag=lag, lags=lags)
-    if evidence.within is not None:
-        assessment.edges = assessment.edges.updated(**within_columns(evidence.within))
-        notes = [*assessment.evidence["notes"], *evidence.within.notes]
-        assessment.evidence |= {GAUSSIAN_P: evidence.within.gaussian, "notes": notes}
-    return assessment
-
-
-def _assessment(found: Evidence, config: FitConfig, *, seconds: float, resamples: int = 0) -> Assessment:
-    about = {
-        "method": found.method,
-        "prior": found.prior,
-        "keep": KEEP,
-        "fdr": config.assessment.fdr,
-        "resamples": resamples,
-        "notes": list(found.notes),
-    }
-    edges = EdgeFindings(exists=found.exists, effect=found.effect)
-    return Assessment(edges=edges, evidence=about, evidence_seconds=seconds)
 
 
 def _kept(plan: Plan, *, over_table: bool) -> Kept | None:

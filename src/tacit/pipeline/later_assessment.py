@@ -20,7 +20,7 @@ from tacit.pipeline.known_edges import read_rules
 from tacit.pipeline.model_evidence import why_unknown
 from tacit.pipeline.parts import OwnParts
 from tacit.pipeline.resampling import block_length, require_resampling
-from tacit.pipeline.simultaneous import always_acting, without_held
+from tacit.pipeline.simultaneous import without_held
 from tacit.pipeline.sources import Source
 from tacit.pipeline.std_errors import NOT_ADOPTED, STANDARD_ERRORS, estimate_std_errors
 from tacit.randomness import generator_for
@@ -77,8 +77,7 @@ def add_std_errors(
         thorough=config.assessment.thorough,
         trained=not fitted.model.observation.joint,
     )
-    edges, held = fitted.edges.updated(**found.columns), always_acting(fitted.model)
-    fitted.edges = without_held(edges, fitted.graph.edge_probs, held)
+    fitted.edges = without_held(fitted.edges.updated(**found.columns), fitted.model)
     repeated, replaced = {*found.findings, WIDENED}, (STANDARD_ERRORS, NOT_ADOPTED)
     earlier = [line for line in fitted.record.findings if line not in repeated and not line.startswith(replaced)]
     listed = ListedGraph.of(fitted.nodes, fitted.graph, fitted.edges, fitted.record.evidence)
@@ -127,8 +126,7 @@ def add_identifiability(fitted: Fitted, dataset: Dataset, *, injectivity: bool) 
         generator_for(fitted.record.seed, "identify", device),
         injectivity=injectivity,
     )
-    edges, held = fitted.edges.updated(identifiable=found.flags()), always_acting(fitted.model)
-    fitted.edges = without_held(edges, fitted.graph.edge_probs, held)
+    fitted.edges = without_held(fitted.edges.updated(identifiable=found.flags()), fitted.model)
     return found
 
 

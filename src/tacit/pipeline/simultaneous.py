@@ -3,7 +3,6 @@
 import copy
 
 import torch
-from torch import Tensor
 
 from tacit.assessment.evidence import OPEN
 from tacit.assessment.identification import FLAGS
@@ -96,11 +95,12 @@ def with_held(model: LatentGraphModel) -> LatentGraphModel:
     return fixed
 
 
-def without_held(edges: EdgeFindings, probs: Tensor, held: EdgeMask) -> EdgeFindings:
+def without_held(edges: EdgeFindings, model: LatentGraphModel) -> EdgeFindings:
     """Return the findings without how often the edges act whose direction within the step is open.
 
-    ``held`` are those of the model. The effect and the lag of such a pair are in the direction that the model has.
+    The effect and the lag of such a pair are in the direction that the model has.
     """
+    held, probs = always_acting(model), model.graph.edge_probs.detach().cpu().double()
     opened = torch.zeros_like(held) if edges.direction is None else edges.direction == OPEN
     both = held | opened
     if not both.any():
@@ -111,12 +111,12 @@ def without_held(edges: EdgeFindings, probs: Tensor, held: EdgeMask) -> EdgeFind
             found[name] = edges.known[name].masked_fill(opened & held.mT, torch.nan)
     if edges.identifiable is not None:
         found["identifiable"] = edges.identifiable.masked_fill(both, FLAGS.index("no"))
-    return edges.updated(**found, probability=probs.detach().cpu().double().masked_fill(both, torch.nan))
+    return edges.updated(**found, probability=probs.masked_fill(both, torch.nan))
 
 
-def held_sentences(held: EdgeMask, nodes: tuple[str, ...]) -> list[str]:
-    """Say how many edges that are, and name some."""
-    places = held.nonzero().tolist()
+def held_sentences(model: LatentGraphModel, nodes: tuple[str, ...]) -> list[str]:
+    """Say of how many edges the direction within the step is open, and name some."""
+    places = always_acting(model).nonzero().tolist()
     if not places:
         return []
     names = [f"{nodes[source]} - {nodes[target]}" for target, source in places[:NAMED]]
