@@ -76,8 +76,8 @@ class Laplace(ObservationModel):
         self.log_scale = nn.Parameter(torch.full((num_nodes, channels), -1.0))
 
     @classmethod
-    def for_sizes(cls, *, num_nodes, in_channels, channels):
-        del in_channels
+    def for_sizes(cls, *, num_nodes, in_channels, channels, values=None):
+        del in_channels, values
         return cls(num_nodes, channels)
 
     def describe(self, outputs, inputs):
@@ -207,7 +207,7 @@ def test_without_several_series_such_a_distribution_says_what_it_lacks(registere
     [
         ("model.loss=enrgy", "did you mean 'energy'? To add one, call tacit.register(\"loss\""),
         ("predictor.kind=transformer", "predictor must be a registered name (convolution, feedforward, filter, gat,"),
-        ("observation.kind=poisson", 'To add one, call tacit.register("observation", "poisson", ...)'),
+        ("observation.kind=laplace", 'To add one, call tacit.register("observation", "laplace", ...)'),
         ("model.graph=scale_free", "graph must be a registered name (bernoulli), got 'scale_free'."),
     ],
 )

@@ -23,7 +23,7 @@ from torch import Generator, Tensor, nn
 from torch.nn.functional import softplus
 
 from tacit.errors import require, require_int, require_positive
-from tacit.observation.model import ObservationModel
+from tacit.observation.model import ObservationModel, TargetValues
 from tacit.registry import register
 from tacit.shapes import Draws, Inputs, NoiseUniforms, Outputs, Samples, TargetParams, Targets
 
@@ -61,6 +61,7 @@ class Gaussian(ObservationModel):
 
     num_parameters = 2
     closed_forms: ClassVar[bool] = True
+    by_moments: ClassVar[bool] = True
 
     def __init__(self, channels: int, initial_sigma: float) -> None:
         super().__init__(channels)
@@ -112,6 +113,15 @@ class Gaussian(ObservationModel):
         both = (sigmas[:, :, None].square() + sigmas[:, None].square()).sqrt()
         return expected_distance(means[:, :, None] - means[:, None], both)
 
+    def log_prob(self, parameters: TargetParams, targets: Targets) -> Samples:
+        r"""Return $-\tfrac12 (y - \mu)^2 / \sigma^2 - \log \sigma - \tfrac12 \log 2 \pi$."""
+        means, sigmas = self._mean_and_sigma(parameters)
+        return -0.5 * ((targets[:, None] - means) / sigmas).square() - sigmas.log() - 0.5 * math.log(2 * math.pi)
+
+    def information(self, parameters: TargetParams) -> Samples:
+        r"""Return $1 / \sigma^2$."""
+        return 1 / self.variance(parameters)
+
     def cdf(self, parameters: TargetParams, targets: Targets) -> tuple[Samples, Samples]:
         r"""Return $\Phi((y - \mu) / \sigma)$ twice: a single value has no probability."""
         means, sigmas = self._mean_and_sigma(parameters)
@@ -138,9 +148,11 @@ class GaussianNoise(Gaussian):
         self.log_sigma = nn.Parameter(torch.full((num_nodes, channels), self._start))
 
     @classmethod
-    def for_sizes(cls, *, num_nodes: int, in_channels: int, channels: int) -> "ObservationModel":
+    def for_sizes(
+        cls, *, num_nodes: int, in_channels: int, channels: int, values: TargetValues | None = None
+    ) -> "ObservationModel":
         """Return the model for data of these sizes."""
-        del in_channels
+        del in_channels, values
         return cls(num_nodes, channels)
 
     @property
@@ -154,6 +166,12 @@ class GaussianNoise(Gaussian):
     def with_deviations(self, sigmas: Float[Tensor, "node channel"]) -> dict[str, Tensor]:
         """Return ``log_sigma`` for these deviations."""
         return {"log_sigma": (sigmas - SIGMA_FLOOR).clamp_min(SIGMA_FLOOR).log().to(self.log_sigma)}
+
+    def chosen(self, nodes: list[int]) -> "GaussianNoise":
+        """Return the model of some nodes, with their parameters as they are now."""
+        part = GaussianNoise(len(nodes), self.channels or 1, initial_sigma=self.initial_sigma)
+        part.log_sigma.data = self.log_sigma.detach()[nodes].clone()
+        return part
 
     def initial_parameters(self, generator: Generator) -> dict[str, Tensor]:
         """Return the noise at its start, whatever it is now."""
@@ -185,8 +203,11 @@ class InputGaussianNoise(Gaussian):
         self.sigma_bias = nn.Parameter(torch.full((num_nodes, channels), raw_sigma(initial_sigma)))
 
     @classmethod
-    def for_sizes(cls, *, num_nodes: int, in_channels: int, channels: int) -> "ObservationModel":
+    def for_sizes(
+        cls, *, num_nodes: int, in_channels: int, channels: int, values: TargetValues | None = None
+    ) -> "ObservationModel":
         """Return the model for data of these sizes."""
+        del values
         return cls(num_nodes, in_channels, channels)
 
     def _sigmas(self, outputs: Outputs, inputs: Inputs) -> Tensor:

@@ -9,7 +9,8 @@ is known to the observation model alone: all others ask it for samples, means, d
 """
 
 from abc import ABC, abstractmethod
-from typing import ClassVar
+from dataclasses import dataclass
+from typing import ClassVar, Literal
 
 import torch
 from jaxtyping import Float
@@ -17,6 +18,34 @@ from torch import Generator, Tensor, nn
 
 from tacit.errors import InputError, require, require_int
 from tacit.shapes import Draws, Inputs, NoiseUniforms, Outputs, Samples, TargetParams, Targets
+
+Support = Literal["real", "positive", "counts", "two values", "categories"]
+
+
+@dataclass(frozen=True, eq=False)
+class TargetValues:
+    r"""What an observation model must know of the values of its targets.
+
+    $$v = \text{offset} + \text{unit} \cdot y$$
+
+    Pairs hold scaled targets $y$, while counts, yes or no, categories and positive numbers are values $v$ in the units
+    of the data. ``categories`` are the values of ordered categories, in their order; ``largest`` is the largest count
+    that exact sums over counts reach.
+    """
+
+    offset: Float[Tensor, "node channel"]
+    unit: Float[Tensor, "node channel"]
+    categories: tuple[float, ...] = ()
+    largest: int = 100
+
+    @classmethod
+    def plain(cls, num_nodes: int, channels: int = 1, categories: tuple[float, ...] = ()) -> "TargetValues":
+        """Return those of targets that are not scaled: $v = y$."""
+        return cls(torch.zeros(num_nodes, channels), torch.ones(num_nodes, channels), categories)
+
+    def chosen(self, nodes: list[int]) -> "TargetValues":
+        """Return those of some nodes."""
+        return TargetValues(self.offset[nodes], self.unit[nodes], self.categories, self.largest)
 
 
 class ObservationModel(nn.Module, ABC):
@@ -27,6 +56,10 @@ class ObservationModel(nn.Module, ABC):
     ``random``          False where a target equals its mean, so that nothing has to be drawn
     ``follows_input``   the size of the noise changes with the input
     ``closed_forms``    :meth:`expected_distance`, :meth:`pair_distance` and :meth:`cdf` are there
+    ``support``         which values a target can have
+    ``by_moments``      a target is the output plus noise with light tails: its mean and variance say all of it
+    ``reparameterized`` samples have derivatives; where not, :meth:`log_prob` of the samples carries the gradient
+    ``num_uniforms``    uniforms that :meth:`sample` takes for each target
     ``joint``           nodes share their noise within a step: scores of each node alone cannot fit it, regressions do
     ``channels``        target channels per node; None where it does not matter
     """
@@ -37,6 +70,10 @@ class ObservationModel(nn.Module, ABC):
     follows_input: ClassVar[bool] = False
     closed_forms: ClassVar[bool] = False
     joint: ClassVar[bool] = False
+    support: Support = "real"
+    by_moments: ClassVar[bool] = False
+    reparameterized: bool = True
+    num_uniforms: int = 1
 
     def __init__(self, channels: int | None = None) -> None:
         super().__init__()
@@ -49,9 +86,11 @@ class ObservationModel(nn.Module, ABC):
         self.channels = channels
 
     @classmethod
-    def for_sizes(cls, *, num_nodes: int, in_channels: int, channels: int) -> "ObservationModel":
+    def for_sizes(
+        cls, *, num_nodes: int, in_channels: int, channels: int, values: TargetValues | None = None
+    ) -> "ObservationModel":
         """Return the model for data of these sizes: what a name in a config stands for."""
-        del num_nodes, in_channels
+        del num_nodes, in_channels, values
         return cls(channels)
 
     @abstractmethod
@@ -99,6 +138,24 @@ class ObservationModel(nn.Module, ABC):
         Parameters in the units of the targets, as means and deviations are, share their spread.
         """
         return spread.repeat(1, self.num_parameters)
+
+    def log_prob(self, parameters: TargetParams, targets: Targets) -> Samples:
+        r"""Return $\log p(y \mid f(x, A_s), x)$ of each target under each graph $s$: of values, a mass or a density.
+
+        The density is that of the scaled targets.
+        """
+        del parameters, targets
+        raise InputError(f"{type(self).__name__} has no log_prob; use an observation model that has one")
+
+    def information(self, parameters: TargetParams) -> Samples:
+        r"""Return the expected Fisher information of the predictor's output, $E[(\partial \log p / \partial f)^2]$."""
+        del parameters
+        raise InputError(f"{type(self).__name__} has no information; use an observation model that has it")
+
+    def chosen(self, nodes: list[int]) -> "ObservationModel":
+        """Return the model of some nodes, with their parameters as they are now."""
+        del nodes
+        raise InputError(f"{type(self).__name__} cannot be taken apart by nodes; use another observation model")
 
     def expected_distance(self, parameters: TargetParams, targets: Targets) -> Samples:
         r"""Return $E|Y_s - y|$ of each target under each graph $s$."""

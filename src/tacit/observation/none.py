@@ -6,7 +6,7 @@ import torch
 from jaxtyping import Float
 from torch import Tensor
 
-from tacit.observation.model import ObservationModel
+from tacit.observation.model import ObservationModel, TargetValues
 from tacit.registry import register
 from tacit.shapes import Inputs, NoiseUniforms, Outputs, Samples, TargetParams, Targets
 
@@ -22,9 +22,11 @@ class NoNoise(ObservationModel):
     closed_forms: ClassVar[bool] = True
 
     @classmethod
-    def for_sizes(cls, *, num_nodes: int, in_channels: int, channels: int) -> "ObservationModel":
+    def for_sizes(
+        cls, *, num_nodes: int, in_channels: int, channels: int, values: TargetValues | None = None
+    ) -> "ObservationModel":
         """Return the model; it is the same for any sizes."""
-        del num_nodes, in_channels, channels
+        del num_nodes, in_channels, channels, values
         return cls()
 
     def describe(self, outputs: Outputs, inputs: Inputs) -> TargetParams:
