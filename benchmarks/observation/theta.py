@@ -25,7 +25,7 @@ from tacit.training import CosineDecay, FitSettings, LatentGraphModel, fit
 RECORD = RESULTS / "theta.json"
 NUM_PAIRS = 35_000  # four of five train, as in the paper
 TEST_PAIRS = 2_000  # of the test part, in the fit test
-NUM_GRAPHS, SETTINGS = 8, FitSettings(epochs=6, schedule=CosineDecay(0.1))
+NUM_GRAPHS, SETTINGS = 8, FitSettings(epochs=10, schedule=CosineDecay(0.1))
 STARTS = 1
 
 
