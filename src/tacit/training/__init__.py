@@ -8,7 +8,7 @@ from tacit.training.convergence import TOO_EARLY, late_fall
 from tacit.training.densify import densify, densify_result
 from tacit.training.fit import fit
 from tacit.training.fixed_graph import Difference, pair_losses, paired_difference, with_fixed_graph
-from tacit.training.gated_regression import FlatFit, GatedFit, GatedRegression
+from tacit.training.gated_regression import MOST_LOGIT, FlatFit, GatedFit, GatedRegression
 from tacit.training.gradient import LiftName, constants_of, gradient_of_one, trainable_names
 from tacit.training.local_ridge import LocalRidge, is_affordable, local_ridge
 from tacit.training.loop import Monitor, Trace
@@ -29,6 +29,7 @@ from tacit.training.warm_start import (
 )
 
 __all__ = [
+    "MOST_LOGIT",
     "TOO_EARLY",
     "Checkpoints",
     "CosineDecay",

@@ -112,7 +112,10 @@ def fitted_by_likelihood(
         weights[node, data.sources(node)] = fit.edges[..., None]
     own = torch.stack([fit.own for fit in fits])
     filled = predictor.with_weights(own[:, :-1, None], weights, own[:, -1:])
-    noise = model.observation.joined([fit.observation for fit in fits])
+    done = zip(fits, fitted.tolist(), strict=True)
+    noise = model.observation.joined(
+        [fit.observation if known else model.observation.chosen([node]) for node, (fit, known) in enumerate(done)]
+    )
     raw = graph.raw.detach()
     raw = torch.where(graph.learned, graph.link.raw(edge_probs.to(raw)), raw)
     found = {
@@ -123,6 +126,8 @@ def fitted_by_likelihood(
     present = model.state_dict()
 
     def kept(name: str, value: Tensor) -> Tensor:
+        if name.startswith("observation."):
+            return value.to(present[name])
         value, rows = value.to(present[name]), fitted.to(present[name].device)
         return torch.where(rows.view(-1, *[1] * (value.ndim - 1)), value, present[name])
 

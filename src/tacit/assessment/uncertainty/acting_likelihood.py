@@ -8,7 +8,7 @@ from torch import Tensor
 
 from tacit.assessment.uncertainty.boundary import NOTHING_KNOWN
 from tacit.assessment.uncertainty.dependence import Dependence
-from tacit.assessment.uncertainty.gate_tests import LEVEL, judge_gates
+from tacit.assessment.uncertainty.gate_tests import LEVEL, QUANTILE, judge_gates
 from tacit.assessment.uncertainty.intervals import EdgeIntervals
 from tacit.data import Pairs
 from tacit.errors import require
@@ -52,24 +52,21 @@ def acting_by_likelihood(model: LatentGraphModel, train: Pairs, *, block: int = 
     """Return how often the learned edges of a model act, from its training pairs; the model stays as it is."""
     data, graph = NodeRegressions.of(model, train), model.graph
     learned, present = graph.learned.cpu(), graph.edge_probs.detach()
-    series = None if train.series is None else train.series.cpu()
     nodes, enough = [], []
     for node in range(len(learned)):
         one, known = data.node(node), data.weights[:, node] > 0
         columns = one.design.shape[1] + len(one.sent) + 2
         enough.append(bool(known.sum() >= ROWS_PER_COLUMN * columns))
         may_gate = learned[node, data.sources(node)] & enough[-1]
-        dependence = Dependence(block, None if series is None else series[known])
-        nodes.append(judge_gates(one, may_gate, dependence))
+        nodes.append(judge_gates(one, may_gate))
     fitted = torch.tensor(enough)
     rest = present.cpu().double()
-    probs, low, high, errors = (
+    probs, low, high = (
         torch.where(learned & fitted[:, None], data.matrix(values, rest), beside)
         for values, beside in (
             ([one.fit.edge_probs for one in nodes], rest),
             ([one.low for one in nodes], torch.where(learned, 0.0, rest)),
             ([one.high for one in nodes], torch.where(learned, 1.0, rest)),
-            ([one.std_errors for one in nodes], torch.where(learned, NOTHING_KNOWN, torch.zeros_like(rest))),
         )
     )
     few = int((learned.any(1) & ~fitted).sum())
@@ -77,7 +74,7 @@ def acting_by_likelihood(model: LatentGraphModel, train: Pairs, *, block: int = 
     return LikelihoodActing(
         probs.to(present),
         (learned & fitted[:, None] & (probs == 1)).to(present.device),
-        errors.clamp_max(NOTHING_KNOWN).to(present),
+        ((high - low) / (2 * QUANTILE)).clamp_max(NOTHING_KNOWN).to(present),
         low.to(present),
         high.to(present),
         Dependence(block, train.series).degrees(len(train)),
