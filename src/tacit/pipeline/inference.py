@@ -22,6 +22,7 @@ from tacit.pipeline.data_files import data_files, series_labels
 from tacit.pipeline.fitted import Fitted
 from tacit.pipeline.forecast_frame import LEVELS, forecast_frame, in_units, require_memory_for_table
 from tacit.pipeline.group_scores import group_scores
+from tacit.pipeline.observation_kinds import require_new_values
 from tacit.pipeline.sources import Source, read_sources
 from tacit.randomness import generator_for
 
@@ -133,8 +134,10 @@ def evaluate(fitted: Fitted, source: Source | None, *, seed: int = 0) -> dict[st
 
 def new_pairs(fitted: Fitted, source: Source) -> NewPairs:
     """Return the pairs of new data, with all that was changed or left out on the way in ``notes``."""
+    require_known_values(fitted, source)
+    notes = require_new_values(fitted.config, fitted.preparation, source)
     new = fitted.preparation.apply(source)
-    return replace(new, notes=tuple(dict.fromkeys((*source.content.notes, *new.notes))))
+    return replace(new, notes=tuple(dict.fromkeys((*source.content.notes, *new.notes, *notes))))
 
 
 def _draws(fitted: Fitted, num_graphs: int, seed: int) -> SharedDraws:

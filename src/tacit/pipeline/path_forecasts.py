@@ -10,6 +10,7 @@ from tacit.assessment.evaluation import PointName
 from tacit.errors import require_int
 from tacit.pipeline.fitted import Fitted
 from tacit.pipeline.forecast_frame import LEVELS, forecast_frame, in_units, require_memory_for_table
+from tacit.pipeline.observation_kinds import require_new_values
 from tacit.pipeline.origins import Origins, find_origins
 from tacit.pipeline.paths import NUM_PATHS, drawn_paths, path_points
 from tacit.pipeline.sources import Source
@@ -34,7 +35,7 @@ def path_table(
     value. With ``every`` there is a path from every so many rows. The samples of one number are one path.
     """
     require_int("num_samples", num_samples, 0)
-    origins = find_origins(fitted.preparation, source, steps, origin, every)
+    origins = _origins(fitted, source, steps, origin, every)
     require_memory_for_table(origins.actual.size, num_samples)
     numbers = path_points(fitted, origins, ("mean", *LEVELS), seed=seed)
     if num_samples:
@@ -59,7 +60,7 @@ def path_predictions(
     seed: int = 0,
 ) -> tuple[Float[np.ndarray, "origin step node channel"], Origins]:
     """Return the mean, the median or a quantile of every step of every series, and where the paths start."""
-    origins = find_origins(fitted.preparation, source, steps, origin)
+    origins = _origins(fitted, source, steps, origin)
     found = path_points(fitted, origins, (point,), num_paths=num_graphs, seed=seed)
     return _in_units(fitted, found, origins)[..., 0].numpy(), origins
 
@@ -76,10 +77,16 @@ def path_samples(
 ) -> Float[np.ndarray, "origin sample step node channel"]:
     """Return sample paths: each has its own graphs and its own noise, and graphs are shared by the origins."""
     require_int("num_samples", num_samples)
-    origins = find_origins(fitted.preparation, source, steps, origin, every)
+    origins = _origins(fitted, source, steps, origin, every)
     require_memory_for_table(origins.actual.size, num_samples)
     found = _in_units(fitted, drawn_paths(fitted, origins, num_samples, seed=seed), origins)
     return found.movedim(-1, 1).numpy()
+
+
+def _origins(fitted: Fitted, source: Source, steps: int, origin: Any, every: int | None = None) -> Origins:
+    """Return where paths start; data that the fit could not have is refused."""
+    require_new_values(fitted.config, fitted.preparation, source)
+    return find_origins(fitted.preparation, source, steps, origin, every)
 
 
 def _in_units(fitted: Fitted, numbers: Float[Tensor, "origin step node channel column"], origins: Origins) -> Tensor:

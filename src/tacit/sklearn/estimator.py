@@ -28,6 +28,7 @@ from tacit.pipeline import (
     evaluate,
     goodness_on,
     learn,
+    new_pairs,
     same_dataset,
 )
 from tacit.report import write_page
@@ -146,7 +147,7 @@ class LatentGraphEstimator(LearnedGraph, BaseEstimator):  # type: ignore[misc]  
         :func:`tacit.assessment.fit_tests.goodness_of_fit`.
         """
         fitted = self._with_predictor()
-        pairs = fitted.preparation.apply(self._source(X, y, reset=False)).pairs
+        pairs = new_pairs(fitted, self._source(X, y, reset=False)).pairs
         options = {"num_samples": to_python(num_samples), "stride": to_python(stride), "level": to_python(level)}
         return goodness_on(fitted, pairs, **options)
 

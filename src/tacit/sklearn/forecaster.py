@@ -198,7 +198,7 @@ class LatentGraphForecaster(LatentGraphEstimator):
         """Return $R^2$ of :meth:`predict` where the target is known, the mean over nodes and variables."""
         del y
         fitted, source = self._with_predictor(), self._source(X, reset=False)
-        pairs = fitted.preparation.apply(source).pairs
+        pairs = new_pairs(fitted, source).pairs
         known = fitted.preparation.to_units(pairs.targets.double(), pairs)
         if pairs.observed is not None:
             known = known.masked_fill(pairs.observed == 0, np.nan)
