@@ -1,6 +1,7 @@
 """Which observation model each node has, by name, and what the models must know of the values of their targets."""
 
 import math
+from typing import Any
 
 import numpy as np
 import torch
@@ -8,7 +9,7 @@ import torch
 from tacit.config import FitConfig
 from tacit.data import NamedPairs
 from tacit.errors import InputError, did_you_mean, require
-from tacit.observation import ObservationModel, Support, TargetValues
+from tacit.observation import MixedObservation, ObservationModel, Support, TargetValues
 from tacit.pipeline.dataset import Dataset
 from tacit.pipeline.parts import OwnParts
 from tacit.pipeline.preparation import Preparation, SeriesPreparation
@@ -110,10 +111,16 @@ def build_observation(config: FitConfig, preparation: Preparation) -> Observatio
     """Return the observation model that a config names, of all nodes or of each."""
     sizes, kinds = preparation.sizes, kinds_of(config, preparation.nodes)
     values = target_values(config, preparation)
-    model: ObservationModel = OBSERVATIONS[kinds[0]].for_sizes(
-        num_nodes=sizes.num_nodes, in_channels=sizes.in_channels, channels=sizes.out_channels, values=values
-    )
-    return model
+
+    def build(kind: str, nodes: list[int]) -> ObservationModel:
+        model: ObservationModel = OBSERVATIONS[kind].for_sizes(
+            num_nodes=len(nodes), in_channels=sizes.in_channels, channels=sizes.out_channels, values=values.chosen(nodes)
+        )
+        return model
+
+    nodes = {kind: [node for node, own in enumerate(kinds) if own == kind] for kind in dict.fromkeys(kinds)}
+    parts = [(build(kind, own), own) for kind, own in nodes.items()]
+    return parts[0][0] if len(parts) == 1 else MixedObservation(parts)
 
 
 def _with_all_nodes(config: FitConfig, nodes: tuple[str, ...]) -> FitConfig:
@@ -158,7 +165,7 @@ def _require_used(config: FitConfig) -> None:
             raise InputError(f"{key} in [observation] is for kind {users}, got {_said(config)}; leave it out")
 
 
-def _found_in(dataset: Dataset, source: Source, config: FitConfig) -> dict[str, object]:
+def _found_in(dataset: Dataset, source: Source, config: FitConfig) -> dict[str, Any]:
     """Return what of the options was left open, from the training targets; a node that never changes is refused."""
     supports, train, preparation = supports_of(config, dataset.nodes), dataset.split.train, dataset.preparation
     values = preparation.to_units(train.targets.double(), train).numpy()  # (pair, node, channel)
@@ -171,7 +178,7 @@ def _found_in(dataset: Dataset, source: Source, config: FitConfig) -> dict[str, 
             f"node '{dataset.nodes[node]}' never changes in the {len(values):,} {preparation.row_name}s of the "
             f"training part, got {low.min():g} throughout; leave it out, or train on a larger fraction",
         )
-    found: dict[str, object] = {}
+    found: dict[str, Any] = {}
     counts, ordered = (np.array([one == support for one in supports]) for support in ("counts", "categories"))
     if counts.any() and config.observation.largest_count is None:
         found["largest_count"] = math.ceil(LARGER * float(np.nanmax(values[:, counts]))) + MORE

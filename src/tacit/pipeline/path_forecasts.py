@@ -8,9 +8,10 @@ from torch import Tensor, cat
 
 from tacit.assessment.evaluation import PointName
 from tacit.errors import require_int
+from tacit.pipeline.class_forecasts import ClassForecasts
 from tacit.pipeline.fitted import Fitted
-from tacit.pipeline.forecast_frame import LEVELS, forecast_frame, in_units, require_memory_for_table
-from tacit.pipeline.observation_kinds import require_new_values
+from tacit.pipeline.forecast_frame import LEVELS, forecast_frame, in_units, require_memory_for_table, values_in_units
+from tacit.pipeline.observation_kinds import require_new_values, supports_of
 from tacit.pipeline.origins import Origins, find_origins
 from tacit.pipeline.paths import NUM_PATHS, drawn_paths, path_points
 from tacit.pipeline.sources import Source
@@ -37,16 +38,20 @@ def path_table(
     require_int("num_samples", num_samples, 0)
     origins = _origins(fitted, source, steps, origin, every)
     require_memory_for_table(origins.actual.size, num_samples)
-    numbers = path_points(fitted, origins, ("mean", *LEVELS), seed=seed)
+    classes = ClassForecasts.of(fitted.config, fitted.preparation)
+    numbers, probs = path_points(fitted, origins, ("mean", *LEVELS), seed=seed, classes=classes)
     if num_samples:
         numbers = cat([numbers, drawn_paths(fitted, origins, num_samples, seed=seed)], -1)
-    numbers = _in_units(fitted, numbers, origins)
+    mean, values = numbers[..., :1], numbers[..., 1:]
+    numbers = cat([_in_units(fitted, mean, origins, values=False), _in_units(fitted, values, origins)], -1)
+    supports = supports_of(fitted.config, fitted.nodes)
+    further = {} if classes is None or probs is None else classes.columns(probs.flatten(0, 1), supports)
     keys = {} if origins.series_names is None else {"series": origins.series_names.repeat(steps)}
     keys["origin"] = origins.origin_times.repeat(steps)
     keys["step"] = np.tile(np.arange(1, steps + 1), len(origins))
     keys["time"] = origins.times.reshape(-1)
     actual = origins.actual.reshape(-1, *origins.actual.shape[2:])
-    return forecast_frame(fitted.preparation, keys, numbers.flatten(0, 1), actual, origins.notes)
+    return forecast_frame(fitted, keys, numbers.flatten(0, 1), actual, origins.notes, further)
 
 
 def path_predictions(
@@ -61,8 +66,8 @@ def path_predictions(
 ) -> tuple[Float[np.ndarray, "origin step node channel"], Origins]:
     """Return the mean, the median or a quantile of every step of every series, and where the paths start."""
     origins = _origins(fitted, source, steps, origin)
-    found = path_points(fitted, origins, (point,), num_paths=num_graphs, seed=seed)
-    return _in_units(fitted, found, origins)[..., 0].numpy(), origins
+    found = path_points(fitted, origins, (point,), num_paths=num_graphs, seed=seed).points
+    return _in_units(fitted, found, origins, values=point != "mean")[..., 0].numpy(), origins
 
 
 def path_samples(
@@ -89,6 +94,12 @@ def _origins(fitted: Fitted, source: Source, steps: int, origin: Any, every: int
     return find_origins(fitted.preparation, source, steps, origin, every)
 
 
-def _in_units(fitted: Fitted, numbers: Float[Tensor, "origin step node channel column"], origins: Origins) -> Tensor:
-    """Return numbers in the units of the data: the last axis comes before the nodes meanwhile."""
-    return in_units(fitted, numbers.movedim(-1, 1), origins).movedim(1, -1)
+def _in_units(
+    fitted: Fitted, numbers: Float[Tensor, "origin step node channel column"], origins: Origins, *, values: bool = True
+) -> Tensor:
+    """Return ``values`` that a target can have, or means, in the units of the data.
+
+    The last axis comes before the nodes meanwhile.
+    """
+    convert = values_in_units if values else in_units
+    return convert(fitted, numbers.movedim(-1, 1), origins).movedim(1, -1)

@@ -52,16 +52,17 @@ def _possible(
     values: Float[np.ndarray, "row channel"], support: Support, categories: Sequence[float] | None
 ) -> Bool[np.ndarray, "row channel"]:
     """Return where a value is one of the support."""
+    possible: Bool[np.ndarray, "row channel"] = np.ones(values.shape, dtype=bool)
     if support == "counts":
-        return (values >= 0) & (values == np.rint(values))
+        possible = (values >= 0) & (values == np.rint(values))
     if support == "two values":
-        return np.isin(values, (0.0, 1.0))
+        possible = np.isin(values, (0.0, 1.0))
     if support == "positive":
-        return values > 0
+        possible = values > 0
     if support == "categories" and categories is not None:
         near = np.abs(values[..., None] - np.array(categories)) <= ROUNDING * (1 + np.abs(np.array(categories)))
-        return near.any(-1)
-    return np.ones(values.shape, dtype=bool)
+        possible = near.any(-1)
+    return possible
 
 
 def _wanted(support: Support, categories: Sequence[float] | None) -> str:
