@@ -47,6 +47,7 @@ class ClassForecasts:
         targets = (torch.tensor(classes)[:, None, None] - known.offset) / known.unit
         return cls(classes, targets, torch.tensor([[value in values for values in each] for value in classes]))
 
+    @torch.no_grad()
     def probs(
         self, observation: ObservationModel, described: TargetParams
     ) -> Float[Tensor, "batch node channel class"]:
@@ -58,17 +59,18 @@ class ClassForecasts:
         return torch.stack(found, -1).cpu()
 
     def columns(
-        self, probs: Float[Tensor, "key node channel class"], supports: tuple[Support, ...]
+        self,
+        probs: Float[Tensor, "key node channel class"],
+        means: Float[Tensor, "key node channel"],
+        supports: tuple[Support, ...],
     ) -> dict[str, Float[np.ndarray, "key node channel"]]:
-        """Return the columns of a table: ``probability`` of yes, and ``P(value)`` of each category."""
-        table: dict[str, Float[np.ndarray, "key node channel"]] = {}
-        for support, names in (("two values", {1.0: "probability"}), ("categories", None)):
-            nodes = torch.tensor([one == support for one in supports])[:, None]
-            for place, value in enumerate(self.classes):
-                if bool((self.has[place] & nodes[:, 0]).any()) and (names is None or value in names):
-                    name = f"P({value:g})" if names is None else names[value]
-                    table[name] = torch.where(nodes, probs[..., place], torch.nan).double().numpy()
-        return table
+        """Return the columns of a table: ``probability`` of yes, which is the mean, and ``P(value)`` of categories."""
+        yes_no, ordered = (torch.tensor([one == support for one in supports]) for support in CLASSES)
+        table = {"probability": torch.where(yes_no[:, None], means, torch.nan)} if yes_no.any() else {}
+        for place, value in enumerate(self.classes):
+            if bool((self.has[place] & ordered).any()):
+                table[f"P({value:g})"] = torch.where(ordered[:, None], probs[..., place], torch.nan)
+        return {name: values.double().numpy() for name, values in table.items()}
 
 
 def as_values(

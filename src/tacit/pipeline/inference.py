@@ -105,8 +105,9 @@ def forecast_table(fitted: Fitted, source: Source, *, seed: int = 0, num_samples
             masses.append(classes.probs(fitted.model.observation, draws.described(pairs)))
     keys = {} if new.series is None else {"series": new.series}
     keys[preparation.row_name] = new.times
-    further = {} if classes is None else classes.columns(torch.cat(masses), supports_of(fitted.config, fitted.nodes))
-    return forecast_frame(fitted, keys, torch.cat(parts), new.actual, new.notes, further)
+    numbers, supports = torch.cat(parts), supports_of(fitted.config, fitted.nodes)
+    further = {} if classes is None else classes.columns(torch.cat(masses), numbers[..., 0], supports)
+    return forecast_frame(fitted, keys, numbers, new.actual, new.notes, further)
 
 
 def prediction_index(times: np.ndarray, series: np.ndarray | None, row_name: str) -> "pd.Index":

@@ -114,7 +114,10 @@ def build_observation(config: FitConfig, preparation: Preparation) -> Observatio
 
     def build(kind: str, nodes: list[int]) -> ObservationModel:
         model: ObservationModel = OBSERVATIONS[kind].for_sizes(
-            num_nodes=len(nodes), in_channels=sizes.in_channels, channels=sizes.out_channels, values=values.chosen(nodes)
+            num_nodes=len(nodes),
+            in_channels=sizes.in_channels,
+            channels=sizes.out_channels,
+            values=values.chosen(nodes),
         )
         return model
 

@@ -45,13 +45,15 @@ def path_table(
     mean, values = numbers[..., :1], numbers[..., 1:]
     numbers = cat([_in_units(fitted, mean, origins, values=False), _in_units(fitted, values, origins)], -1)
     supports = supports_of(fitted.config, fitted.nodes)
-    further = {} if classes is None or probs is None else classes.columns(probs.flatten(0, 1), supports)
+    numbers, further = numbers.flatten(0, 1), {}
+    if classes is not None and probs is not None:
+        further = classes.columns(probs.flatten(0, 1), numbers[..., 0], supports)
     keys = {} if origins.series_names is None else {"series": origins.series_names.repeat(steps)}
     keys["origin"] = origins.origin_times.repeat(steps)
     keys["step"] = np.tile(np.arange(1, steps + 1), len(origins))
     keys["time"] = origins.times.reshape(-1)
     actual = origins.actual.reshape(-1, *origins.actual.shape[2:])
-    return forecast_frame(fitted, keys, numbers.flatten(0, 1), actual, origins.notes, further)
+    return forecast_frame(fitted, keys, numbers, actual, origins.notes, further)
 
 
 def path_predictions(
@@ -68,6 +70,17 @@ def path_predictions(
     origins = _origins(fitted, source, steps, origin)
     found = path_points(fitted, origins, (point,), num_paths=num_graphs, seed=seed).points
     return _in_units(fitted, found, origins, values=point != "mean")[..., 0].numpy(), origins
+
+
+def path_class_probabilities(
+    fitted: Fitted, source: Source, steps: int, *, origin: Any = None, num_graphs: int = NUM_PATHS, seed: int = 0
+) -> Float[np.ndarray, "origin step node channel class"]:
+    """Return the probability of each class at every step: the mean over paths."""
+    origins = _origins(fitted, source, steps, origin)
+    classes = ClassForecasts.of(fitted.config, fitted.preparation)
+    found = path_points(fitted, origins, ("mean",), num_paths=num_graphs, seed=seed, classes=classes).probs
+    assert found is not None
+    return found.numpy()
 
 
 def path_samples(

@@ -32,6 +32,7 @@ from tacit.pipeline import (
     same_dataset,
 )
 from tacit.report import write_page
+from tacit.sklearn.class_probabilities import known_classes
 from tacit.sklearn.learned import LearnedGraph
 from tacit.sklearn.options import read_parameters, seed_of, to_python
 from tacit.sklearn.saved import NotStored, Stored, damage_said, decode, encode, is_stored, write_said
@@ -88,6 +89,11 @@ class LatentGraphEstimator(LearnedGraph, BaseEstimator):  # type: ignore[misc]  
     def predictor_(self) -> nn.Module:
         """The trained predictor; it works in the units of training."""
         return self._with_predictor().model.predictor
+
+    @property
+    def classes_(self) -> np.ndarray:
+        """The values of the targets in increasing order, those of the last axis of ``predict_proba``."""
+        return known_classes(self)
 
     def report(self, path: str | os.PathLike[str]) -> Path:
         """Write the page that ``tacit fit`` draws: one HTML file that needs no network."""

@@ -60,7 +60,6 @@ def class_scores(
     return found
 
 
-
 def _over_graphs(scale: Tensor) -> Tensor:
     """Return scales of pairs with an axis for graphs; those of nodes alone as they are."""
     return scale[:, None] if scale.ndim == 3 else scale

@@ -48,9 +48,11 @@ class ForecastScores:
 
     def numbers(self) -> dict[str, float]:
         """Return the scores by the names of a record."""
-        return {"point_mae": self.point_mae, "point_mse": self.point_mse, "crps": self.crps} | {
-            f"coverage_{level}": share for level, share in self.coverage.items()
-        } | self.further
+        return (
+            {"point_mae": self.point_mae, "point_mse": self.point_mse, "crps": self.crps}
+            | {f"coverage_{level}": share for level, share in self.coverage.items()}
+            | self.further
+        )
 
 
 @torch.no_grad()
