@@ -36,7 +36,7 @@ Graphs = Float[Tensor, "draw graph row slot"]
 Uniforms = Float[Tensor, "#draw graph uniform_row uniform"]  # mostly one per row and slot
 GroupUniforms = Float[Tensor, "#draw group uniform_row uniform"]  # one set for graphs that are drawn together
 StepUniforms = Float[Tensor, "#draw group uniform_row number"]  # of the edges, then of the noise where it is sampled
-NoiseUniforms = Float[Tensor, "#batch graph node channel"]
+NoiseUniforms = Float[Tensor, "#batch graph node noise"]  # of each channel; for some observation models several
 RowLogProb = Float[Tensor, "draw graph row"]
 LogProb = Float[Tensor, "draw graph"]
 

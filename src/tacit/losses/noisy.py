@@ -14,8 +14,6 @@ $h = -\tfrac12 E|Y_s - Y_t|$ and $g_s = E|Y_s - y|$: baselines, credit and estim
 from dataclasses import dataclass, field, replace
 from typing import ClassVar
 
-import torch
-
 from tacit.errors import InputError, require
 from tacit.losses.sampled import Part, SampledLoss
 from tacit.losses.units import unit_mean
@@ -29,6 +27,7 @@ class NoisyEnergyScore(SampledLoss):
 
     ``EnergyScore().integrating(observation)`` makes it; a model does this automatically.
 
+    >>> import torch
     >>> from tacit.observation import HeadGaussianNoise
     >>> parameters = torch.tensor([[0.0, 1.0], [0.0, 1.0], [0.0, 1.0]]).view(1, 3, 1, 2)  # N(0, 1) under each graph
     >>> loss = NoisyEnergyScore(HeadGaussianNoise())
@@ -77,11 +76,7 @@ class NoisyEnergyScore(SampledLoss):
                 f"NoisyEnergyScore requires one channel per node, got {targets.shape[-1]}; over several the noise has "
                 "no closed form: use EnergyScore, for which it is sampled"
             )
-        data = self.observation.expected_distance(samples, targets)  # (batch, graph, node, 1)
-        spread = self.observation.pair_distance(samples)  # (batch, graph, graph, node, 1)
-        group = torch.arange(samples.shape[1], device=samples.device) // group_size
-        apart = (group[:, None] != group).to(spread.dtype)  # (graph, graph): those that are compared
-        others = torch.einsum("bstnc,st->bsnc", spread, apart) / (samples.shape[1] - group_size)
+        data, others = self.observation.distances(samples, targets, group_size)  # (batch, graph, node, 1) both
         return [
             Part(2, -0.5 * unit_mean(others, "node", observed)),
             Part(1, unit_mean(data, "node", observed)),

@@ -60,8 +60,8 @@ class Gaussian(ObservationModel):
     """The common part: a target is described by its mean and its deviation, means first on the last axis."""
 
     num_parameters = 2
-    closed_forms: ClassVar[bool] = True
-    by_moments: ClassVar[bool] = True
+    closed_forms: bool = True
+    by_moments: bool = True
 
     def __init__(self, channels: int, initial_sigma: float) -> None:
         super().__init__(channels)

@@ -49,7 +49,7 @@ class TargetValues:
 
 
 class ObservationModel(nn.Module, ABC):
-    """The interface; capabilities are attributes of the class.
+    """The interface; capabilities are attributes.
 
     ``num_parameters``  numbers that describe the distribution of one target
     ``num_given``       how many of them the predictor gives
@@ -60,6 +60,8 @@ class ObservationModel(nn.Module, ABC):
     ``by_moments``      a target is the output plus noise with light tails: its mean and variance say all of it
     ``reparameterized`` samples have derivatives; where not, :meth:`log_prob` of the samples carries the gradient
     ``num_uniforms``    uniforms that :meth:`sample` takes for each target
+    ``supports``        those of all nodes, where they differ; empty where ``support`` is that of all
+    ``working_numbers`` numbers of each target and graph that distances and samples are computed from
     ``joint``           nodes share their noise within a step: scores of each node alone cannot fit it, regressions do
     ``channels``        target channels per node; None where it does not matter
     """
@@ -68,12 +70,14 @@ class ObservationModel(nn.Module, ABC):
     num_given: int = 1
     random: ClassVar[bool] = True
     follows_input: ClassVar[bool] = False
-    closed_forms: ClassVar[bool] = False
+    closed_forms: bool = False
     joint: ClassVar[bool] = False
     support: Support = "real"
-    by_moments: ClassVar[bool] = False
+    supports: tuple[Support, ...] = ()
+    by_moments: bool = False
     reparameterized: bool = True
     num_uniforms: int = 1
+    working_numbers: int = 1
 
     def __init__(self, channels: int | None = None) -> None:
         super().__init__()
@@ -99,7 +103,7 @@ class ObservationModel(nn.Module, ABC):
 
     @abstractmethod
     def sample(self, parameters: TargetParams, uniforms: NoiseUniforms) -> Samples:
-        """Return what given uniforms make, one per target; differentiable in the parameters."""
+        """Return what given uniforms make, ``num_uniforms`` per target; see ``reparameterized`` for derivatives."""
 
     @abstractmethod
     def mean(self, parameters: TargetParams) -> Samples:
@@ -118,7 +122,8 @@ class ObservationModel(nn.Module, ABC):
         if not self.random:
             return self.mean(parameters)
         repeated = parameters.repeat_interleave(draws, 1)
-        shape = self.mean(repeated).shape
+        *shape, channels = self.mean(repeated).shape
+        shape = [*shape, channels * self.num_uniforms]
         uniforms = torch.rand(shape, generator=generator, device=generator.device, dtype=parameters.dtype)
         smallest = torch.finfo(parameters.dtype).eps
         return self.sample(repeated, uniforms.clamp(smallest, 1 - smallest).to(parameters.device))
@@ -156,6 +161,27 @@ class ObservationModel(nn.Module, ABC):
         """Return the model of some nodes, with their parameters as they are now."""
         del nodes
         raise InputError(f"{type(self).__name__} cannot be taken apart by nodes; use another observation model")
+
+    def sample_log_prob(self, parameters: TargetParams, samples: Samples) -> Samples:
+        """Return the log probability of each sample under its graph; 0 where samples have derivatives themselves.
+
+        Its gradient, times the cost of a sample, is an estimate of the gradient for the parameters.
+        """
+        if self.reparameterized:
+            return torch.zeros_like(samples)
+        found = self.log_prob(parameters.flatten(0, 1)[:, None], samples.detach().flatten(0, 1))
+        return found[:, 0].view_as(samples)
+
+    def distances(self, parameters: TargetParams, targets: Targets, group_size: int = 1) -> tuple[Samples, Samples]:
+        r"""Return $E|Y_s - y|$, and the mean of $E|Y_s - Y_t|$ over all graphs $t$ of other groups than that of $s$.
+
+        ``group_size`` consecutive graphs are a group.
+        """
+        pairs = self.pair_distance(parameters)  # (batch, graph, graph, node, channel)
+        group = torch.arange(parameters.shape[1], device=parameters.device) // group_size
+        apart = (group[:, None] != group).to(pairs.dtype)  # (graph, graph): those that are compared
+        others = torch.einsum("bstnc,st->bsnc", pairs, apart) / (parameters.shape[1] - group_size)
+        return self.expected_distance(parameters, targets), others
 
     def expected_distance(self, parameters: TargetParams, targets: Targets) -> Samples:
         r"""Return $E|Y_s - y|$ of each target under each graph $s$."""

@@ -19,7 +19,7 @@ class NoNoise(ObservationModel):
     """
 
     random: ClassVar[bool] = False
-    closed_forms: ClassVar[bool] = True
+    closed_forms: bool = True
 
     @classmethod
     def for_sizes(
@@ -46,6 +46,11 @@ class NoNoise(ObservationModel):
     def variance(self, parameters: TargetParams) -> Samples:
         """Return 0."""
         return torch.zeros_like(parameters)
+
+    def chosen(self, nodes: list[int]) -> "NoNoise":
+        """Return the model; it is the same for any nodes."""
+        del nodes
+        return NoNoise()
 
     def expected_distance(self, parameters: TargetParams, targets: Targets) -> Samples:
         r"""Return $|y_s - y|$."""

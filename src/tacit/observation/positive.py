@@ -11,31 +11,23 @@ import torch
 from torch import Tensor
 from torch.nn.functional import softplus
 
-from tacit.observation.model import ObservationModel, TargetValues
-from tacit.shapes import Outputs
+from tacit.observation.values import InUnits
+from tacit.shapes import Inputs, Outputs, Samples, TargetParams
 
 LEAST_MEAN = 1e-6  # of a unit: a mean of 0 would make any event impossible
 
 
-class PositiveMean(ObservationModel):
-    """The common part: values in the units of the data, and their mean."""
+class PositiveMean(InUnits):
+    """The common part: a target is described by its mean in the units of the data."""
 
-    offset: Tensor
-    unit: Tensor
+    def describe(self, outputs: Outputs, inputs: Inputs) -> TargetParams:
+        """Return the mean of every target under each graph, in the units of the data."""
+        del inputs
+        return self.means_of(outputs)
 
-    def __init__(self, num_nodes: int, channels: int = 1, values: TargetValues | None = None) -> None:
-        super().__init__(channels)
-        self.values = TargetValues.plain(num_nodes, channels) if values is None else values
-        self.register_buffer("offset", self.values.offset.clone(), persistent=False)
-        self.register_buffer("unit", self.values.unit.clone(), persistent=False)
-
-    @classmethod
-    def for_sizes(
-        cls, *, num_nodes: int, in_channels: int, channels: int, values: TargetValues | None = None
-    ) -> "ObservationModel":
-        """Return the model for data of these sizes."""
-        del in_channels
-        return cls(num_nodes, channels, values)
+    def mean(self, parameters: TargetParams) -> Samples:
+        """Return the means as scaled targets."""
+        return self.to_targets(parameters)
 
     def means_of(self, outputs: Outputs) -> Tensor:
         """Return the means in the units of the data, of the predictor's outputs."""
@@ -44,12 +36,4 @@ class PositiveMean(ObservationModel):
 
     def slopes_of(self, means: Tensor) -> Tensor:
         r"""Return $\partial m / \partial f$ of means in the units of the data: $u\,(1 - e^{-m / u})$."""
-        return -self.unit * torch.expm1(-means / self.unit)
-
-    def to_values(self, targets: Tensor) -> Tensor:
-        """Return scaled targets in the units of the data."""
-        return self.offset + self.unit * targets
-
-    def to_targets(self, values: Tensor) -> Tensor:
-        """Return values in the units of the data as scaled targets."""
-        return (values - self.offset) / self.unit
+        return -self.unit * torch.expm1(LEAST_MEAN - means / self.unit)

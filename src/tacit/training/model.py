@@ -98,7 +98,7 @@ class LatentGraphModel(nn.Module):
     def noise_channels(self) -> int:
         """Number of uniforms per node that the noise takes in a step; 0 where it is not sampled."""
         sampled = self.observation.random and not self.loss.integrates
-        return (self.observation.channels or 0) if sampled else 0
+        return (self.observation.channels or 0) * self.observation.num_uniforms if sampled else 0
 
     @property
     def context_fields(self) -> tuple[str, ...]:

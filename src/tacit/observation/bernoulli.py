@@ -1,0 +1,62 @@
+r"""Yes or no: the values 1 and 0.
+
+$$P(v = 1) = \frac{1}{1 + e^{-f}}$$
+
+The energy score of a mixture over graphs is $(v - P(v = 1))^2 / u$: twice that is the Brier score, summed over both
+values, of targets with unit $u = 1$.
+"""
+
+import torch
+from torch import Tensor
+from torch.nn.functional import logsigmoid
+
+from tacit.observation.model import Support
+from tacit.observation.steps import Steps, Table
+from tacit.registry import register
+from tacit.shapes import Inputs, Outputs, Samples, TargetParams, Targets
+
+
+class BernoulliTargets(Steps):
+    """Yes or no; a target is described by the logit of yes.
+
+    >>> answers = BernoulliTargets(num_nodes=2)
+    >>> parameters = answers.describe(torch.zeros(1, 1, 2, 1), torch.zeros(1, 2, 3))
+    >>> answers.mean(parameters)[0, 0, 0, 0].item()
+    0.5
+    """
+
+    support: Support = "two values"
+
+    def describe(self, outputs: Outputs, inputs: Inputs) -> TargetParams:
+        """Return the logits."""
+        del inputs
+        self._require_outputs(outputs)
+        return outputs
+
+    def table(self, parameters: TargetParams) -> Table:
+        """Return the probability of no."""
+        return torch.sigmoid(-parameters)[..., None]
+
+    def places(self, targets: Targets) -> Targets:
+        """Return 1 for yes."""
+        return (self.to_values(targets) > 0.5).to(targets)
+
+    def mean(self, parameters: TargetParams) -> Samples:
+        """Return the probability of yes, as a scaled target."""
+        return self.to_targets(torch.sigmoid(parameters))
+
+    def variance(self, parameters: TargetParams) -> Samples:
+        r"""Return $p\,(1 - p)$, as squares of scaled targets."""
+        return self.information(parameters) / self.unit.square()
+
+    def log_prob(self, parameters: TargetParams, targets: Targets) -> Samples:
+        """Return the log probability of the answer of each target."""
+        signs: Tensor = 2 * self.places(targets)[:, None] - 1
+        return logsigmoid(signs * parameters)
+
+    def information(self, parameters: TargetParams) -> Samples:
+        r"""Return $p\,(1 - p)$."""
+        return torch.sigmoid(parameters) * torch.sigmoid(-parameters)
+
+
+register("observation", "bernoulli", BernoulliTargets)

@@ -1,0 +1,110 @@
+r"""Positive numbers whose noise is a factor.
+
+$$v = m\, e^{\sigma e - \sigma^2 / 2}, \qquad e \sim N(0, 1)$$
+
+$m$ is the mean of the values and $\sigma$ the deviation of their logarithms, one per node. With
+$z = (\log (v / m) + \sigma^2 / 2) / \sigma$ and $d_{st} = (\log (m_s / m_t) + \sigma^2) / (\sqrt 2\, \sigma)$
+
+$$E|V_s - v| = v\, \mathrm{erf}(z / \sqrt 2) - m_s\, \mathrm{erf}((z - \sigma) / \sqrt 2), \qquad
+  E|V_s - V_t| = m_s\, \mathrm{erf}(d_{st} / \sqrt 2) + m_t\, \mathrm{erf}(d_{ts} / \sqrt 2)$$
+"""
+
+import math
+
+import torch
+from jaxtyping import Float
+from torch import Generator, Tensor, nn
+
+from tacit.observation.gaussian import SIGMA_FLOOR
+from tacit.observation.model import Support, TargetValues
+from tacit.observation.positive import LEAST_MEAN, PositiveMean
+from tacit.registry import register
+from tacit.shapes import NoiseUniforms, Samples, TargetParams, Targets
+
+INITIAL_SIGMA = 0.3
+
+
+class LogNormalNoise(PositiveMean):
+    r"""Positive numbers with mean $m$; ``log_sigma`` is learned, one per node and channel.
+
+    >>> noise = LogNormalNoise(num_nodes=2)
+    >>> parameters = noise.describe(torch.full((1, 1, 2, 1), 20.0), torch.zeros(1, 2, 3))
+    >>> median = noise.sample(parameters, torch.full((1, 1, 2, 1), 0.5))
+    >>> round(median[0, 0, 0, 0].item(), 2)  # 20 exp(-0.3^2 / 2)
+    19.12
+    """
+
+    support: Support = "positive"
+    closed_forms: bool = True
+
+    def __init__(self, num_nodes: int, channels: int = 1, values: TargetValues | None = None) -> None:
+        super().__init__(num_nodes, channels, values)
+        self.log_sigma = nn.Parameter(_log_sigma(torch.full((num_nodes, channels), INITIAL_SIGMA)))
+
+    @property
+    def sigma(self) -> Float[Tensor, "node channel"]:
+        r"""$\sigma$."""
+        return self.log_sigma.exp() + SIGMA_FLOOR
+
+    def sample(self, parameters: TargetParams, uniforms: NoiseUniforms) -> Samples:
+        r"""Return $m \exp(\sigma\, \Phi^{-1}(u) - \sigma^2 / 2)$, as scaled targets."""
+        sigma = self.sigma
+        factors = (sigma * torch.special.ndtri(uniforms) - sigma.square() / 2).exp()
+        return self.to_targets(parameters * factors)
+
+    def variance(self, parameters: TargetParams) -> Samples:
+        r"""Return $m^2 (e^{\sigma^2} - 1)$, as squares of scaled targets."""
+        return (parameters / self.unit).square() * torch.expm1(self.sigma.square())
+
+    def log_prob(self, parameters: TargetParams, targets: Targets) -> Samples:
+        r"""Return $-\tfrac12 z^2 - \log(v / u) - \log \sigma - \tfrac12 \log 2 \pi$."""
+        values, standard = self._standard(parameters, targets)
+        constant = self.sigma.log() + 0.5 * math.log(2 * math.pi)
+        return -0.5 * standard.square() - (values / self.unit).log() - constant
+
+    def information(self, parameters: TargetParams) -> Samples:
+        r"""Return $(\partial \log m / \partial f)^2 / \sigma^2$."""
+        return (self.slopes_of(parameters) / (parameters * self.sigma)).square()
+
+    def cdf(self, parameters: TargetParams, targets: Targets) -> tuple[Samples, Samples]:
+        r"""Return $\Phi(z)$ twice: a single value has no probability."""
+        below = torch.special.ndtr(self._standard(parameters, targets)[1])
+        return below, below
+
+    def expected_distance(self, parameters: TargetParams, targets: Targets) -> Samples:
+        r"""Return $E|Y_s - y|$ of each target under each graph $s$."""
+        values, standard = self._standard(parameters, targets)
+        near, far = torch.erf(standard / math.sqrt(2)), torch.erf((standard - self.sigma) / math.sqrt(2))
+        return (values * near - parameters * far) / self.unit
+
+    def pair_distance(self, parameters: TargetParams) -> Float[Tensor, "batch graph graph node channel"]:
+        r"""Return $E|Y_s - Y_t|$."""
+        sigma, logs = self.sigma, parameters.log()
+        above = torch.erf((logs[:, :, None] - logs[:, None] + sigma.square()) / (2 * sigma)) * parameters[:, :, None]
+        return (above + above.transpose(1, 2)) / self.unit
+
+    def with_deviations(self, sigmas: Float[Tensor, "node channel"]) -> dict[str, Tensor]:
+        """Return ``log_sigma`` for these deviations at the mean of a node, where the offset of targets is one."""
+        means = torch.where(self.offset > 0, self.offset, 1.0)
+        fitted = _log_sigma(torch.log1p((sigmas * self.unit / means).square()).sqrt())
+        return {"log_sigma": torch.where(self.offset > 0, fitted.to(self.offset), self._start())}
+
+    def initial_parameters(self, generator: Generator) -> dict[str, Tensor]:
+        """Return the noise at its start, whatever it is now."""
+        return {"log_sigma": self._start().to(generator.device)}
+
+    def _start(self) -> Tensor:
+        return _log_sigma(torch.full_like(self.log_sigma, INITIAL_SIGMA))
+
+    def _standard(self, parameters: TargetParams, targets: Targets) -> tuple[Tensor, Samples]:
+        """Return values, not below a least one, and $z$."""
+        values = torch.maximum(self.to_values(targets), LEAST_MEAN * self.unit)[:, None]
+        sigma = self.sigma
+        return values, ((values / parameters).log() + sigma.square() / 2) / sigma
+
+
+def _log_sigma(sigma: Tensor) -> Tensor:
+    return (sigma - SIGMA_FLOOR).clamp_min(SIGMA_FLOOR).log().detach()
+
+
+register("observation", "log_normal", LogNormalNoise)

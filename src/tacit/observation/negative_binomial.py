@@ -1,0 +1,87 @@
+r"""Counts that vary more than their mean.
+
+$$E\,v = m, \qquad \mathrm{Var}\,v = m + \alpha m^2$$
+
+$$P(v = k) = \frac{\Gamma(k + r)}{k!\, \Gamma(r)} \Big(\frac{r}{r + m}\Big)^r \Big(\frac{m}{r + m}\Big)^k,
+  \qquad r = 1 / \alpha$$
+
+$\alpha$ is the dispersion of a node, a parameter of the model; Poisson counts have $\alpha = 0$. A graph that comes and
+goes makes counts vary more as well: only the shape of the distribution, given the input, separates the two.
+"""
+
+import torch
+from jaxtyping import Float
+from torch import Generator, Tensor, nn
+
+from tacit.observation.counts import Counts
+from tacit.observation.model import TargetValues
+from tacit.registry import register
+from tacit.shapes import Samples, TargetParams
+
+INITIAL_DISPERSION = 0.1
+LEAST_DISPERSION = 1e-4  # a variance 1% above the mean at a mean of 100: Poisson in all but name
+
+
+class NegativeBinomialCounts(Counts):
+    r"""Counts with the variance $m + \alpha m^2$; ``log_dispersion`` is learned, one per node and channel.
+
+    >>> counts = NegativeBinomialCounts(num_nodes=2)
+    >>> parameters = counts.describe(torch.full((1, 1, 2, 1), 20.0), torch.zeros(1, 2, 3))
+    >>> round(counts.variance(parameters)[0, 0, 0, 0].item(), 1)  # 20 + 0.1 * 20^2
+    60.0
+    """
+
+    def __init__(self, num_nodes: int, channels: int = 1, values: TargetValues | None = None) -> None:
+        super().__init__(num_nodes, channels, values)
+        self.log_dispersion = nn.Parameter(_log_dispersion(torch.full((num_nodes, channels), INITIAL_DISPERSION)))
+
+    @property
+    def dispersion(self) -> Float[Tensor, "node channel"]:
+        r"""$\alpha$."""
+        return self.log_dispersion.exp() + LEAST_DISPERSION
+
+    def coefficients(self, counts: Tensor) -> Tensor:
+        r"""Return $\log \Gamma(k + r) - \log \Gamma(r) - k \log r - \log k!$.
+
+        In float64: where $\alpha$ is small, two large numbers cancel. There is no axis of graphs, so that it is cheap.
+        """
+        r, k = (1 / self.dispersion.double())[..., None], counts.double()
+        return torch.lgamma(k + r) - torch.lgamma(r) - k * r.log() - torch.lgamma(k + 1)
+
+    def natural(self, means: TargetParams) -> tuple[Samples, Samples]:
+        r"""Return $\log m - \log(1 + \alpha m)$ and $\log(1 + \alpha m) / \alpha$."""
+        dispersion = self.dispersion
+        log_ratio = torch.log1p(dispersion * means)
+        return means.log() - log_ratio, log_ratio / dispersion
+
+    def information(self, parameters: TargetParams) -> Samples:
+        r"""Return $(\partial m / \partial f)^2 / (m + \alpha m^2)$."""
+        return self.slopes_of(parameters).square() / self._spread(parameters)
+
+    def variance(self, parameters: TargetParams) -> Samples:
+        r"""Return $m + \alpha m^2$, as squares of scaled targets."""
+        return self._spread(parameters) / self.unit.square()
+
+    def with_deviations(self, sigmas: Float[Tensor, "node channel"]) -> dict[str, Tensor]:
+        """Return ``log_dispersion`` for these deviations at the mean of a node, where the offset of targets is one."""
+        means = torch.where(self.offset > 0, self.offset, 1.0)
+        excess = ((sigmas * self.unit).square() - means) / means.square()
+        fitted = _log_dispersion(excess.clamp_min(INITIAL_DISPERSION / 10))
+        return {"log_dispersion": torch.where(self.offset > 0, fitted.to(self.offset), self._start())}
+
+    def initial_parameters(self, generator: Generator) -> dict[str, Tensor]:
+        """Return the dispersion at its start, whatever it is now."""
+        return {"log_dispersion": self._start().to(generator.device)}
+
+    def _start(self) -> Tensor:
+        return _log_dispersion(torch.full_like(self.log_dispersion, INITIAL_DISPERSION))
+
+    def _spread(self, means: TargetParams) -> Samples:
+        return means + self.dispersion * means.square()
+
+
+def _log_dispersion(dispersion: Tensor) -> Tensor:
+    return (dispersion - LEAST_DISPERSION).log().detach()
+
+
+register("observation", "negative_binomial", NegativeBinomialCounts)

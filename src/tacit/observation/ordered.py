@@ -1,0 +1,138 @@
+r"""Ordered categories: a cumulative logit model.
+
+$$P(v \le c_k) = \frac{1}{1 + e^{f - \tau_k}}, \qquad \tau_1 < \tau_2 < \dots < \tau_{K - 1}$$
+
+$c_1 < \dots < c_K$ are the values of the categories. The cuts $\tau$ of a node are parameters of the model. The energy
+score of categories 0, 1, 2, ... is the ranked probability score.
+"""
+
+import itertools
+
+import torch
+from jaxtyping import Float
+from torch import Generator, Tensor, nn
+from torch.nn.functional import logsigmoid, softplus
+
+from tacit.errors import require
+from tacit.observation.model import Support, TargetValues
+from tacit.observation.steps import Steps, Table
+from tacit.registry import register
+from tacit.shapes import Inputs, Outputs, Samples, TargetParams, Targets
+
+FAR = 1e4  # a cut that no output passes: below the first category and above the last
+LEAST_STEP = 1e-4  # between cuts
+
+
+class OrderedCategories(Steps):
+    r"""Ordered categories; a target is described by the output $f$.
+
+    ``raw_cuts`` is learned, for each node and channel: the first cut, and numbers that make the steps to the others.
+
+    >>> grades = OrderedCategories(2, values=TargetValues.plain(2, categories=(1.0, 2.0, 3.0)))
+    >>> parameters = grades.describe(torch.zeros(1, 1, 2, 1), torch.zeros(1, 2, 3))
+    >>> [round(value, 4) for value in grades.table(parameters)[0, 0, 0, 0].tolist()]  # equal shares at the start
+    [0.3333, 0.6667]
+    """
+
+    support: Support = "categories"
+    categories: Tensor
+
+    def __init__(self, num_nodes: int, channels: int = 1, values: TargetValues | None = None) -> None:
+        super().__init__(num_nodes, channels, values)
+        known = self.values.categories
+        require(
+            len(known) >= 2 and all(low < high for low, high in itertools.pairwise(known)),
+            f"categories must be two increasing values or more for OrderedCategories, got {list(known)}; name all "
+            "values in their order",
+        )
+        self.register_buffer("categories", torch.tensor(known).to(self.offset), persistent=False)
+        self.working_numbers = len(known)
+        self.raw_cuts = nn.Parameter(_raw(_even(len(known))).expand(num_nodes, channels, -1).clone())
+
+    @property
+    def cuts(self) -> Float[Tensor, "node channel cut"]:
+        r"""$\tau$."""
+        first, steps = self.raw_cuts.tensor_split([1], -1)
+        return torch.cat([first, softplus(steps) + LEAST_STEP], -1).cumsum(-1)
+
+    def describe(self, outputs: Outputs, inputs: Inputs) -> TargetParams:
+        """Return the outputs."""
+        del inputs
+        self._require_outputs(outputs)
+        return outputs
+
+    def table(self, parameters: TargetParams) -> Table:
+        """Return the probability of each category or a lower one."""
+        return torch.sigmoid(self.cuts - parameters[..., None])
+
+    def places(self, targets: Targets) -> Targets:
+        """Return the number of the category that is nearest to each target."""
+        middles = (self.categories[1:] + self.categories[:-1]) / 2
+        return (self.to_values(targets)[..., None] > middles).sum(-1).to(targets)
+
+    def gaps(self, like: Tensor) -> Tensor:
+        """Return the distances of neighbouring categories."""
+        return self.categories.diff().to(like)
+
+    def values_at(self, places: Tensor) -> Tensor:
+        """Return the values of categories by their numbers: the sum of the steps up to each."""
+        passed = places[..., None] > torch.arange(len(self.categories) - 1, device=places.device)
+        return self.categories[0] + (passed * self.categories.diff()).sum(-1)
+
+    def mean(self, parameters: TargetParams) -> Samples:
+        """Return the means of the categories' values, as scaled targets."""
+        return self.to_targets(self._moment(parameters, self.categories))
+
+    def variance(self, parameters: TargetParams) -> Samples:
+        """Return the variances, of scaled targets."""
+        centred = self.categories - self.categories.mean()
+        first, second = (self._moment(parameters, values) for values in (centred, centred.square()))
+        return (second - first.square()) / self.unit.square()
+
+    def log_prob(self, parameters: TargetParams, targets: Targets) -> Samples:
+        r"""Return $\log \sigma(b - f) + \log \sigma(f - a) + \log(1 - e^{a - b})$ for its cuts $a < b$."""
+        lower, upper = (part[:, None] for part in self._cuts_around(targets))
+        width = torch.log(-torch.expm1(lower - upper))
+        return logsigmoid(upper - parameters) + logsigmoid(parameters - lower) + width
+
+    def information(self, parameters: TargetParams) -> Samples:
+        r"""Return $\sum_k P(c_k)\, (F(k - 1) + F(k) - 1)^2$."""
+        below, up_to = self._padded(parameters)
+        return ((up_to - below) * (below + up_to - 1).square()).sum(-1)
+
+    def initial_parameters(self, generator: Generator) -> dict[str, Tensor]:
+        """Return cuts that give all categories equal shares, whatever they are now."""
+        start = _raw(_even(len(self.categories))).to(self.raw_cuts)
+        return {"raw_cuts": start.expand_as(self.raw_cuts).clone().to(generator.device)}
+
+    def with_cuts(self, cuts: Float[Tensor, "node channel cut"]) -> dict[str, Tensor]:
+        """Return the parameters with which the cuts are these."""
+        return {"raw_cuts": _raw(cuts).to(self.raw_cuts)}
+
+    def _cuts_around(self, targets: Targets) -> tuple[Targets, Targets]:
+        far = self.cuts.new_full((*self.cuts.shape[:-1], 1), FAR)
+        padded = torch.cat([-far, self.cuts, far], -1).expand(len(targets), -1, -1, -1)
+        places = self.places(targets).long()[..., None]
+        return padded.gather(-1, places)[..., 0], padded.gather(-1, places + 1)[..., 0]
+
+    def _padded(self, parameters: TargetParams) -> tuple[Table, Table]:
+        table = self.table(parameters)
+        ends = torch.zeros_like(table[..., :1])
+        return torch.cat([ends, table], -1), torch.cat([table, ends + 1], -1)
+
+    def _moment(self, parameters: TargetParams, values: Tensor) -> Samples:
+        return values[-1] - (self.table(parameters) * values.diff()).sum(-1)
+
+
+def _even(categories: int) -> Tensor:
+    """Return the cuts that give categories equal shares where f is 0."""
+    return torch.logit(torch.arange(1, categories) / categories)
+
+
+def _raw(cuts: Tensor) -> Tensor:
+    """Return the numbers that make these cuts."""
+    steps = (cuts.diff(dim=-1) - LEAST_STEP).clamp_min(LEAST_STEP)
+    return torch.cat([cuts[..., :1], steps.expm1().log()], -1)
+
+
+register("observation", "ordered", OrderedCategories)

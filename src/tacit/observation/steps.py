@@ -1,0 +1,87 @@
+r"""Values that lie at known steps: counts, yes or no, ordered categories.
+
+With $c_0 < c_1 < \dots < c_K$ the possible values, $F_s(k) = P(v \le c_k)$ under graph $s$ and $u$ the unit of targets,
+
+$$u\, E|Y_s - Y_t| = \sum_{k < K} (c_{k+1} - c_k)\, (F_s(k) + F_t(k) - 2 F_s(k) F_t(k))
+                   = \sum_{k < K} (c_{k+1} - c_k)\, (\tfrac12 - 2\, G_s(k)\, G_t(k)), \qquad G = F - \tfrac12$$
+
+and a target $y = c_j$ is a distribution with $F(k) = 1[j \le k]$. The mean distance to many graphs is that to their
+mean $G$, so that the energy score costs as much as its tables.
+"""
+
+from abc import abstractmethod
+
+import torch
+from jaxtyping import Float
+from torch import Tensor
+
+from tacit.observation.values import InUnits
+from tacit.shapes import NoiseUniforms, Samples, TargetParams, Targets
+
+Table = Float[Tensor, "batch graph node channel step"]
+
+
+class Steps(InUnits):
+    """The common part: a model says what its table $F$ is, how far its values are apart, and where a target lies."""
+
+    reparameterized: bool = False
+    closed_forms: bool = True
+
+    @abstractmethod
+    def table(self, parameters: TargetParams) -> Table:
+        """Return $F(k)$ of every target under each graph, of all values but the last one."""
+
+    @abstractmethod
+    def places(self, targets: Targets) -> Targets:
+        """Return the place $j$ of each target among the values, as a whole number of the same type."""
+
+    def gaps(self, like: Tensor) -> Tensor:
+        """Return the distances of neighbouring values in the units of the data; 1 unless a model says otherwise."""
+        return like.new_ones(())
+
+    def expected_distance(self, parameters: TargetParams, targets: Targets) -> Samples:
+        r"""Return $E|Y_s - y|$ of each target under each graph $s$."""
+        return self._expected(parameters, self.table(parameters), targets)
+
+    def pair_distance(self, parameters: TargetParams) -> Float[Tensor, "batch graph graph node channel"]:
+        r"""Return $E|Y_s - Y_t|$ for every two graphs."""
+        centred = self.table(parameters) - 0.5
+        gaps = self.gaps(centred).expand(centred.shape[-1])
+        products = torch.einsum("bsnck,btnck->bstnc", centred * gaps, centred)
+        return (0.5 * gaps.sum() - 2 * products) / self.unit
+
+    def distances(self, parameters: TargetParams, targets: Targets, group_size: int = 1) -> tuple[Samples, Samples]:
+        """Return both mean distances from one table; the mean over other graphs is that to their mean table."""
+        table = self.table(parameters)
+        centred = table - 0.5
+        shape = (len(table), -1, group_size, *table.shape[2:])
+        groups = centred.reshape(shape).sum(2, keepdim=True)  # (batch, group, 1, node, channel, step)
+        others = (groups.sum(1, keepdim=True) - groups) / (table.shape[1] - group_size)
+        others = others.expand(-1, -1, group_size, -1, -1, -1).flatten(1, 2)
+        gaps = self.gaps(centred)
+        spread = (gaps * (0.5 - 2 * centred * others)).sum(-1) / self.unit
+        return self._expected(parameters, table, targets), spread
+
+    def cdf(self, parameters: TargetParams, targets: Targets) -> tuple[Samples, Samples]:
+        """Return the probability of a smaller value, and of one up to the target."""
+        table = self.table(parameters)
+        ends = table.new_zeros(()).expand(*table.shape[:-1], 1)
+        padded = torch.cat([ends, table, ends + 1], -1)
+        places = self.places(targets).clamp(0, table.shape[-1]).long()[:, None, ..., None]
+        places = places.expand(*table.shape[:-1], 1)
+        return padded.gather(-1, places)[..., 0], padded.gather(-1, places + 1)[..., 0]
+
+    @torch.no_grad()
+    def sample(self, parameters: TargetParams, uniforms: NoiseUniforms) -> Samples:
+        """Return the values that given uniforms make, as scaled targets: the first with F >= u."""
+        return self.to_targets(self.values_at((self.table(parameters) < uniforms[..., None]).sum(-1)))
+
+    def values_at(self, places: Tensor) -> Tensor:
+        """Return the values at places 0, 1, ...; these numbers themselves unless a model says otherwise."""
+        return places.to(self.unit.dtype)
+
+    def _expected(self, parameters: TargetParams, table: Table, targets: Targets) -> Samples:
+        del parameters
+        steps = torch.arange(table.shape[-1], device=table.device)
+        signs = 1 - 2 * (self.places(targets)[:, None, ..., None] <= steps).to(table)  # -1 from the target on
+        return (self.gaps(table) * (0.5 + (table - 0.5) * signs)).sum(-1) / self.unit

@@ -1,0 +1,123 @@
+r"""Noise with heavy tails.
+
+$$y = f + \sigma\, T_\nu, \qquad \nu > 2$$
+
+$\sigma$ and the degrees of freedom $\nu$ of a node are parameters of the model. The fewer degrees, the heavier the
+tails; above 30 the noise is nearly Gaussian. A sample takes two uniforms (Bailey 1994), and has derivatives for both
+parameters:
+
+$$T_\nu = \sqrt{\nu\, (u^{-2 / \nu} - 1)}\, \cos 2 \pi w$$
+"""
+
+import math
+
+import torch
+from jaxtyping import Float
+from torch import Generator, Tensor, nn
+from torch.nn.functional import softplus
+
+from tacit.errors import require_int
+from tacit.observation.gaussian import INITIAL_SIGMA, SIGMA_FLOOR
+from tacit.observation.model import ObservationModel, TargetValues
+from tacit.registry import register
+from tacit.shapes import Inputs, NoiseUniforms, Outputs, Samples, TargetParams, Targets
+
+INITIAL_DEGREES = 6.0
+LEAST_ABOVE_TWO = 0.01  # degrees of freedom: the variance is finite above 2
+
+
+class StudentTNoise(ObservationModel):
+    r"""One $\sigma$ and one $\nu$ per node and channel: ``log_sigma`` and ``raw_degrees`` are learned.
+
+    >>> noise = StudentTNoise(num_nodes=5)
+    >>> parameters = noise.describe(torch.zeros(8, 4, 5, 1), torch.zeros(8, 5, 3))
+    >>> round(noise.degrees[0, 0].item(), 4), round(noise.variance(parameters)[0, 0, 0, 0].item(), 4)
+    (6.0, 0.25)
+    """
+
+    num_uniforms: int = 2
+
+    def __init__(self, num_nodes: int, channels: int = 1) -> None:
+        super().__init__(channels)
+        require_int("num_nodes", num_nodes)
+        degrees = torch.full((num_nodes, channels), INITIAL_DEGREES)
+        self.raw_degrees = nn.Parameter((degrees - 2 - LEAST_ABOVE_TWO).expm1().log())
+        self.log_sigma = nn.Parameter(_log_sigma(_sigma_of(INITIAL_SIGMA, degrees)))
+
+    @classmethod
+    def for_sizes(
+        cls, *, num_nodes: int, in_channels: int, channels: int, values: TargetValues | None = None
+    ) -> "ObservationModel":
+        """Return the model for data of these sizes."""
+        del in_channels, values
+        return cls(num_nodes, channels)
+
+    @property
+    def sigma(self) -> Float[Tensor, "node channel"]:
+        r"""$\sigma$."""
+        return self.log_sigma.exp() + SIGMA_FLOOR
+
+    @property
+    def degrees(self) -> Float[Tensor, "node channel"]:
+        r"""$\nu$."""
+        return 2 + LEAST_ABOVE_TWO + softplus(self.raw_degrees)
+
+    def describe(self, outputs: Outputs, inputs: Inputs) -> TargetParams:
+        """Return the outputs."""
+        del inputs
+        self._require_outputs(outputs)
+        return outputs
+
+    def sample(self, parameters: TargetParams, uniforms: NoiseUniforms) -> Samples:
+        r"""Return $f + \sigma\, T_\nu$ of two uniforms for each target."""
+        radius, angle = uniforms.tensor_split(2, -1)
+        degrees = self.degrees
+        size = (degrees * torch.expm1(-2 / degrees * radius.log())).sqrt()
+        return parameters + self.sigma * size * torch.cos(2 * math.pi * angle)
+
+    def mean(self, parameters: TargetParams) -> Samples:
+        """Return the outputs."""
+        return parameters
+
+    def variance(self, parameters: TargetParams) -> Samples:
+        r"""Return $\sigma^2 \nu / (\nu - 2)$."""
+        return (self.sigma.square() * self.degrees / (self.degrees - 2)).expand_as(parameters)
+
+    def log_prob(self, parameters: TargetParams, targets: Targets) -> Samples:
+        r"""Return the log density, $-\tfrac12 (\nu + 1) \log(1 + (y - f)^2 / \nu \sigma^2)$ and a constant."""
+        degrees, sigma = self.degrees, self.sigma
+        half = degrees.double() / 2  # two large numbers cancel where degrees are many
+        constant = (torch.lgamma(half + 0.5) - torch.lgamma(half)).to(degrees) - 0.5 * (math.pi * degrees).log()
+        standard = (targets[:, None] - parameters) / sigma
+        return constant - sigma.log() - (degrees + 1) / 2 * torch.log1p(standard.square() / degrees)
+
+    def information(self, parameters: TargetParams) -> Samples:
+        r"""Return $(\nu + 1) / ((\nu + 3)\, \sigma^2)$."""
+        return ((self.degrees + 1) / ((self.degrees + 3) * self.sigma.square())).expand_as(parameters)
+
+    def chosen(self, nodes: list[int]) -> "StudentTNoise":
+        """Return the model of some nodes, with their parameters as they are now."""
+        part = StudentTNoise(len(nodes), self.channels or 1)
+        for name, value in self.named_parameters():
+            getattr(part, name).data = value.detach()[nodes].clone()
+        return part
+
+    def with_deviations(self, sigmas: Float[Tensor, "node channel"]) -> dict[str, Tensor]:
+        """Return ``log_sigma`` for these deviations, with the degrees of freedom as they are."""
+        return {"log_sigma": _log_sigma(_sigma_of(sigmas, self.degrees)).to(self.log_sigma)}
+
+    def initial_parameters(self, generator: Generator) -> dict[str, Tensor]:
+        """Return the noise at its start, whatever it is now."""
+        start = StudentTNoise(*self.log_sigma.shape).to(self.log_sigma)
+        return {name: value.detach().to(generator.device) for name, value in start.named_parameters()}
+
+
+def _sigma_of(deviations: Tensor | float, degrees: Tensor) -> Tensor:
+    return deviations * ((degrees - 2) / degrees).sqrt()
+
+
+def _log_sigma(sigma: Tensor) -> Tensor:
+    return (sigma - SIGMA_FLOOR).clamp_min(SIGMA_FLOOR).log().detach()
+
+
+register("observation", "student_t", StudentTNoise)

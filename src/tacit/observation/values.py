@@ -1,0 +1,43 @@
+"""Targets with values of their own: what a model needs to go from scaled targets to the units of the data and back."""
+
+from torch import Tensor
+
+from tacit.errors import require_int
+from tacit.observation.model import ObservationModel, TargetValues
+
+
+class InUnits(ObservationModel):
+    r"""The common part of models of values in the units of the data, $v = \text{offset} + \text{unit} \cdot y$."""
+
+    offset: Tensor
+    unit: Tensor
+
+    def __init__(self, num_nodes: int, channels: int = 1, values: TargetValues | None = None) -> None:
+        super().__init__(channels)
+        require_int("num_nodes", num_nodes)
+        self.values = TargetValues.plain(num_nodes, channels) if values is None else values
+        self.register_buffer("offset", self.values.offset.clone(), persistent=False)
+        self.register_buffer("unit", self.values.unit.clone(), persistent=False)
+
+    @classmethod
+    def for_sizes(
+        cls, *, num_nodes: int, in_channels: int, channels: int, values: TargetValues | None = None
+    ) -> "ObservationModel":
+        """Return the model for data of these sizes."""
+        del in_channels
+        return cls(num_nodes, channels, values)
+
+    def to_values(self, targets: Tensor) -> Tensor:
+        """Return scaled targets in the units of the data."""
+        return self.offset + self.unit * targets
+
+    def to_targets(self, values: Tensor) -> Tensor:
+        """Return values in the units of the data as scaled targets."""
+        return (values - self.offset) / self.unit
+
+    def chosen(self, nodes: list[int]) -> "ObservationModel":
+        """Return the model of some nodes, with their parameters as they are now."""
+        part = type(self)(len(nodes), self.channels or 1, self.values.chosen(nodes)).to(self.offset)
+        for name, value in self.named_parameters(recurse=False):
+            getattr(part, name).data = value.detach()[nodes].clone()
+        return part
