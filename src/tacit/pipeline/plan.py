@@ -19,6 +19,7 @@ from tacit.pipeline.forecaster_choice import ENOUGH_FOR_A_NETWORK, FILTER, choos
 from tacit.pipeline.known_edges import left_out, place_nodes, read_rules, require_lag_ranges, window_for_lags
 from tacit.pipeline.layout import usual_layout
 from tacit.pipeline.memory import require_memory_for, require_memory_for_evidence
+from tacit.pipeline.observation_kinds import settle_observation
 from tacit.pipeline.parts import OwnParts
 from tacit.pipeline.preparation import SeriesPreparation
 from tacit.pipeline.resampling import require_resampling
@@ -89,6 +90,7 @@ class Plan:
         """Prepare the data and choose what was left open; whatever cannot be is refused here."""
         own, listener = own or OwnParts(), TimedListener.of(listener)
         config, settled = settle_simultaneous(source.settled(config))
+        config, values = settle_observation(source, config, own, seed)
         dataset, rules, evidence = _with_evidence(source, config, own, seed, listener)
         config, scaled = _with_scale(config, dataset)
         config, dataset, chosen = _with_kind(source, config, dataset, evidence, own, seed, device, listener)
@@ -105,7 +107,7 @@ class Plan:
             name or source.name,
             command,
             config,
-            [*scaled, *settled, *chosen, *choices],
+            [*scaled, *settled, *values, *chosen, *choices],
             dataset,
             rules,
             place_nodes(dataset, config.graph),
