@@ -25,8 +25,7 @@ def has_likelihood(model: LatentGraphModel) -> bool:
         isinstance(model.predictor, GraphFilter)
         and model.predictor.activation == "linear"
         and all(value.requires_grad for value in model.predictor.parameters())
-        and type(observation).log_prob is not ObservationModel.log_prob
-        and type(observation).chosen is not ObservationModel.chosen
+        and observation.has_likelihood
         and observation.channels == 1
         and not observation.joint
         and graph.has_edge_probs

@@ -44,6 +44,7 @@ class ParentEvidence:
     """The result of the regressions for the candidates of each target.
 
     ``screened``   those whose sets were averaged; of the others each was judged by itself
+    ``believed``   those of the screened that are more likely than not
     ``density``    the prior probability of an edge
     ``resamples``  how many were drawn
     ``agreement``  $\\lambda$
@@ -53,6 +54,7 @@ class ParentEvidence:
     probs: Probs
     effects: Probs
     screened: Candidates
+    believed: Bool[Tensor, "target candidate"]
     density: float
     form: ColumnForm
     resamples: int
@@ -131,6 +133,7 @@ def parent_evidence(
         alone.scatter(1, places, probs),
         torch.zeros_like(alone).scatter(1, places, effects),
         screened,
+        probs >= BELIEVED,
         prior,
         form,
         resamples,

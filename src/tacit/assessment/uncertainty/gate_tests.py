@@ -42,24 +42,43 @@ class NodeGates:
     high: Float[Tensor, " source"]
 
 
+@dataclass(frozen=True, eq=False)
+class _Chosen:
+    """The fit with the gates that are needed, that of each gate alone, and all sources by how much a gate gains."""
+
+    fit: GatedFit
+    alone: dict[int, GatedFit]
+    gains: dict[int, float]
+
+
+def choose_gates(data: GatedRegression, may_gate: Bool[Tensor, " source"]) -> GatedFit:
+    """Return the fit in which those of the edges that ``may_gate`` have a gate that need one."""
+    return _choose(data, may_gate).fit
+
+
 def judge_gates(data: GatedRegression, may_gate: Bool[Tensor, " source"]) -> NodeGates:
-    """Return which of the edges that ``may_gate`` act at times, and how often."""
-    base = data.fit()
-    alone = {source: _with_gate(data, base, source) for source in may_gate.nonzero()[:, 0].tolist()}
-    ratios = {source: _ratio(fit, base) for source, fit in alone.items()}
-    ordered = sorted(ratios, key=lambda one: -ratios[one])
-    chosen = [source for source in ordered if ratios[source] > QUANTILE**2][:MOST_GATES]
-    fit = base if not chosen else alone[chosen[0]]
-    if len(chosen) > 1:
-        fit = _without_needless(data, data.fit_gates(_mask(may_gate, chosen), fit))
-    needed = fit.gated.nonzero()[:, 0].tolist()
-    free = [source for source in ordered if ratios[source] > MAY_GATE and source not in needed]
+    """Return which of the edges that ``may_gate`` act at times, how often, and the intervals of that."""
+    chosen = _choose(data, may_gate)
+    fit, needed = chosen.fit, chosen.fit.gated.nonzero()[:, 0].tolist()
+    free = [source for source, gain in chosen.gains.items() if gain > MAY_GATE and source not in needed]
     free = [*needed, *free][: max(MOST_FREE, len(needed))]
     widest = data.fit_gates(_mask(may_gate, free), fit) if len(free) > len(needed) else fit
     low, high = fit.edge_probs.clone(), fit.edge_probs.clone()
-    for source in alone:
-        low[source], high[source] = _interval(data, widest, alone[source], source)
+    for source, alone in chosen.alone.items():
+        low[source], high[source] = _interval(data, widest, alone, source)
     return NodeGates(fit, torch.minimum(low, fit.edge_probs), torch.maximum(high, fit.edge_probs))
+
+
+def _choose(data: GatedRegression, may_gate: Bool[Tensor, " source"]) -> _Chosen:
+    base = data.fit()
+    alone = {source: _with_gate(data, base, source) for source in may_gate.nonzero()[:, 0].tolist()}
+    gains = {source: _ratio(fit, base) for source, fit in alone.items()}
+    gains = dict(sorted(gains.items(), key=lambda item: -item[1]))
+    chosen = [source for source, gain in gains.items() if gain > QUANTILE**2][:MOST_GATES]
+    fit = base if not chosen else alone[chosen[0]]
+    if len(chosen) > 1:
+        fit = _without_needless(data, data.fit_gates(_mask(may_gate, chosen), fit))
+    return _Chosen(fit, alone, gains)
 
 
 def _mask(like: Bool[Tensor, " source"], chosen: list[int]) -> Bool[Tensor, " source"]:
