@@ -34,7 +34,7 @@ warn about, mean over data sets. `python -m benchmarks.observation.theta`.
 LEVEL = """
 ## The fit test
 
-Share of data sets with a p-value up to 5%. Five nodes, eight random edges, 200 pairs (*gaussian*: 500). *right*: the
+Share of data sets with a p-value up to 5%. Five nodes, eight random edges, 200 pairs (100 of counts; *gaussian*: 500). *right*: the
 model that drew the data, all parameters known; target {low:.1%} to {high:.1%} of 1,000 data sets. *gaussian*: on counts
 with means below 5, the right graph and means with Gaussian noise of the right variance; *gaussian fit*: `tacit fit` with
 `observation.kind = "gaussian"` on 1,500 rows of counts; target more than {power:.0%}. `python -m
@@ -88,7 +88,9 @@ def page() -> str:
 
 
 def _theta(records: dict[str, Figures]) -> list[str]:
-    lines = _head("model", "data sets", "bound", "error of theta", "target", "other pairs", "p-values", "identifiable", "s")
+    lines = _head(
+        "model", "data sets", "bound", "error of theta", "target", "other pairs", "p-values", "identifiable", "s"
+    )
     for name, found in records.items():
         runs = found["runs"]
         errors = [run["error"] for run in runs]
@@ -138,7 +140,9 @@ def _tails(records: dict[str, Figures]) -> list[str]:
             coverage = f"{figures['held']:.1%}" + ("" if held else " *MISSED*")
             cells = (f"{figures[key]:.3f}" for key in ("width", "error", "distance"))
             auroc = f"{found['auroc']:.3f}"
-            lines.append(_row(kind, f"{int(rows):,}", sets, part, str(figures["edges"]), coverage, *cells, auroc, seconds))
+            lines.append(
+                _row(kind, f"{int(rows):,}", sets, part, str(figures["edges"]), coverage, *cells, auroc, seconds)
+            )
     return lines
 
 
