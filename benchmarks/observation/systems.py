@@ -1,4 +1,4 @@
-r"""Series of counts, yes or no, categories, positive numbers and heavy tails with a known graph, and some without edges.
+r"""Series of counts, yes or no, categories, positive numbers and heavy tails with a known graph.
 
 Every function takes a seed and returns an :class:`Observed`. With $z$ what a node sends, $A_t$ drawn anew at every step
 with the probabilities theta (1 for edges that always act), all but the log-linear counts follow

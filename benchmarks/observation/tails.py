@@ -4,7 +4,8 @@
 
 Half of the edges always act, the others with a probability between .4 and .9. Intervals are counted over the true edges
 that the fit keeps; an edge that is not kept has none. ``gaussian`` has intervals from regressions of mean and variance,
-``gaussian_likelihood`` those that ``student_t`` has, with Gaussian noise. Seconds are those of the processor. Writes ``benchmarks/results/observation/SEEDS-tails.json``.
+``gaussian_likelihood`` those that ``student_t`` has, with Gaussian noise. Seconds are those of the processor. Writes
+``benchmarks/results/observation/SEEDS-tails.json``.
 """
 
 import argparse
@@ -20,6 +21,7 @@ from joblib import Parallel, delayed
 LIKELIHOOD = "gaussian_likelihood"  # no option of a fit: the intervals of Student t, with Gaussian noise
 KINDS = ("gaussian", "student_t", LIKELIHOOD)
 PARTS = ("gated", "always")
+COUNTED = ("edges", "held", "below", "width", "error", "distance")
 
 
 def one(kind: str, rows: int, seed: int) -> Figures:
@@ -83,19 +85,20 @@ def fitted_edges(system: Observed, kind: str) -> dict[str, np.ndarray]:
 
 
 def pooled(rows: list[Figures]) -> Figures:
-    """Return coverage, width and bias over the edges of all data sets, gated ones and others apart."""
+    """Return coverage, width and bias over the edges of all data sets, gated ones and others apart and together.
+
+    The standard error of the coverage takes data sets as independent, not their edges.
+    """
     done: Figures = {"failed": sum("failed" in row for row in rows)}
     rows = [row for row in rows if "failed" not in row]
-    for part in PARTS:
-        total = {
-            key: sum(row[f"{part}_{key}"] for row in rows)
-            for key in ("edges", "held", "below", "width", "error", "distance")
-        }
-        edges = max(1, total.pop("edges"))
-        done[part] = {"edges": edges, **{key: value / edges for key, value in total.items()}}
-    both = sum(row[f"{part}_edges"] for row in rows for part in PARTS)
-    done["held"] = sum(row[f"{part}_held"] for row in rows for part in PARTS) / max(1, both)
-    done["auroc"] = float(np.mean([row["auroc"] for row in rows])) if rows else None
+    for name, parts in (*((part, (part,)) for part in PARTS), ("all", PARTS)):
+        table = np.array([[sum(row[f"{part}_{key}"] for part in parts) for key in COUNTED] for row in rows])
+        edges, *sums = table.sum(0)
+        held = table[:, 1] - sums[0] / edges * table[:, 0]
+        error = float(np.sqrt((held**2).sum()) / edges)
+        means = {key: float(total / edges) for key, total in zip(COUNTED[1:], sums, strict=True)}
+        done[name] = {"edges": int(edges), **means, "std_error": error}
+    done["auroc"] = float(np.mean([row["auroc"] for row in rows]))
     return done
 
 
