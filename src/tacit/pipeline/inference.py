@@ -99,8 +99,8 @@ def forecast_table(fitted: Fitted, source: Source, *, seed: int = 0, num_samples
         drawn = draws.values(pairs)
         values = [point_prediction(drawn, level, discrete) for level in LEVELS]
         values += [] if sampled is None else list(sampled.own_values(pairs).unbind(1))
-        numbers = [values_in_units(fitted, value, pairs) for value in values]
-        parts.append(torch.stack([in_units(fitted, draws.mean(pairs), pairs), *numbers], -1))
+        drawn_values = [values_in_units(fitted, value, pairs) for value in values]
+        parts.append(torch.stack([in_units(fitted, draws.mean(pairs), pairs), *drawn_values], -1))
         if classes is not None:
             masses.append(classes.probs(fitted.model.observation, draws.described(pairs)))
     keys = {} if new.series is None else {"series": new.series}
