@@ -49,10 +49,12 @@ Share of data sets with a p-value up to 5%, ± its standard error. Five nodes, e
 `python -m benchmarks.observation.rejections` makes the records.
 """
 TAILS = """
-## Heavy tails
+## Intervals of `probability`
 
-VARs of 8 nodes with t noise of three degrees of freedom; of ten edges five always act and five with a probability
-between .4 and .9. Complete fits.
+Complete fits. *heavy tails*: VARs of 8 nodes with t noise of three degrees of freedom; of ten edges five always act and
+five with a probability between .4 and .9. *counts, gated*: the networks of the next section; a source sends its counts,
+so that the level of its target falls while a gate is closed. *gated deviations*: it sends its count less its level, as
+the inputs of a fit are scaled.
 
 - *coverage*: 95% intervals of `probability` that contain the truth, over true edges; target for student_t: {low:.0%} to
   {high:.0%} over all of them.
@@ -61,7 +63,7 @@ between .4 and .9. Complete fits.
 - *gaussian_likelihood*: Gaussian noise with the intervals that student_t has. It is no option of a fit: it shows what
   the choice of the noise alone changes.
 
-`python -m benchmarks.observation.tails` makes the records. Seeds `{seeds}`.
+`python -m benchmarks.observation.intervals` makes the records. Seeds `{seeds}`.
 """
 RANKING = """
 ## Which edges exist
@@ -87,7 +89,7 @@ def page() -> str:
     parts += [THETA, *_theta(theta)] if theta else []
     parts += [LEVEL, *_rejections(rejections)] if rejections else []
     for seeds in ("test", "choose"):
-        tails = read(RESULTS / f"{seeds}-tails.json")
+        tails = read(RESULTS / f"{seeds}-intervals.json")
         if tails:
             parts += [TAILS.format(low=LEAST_COVERAGE, high=MOST_COVERAGE, seeds=seeds), *_tails(tails)]
             break
@@ -142,19 +144,24 @@ def _rejections(records: dict[str, Figures]) -> list[str]:
 
 
 def _tails(records: dict[str, Figures]) -> list[str]:
-    lines = _head("noise", "rows", "data sets", "edges", "number", "coverage", "width", "bias", "error", "AUROC", "s")
-    for name, found in sorted(records.items(), key=lambda one: (int(one[0].split()[1]), one[0])):
-        kind, rows = name.split()
+    lines = _head(
+        "system", "noise", "rows", "sets", "edges", "number", "coverage", "width", "bias", "error", "AUROC", "s"
+    )
+    for name, found in records.items():
+        system, rest = name.split(": ")
+        kind, rows = rest.split()
         done = [row for row in found["systems"] if "failed" not in row]
         sets = f"{len(done)}" + (f", {found['failed']} failed" if found["failed"] else "")
         seconds = f"{statistics.mean(row['seconds'] for row in done):.1f}"
-        for part in ("gated", "always", "all"):
+        for part in (part for part in ("gated", "always", "all") if part in found):
             figures = found[part]
             held = kind != "student_t" or part != "all" or LEAST_COVERAGE <= figures["held"] <= MOST_COVERAGE
             coverage = f"{figures['held']:.1%} ± {figures['std_error']:.1%}" + ("" if held else " *MISSED*")
             cells = (f"{figures[key]:.3f}" for key in ("width", "error", "distance"))
-            rest = (f"{found['auroc']:.3f}", seconds) if part == "all" else ("", "")
-            lines.append(_row(kind, f"{int(rows):,}", sets, part, str(figures["edges"]), coverage, *cells, *rest))
+            last = (f"{found['auroc']:.3f}", seconds) if part == "all" else ("", "")
+            lines.append(
+                _row(system, kind, f"{int(rows):,}", sets, part, str(figures["edges"]), coverage, *cells, *last)
+            )
     return lines
 
 

@@ -1,11 +1,12 @@
-"""Do intervals of ``probability`` hold the truth where noise has heavy tails? Complete fits of VARs with t noise.
+"""Do intervals of ``probability`` hold the truth? Complete fits of VARs with heavy tails, and of gated networks.
 
-    python -m benchmarks.observation.tails --kind gaussian student_t --rows 1000 3000 --seed-set choose --count 10
+    python -m benchmarks.observation.intervals --kind gaussian student_t --rows 1000 --seed-set choose --count 10
+    python -m benchmarks.observation.intervals --kind poisson --system "counts, gated" --rows 2000 --count 10
 
-Half of the edges always act, the others with a probability between .4 and .9. Intervals are counted over the true edges
-that the fit keeps; an edge that is not kept has none. ``gaussian`` has intervals from regressions of mean and variance,
-``gaussian_likelihood`` those that ``student_t`` has, with Gaussian noise. Seconds are those of the processor. Writes
-``benchmarks/results/observation/SEEDS-tails.json``.
+With heavy tails half of the edges always act, the others with a probability between .4 and .9. Intervals are counted
+over the true edges that the fit keeps; an edge that is not kept has none. ``gaussian`` has intervals from regressions
+of mean and variance, ``gaussian_likelihood`` those that ``student_t`` has, with Gaussian noise. Seconds are those of the
+processor. Writes ``benchmarks/results/observation/SEEDS-intervals.json``.
 """
 
 import argparse
@@ -15,18 +16,21 @@ import numpy as np
 import torch
 from benchmarks.existence.scores import listed, off_diagonal, ranking
 from benchmarks.observation.records import RESULTS, Figures, rounded, write
+from benchmarks.observation.systems import KINDS as MAKERS
 from benchmarks.observation.systems import SEEDS, Observed, heavy_tails
 from joblib import Parallel, delayed
 
 LIKELIHOOD = "gaussian_likelihood"  # no option of a fit: the intervals of Student t, with Gaussian noise
-KINDS = ("gaussian", "student_t", LIKELIHOOD)
+KINDS = ("gaussian", "student_t", LIKELIHOOD, "poisson", "bernoulli", "negative_binomial")
+TAILS = "heavy tails"
+SYSTEMS = {TAILS: heavy_tails, **{name: maker for name, maker in MAKERS.items() if ", gated" in name}}
 PARTS = ("gated", "always")
 COUNTED = ("edges", "held", "below", "width", "error", "distance")
 
 
-def one(kind: str, rows: int, seed: int) -> Figures:
+def one(name: str, kind: str, rows: int, seed: int) -> Figures:
     """Return what a complete fit says of the edges of one data set."""
-    system = heavy_tails(seed, rows)
+    system = SYSTEMS[name](seed, rows=rows)
     began = time.process_time()
     try:
         edges = fitted_edges(system, kind)
@@ -94,6 +98,8 @@ def pooled(rows: list[Figures]) -> Figures:
     for name, parts in (*((part, (part,)) for part in PARTS), ("all", PARTS)):
         table = np.array([[sum(row[f"{part}_{key}"] for part in parts) for key in COUNTED] for row in rows])
         edges, *sums = table.sum(0)
+        if not edges:
+            continue
         held = table[:, 1] - sums[0] / edges * table[:, 0]
         error = float(np.sqrt((held**2).sum()) / edges)
         means = {key: float(total / edges) for key, total in zip(COUNTED[1:], sums, strict=True)}
@@ -105,7 +111,8 @@ def pooled(rows: list[Figures]) -> Figures:
 def main() -> None:
     """Run the chosen kinds of noise."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--kind", nargs="+", choices=KINDS, default=list(KINDS))
+    parser.add_argument("--kind", nargs="+", choices=KINDS, default=list(KINDS[:3]))
+    parser.add_argument("--system", choices=list(SYSTEMS), default=TAILS)
     parser.add_argument("--rows", nargs="+", type=int, default=[1_000, 3_000])
     parser.add_argument("--seed-set", choices=list(SEEDS), default="choose")
     parser.add_argument("--count", type=int, default=50)
@@ -114,10 +121,18 @@ def main() -> None:
     for rows in options.rows:
         for kind in options.kind:
             seeds = SEEDS[options.seed_set][: options.count]
-            found = list(Parallel(n_jobs=options.jobs)(delayed(one)(kind, rows, seed) for seed in seeds))
+            found = list(
+                Parallel(n_jobs=options.jobs)(delayed(one)(options.system, kind, rows, seed) for seed in seeds)
+            )
             record = rounded({**pooled(found), "systems": found})
-            write(RESULTS / f"{options.seed_set}-tails.json", f"{kind} {rows}", record)
-            print(kind, rows, {key: value for key, value in record.items() if key != "systems"}, flush=True)
+            write(RESULTS / f"{options.seed_set}-intervals.json", f"{options.system}: {kind} {rows}", record)
+            print(
+                options.system,
+                kind,
+                rows,
+                {key: value for key, value in record.items() if key != "systems"},
+                flush=True,
+            )
 
 
 if __name__ == "__main__":
