@@ -88,7 +88,9 @@ def page() -> str:
 
 
 def _theta(records: dict[str, Figures]) -> list[str]:
-    lines = _head("model", "data sets", "bound", "error of theta", "target", "other pairs", "p-values", "identifiable", "s")
+    lines = _head(
+        "model", "data sets", "bound", "error of theta", "target", "other pairs", "p-values", "identifiable", "s"
+    )
     for name, found in records.items():
         runs = found["runs"]
         errors = [run["error"] for run in runs]
@@ -138,7 +140,9 @@ def _tails(records: dict[str, Figures]) -> list[str]:
             coverage = f"{figures['held']:.1%}" + ("" if held else " *MISSED*")
             cells = (f"{figures[key]:.3f}" for key in ("width", "error", "distance"))
             auroc = f"{found['auroc']:.3f}"
-            lines.append(_row(kind, f"{int(rows):,}", sets, part, str(figures["edges"]), coverage, *cells, auroc, seconds))
+            lines.append(
+                _row(kind, f"{int(rows):,}", sets, part, str(figures["edges"]), coverage, *cells, auroc, seconds)
+            )
     return lines
 
 

@@ -35,7 +35,9 @@ def study(method: Method, kind: str, seeds: Sequence[int], jobs: int = 1) -> Fig
     if pooled and all(answer.listed is None for answer, _ in pooled):
         exists, truth = (
             np.concatenate(both)
-            for both in zip(*((off_diagonal(one.scores), off_diagonal(system.truth)) for one, system in pooled), strict=True)
+            for both in zip(
+                *((off_diagonal(one.scores), off_diagonal(system.truth)) for one, system in pooled), strict=True
+            )
         )
         found = {"calibration_error": calibration_error(exists, truth), **found}
         found["chosen"] = dict(Counter(answer.chosen for answer, _ in pooled).most_common())
@@ -77,7 +79,9 @@ def write(path: Path, key: str, found: Figures) -> None:
         fields = []
         for field, value in records[name].items():
             lists = isinstance(value, list) and value and isinstance(value[0], dict)
-            text = "[\n" + ",\n".join(f"   {json.dumps(row)}" for row in value) + "\n  ]" if lists else json.dumps(value)
+            text = (
+                "[\n" + ",\n".join(f"   {json.dumps(row)}" for row in value) + "\n  ]" if lists else json.dumps(value)
+            )
             fields.append(f"  {json.dumps(field)}: {text}")
         parts.append(f" {json.dumps(name)}: {{\n" + ",\n".join(fields) + "\n }")
     path.parent.mkdir(parents=True, exist_ok=True)

@@ -17,7 +17,7 @@ import torch
 from benchmarks.observation.records import RESULTS, Figures, rounded, write
 from benchmarks.observation.systems import FAMILIES, series_of
 from joblib import Parallel, delayed
-from torch import Generator, Tensor, distributions, nn
+from torch import Tensor, distributions, nn
 from torch.nn.functional import softplus
 
 from tacit import observation

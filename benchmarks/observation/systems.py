@@ -14,7 +14,18 @@ from dataclasses import dataclass
 from functools import partial
 
 import numpy as np
-from benchmarks.existence.systems import BURN_IN, CHOOSE, OWN, SEEDS, TEST, Graph, Values, Weights, random_weights, stable
+from benchmarks.existence.systems import (
+    BURN_IN,
+    CHOOSE,
+    OWN,
+    SEEDS,
+    TEST,
+    Graph,
+    Values,
+    Weights,
+    random_weights,
+    stable,
+)
 from jaxtyping import Float
 
 __all__ = ["CHOOSE", "KINDS", "SEEDS", "TEST", "Observed", "heavy_tails"]
@@ -71,7 +82,9 @@ FAMILIES = {
         Family("poisson", lambda rng, f: rng.poisson(softplus(f)).astype(float), lambda v: v),
         Family("negative_binomial", _negative_binomial, lambda v: v),
         Family("log_normal", _log_normal, lambda v: v),
-        Family("bernoulli", lambda rng, f: (rng.random(len(f)) < 1 / (1 + np.exp(-f))).astype(float), lambda v: v - 0.5),
+        Family(
+            "bernoulli", lambda rng, f: (rng.random(len(f)) < 1 / (1 + np.exp(-f))).astype(float), lambda v: v - 0.5
+        ),
         Family("ordered", _ordered, lambda v: (v - 3) / 2),
         Family("student_t", lambda rng, f: f + rng.standard_t(DEGREES, len(f)), lambda v: v),
         Family("gaussian", lambda rng, f: f + rng.normal(size=len(f)), lambda v: v),
@@ -140,9 +153,7 @@ def log_linear(seed: int, rows: int = ROWS, nodes: int = NODES) -> Observed:
     level = np.log1p(np.exp(rng.uniform(*np.log(LEVELS), nodes)))
     constant = level - 0.3 * level - weights @ level
     family = Family("poisson", lambda rng, f: rng.poisson(np.exp(np.minimum(f, 6.0))).astype(float), np.log1p)
-    values = series_of(
-        rng, family, weights, 1.0 * (weights != 0), np.full(nodes, 0.3), constant, np.expm1(level), rows
-    )
+    values = series_of(rng, family, weights, 1.0 * (weights != 0), np.full(nodes, 0.3), constant, np.expm1(level), rows)
     return Observed("counts, log-linear", values, weights != 0, 1.0 * (weights != 0), ("poisson",) * nodes)
 
 

@@ -79,7 +79,10 @@ def pooled(rows: list[Figures]) -> Figures:
     done: Figures = {"failed": sum("failed" in row for row in rows)}
     rows = [row for row in rows if "failed" not in row]
     for part in PARTS:
-        total = {key: sum(row[f"{part}_{key}"] for row in rows) for key in ("edges", "held", "below", "width", "error", "distance")}
+        total = {
+            key: sum(row[f"{part}_{key}"] for row in rows)
+            for key in ("edges", "held", "below", "width", "error", "distance")
+        }
         edges = max(1, total.pop("edges"))
         done[part] = {"edges": edges, **{key: value / edges for key, value in total.items()}}
     both = sum(row[f"{part}_edges"] for row in rows for part in PARTS)

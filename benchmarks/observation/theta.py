@@ -51,7 +51,12 @@ def one(kind: str, psi: str, seed: int) -> Figures:
     test, generator = pairs.test, generator_for(seed, "assessment")
     fits = goodness_of_fit(model, test[:TEST_PAIRS], generator=generator)
     found = identify(
-        model, pairs.train.inputs, pairs.train.targets, generator=generator, num_pairs=len(pairs.train), injectivity=False
+        model,
+        pairs.train.inputs,
+        pairs.train.targets,
+        generator=generator,
+        num_pairs=len(pairs.train),
+        injectivity=False,
     )
     row: Figures = {
         "seed": seed,
@@ -73,7 +78,9 @@ def one(kind: str, psi: str, seed: int) -> Figures:
 def main() -> None:
     """Run the chosen systems, a record for each at once."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--kind", nargs="+", choices=("poisson", "bernoulli", "gaussian"), default=["poisson", "bernoulli"])
+    parser.add_argument(
+        "--kind", nargs="+", choices=("poisson", "bernoulli", "gaussian"), default=["poisson", "bernoulli"]
+    )
     parser.add_argument("--psi", nargs="+", choices=("known", "learned"), default=["known", "learned"])
     parser.add_argument("--sets", type=int, default=5)
     parser.add_argument("--first", type=int, default=0)
