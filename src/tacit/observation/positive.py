@@ -8,6 +8,7 @@ is negative. Targets that are not scaled have $m = \log(1 + e^f)$.
 """
 
 import torch
+from jaxtyping import Float
 from torch import Tensor
 from torch.nn.functional import softplus
 
@@ -33,6 +34,10 @@ class PositiveMean(InUnits):
         """Return the means in the units of the data, of the predictor's outputs."""
         self._require_outputs(outputs)
         return self.unit * (softplus(outputs + self.offset / self.unit) + LEAST_MEAN)
+
+    def scales(self, spread: Float[Tensor, "node channel"]) -> Float[Tensor, "node number"]:
+        """Return the spread of the targets in the units of the data, as the means are."""
+        return spread * self.unit
 
     def slopes_of(self, means: Tensor) -> Tensor:
         r"""Return $\partial m / \partial f$ of means in the units of the data: $u\,(1 - e^{-m / u})$."""
