@@ -22,8 +22,8 @@ LARGER, MORE = 1.5, 10  # the largest count of exact sums: so many times the lar
 ONE_SCALE = "scale_by = all: counts, categories, positive numbers and yes or no are measured from one zero"
 MOST_CATEGORIES = 50
 ABOVE = (
-    "{above:,} counts are above largest_count = {largest}, where the sums over counts end: scores there are not exact; "
-    "set largest_count in [observation] and fit again"
+    "counts above largest_count = {largest}, where exact sums over counts end, have approximate scores: {above:,} of "
+    "them; set largest_count in [observation] and fit again"
 )
 
 
