@@ -56,6 +56,10 @@ def require_combination(
         "credit='auto', or the loss NodewiseExpectedError, which requires it",
     )
     size = estimator.group_size
+    require(
+        size == 1 or loss.in_groups,
+        f"{names} cannot be combined: the loss requires independent graphs; use ScoreFunction()",
+    )
     needed = loss.min_graphs if size == 1 else size * (1 + loss.pairwise)
     reason = (
         f"baseline '{loss.baseline}'" if size == 1 else f"{type(estimator).__name__}, which draws {size} at a time,"

@@ -11,6 +11,7 @@ from tacit.losses.kernels import (
     RationalQuadratic,
     median_distance,
 )
+from tacit.losses.log_score import LogScore
 from tacit.losses.noisy import NoisyEnergyScore
 from tacit.losses.options import LossOptions, LossPreset
 from tacit.losses.point import PointMSE
@@ -28,6 +29,7 @@ __all__ = [
     "KernelMean",
     "KernelScore",
     "Laplacian",
+    "LogScore",
     "Loss",
     "LossOptions",
     "LossPreset",

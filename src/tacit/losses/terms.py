@@ -39,6 +39,7 @@ class Loss(ABC):
     ``compares``      of the form $E\,h(Y, Y') - 2 E\,h(Y, y)$, with $h$ given by :meth:`pair_costs`
     ``learns_noise``  least at the true size of the noise; others drive it to 0 or cannot see it, and so refuse noise
     ``integrates``    takes the parameters of the observation model instead of samples
+    ``in_groups``     takes graphs that are drawn in groups and depend on each other
     ``has_prior``     holds a prior of its own, and takes no second one
     ``credit``        the credit that it is made by, if one; see :mod:`tacit.estimators.credit`
     ``uses``          the keys of [model] in a config that ``from_options`` reads
@@ -53,6 +54,7 @@ class Loss(ABC):
     compares: ClassVar[bool] = False
     learns_noise: ClassVar[bool] = False
     integrates: ClassVar[bool] = False
+    in_groups: ClassVar[bool] = True
     has_prior: ClassVar[bool] = False
     credit: ClassVar[str | None] = None
     uses: ClassVar[tuple[str, ...]] = ()

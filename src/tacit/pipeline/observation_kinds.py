@@ -126,6 +126,14 @@ def build_observation(config: FitConfig, preparation: Preparation) -> Observatio
     return parts[0][0] if len(parts) == 1 else MixedObservation(parts)
 
 
+def regression_observation(config: FitConfig, preparation: Preparation) -> ObservationModel | None:
+    """Return the observation model of regressions that judge edges; None where those of Gaussian noise do."""
+    if config.observation.kind == AUTO or config.graph.simultaneous or preparation.sizes.out_channels != 1:
+        return None
+    model = build_observation(config, preparation)
+    return None if model.by_moments or not model.has_likelihood else model
+
+
 def _with_all_nodes(config: FitConfig, nodes: tuple[str, ...]) -> FitConfig:
     """Return the config with a table that names every node; one kind for all is no table."""
     kind = config.observation.kind

@@ -3,7 +3,12 @@ r"""The model that is trained: graph distribution, predictor, observation model,
 $$A \sim P_\theta(A \mid c), \qquad y \sim p(y \mid f_\psi(x, A), x)$$
 
 $c$ is the context of a pair (:class:`~tacit.graph.Context`). Where the observation model is random, a loss that has a
-closed form integrates the noise; for the others it is sampled, from uniforms that come with those of the graphs.
+closed form integrates the noise; for the others it is sampled, from uniforms that come with those of the graphs. Where
+samples have no derivatives, as counts have none, the gradient of psi is that of their log probability times their cost:
+
+$$\nabla_\psi E[L] = E\Big[ \tfrac1S \sum_s (w_s - b_s)\, \nabla_\psi \log p(y_s \mid f_\psi(x, A_s), x) \Big]$$
+
+At node scope the cost of a node is that of its own sample.
 """
 
 import copy
@@ -134,15 +139,18 @@ class LatentGraphModel(nn.Module):
         edges, noise = self._split(uniforms)
         graphs = estimator.draw(graph, edges, self.progress)
         described = self.describe(inputs, graph.as_operator(graphs), relaxed=estimator.through_graphs)
-        terms = self._terms(described, noise, targets, observed)
+        samples = self._samples(described, noise)
+        terms = self._terms(samples, targets, observed)
         weights = torch.ones_like(terms.value[:, 0]) if terms.weight is None else terms.weight.mean(-1)
         penalty = targets.new_zeros(()) if self.prior is None else self.prior.penalty(graph)
         objective = terms.value.mean() + estimator.surrogate(terms, graphs, graph)
+        if noise is not None and not self.observation.reparameterized:
+            objective = objective + self._noise_surrogate(terms, described, samples, observed)
         if terms.weight is not None:
             objective = objective / weights.mean().clamp_min(torch.finfo(weights.dtype).tiny)
         if not estimator.hard:  # what is reported is the loss of real graphs
             described = self.describe(inputs, graph.as_operator(graph.sample_from(edges)))
-            terms = self._terms(described, noise, targets, observed)
+            terms = self._terms(self._samples(described, noise), targets, observed)
         losses = terms.value.mean(-1) + penalty * weights
         carried = () if terms.average is None else (terms.average,)
         return objective + penalty, (losses, weights, *carried)
@@ -172,12 +180,22 @@ class LatentGraphModel(nn.Module):
         noise = noise[..., : self.graph.num_nodes, :]  # a table may have more rows than nodes
         return edges[..., :rows, :], noise.repeat_interleave(self.estimator.group_size, 1)
 
-    def _terms(
-        self, described: TargetParams, noise: NoiseUniforms | None, targets: Targets, observed: Observed | None
-    ) -> LossTerms:
-        samples = described if noise is None else self.observation.sample(described, noise)
+    def _samples(self, described: TargetParams, noise: NoiseUniforms | None) -> Outputs:
+        return described if noise is None else self.observation.sample(described, noise)
+
+    def _terms(self, samples: Outputs, targets: Targets, observed: Observed | None) -> LossTerms:
         average, group_size = self.average_cost, self.estimator.group_size
         return self.loss(samples, targets, observed, average=average, group_size=group_size)
+
+    def _noise_surrogate(
+        self, terms: LossTerms, described: TargetParams, samples: Samples, observed: Observed | None
+    ) -> Scalar:
+        """Return a number whose gradient is the part that samples without derivatives leave out."""
+        log_probs = self.observation.sample_log_prob(described, samples)
+        if observed is not None:  # no cost depends on the others
+            log_probs = log_probs * observed[:, None]
+        log_probs = log_probs.sum(-1) if self.loss.scope == "node" else log_probs.sum((-2, -1))[..., None]
+        return ((terms.cost - terms.baseline).detach() * log_probs).mean()
 
     def for_loss(self, described: TargetParams, *, generator: Generator) -> Outputs:
         """Return what the loss takes: samples with their noise drawn, or the parameters where it integrates."""

@@ -20,12 +20,12 @@ Windows = Float[Tensor, "pair path node in_channel"]
 
 def pairs_at_once(model: LatentGraphModel, num_graphs: int) -> int:
     """Return how many pairs share their graphs: 64, and fewer where nodes are many."""
-    candidates, observation = model.graph.candidates, model.observation
-    numbers = max(observation.num_given, observation.working_numbers)
+    candidates = model.graph.candidates
+    numbers = max(model.observation.num_given, model.observation.working_numbers)
     if candidates is None:
         return max(1, min(PAIRS, MOST_NUMBERS // (num_graphs * model.graph.num_nodes * numbers)))
     local = num_hops_of(model.predictor) == 1
-    each = num_graphs * max(WIDTH, numbers) * (candidates.num_nodes if local else candidates.sources.numel())
+    each = num_graphs * WIDTH * (candidates.num_nodes if local else candidates.sources.numel())
     return max(1, min(PAIRS, MOST_NUMBERS // each))
 
 
@@ -35,9 +35,9 @@ class SharedDraws:
     def __init__(self, model: LatentGraphModel, num_graphs: int, generator: Generator) -> None:
         self.model, self.generator = model, generator
         self.pairs_at_once = pairs_at_once(model, num_graphs)
-        like, nodes, channels = model.graph.raw, model.graph.num_nodes, model.observation.channels or 0
-        numbers = channels * model.observation.num_uniforms
-        shapes = (1, num_graphs, *model.graph.uniforms_shape), (1, num_graphs, nodes, numbers)
+        like, nodes = model.graph.raw, model.graph.num_nodes
+        channels = (model.observation.channels or 0) * model.observation.num_uniforms
+        shapes = (1, num_graphs, *model.graph.uniforms_shape), (1, num_graphs, nodes, channels)
         self._edges, noise, places = (
             torch.rand(shape, generator=generator, device=generator.device, dtype=like.dtype).to(like.device)
             for shape in (*shapes, shapes[1])
