@@ -23,8 +23,8 @@ ONE_SCALE = "scale_by = all: counts, categories, positive numbers and yes or no 
 MOST_CATEGORIES = 50
 FROM_ZERO: tuple[Support, ...] = ("counts", "two values", "positive")  # a source at 0 sends nothing: not the mean
 ABOVE = (
-    "{above:,} counts are above largest_count = {largest}, where the sums over counts end: scores there are not exact; "
-    "set largest_count in [observation] and fit again"
+    "counts above largest_count = {largest}, where exact sums over counts end, have approximate scores: {above:,} of "
+    "them; set largest_count in [observation] and fit again"
 )
 
 
