@@ -116,12 +116,11 @@ def test_what_nothing_can_be_learned_from_is_left_out_in_one_note(tmp_path):
         ("empty", [None] * 6),
         ("mixed", ["x", "y", 3, "z", "x", 2]),
         ("seen", pd.date_range("2020", periods=6)),
-        ("flag", [True, False] * 3),
     )
     series = read(tmp_path, table)
     assert series.nodes == ("a", "b")
     assert series.notes == (
-        "left out: 'city' (text), 'mixed' (text), 'seen' (dates), 'flag' (text), 'id' (constant), 'empty' (empty)",
+        "left out: 'city' (text), 'mixed' (text), 'seen' (dates), 'id' (constant), 'empty' (empty)",
     )
     assert set(series.settled["drop"]) == {"city", "mixed", "seen", "flag", "id", "empty"}
     new = read_series(tmp_path / "table.csv", drop=series.settled["drop"], piece=True)

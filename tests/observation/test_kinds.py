@@ -44,7 +44,8 @@ def outputs_for(rng, graphs=3):
 def oracle(model, output, node):
     """The distribution of one node in the units of the data, by scipy."""
     offset, unit = float(OFFSET[node, 0]), float(UNIT[node, 0])
-    mean = unit * (np.log1p(np.exp(output + offset / unit)) + 1e-6)
+    bend = 1.0 if model.support == "counts" else unit
+    mean = bend * (np.log1p(np.exp((offset + unit * output) / bend)) + 1e-6)
     if isinstance(model, PoissonCounts):
         return stats.poisson(mean)
     if isinstance(model, NegativeBinomialCounts):
@@ -212,7 +213,8 @@ def test_a_start_with_given_deviations(name, rng):
     """At the mean of a node; deviations below that of a Poisson count are not possible for counts."""
     model, sigmas = made(name, rng), torch.tensor([[2.0], [3.0]]).double()
     model.load_state_dict(model.with_deviations(sigmas), strict=False)
-    output = ((OFFSET / UNIT).expm1().log() - OFFSET / UNIT).view(1, 1, 2, 1)  # the mean is then the offset
+    bend = torch.ones_like(UNIT) if model.support == "counts" else UNIT
+    output = ((bend * (OFFSET / bend).expm1().log() - OFFSET) / UNIT).view(1, 1, 2, 1)  # the mean is then the offset
     described = model.describe(output, torch.zeros(1, 2, 1).double())
     assert torch.allclose(model.variance(described).sqrt()[0, 0], sigmas, rtol=1e-4)
 

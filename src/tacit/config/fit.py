@@ -3,6 +3,7 @@
 The same classes are the sections of the config file of ``tacit fit`` and the option objects of the estimators.
 """
 
+from itertools import pairwise
 from typing import Annotated, Any, Literal
 
 from pydantic import AfterValidator, BeforeValidator, Field, model_validator
@@ -10,11 +11,12 @@ from pydantic import AfterValidator, BeforeValidator, Field, model_validator
 from tacit.assessment.uncertainty import FEWEST_REPLICAS
 from tacit.config.closed import Closed
 from tacit.config.model import ModelConfig
-from tacit.config.registered import RegisteredName
+from tacit.config.registered import RegisteredName, RegisteredNames
 from tacit.errors import InputError, require
 from tacit.predictors import PredictorKind
 from tacit.registry import OBSERVATIONS, PREDICTORS
 
+LARGEST_COUNT = 100_000  # exact sums hold so many numbers for each target and graph
 OWN = "own"  # the kind of a predictor or loss that was passed as an object
 
 
@@ -29,6 +31,17 @@ def _edges_of(value: Any) -> Any:
         return value
     rows = enumerate(value.tolist())
     return [(source, target) for target, row in rows for source, is_edge in enumerate(row) if is_edge]
+
+
+def _in_order(values: tuple[float, ...] | None) -> tuple[float, ...] | None:
+    """Refuse categories that are not numbers in increasing order, two or more."""
+    if values is not None:
+        shown = ", ".join(f"{value:g}" for value in values) or "none"
+        require(
+            len(values) > 1 and all(low < high for low, high in pairwise(values)),
+            f"categories must be two or more increasing numbers, got {shown}; write for example [1, 2, 3]",
+        )
+    return values
 
 
 Names = Annotated[tuple[str, ...], BeforeValidator(_listed)]
@@ -184,8 +197,14 @@ class PredictorOptions(Closed):
 class ObservationOptions(Closed):
     """The noise of the targets."""
 
-    kind: Annotated[str, AfterValidator(RegisteredName(OBSERVATIONS, also=("auto",)))] = Field(
-        "auto", description="a registered name"
+    kind: Annotated[str | dict[str, str], AfterValidator(RegisteredNames(OBSERVATIONS, also=("auto",)))] = Field(
+        "auto", description='a registered name, or a table by node such as {a = "poisson", "*" = "gaussian"}'
+    )
+    categories: Annotated[tuple[float, ...] | None, AfterValidator(_in_order)] = Field(
+        None, description="'ordered': all values in their order; those of the training part when left out"
+    )
+    largest_count: int | None = Field(
+        None, ge=1, le=LARGEST_COUNT, description="counts: where exact sums over counts end; from the data if left out"
     )
 
 

@@ -5,6 +5,7 @@ from dataclasses import dataclass
 
 from pydantic.fields import FieldInfo
 
+from tacit.errors import InputError
 from tacit.registry import Registry
 
 
@@ -29,6 +30,25 @@ class RegisteredName:
     def __iter__(self) -> Iterator[str]:
         yield from self.also
         yield from self.registry
+
+
+class RegisteredNames(RegisteredName):
+    """Checks a name, or a table of names by node; the words beside the names stand for all nodes, never in a table.
+
+    >>> from tacit.registry import LOSSES
+    >>> RegisteredNames(LOSSES, ("auto",))({"a": "energy", "*": "mmd"})
+    {'a': 'energy', '*': 'mmd'}
+    """
+
+    def __call__(self, name: str | dict[str, str]) -> str | dict[str, str]:  # type: ignore[override]
+        """Return the names, or raise :class:`InputError` with those that are registered."""
+        if isinstance(name, str):
+            return super().__call__(name)
+        if not name:
+            raise InputError('a table by node must name a node, got none; write for example {a = "poisson"}')
+        for one in name.values():
+            self.registry[one]
+        return name
 
 
 def registered_names(field: FieldInfo) -> tuple[str, ...]:

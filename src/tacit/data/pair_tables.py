@@ -10,6 +10,7 @@ from tacit.data.cells import Table
 from tacit.data.left_out import INDEX, words
 from tacit.data.selection import matching, not_there
 from tacit.data.time_column import TIME_NAMES, is_unnamed
+from tacit.data.yes_no import with_yes_no
 from tacit.errors import require
 
 SIDES = ("x:", "y:")
@@ -50,6 +51,8 @@ def read_pairs_table(
             "columns x:NODE and y:NODE must be in one file, got a file of y too; leave y_file out, or name the columns "
             "by their nodes alone"
         )
+    table = with_yes_no(table, table.columns)
+    y_table = None if y_table is None else with_yes_no(y_table, y_table.columns)
     given = tuple(one for one in (table, y_table) if one is not None)
     wanted = _used(given, columns, drop, out_channels is not None)
     plain = (plain or y_table is not None) and not any(column.startswith("x:") for column in table.columns)
@@ -85,7 +88,8 @@ def read_pairs_table(
             if node not in nodes or node not in y_nodes:
                 raise of_y.refuse(f"x and y must have the same nodes, got '{node}' in {have} but not in {lack}; add it")
         made = pairs_from_arrays(x, y[:, [y_nodes.index(node) for node in nodes]], nodes=nodes)
-    return replace(made, notes=(words(left),) if left else ())
+    notes = tuple(note for one in given for note in one.notes)
+    return replace(made, notes=(*notes, words(left)) if left else notes)
 
 
 def _used(tables: Sequence[Table], columns: Sequence[str] | None, drop: Sequence[str], piece: bool) -> set[str]:

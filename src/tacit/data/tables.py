@@ -18,6 +18,7 @@ from tacit.data.levels import Levels
 from tacit.data.selection import matching, not_there
 from tacit.data.series import Series
 from tacit.data.time_column import find_time, is_unnamed
+from tacit.data.yes_no import with_yes_no
 from tacit.errors import InputError, require
 
 FOLDERS = "name of a folder"
@@ -104,6 +105,7 @@ def series_of(table: Table, roles: Columns, *, piece: bool) -> Series:
     roles = replace(roles, labels=[name for name in roles.labels if name not in (time.name, roles.series)])
     words = [name for name in roles.labels if name not in taken and table.is_text(name)]  # labels are no nodes
     others = [column for column in free if column not in (time.name, *words) and column not in left]
+    table = with_yes_no(table, [column for column in others if column not in (*called, roles.node)])
     if long:
         require(
             roles.sep is None,

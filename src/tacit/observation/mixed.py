@@ -131,6 +131,11 @@ class MixedObservation(ObservationModel):
                 parts.append((model.chosen([own.index(nodes[place]) for place in places]), places))
         return parts[0][0] if len(parts) == 1 else MixedObservation(parts)
 
+    def joined(self, parts: list[ObservationModel]) -> dict[str, Tensor]:
+        """Return the parameters by name, of models of one node each."""
+        found = zip(self.models, self.nodes, strict=True)
+        return self._named([model.joined([parts[node] for node in own]) for model, own in found])
+
     def initial_parameters(self, generator: Generator) -> dict[str, Tensor]:
         """Return where each model starts."""
         return self._named([model.initial_parameters(generator) for model in self.models])

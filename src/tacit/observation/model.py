@@ -162,6 +162,17 @@ class ObservationModel(nn.Module, ABC):
         del nodes
         raise InputError(f"{type(self).__name__} cannot be taken apart by nodes; use another observation model")
 
+    def joined(self, parts: list["ObservationModel"]) -> dict[str, Tensor]:
+        """Return the parameters of this model by name, of models of one node each: what :meth:`chosen` took apart."""
+        tables = [dict(part.named_parameters()) for part in parts]
+        return {name: torch.cat([table[name].detach() for table in tables]) for name in tables[0]}
+
+    @property
+    def has_likelihood(self) -> bool:
+        """Are there :meth:`log_prob` and :meth:`chosen`, so that each node has a likelihood of its own?"""
+        base, own = ObservationModel, type(self)
+        return own.log_prob is not base.log_prob and own.chosen is not base.chosen
+
     def sample_log_prob(self, parameters: TargetParams, samples: Samples) -> Samples:
         """Return the log probability of each sample under its graph; 0 where samples have derivatives themselves.
 

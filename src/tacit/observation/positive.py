@@ -1,10 +1,11 @@
 r"""Positive means: the link between the output of a predictor and the mean of counts and of positive numbers.
 
-$$m = u \log(1 + e^{f + o / u})$$
+$$m = s \log(1 + e^{(o + u f) / s})$$
 
 $f$ is the output, $o$ and $u$ are offset and unit of the targets (:class:`~tacit.observation.TargetValues`). Where the
 mean is large $m \approx o + u f$, the mean of a Gaussian model: effects add up. Near 0 the link bends, so that no mean
-is negative. Targets that are not scaled have $m = \log(1 + e^f)$.
+is negative. It bends over about $s$: one count, so that scaled and unscaled counts have the same model; for other
+positive numbers, which have no such size, $s = u$.
 """
 
 import torch
@@ -32,8 +33,14 @@ class PositiveMean(InUnits):
     def means_of(self, outputs: Outputs) -> Tensor:
         """Return the means in the units of the data, of the predictor's outputs."""
         self._require_outputs(outputs)
-        return self.unit * (softplus(outputs + self.offset / self.unit) + LEAST_MEAN)
+        bend = self._bend
+        return bend * (softplus((self.offset + self.unit * outputs) / bend) + LEAST_MEAN)
 
     def slopes_of(self, means: Tensor) -> Tensor:
-        r"""Return $\partial m / \partial f$ of means in the units of the data: $u\,(1 - e^{-m / u})$."""
-        return -self.unit * torch.expm1(LEAST_MEAN - means / self.unit)
+        r"""Return $\partial m / \partial f$ of means in the units of the data: $u\,(1 - e^{-m / s})$."""
+        return -self.unit * torch.expm1(LEAST_MEAN - means / self._bend)
+
+    @property
+    def _bend(self) -> Tensor:
+        """$s$."""
+        return torch.ones_like(self.unit) if self.support == "counts" else self.unit

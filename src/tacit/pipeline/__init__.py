@@ -1,11 +1,13 @@
 """The one path from data to answer: source -> dataset -> choices -> model -> fit -> assessment -> run."""
 
 from tacit.pipeline.assessment import MOST_TESTED
+from tacit.pipeline.class_forecasts import ClassForecasts
 from tacit.pipeline.dataset import Dataset
 from tacit.pipeline.edges import Edges
 from tacit.pipeline.fitted import Fitted
 from tacit.pipeline.fitting import Learned, learn
 from tacit.pipeline.inference import (
+    class_probabilities,
     evaluate,
     forecast_table,
     new_pairs,
@@ -18,7 +20,7 @@ from tacit.pipeline.job import FitJob, resume_fit, run_fit
 from tacit.pipeline.later_assessment import add_identifiability, add_std_errors, goodness_on, same_dataset
 from tacit.pipeline.new_file import csv_text, require_new_table, write_table
 from tacit.pipeline.parts import OwnParts
-from tacit.pipeline.path_forecasts import path_predictions, path_samples, path_table
+from tacit.pipeline.path_forecasts import path_class_probabilities, path_predictions, path_samples, path_table
 from tacit.pipeline.plan import Plan
 from tacit.pipeline.preparation import PairsPreparation
 from tacit.pipeline.sources import Source, read_source, read_sources, read_table
@@ -26,6 +28,7 @@ from tacit.pipeline.template import write_template
 
 __all__ = [
     "MOST_TESTED",
+    "ClassForecasts",
     "Dataset",
     "Edges",
     "FitJob",
@@ -37,12 +40,14 @@ __all__ = [
     "Source",
     "add_identifiability",
     "add_std_errors",
+    "class_probabilities",
     "csv_text",
     "evaluate",
     "forecast_table",
     "goodness_on",
     "learn",
     "new_pairs",
+    "path_class_probabilities",
     "path_predictions",
     "path_samples",
     "path_table",

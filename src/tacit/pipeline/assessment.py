@@ -21,7 +21,7 @@ from tacit.assessment.identification import (
     find_representations,
     identify,
 )
-from tacit.assessment.uncertainty import Kept, expected_wrong_edges, has_moment_estimate
+from tacit.assessment.uncertainty import Kept, expected_wrong_edges, has_direct_estimate
 from tacit.config import FitConfig
 from tacit.data import Pairs, Split
 from tacit.errors import TrainingError
@@ -111,9 +111,9 @@ class AssessmentInputs:
         return as_done(self.settings, len(self.result.history) or self.settings.epochs)
 
     @property
-    def has_moment_estimate(self) -> bool:
+    def has_direct_estimate(self) -> bool:
         """Were edges chosen first, so that mean and variance of the targets tell how often they act?"""
-        return self.kept is not None and has_moment_estimate(self.result.model)
+        return self.kept is not None and has_direct_estimate(self.result.model)
 
     @property
     def compile(self) -> bool:
@@ -142,7 +142,7 @@ def assess(answer: Assessment, fit: AssessmentInputs) -> None:
     lacking = TOO_MANY if graph.candidates is not None else "" if graph.has_edge_probs else NO_EDGE_PROBS
     other_graphs = bool(wanted.controls) and not fit.untrained.observation.joint  # predictors are trained for them
     stages: list[tuple[str, str, Callable[[Assessment, AssessmentInputs], None], bool]] = [
-        ("standard errors", _errors_from(fit), _errors, wanted.replicas > 0 or fit.has_moment_estimate),
+        ("standard errors", _errors_from(fit), _errors, wanted.replicas > 0 or fit.has_direct_estimate),
         ("identification", "which edges are identifiable from the data", _flags, True),
         ("fit test", "does the model fit the test part", _goodness, True),
         ("other graphs", "which other graphs predict as well", _representations, other_graphs),
@@ -161,7 +161,7 @@ def assess(answer: Assessment, fit: AssessmentInputs) -> None:
 
 
 def _errors_from(fit: AssessmentInputs) -> str:
-    if fit.has_moment_estimate:
+    if fit.has_direct_estimate:
         return "regressions of mean and variance"
     return f"{fit.config.assessment.replicas} replicas on resampled data"
 
@@ -183,7 +183,7 @@ def fit_test(model: LatentGraphModel, pairs: Pairs, preparation: Preparation, se
 
 def _errors(answer: Assessment, fit: AssessmentInputs) -> None:
     config, train = fit.config, fit.split.train
-    if fit.result.late_fall and not fit.has_moment_estimate:
+    if fit.result.late_fall and not fit.has_direct_estimate:
         answer.findings.append(NO_ERRORS)
         return
     found = estimate_std_errors(
@@ -196,7 +196,7 @@ def _errors(answer: Assessment, fit: AssessmentInputs) -> None:
         seed=fit.seed,
         compile=fit.compile,
         listener=fit.listener,
-        moments=fit.has_moment_estimate,
+        moments=fit.has_direct_estimate,
         kept=fit.kept,
         untrained=fit.untrained,
         starts=config.assessment.starts or 0,

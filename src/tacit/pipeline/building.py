@@ -12,11 +12,11 @@ from tacit.graph import BernoulliGraph, CandidateEdges, EdgePrior, EdgeRules, La
 from tacit.losses import EnergyScore
 from tacit.observation import ObservationModel, SimultaneousNoise
 from tacit.pipeline.dataset import Dataset
+from tacit.pipeline.observation_kinds import build_observation, kinds_of
 from tacit.pipeline.parts import OwnParts
 from tacit.pipeline.preparation import Preparation
-from tacit.predictors import GraphFilter, SimultaneousFilter, Sizes
+from tacit.predictors import GraphFilter, SimultaneousFilter
 from tacit.randomness import generator_for
-from tacit.registry import OBSERVATIONS
 from tacit.shapes import EdgeMask
 from tacit.training import (
     LatentGraphModel,
@@ -55,7 +55,7 @@ def build_model(
         over_table=config.graph.layout == "table",
         kept=kept,
     )
-    predictor = _build_predictor(config, dataset.preparation.sizes, start.candidates, own)
+    predictor = _build_predictor(config, dataset.preparation, start.candidates, own)
     if rules.lag_ranges is not None and isinstance(predictor, GraphFilter):
         predictor.restrict_lags(_allowed_lags(rules.lag_ranges, start, dataset.preparation))
     if within is not None and isinstance(predictor, SimultaneousFilter):
@@ -95,7 +95,7 @@ def empty_model(
     prior: EdgePrior | None = None,
 ) -> LatentGraphModel:
     """Return a model of the right shapes, to be filled with what was stored; with pairs, one to train further."""
-    predictor = _build_predictor(config, preparation.sizes, candidates, own)
+    predictor = _build_predictor(config, preparation, candidates, own)
     return _assemble(config, preparation, empty_graph(config, preparation, candidates), predictor, own, train, prior)
 
 
@@ -110,10 +110,11 @@ def _assemble(
 ) -> LatentGraphModel:
     """Return the model of these parts; without training pairs the loss is one to score by, not to train with."""
     sizes, model, loss = preparation.sizes, config.model, own.loss
-    kind = SimultaneousNoise if config.graph.simultaneous else OBSERVATIONS[config.observation.kind]
-    observation: ObservationModel = kind.for_sizes(
-        num_nodes=sizes.num_nodes, in_channels=sizes.in_channels, channels=sizes.out_channels
-    )
+    observation: ObservationModel
+    if config.graph.simultaneous:
+        observation = SimultaneousNoise(sizes.num_nodes, sizes.out_channels)
+    else:
+        observation = build_observation(config, preparation)
     if train is None:  # to predict with: the loss may have been another one, passed as an object
         loss, num_graphs = EnergyScore(baseline="none"), max(2, model.num_graphs)
         model = ModelConfig(graph=model.graph, link=model.link, num_graphs=num_graphs)
@@ -121,13 +122,16 @@ def _assemble(
     return model.build(start, predictor, targets, loss=loss, observation=observation, prior=prior)
 
 
-def _build_predictor(config: FitConfig, sizes: Sizes, candidates: CandidateEdges | None, own: OwnParts) -> nn.Module:
+def _build_predictor(
+    config: FitConfig, preparation: Preparation, candidates: CandidateEdges | None, own: OwnParts
+) -> nn.Module:
+    sizes, noise = preparation.sizes, kinds_of(config, preparation.nodes)[0]  # in a table all take as many numbers
     kind = own.kind(config.predictor)
     config.predictor.require_used(kind)
     if config.graph.simultaneous:
         residual = bool(config.predictor.residual)
         return SimultaneousFilter(sizes.num_nodes, sizes.window, sizes.num_features, residual=residual)
-    return kind.build(sizes, config.predictor, candidates, config.observation.kind)
+    return kind.build(sizes, config.predictor, candidates, noise)
 
 
 def _warm_start(predictor: nn.Module, train: Pairs, graph: BernoulliGraph, *, found: bool) -> GraphFilter:

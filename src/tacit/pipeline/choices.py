@@ -14,6 +14,7 @@ from tacit.graph import EdgeRules
 from tacit.pipeline.dataset import USUAL_WINDOW, Dataset
 from tacit.pipeline.evidence import RegressionEvidence, evidence_method
 from tacit.pipeline.layout import MOST_EXPANDED, usual_layout
+from tacit.pipeline.observation_kinds import has_links
 from tacit.pipeline.parts import OwnParts
 from tacit.pipeline.resampling import block_length
 from tacit.predictors import PredictorKind
@@ -113,8 +114,10 @@ def _choose_parts(
 ) -> None:
     """Choose what the predictor predicts, where it starts, and the noise of the targets."""
     series = dataset.preparation.is_series
-    changes = series and kind.predicts_change
+    links = has_links(chosen.config)
+    changes = series and kind.predicts_change and not links
     reason = "the last value is a good baseline" if changes else "there is no last value"
+    reason = "the output is no value of the targets, so the last one cannot be added to it" if links else reason
     chosen.choose("predictor", "residual", changes, reason if "residual" in kind.uses else None)
     loss = chosen.config.model.build_loss(dataset.split.train.targets) if own.loss is None else own.loss
     if own.loss is not None:

@@ -10,7 +10,12 @@ import time
 
 import torch
 
-from tacit.assessment.uncertainty import acting, adopt, has_moment_estimate, mean_loss
+from tacit.assessment.uncertainty import (
+    adopt,
+    estimate_acting,
+    has_direct_estimate,
+    mean_loss,
+)
 from tacit.config import FitConfig, TrainingOptions
 from tacit.data import Split
 from tacit.errors import require
@@ -36,7 +41,8 @@ def in_closed_form(choices: list[str], model: LatentGraphModel) -> list[str]:
 def has_closed_form(model: LatentGraphModel, config: FitConfig) -> bool:
     """Is the model linear, with noise of one size per node, and was no option of the training set?"""
     open_training = config.training.model_copy(update={"compile": None}) == TrainingOptions()
-    return open_training and has_moment_estimate(model) and isinstance(model.observation, GaussianNoise)
+    one_size = isinstance(model.observation, GaussianNoise) or not model.observation.by_moments
+    return open_training and has_direct_estimate(model) and one_size
 
 
 def fit_closed_form(model: LatentGraphModel, split: Split, seed: int, *, assessed: bool = True) -> FitResult | None:
@@ -54,7 +60,7 @@ def fit_closed_form(model: LatentGraphModel, split: Split, seed: int, *, assesse
     if (read < window and not joint) or not start_at_regression(model, split.train):
         require(not joint, TOO_LARGE)
         return None
-    found = acting(model, split.train, replicas=0)
+    found = estimate_acting(model, split.train, replicas=0)
     adopted = adopt(model, found.parameters, split.validation, worse=MUCH_WORSE, tolerance=MUCH_LOSS)
     if not adopted and not joint:
         return None

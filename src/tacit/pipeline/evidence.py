@@ -27,7 +27,9 @@ from tacit.assessment.evidence import (
 from tacit.config import FitConfig
 from tacit.data import Pairs, Split, usual_block
 from tacit.graph import EdgeRules
+from tacit.observation import ObservationModel
 from tacit.pipeline.dataset import Dataset
+from tacit.pipeline.observation_kinds import regression_observation
 from tacit.pipeline.parts import OwnParts
 from tacit.pipeline.preparation import Preparation
 from tacit.pipeline.simultaneous import may_suggest
@@ -58,6 +60,7 @@ class RegressionEvidence:
     ``lags_needed``  how many lags the window must have for the ranges of the rules
     ``lags``    the effect of each lag of the edges that are kept
     ``within``  the effects within a step, where edges may have them
+    ``observation``  the observation model of the regressions, where it is not Gaussian
     """
 
     evidence: Evidence
@@ -71,6 +74,7 @@ class RegressionEvidence:
     lags_needed: int = 0
     lags: LagTable | None = None
     within: WithinStep | None = None
+    observation: ObservationModel | None = None
 
     @property
     def kept(self) -> EdgeMask:
@@ -128,6 +132,8 @@ class RegressionEvidence:
             weights=weights,
             seed=seed,
             horizon=preparation.horizon,
+            observation=self.observation,
+            believed=self.found.believed,
         )
         return torch.stack([self._kept_by(one) for one in probs])
 
@@ -166,6 +172,7 @@ def find_evidence(
     pairs = all_pairs(dataset.split)
     block = usual_block(len(pairs), preparation.reach) if preparation.reach else 1
     candidates = Candidates.from_rules(rules.lagged, preparation.horizon)
+    observation = None if first_look else regression_observation(config, preparation)
     found = parent_evidence(
         pairs,
         layout_of(preparation),
@@ -178,6 +185,7 @@ def find_evidence(
         form=simplest_form(pairs, candidates) if first_look else None,
         resamples=0 if first_look or rules.simultaneous else RESAMPLES,
         correlated=None if rules.simultaneous else SUGGESTION if may_suggest(config, preparation) else CAUTION,
+        observation=observation,
     )
     exists, effect = (
         placed(values, found.candidates, rules, over_table=over_table) for values in (found.probs, found.effects)
@@ -220,6 +228,7 @@ def find_evidence(
         over_table,
         lags_needed=0 if rules.lag_ranges is None else rules.lag_ranges.reach - preparation.horizon + 1,
         within=within,
+        observation=observation,
     )
 
 

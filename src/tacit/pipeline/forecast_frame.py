@@ -1,6 +1,6 @@
 """The table of forecasts: a row per time, node and variable, with mean, quantiles, the actual value and samples."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -8,8 +8,9 @@ from jaxtyping import Float
 from torch import Tensor
 
 from tacit.graph import require_memory
+from tacit.pipeline.class_forecasts import are_whole, as_values
 from tacit.pipeline.fitted import Fitted
-from tacit.pipeline.preparation import OfSeries, Preparation
+from tacit.pipeline.preparation import OfSeries
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -26,26 +27,32 @@ def require_memory_for_table(rows: int, num_samples: int) -> None:
 
 
 def forecast_frame(
-    preparation: Preparation,
+    fitted: Fitted,
     keys: dict[str, np.ndarray],
     numbers: Float[Tensor, "key node channel column"],
     actual: Float[np.ndarray, "key node channel"],
     notes: Sequence[str],
+    further: Mapping[str, Float[np.ndarray, "key node channel"]] | None = None,
 ) -> "pd.DataFrame":
     """Return the table; ``numbers`` are mean, quantiles and samples in the units of the data.
 
-    ``keys`` name the first axis: when each forecast is, and of which series.
+    ``keys`` name the first axis: when each forecast is, and of which series. ``further`` columns follow the quantiles.
+    Quantiles and samples are whole numbers where those of all nodes are.
     """
     import pandas as pd
 
+    preparation = fitted.preparation
     count, nodes, channels, columns = numbers.shape
     table: dict[str, Any] = {name: np.repeat(values, nodes * channels) for name, values in keys.items()}
     table["node"] = np.tile(np.repeat(preparation.nodes, channels), count)
     table["variable"] = np.tile(preparation.target_names, count * nodes)
     flat, known = numbers.reshape(-1, columns).numpy(), 1 + len(LEVELS)
     table["mean"] = flat[:, 0]
+    if are_whole(fitted.config, fitted.nodes):
+        flat = flat.astype(np.int64)
     for place, level in enumerate(LEVELS):
         table["median" if level == 0.5 else f"q{100 * level:g}"] = flat[:, 1 + place]
+    table |= {name: values.reshape(-1) for name, values in (further or {}).items()}
     table["actual"] = actual.reshape(-1)
     table |= {f"sample_{place}": flat[:, known + place] for place in range(columns - known)}
     frame = pd.DataFrame(table)
@@ -56,3 +63,8 @@ def forecast_frame(
 def in_units(fitted: Fitted, values: Tensor, pairs: OfSeries) -> Float[Tensor, "..."]:
     """Return predictions in the units of the data, in double precision: an offset may be large."""
     return fitted.preparation.to_units(values.double().cpu(), pairs)
+
+
+def values_in_units(fitted: Fitted, values: Tensor, pairs: OfSeries) -> Float[Tensor, "..."]:
+    """Return samples or quantiles in the units of the data: whole numbers of counts, values of categories."""
+    return as_values(in_units(fitted, values, pairs), fitted.config, fitted.nodes)

@@ -11,17 +11,20 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import torch
-from jaxtyping import Float
+from jaxtyping import Bool, Float
+from torch import Tensor
 
-from tacit.assessment.evaluation import PointName, SharedDraws, forecast_scores, point_prediction
+from tacit.assessment.evaluation import PointName, SharedDraws, discrete_nodes, forecast_scores, point_prediction
 from tacit.data import NewPairs, Pairs
 from tacit.errors import require, require_int
 from tacit.graph import require_memory
 from tacit.pipeline.assessment import TOO_FEW, fit_test
+from tacit.pipeline.class_forecasts import ClassForecasts
 from tacit.pipeline.data_files import data_files, series_labels
 from tacit.pipeline.fitted import Fitted
-from tacit.pipeline.forecast_frame import LEVELS, forecast_frame, in_units, require_memory_for_table
+from tacit.pipeline.forecast_frame import LEVELS, forecast_frame, in_units, require_memory_for_table, values_in_units
 from tacit.pipeline.group_scores import group_scores
+from tacit.pipeline.observation_kinds import require_new_values, supports_of
 from tacit.pipeline.sources import Source, read_sources
 from tacit.randomness import generator_for
 
@@ -49,9 +52,23 @@ def point_predictions(
     new, draws = new_pairs(fitted, source), _draws(fitted, num_graphs, seed)
     parts = []
     for pairs in _chunks(new.pairs, draws):
-        values = draws.mean(pairs) if point == "mean" else point_prediction(draws.values(pairs), point)
-        parts.append(in_units(fitted, values, pairs))
+        mean = point == "mean"
+        values = draws.mean(pairs) if mean else point_prediction(draws.values(pairs), point, _discrete(fitted))
+        parts.append(in_units(fitted, values, pairs) if mean else values_in_units(fitted, values, pairs))
     return torch.cat(parts).numpy()
+
+
+def class_probabilities(
+    fitted: Fitted, source: Source, *, num_graphs: int = NUM_GRAPHS, seed: int = 0
+) -> Float[np.ndarray, "pair node channel class"]:
+    """Return the probability of each class of yes-or-no targets and of ordered categories."""
+    classes = ClassForecasts.of(fitted.config, fitted.preparation)
+    assert classes is not None
+    new, draws = new_pairs(fitted, source), _draws(fitted, num_graphs, seed)
+    observation = fitted.model.observation
+    return torch.cat(
+        [classes.probs(observation, draws.described(pairs)) for pairs in _chunks(new.pairs, draws)]
+    ).numpy()
 
 
 def samples(
@@ -60,7 +77,7 @@ def samples(
     """Return samples of every target: one graph for all pairs at each place, and noise of each pair's own."""
     require_int("num_samples", num_samples)
     new, draws = new_pairs(fitted, source), _draws(fitted, num_samples, seed)
-    drawn = [in_units(fitted, draws.own_values(pairs), pairs) for pairs in _chunks(new.pairs, draws)]
+    drawn = [values_in_units(fitted, draws.own_values(pairs), pairs) for pairs in _chunks(new.pairs, draws)]
     return np.concatenate([values.numpy() for values in drawn])
 
 
@@ -76,15 +93,21 @@ def forecast_table(fitted: Fitted, source: Source, *, seed: int = 0, num_samples
     require_memory_for_table(new.pairs.targets.numel(), num_samples)
     draws = _draws(fitted, NUM_GRAPHS, seed)
     sampled = _draws(fitted, num_samples, seed) if num_samples else None
-    parts = []
+    parts, masses, discrete = [], [], _discrete(fitted)
+    classes = ClassForecasts.of(fitted.config, preparation)
     for pairs in _chunks(new.pairs, draws):
         drawn = draws.values(pairs)
-        values = [draws.mean(pairs), *(point_prediction(drawn, level) for level in LEVELS)]
+        values = [point_prediction(drawn, level, discrete) for level in LEVELS]
         values += [] if sampled is None else list(sampled.own_values(pairs).unbind(1))
-        parts.append(torch.stack([in_units(fitted, value, pairs) for value in values], -1))
+        drawn_values = [values_in_units(fitted, value, pairs) for value in values]
+        parts.append(torch.stack([in_units(fitted, draws.mean(pairs), pairs), *drawn_values], -1))
+        if classes is not None:
+            masses.append(classes.probs(fitted.model.observation, draws.described(pairs)))
     keys = {} if new.series is None else {"series": new.series}
     keys[preparation.row_name] = new.times
-    return forecast_frame(preparation, keys, torch.cat(parts), new.actual, new.notes)
+    numbers, supports = torch.cat(parts), supports_of(fitted.config, fitted.nodes)
+    further = {} if classes is None else classes.columns(torch.cat(masses), numbers[..., 0], supports)
+    return forecast_frame(fitted, keys, numbers, new.actual, new.notes, further)
 
 
 def prediction_index(times: np.ndarray, series: np.ndarray | None, row_name: str) -> "pd.Index":
@@ -133,8 +156,13 @@ def evaluate(fitted: Fitted, source: Source | None, *, seed: int = 0) -> dict[st
 
 def new_pairs(fitted: Fitted, source: Source) -> NewPairs:
     """Return the pairs of new data, with all that was changed or left out on the way in ``notes``."""
+    notes = require_new_values(fitted.config, fitted.preparation, source)
     new = fitted.preparation.apply(source)
-    return replace(new, notes=tuple(dict.fromkeys((*source.content.notes, *new.notes))))
+    return replace(new, notes=tuple(dict.fromkeys((*source.content.notes, *new.notes, *notes))))
+
+
+def _discrete(fitted: Fitted) -> Bool[Tensor, " node"]:
+    return discrete_nodes(fitted.model.observation, len(fitted.nodes))
 
 
 def _draws(fitted: Fitted, num_graphs: int, seed: int) -> SharedDraws:

@@ -5,7 +5,7 @@ from typing import Any
 
 from tacit.assessment.fit_tests import Goodness, goodness_of_fit
 from tacit.assessment.identification import Identifiability
-from tacit.assessment.uncertainty import Kept, has_moment_estimate
+from tacit.assessment.uncertainty import Kept, has_direct_estimate
 from tacit.config import AssessmentOptions
 from tacit.data import Pairs
 from tacit.errors import require
@@ -62,7 +62,7 @@ def add_std_errors(
     if fitted.restored:
         _make_trainable(fitted, dataset, own)
     device, settings = fitted.model.graph.raw.device, fit_settings(config)
-    closed_form = not fitted.history and has_moment_estimate(fitted.model)
+    closed_form = not fitted.history and has_direct_estimate(fitted.model)
     found = estimate_std_errors(
         fitted.model,
         dataset.split.to(device),

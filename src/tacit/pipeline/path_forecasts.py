@@ -8,8 +8,10 @@ from torch import Tensor, cat
 
 from tacit.assessment.evaluation import PointName
 from tacit.errors import require_int
+from tacit.pipeline.class_forecasts import ClassForecasts
 from tacit.pipeline.fitted import Fitted
-from tacit.pipeline.forecast_frame import LEVELS, forecast_frame, in_units, require_memory_for_table
+from tacit.pipeline.forecast_frame import LEVELS, forecast_frame, in_units, require_memory_for_table, values_in_units
+from tacit.pipeline.observation_kinds import require_new_values, supports_of
 from tacit.pipeline.origins import Origins, find_origins
 from tacit.pipeline.paths import NUM_PATHS, drawn_paths, path_points
 from tacit.pipeline.sources import Source
@@ -34,18 +36,24 @@ def path_table(
     value. With ``every`` there is a path from every so many rows. The samples of one number are one path.
     """
     require_int("num_samples", num_samples, 0)
-    origins = find_origins(fitted.preparation, source, steps, origin, every)
+    origins = _origins(fitted, source, steps, origin, every)
     require_memory_for_table(origins.actual.size, num_samples)
-    numbers = path_points(fitted, origins, ("mean", *LEVELS), seed=seed)
+    classes = ClassForecasts.of(fitted.config, fitted.preparation)
+    numbers, probs = path_points(fitted, origins, ("mean", *LEVELS), seed=seed, classes=classes)
     if num_samples:
         numbers = cat([numbers, drawn_paths(fitted, origins, num_samples, seed=seed)], -1)
-    numbers = _in_units(fitted, numbers, origins)
+    mean, values = numbers[..., :1], numbers[..., 1:]
+    numbers = cat([_in_units(fitted, mean, origins, values=False), _in_units(fitted, values, origins)], -1)
+    supports = supports_of(fitted.config, fitted.nodes)
+    numbers, further = numbers.flatten(0, 1), {}
+    if classes is not None and probs is not None:
+        further = classes.columns(probs.flatten(0, 1), numbers[..., 0], supports)
     keys = {} if origins.series_names is None else {"series": origins.series_names.repeat(steps)}
     keys["origin"] = origins.origin_times.repeat(steps)
     keys["step"] = np.tile(np.arange(1, steps + 1), len(origins))
     keys["time"] = origins.times.reshape(-1)
     actual = origins.actual.reshape(-1, *origins.actual.shape[2:])
-    return forecast_frame(fitted.preparation, keys, numbers.flatten(0, 1), actual, origins.notes)
+    return forecast_frame(fitted, keys, numbers, actual, origins.notes, further)
 
 
 def path_predictions(
@@ -59,9 +67,20 @@ def path_predictions(
     seed: int = 0,
 ) -> tuple[Float[np.ndarray, "origin step node channel"], Origins]:
     """Return the mean, the median or a quantile of every step of every series, and where the paths start."""
-    origins = find_origins(fitted.preparation, source, steps, origin)
-    found = path_points(fitted, origins, (point,), num_paths=num_graphs, seed=seed)
-    return _in_units(fitted, found, origins)[..., 0].numpy(), origins
+    origins = _origins(fitted, source, steps, origin)
+    found = path_points(fitted, origins, (point,), num_paths=num_graphs, seed=seed).points
+    return _in_units(fitted, found, origins, values=point != "mean")[..., 0].numpy(), origins
+
+
+def path_class_probabilities(
+    fitted: Fitted, source: Source, steps: int, *, origin: Any = None, num_graphs: int = NUM_PATHS, seed: int = 0
+) -> Float[np.ndarray, "origin step node channel class"]:
+    """Return the probability of each class at every step: the mean over paths."""
+    origins = _origins(fitted, source, steps, origin)
+    classes = ClassForecasts.of(fitted.config, fitted.preparation)
+    found = path_points(fitted, origins, ("mean",), num_paths=num_graphs, seed=seed, classes=classes).probs
+    assert found is not None
+    return found.numpy()
 
 
 def path_samples(
@@ -76,12 +95,24 @@ def path_samples(
 ) -> Float[np.ndarray, "origin sample step node channel"]:
     """Return sample paths: each has its own graphs and its own noise, and graphs are shared by the origins."""
     require_int("num_samples", num_samples)
-    origins = find_origins(fitted.preparation, source, steps, origin, every)
+    origins = _origins(fitted, source, steps, origin, every)
     require_memory_for_table(origins.actual.size, num_samples)
     found = _in_units(fitted, drawn_paths(fitted, origins, num_samples, seed=seed), origins)
     return found.movedim(-1, 1).numpy()
 
 
-def _in_units(fitted: Fitted, numbers: Float[Tensor, "origin step node channel column"], origins: Origins) -> Tensor:
-    """Return numbers in the units of the data: the last axis comes before the nodes meanwhile."""
-    return in_units(fitted, numbers.movedim(-1, 1), origins).movedim(1, -1)
+def _origins(fitted: Fitted, source: Source, steps: int, origin: Any, every: int | None = None) -> Origins:
+    """Return where paths start; data that the fit could not have is refused."""
+    require_new_values(fitted.config, fitted.preparation, source)
+    return find_origins(fitted.preparation, source, steps, origin, every)
+
+
+def _in_units(
+    fitted: Fitted, numbers: Float[Tensor, "origin step node channel column"], origins: Origins, *, values: bool = True
+) -> Tensor:
+    """Return ``values`` that a target can have, or means, in the units of the data.
+
+    The last axis comes before the nodes meanwhile.
+    """
+    convert = values_in_units if values else in_units
+    return convert(fitted, numbers.movedim(-1, 1), origins).movedim(1, -1)

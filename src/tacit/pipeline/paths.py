@@ -17,13 +17,14 @@ import torch
 from jaxtyping import Float
 from torch import Generator, Tensor
 
-from tacit.assessment.evaluation import PointName, SharedDraws, point_prediction
+from tacit.assessment.evaluation import PointName, SharedDraws, discrete_nodes, point_prediction
 from tacit.errors import require_int
 from tacit.graph import Context, require_memory
+from tacit.pipeline.class_forecasts import ClassForecasts
 from tacit.pipeline.fitted import Fitted
 from tacit.pipeline.origins import Origins
 from tacit.randomness import generator_for
-from tacit.shapes import Samples
+from tacit.shapes import Samples, TargetParams
 from tacit.training import LatentGraphModel
 
 NUM_PATHS = 1000
@@ -32,10 +33,18 @@ Recent = Float[Tensor, "origin path row node feature"]
 
 
 class PathStep(NamedTuple):
-    """One step of all paths: the mean of each under its own graph, and its sample."""
+    """One step of all paths: what describes each under its own graph, its mean and its sample."""
 
+    described: TargetParams
     means: Samples
     values: Samples
+
+
+class PathPoints(NamedTuple):
+    """Points of every step in the units of training, and probabilities of classes where they are asked for."""
+
+    points: Float[Tensor, "origin step node channel point"]
+    probs: Float[Tensor, "origin step node channel class"] | None
 
 
 @torch.no_grad()
@@ -55,7 +64,7 @@ def path_steps(
         inputs = windows.transpose(2, 3).flatten(3)  # (origin, path, node, window * feature)
         described = draws.described_paths(inputs, _context(origins, inputs, step))
         values = draws.with_noise(described) if noise is None else model.observation.draw(described, generator=noise)
-        yield PathStep(model.observation.mean(described), values)
+        yield PathStep(described, model.observation.mean(described), values)
         if step < origins.covariates.shape[1]:
             row = _features(origins, values, step)[:, :, None]
             recent = torch.cat([recent.expand(-1, num_paths, -1, -1, -1)[:, :, 1:], row], 2)
@@ -71,17 +80,28 @@ def origins_at_once(model: LatentGraphModel, origins: Origins, num_paths: int) -
 
 
 def path_points(
-    fitted: Fitted, origins: Origins, points: tuple[PointName | float, ...], *, num_paths: int = NUM_PATHS, seed: int
-) -> Float[Tensor, "origin step node channel point"]:
-    """Return means, medians or quantiles of every step, in the units of training."""
-    parts = []
+    fitted: Fitted,
+    origins: Origins,
+    points: tuple[PointName | float, ...],
+    *,
+    num_paths: int = NUM_PATHS,
+    seed: int,
+    classes: ClassForecasts | None = None,
+) -> PathPoints:
+    """Return means, medians or quantiles of every step, in the units of training; and of ``classes`` probabilities."""
+    observation = fitted.model.observation
+    parts, masses, discrete = [], [], discrete_nodes(observation, len(fitted.nodes))
     for chunk in _chunks(fitted, origins, num_paths):
-        steps = []
-        for means, values in path_steps(fitted.model, chunk, num_paths, seed=seed):
-            found = [means.mean(1) if point == "mean" else point_prediction(values, point) for point in points]
+        steps, probs = [], []
+        for described, means, values in path_steps(fitted.model, chunk, num_paths, seed=seed):
+            found = [
+                means.mean(1) if point == "mean" else point_prediction(values, point, discrete) for point in points
+            ]
             steps.append(torch.stack(found, -1).cpu())
+            probs += [] if classes is None else [classes.probs(observation, described)]
         parts.append(torch.stack(steps, 1))
-    return torch.cat(parts)
+        masses += [torch.stack(probs, 1)] if probs else []
+    return PathPoints(torch.cat(parts), torch.cat(masses) if masses else None)
 
 
 def drawn_paths(

@@ -19,6 +19,14 @@ from tacit.pipeline.forecaster_choice import ENOUGH_FOR_A_NETWORK, FILTER, choos
 from tacit.pipeline.known_edges import left_out, place_nodes, read_rules, require_lag_ranges, window_for_lags
 from tacit.pipeline.layout import usual_layout
 from tacit.pipeline.memory import require_memory_for, require_memory_for_evidence
+from tacit.pipeline.observation_choice import (
+    first_kinds,
+    may_choose,
+    sorts_of,
+    with_chosen_kinds,
+    with_open_noise,
+)
+from tacit.pipeline.observation_kinds import AUTO, settle_observation
 from tacit.pipeline.parts import OwnParts
 from tacit.pipeline.preparation import SeriesPreparation
 from tacit.pipeline.resampling import require_resampling
@@ -89,9 +97,15 @@ class Plan:
         """Prepare the data and choose what was left open; whatever cannot be is refused here."""
         own, listener = own or OwnParts(), TimedListener.of(listener)
         config, settled = settle_simultaneous(source.settled(config))
-        dataset, rules, evidence = _with_evidence(source, config, own, seed, listener)
+        sorts = sorts_of(source, config) if may_choose(config, own) else ()
+        config, values = settle_observation(source, first_kinds(config, sorts, source), own, seed)
+        dataset, rules, evidence, config, observed = _with_evidence(source, config, own, seed, listener, sorts)
         config, scaled = _with_scale(config, dataset)
-        config, dataset, chosen = _with_kind(source, config, dataset, evidence, own, seed, device, listener)
+        noise = with_open_noise(config, sorts)
+        tried, dataset, chosen = _with_kind(source, noise, dataset, evidence, own, seed, device, listener)
+        if tried.predictor.kind not in (AUTO, FILTER) and noise is not config:
+            config, observed = noise, []
+        config = config.model_copy(update={"predictor": tried.predictor})
         listener.stage("fit: starting values")
         given = config
         config, choices = resolve_defaults(config, dataset, rules, own, evidence, on_gpu=device.type == "cuda")
@@ -105,7 +119,7 @@ class Plan:
             name or source.name,
             command,
             config,
-            [*scaled, *settled, *chosen, *choices],
+            [*scaled, *settled, *values, *observed, *chosen, *choices],
             dataset,
             rules,
             place_nodes(dataset, config.graph),
@@ -180,9 +194,12 @@ def _takes_long_to_try(config: FitConfig, dataset: Dataset) -> bool:
 
 
 def _with_evidence(
-    source: Source, config: FitConfig, own: OwnParts, seed: int, listener: Listener
-) -> tuple[Dataset, EdgeRules, RegressionEvidence | None]:
-    """Prepare the data and find which edges may exist; a window that was left open is as long as the evidence needs."""
+    source: Source, config: FitConfig, own: OwnParts, seed: int, listener: Listener, sorts: tuple[str, ...]
+) -> tuple[Dataset, EdgeRules, RegressionEvidence | None, FitConfig, list[str]]:
+    """Prepare the data and find which edges may exist; a window that was left open is as long as the evidence needs.
+
+    ``sorts`` of values of the nodes, where the observation model is chosen: it needs the edges, and they need it.
+    """
     scaled = config.predictor.kind == "auto" or own.kind(config.predictor).scaled
     regression, weight = evidence_method(config, own) == REGRESSION, config.graph.prior_weight
     require(
@@ -204,7 +221,7 @@ def _with_evidence(
         data = config.data.model_copy(update={"window": needed})
         dataset = Dataset.prepare(source, data, seed=seed, scaled=scaled)
     if not regression:
-        return dataset, rules, None
+        return dataset, rules, None, config, []
     listener.stage("evidence: first look")
     usual, _ = usual_layout(config.graph.layout, rules)
     over_table = (usual if config.graph.layout == "auto" else config.graph.layout) == "table"
@@ -215,6 +232,11 @@ def _with_evidence(
             listener.say(first_edges(look, config.assessment.fdr, FIRST_LOOK))
         listener.stage("evidence: which edges exist")
         evidence = find_evidence(dataset, rules, config, seed, over_table=over_table)
+        listener.stage("choice of the observation model")
+        config, observed, changed = with_chosen_kinds(source, config, dataset, evidence, own, seed, sorts)
+        if changed:
+            listener.stage("evidence: which edges exist")
+            evidence = find_evidence(dataset, rules, config, seed, over_table=over_table)
         listener.stage("evidence: which lags")
         evidence = with_lags(evidence, dataset, seed)
     listener.say(first_edges(evidence, config.assessment.fdr))
@@ -226,7 +248,7 @@ def _with_evidence(
         data = config.data.model_copy(update={"window": window, **({"scale_by": "level"} if level else {})})
         listener.stage(PREPARING)
         dataset = Dataset.prepare(source, data, seed=seed, scaled=scaled)
-    return dataset, rules, evidence
+    return dataset, rules, evidence, config, observed
 
 
 def _has_one_scale(dataset: Dataset) -> bool:

@@ -12,10 +12,11 @@ from tacit.assessment.uncertainty import (
     EdgeIntervals,
     EdgeUncertainty,
     Kept,
-    acting,
     adopt,
     adopt_bagged,
     bootstrap,
+    estimate_acting,
+    has_moment_estimate,
 )
 from tacit.data import Split, resampling_words
 from tacit.training import FitSettings, LatentGraphModel, Listener
@@ -117,7 +118,7 @@ def _from_moments(
     model: LatentGraphModel, split: Split, *, replicas: int, block: int, seed: int, kept: Kept | None, change: bool
 ) -> EdgeErrors:
     """Return how often edges act; with ``change`` the model gets this answer, unless it then forecasts worse."""
-    found = acting(model, split.train, replicas=replicas, block=block, seed=seed, kept=kept)
+    found = estimate_acting(model, split.train, replicas=replicas, block=block, seed=seed, kept=kept)
     adopted = change and adopt(model, found.parameters, split.validation, worse=MUCH_WORSE, tolerance=MUCH_LOSS)
     uncertainty = {
         "replicas": float(replicas),
@@ -126,9 +127,11 @@ def _from_moments(
         "always": float(found.always.sum()),
         "adopted": float(adopted),
     }
-    drawn = resampling_words(len(split.train), block, split.train.series) if replicas else ""
-    sizes = f", scaled by {replicas} resamples of the data ({drawn})" if replicas else ""
-    said = f"{STANDARD_ERRORS} regressions of mean and variance of each node{sizes}."
+    by_moments = has_moment_estimate(model)
+    drawn = resampling_words(len(split.train), block, split.train.series) if replicas and by_moments else ""
+    sizes = f", scaled by {replicas} resamples of the data ({drawn})" if drawn else ""
+    source = "regressions of mean and variance of each node" if by_moments else "the likelihood of each node"
+    said = f"{STANDARD_ERRORS} {source}{sizes}."
     return EdgeErrors(
         _columns(found.std_errors, found.intervals(LEVEL), found.bagged),
         uncertainty,

@@ -28,9 +28,11 @@ from tacit.pipeline import (
     evaluate,
     goodness_on,
     learn,
+    new_pairs,
     same_dataset,
 )
 from tacit.report import write_page
+from tacit.sklearn.class_probabilities import known_classes
 from tacit.sklearn.learned import LearnedGraph
 from tacit.sklearn.options import read_parameters, seed_of, to_python
 from tacit.sklearn.saved import NotStored, Stored, damage_said, decode, encode, is_stored, write_said
@@ -87,6 +89,11 @@ class LatentGraphEstimator(LearnedGraph, BaseEstimator):  # type: ignore[misc]  
     def predictor_(self) -> nn.Module:
         """The trained predictor; it works in the units of training."""
         return self._with_predictor().model.predictor
+
+    @property
+    def classes_(self) -> np.ndarray:
+        """The values of the targets in increasing order, those of the last axis of ``predict_proba``."""
+        return known_classes(self)
 
     def report(self, path: str | os.PathLike[str]) -> Path:
         """Write the page that ``tacit fit`` draws: one HTML file that needs no network."""
@@ -146,7 +153,7 @@ class LatentGraphEstimator(LearnedGraph, BaseEstimator):  # type: ignore[misc]  
         :func:`tacit.assessment.fit_tests.goodness_of_fit`.
         """
         fitted = self._with_predictor()
-        pairs = fitted.preparation.apply(self._source(X, y, reset=False)).pairs
+        pairs = new_pairs(fitted, self._source(X, y, reset=False)).pairs
         options = {"num_samples": to_python(num_samples), "stride": to_python(stride), "level": to_python(level)}
         return goodness_on(fitted, pairs, **options)
 

@@ -8,8 +8,10 @@ from tacit.config import AssessmentOptions, DataOptions, GraphOptions, ModelConf
 from tacit.errors import require
 from tacit.pipeline import (
     Source,
+    class_probabilities,
     forecast_table,
     new_pairs,
+    path_class_probabilities,
     path_predictions,
     path_samples,
     path_table,
@@ -18,6 +20,7 @@ from tacit.pipeline import (
     read_table,
     samples,
 )
+from tacit.sklearn.class_probabilities import has_classes, with_zeros
 from tacit.sklearn.estimator import LatentGraphEstimator
 from tacit.sklearn.options import to_python
 from tacit.sklearn.score import r_squared
@@ -143,6 +146,28 @@ class LatentGraphForecaster(LatentGraphEstimator):
         frame.attrs["notes"] = list(notes)
         return frame
 
+    @has_classes  # type: ignore[untyped-decorator]
+    def predict_proba(
+        self,
+        X: Any,  # noqa: N803
+        *,
+        steps: int | None = None,
+        origin: Any = None,
+    ) -> np.ndarray:
+        """Return (windows, nodes[, targets], classes): the probability of each value in ``classes_``, over graphs.
+
+        It is there where all targets are yes or no ("bernoulli") or ordered categories ("ordered"). With ``steps``
+        these are the probabilities over paths, (series, steps, nodes[, targets], classes); see :meth:`forecast`.
+        """
+        self._require_steps(steps, origin=origin)
+        fitted, source = self._with_predictor(), self._source(X, reset=False)
+        how: dict[str, Any] = {"num_graphs": to_python(self.point_graphs), "seed": fitted.record.seed}
+        if steps is None:
+            found = class_probabilities(fitted, source, **how)
+        else:
+            found = path_class_probabilities(fitted, source, to_python(steps), origin=origin, **how)
+        return with_zeros(found, flat=found.shape[-2] == 1)
+
     def sample(
         self,
         X: Any,  # noqa: N803
@@ -198,7 +223,7 @@ class LatentGraphForecaster(LatentGraphEstimator):
         """Return $R^2$ of :meth:`predict` where the target is known, the mean over nodes and variables."""
         del y
         fitted, source = self._with_predictor(), self._source(X, reset=False)
-        pairs = fitted.preparation.apply(source).pairs
+        pairs = new_pairs(fitted, source).pairs
         known = fitted.preparation.to_units(pairs.targets.double(), pairs)
         if pairs.observed is not None:
             known = known.masked_fill(pairs.observed == 0, np.nan)

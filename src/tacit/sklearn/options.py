@@ -72,7 +72,8 @@ def _section(name: str, value: Any) -> Closed:
     if isinstance(value, kind):
         return value
     default: Closed = getattr(FitConfig(), name)
-    if isinstance(value, str) and "kind" in kind.model_fields:
+    by_node = name == "observation" and isinstance(value, dict)
+    if (isinstance(value, str) or by_node) and "kind" in kind.model_fields:
         return kind(kind=value)
     own = name == "predictor" and (isinstance(value, nn.Module) or callable(value))
     named = " or a name" if "kind" in kind.model_fields else ""

@@ -14,7 +14,8 @@ from sklearn.base import RegressorMixin
 from tacit.config import AssessmentOptions, DataOptions, GraphOptions, ModelConfig, TrainingOptions
 from tacit.data import pairs_from_arrays
 from tacit.errors import require
-from tacit.pipeline import Fitted, PairsPreparation, Source, point_predictions, samples
+from tacit.pipeline import Fitted, PairsPreparation, Source, class_probabilities, point_predictions, samples
+from tacit.sklearn.class_probabilities import has_classes, with_zeros
 from tacit.sklearn.estimator import LatentGraphEstimator
 from tacit.sklearn.options import to_python
 from tacit.sklearn.score import r_squared
@@ -32,9 +33,10 @@ class LatentGraphRegressor(RegressorMixin, LatentGraphEstimator):  # type: ignor
     ``predictor``     "auto", the name of a registered kind ("convolution", "filter", "hops", ...), ``PredictorOptions``
                       for more of its choices, a ``torch.nn.Module`` (a copy is trained), or a function of
                       ``num_nodes``, ``in_channels``, ``channels`` that makes one
-    ``observation``   the noise of the targets: "auto", "none", "gaussian" (one deviation per node), "gaussian_input"
-                      (one that follows the node's input), or another registered name. Without it edge probabilities
-                      are bent to explain noise as well
+    ``observation``   the distribution of the targets around their prediction: "auto", "none", "gaussian" (one
+                      deviation per node), "gaussian_input" (one that follows the node's input), "poisson", "bernoulli"
+                      or another registered name; a dict by node, such as ``{"a": "poisson", "*": "gaussian"}``; or
+                      ``ObservationOptions``. Without noise edge probabilities are bent to explain noise as well
     ``loss``          "energy", "mmd", "point_mse" or another registered name, or a loss of tacit; None: that of
                       ``model``, which has the energy score
     ``density``       share of edges believed to be there: a soft prior, as strong as the data is noisy and scarce
@@ -108,11 +110,26 @@ class LatentGraphRegressor(RegressorMixin, LatentGraphEstimator):  # type: ignor
         return self
 
     def predict(self, X: Any, point: str | float | None = None) -> np.ndarray:  # noqa: N803
-        """Return one number for every target, in the shape that ``y`` had; ``point`` None is that of the estimator."""
+        """Return one number for every target, in the shape that ``y`` had; ``point`` None is that of the estimator.
+
+        The mean of a yes-or-no target is its probability. The median and quantiles of counts, yes or no and categories
+        are values that a target can have.
+        """
         fitted, source = self._with_predictor(), self._source(X, reset=False)
         kind, graphs = to_python(self.point if point is None else point), to_python(self.point_graphs)
         found = point_predictions(fitted, source, kind, num_graphs=graphs, seed=fitted.record.seed)
         return self._as_targets(found)
+
+    @has_classes  # type: ignore[untyped-decorator]
+    def predict_proba(self, X: Any) -> np.ndarray:  # noqa: N803
+        """Return (pairs, nodes[, channels], classes): the probability of each value in ``classes_``, over graphs.
+
+        It is there where all targets are yes or no ("bernoulli") or ordered categories ("ordered").
+        """
+        fitted, source = self._with_predictor(), self._source(X, reset=False)
+        graphs = to_python(self.point_graphs)
+        found = class_probabilities(fitted, source, num_graphs=graphs, seed=fitted.record.seed)
+        return with_zeros(found, flat=self._flat)
 
     def sample(self, X: Any, num_samples: int = 100, random_state: Any = None) -> np.ndarray:  # noqa: N803
         """Return (pairs, samples, nodes[, channels]); all pairs share the graph of a sample."""

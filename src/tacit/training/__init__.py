@@ -8,10 +8,12 @@ from tacit.training.convergence import TOO_EARLY, late_fall
 from tacit.training.densify import densify, densify_result
 from tacit.training.fit import fit
 from tacit.training.fixed_graph import Difference, pair_losses, paired_difference, with_fixed_graph
+from tacit.training.gated_regression import MOST_LOGIT, FlatFit, GatedFit, GatedRegression
 from tacit.training.gradient import LiftName, constants_of, gradient_of_one, trainable_names
 from tacit.training.local_ridge import LocalRidge, is_affordable, local_ridge
 from tacit.training.loop import Monitor, Trace
 from tacit.training.model import LatentGraphModel
+from tacit.training.node_regressions import NodeRegressions, fitted_by_likelihood, has_likelihood
 from tacit.training.processes import Ended, Processes, from_the_first, meet_in_step
 from tacit.training.result import Epoch, FitResult, Listener, Progress, Replica
 from tacit.training.settings import CosineDecay, FitSettings, Schedule, StepDecay
@@ -27,6 +29,7 @@ from tacit.training.warm_start import (
 )
 
 __all__ = [
+    "MOST_LOGIT",
     "TOO_EARLY",
     "Checkpoints",
     "CosineDecay",
@@ -35,11 +38,15 @@ __all__ = [
     "Epoch",
     "FitResult",
     "FitSettings",
+    "FlatFit",
+    "GatedFit",
+    "GatedRegression",
     "LatentGraphModel",
     "LiftName",
     "Listener",
     "LocalRidge",
     "Monitor",
+    "NodeRegressions",
     "Processes",
     "Progress",
     "Replica",
@@ -51,8 +58,10 @@ __all__ = [
     "densify_result",
     "filter_start",
     "fit",
+    "fitted_by_likelihood",
     "from_the_first",
     "gradient_of_one",
+    "has_likelihood",
     "is_affordable",
     "late_fall",
     "local_ridge",

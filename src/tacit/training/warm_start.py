@@ -24,6 +24,7 @@ from tacit.predictors import GraphFilter
 from tacit.shapes import EdgeMask, EdgeProbs
 from tacit.training.local_ridge import LocalRidge, choose_penalty, is_affordable, local_ridge
 from tacit.training.model import LatentGraphModel
+from tacit.training.node_regressions import has_likelihood, start_at_likelihood
 
 # Measured on GPVAR, where 11% of the pairs are edges: the true graph was found from here.
 TOP, HIGH, LOW = 0.15, 0.5, 0.03
@@ -113,6 +114,8 @@ def start_at_regression(model: LatentGraphModel, train: Pairs) -> bool:
     Older steps than :func:`regression_lags` start at 0.
     """
     predictor, probs = model.predictor, model.graph.edge_probs.detach()
+    if has_likelihood(model) and not model.observation.by_moments:
+        return start_at_likelihood(model, train)
     candidates = regression_table(predictor, model.graph, train)
     if candidates is None or not isinstance(predictor, GraphFilter):
         return False

@@ -160,7 +160,8 @@ def test_a_node_that_was_never_observed_has_no_score(rng, pairs):
     found = score(build(rng, noisy=True), Pairs(pairs.inputs, pairs.targets, observed))
     assert [math.isnan(value) for value in found.by_node["crps"]] == [False, True, False]
     assert math.isfinite(found.crps)
-    assert set(found.numbers()) == {"point_mae", "point_mse", "crps", *(f"coverage_{level:g}" for level in LEVELS)}
+    known = {"point_mae", "point_mse", "crps", "log_score", *(f"coverage_{level:g}" for level in LEVELS)}
+    assert set(found.numbers()) == known
 
 
 def test_many_pairs_are_the_sum_of_their_parts(rng):

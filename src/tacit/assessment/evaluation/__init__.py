@@ -10,7 +10,7 @@ from tacit.assessment.evaluation.metrics import (
     predictive_metrics,
 )
 from tacit.assessment.evaluation.paired import CLEAR, PairedGain, blocks_of, paired_gain, target_spreads
-from tacit.assessment.evaluation.point import PointName, mean_prediction, persistence, point_prediction
+from tacit.assessment.evaluation.point import PointName, discrete_nodes, mean_prediction, persistence, point_prediction
 
 __all__ = [
     "CLEAR",
@@ -22,6 +22,7 @@ __all__ = [
     "PointName",
     "SharedDraws",
     "blocks_of",
+    "discrete_nodes",
     "edge_prob_errors",
     "forecast_scores",
     "gaussian_coverage",

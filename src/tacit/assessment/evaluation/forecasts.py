@@ -12,8 +12,9 @@ import torch
 from jaxtyping import Float
 from torch import Generator, Tensor
 
+from tacit.assessment.evaluation.class_scores import class_scores
 from tacit.assessment.evaluation.draws import pairs_at_once
-from tacit.assessment.evaluation.point import mean_prediction, point_prediction
+from tacit.assessment.evaluation.point import discrete_nodes, mean_prediction, point_prediction
 from tacit.data import Pairs
 from tacit.graph import Context
 from tacit.observation import NoNoise, ObservationModel
@@ -32,6 +33,7 @@ class ForecastScores:
 
     ``by_node`` and ``by_series`` have the same scores for each node and for each series, and ``scaled_crps``, the CRPS
     in the units of the pairs; NaN for one that was never observed. ``by_series`` is empty where pairs have no series.
+    ``further`` are the scores of the observation model, by name (:mod:`tacit.assessment.evaluation.class_scores`).
     ``pair_crps`` is the CRPS of every number of every pair, in the units of the pairs: two models are compared by it.
     """
 
@@ -41,13 +43,16 @@ class ForecastScores:
     by_node: dict[str, list[float]]
     by_series: dict[str, list[float]]
     coverage: dict[str, float]
+    further: dict[str, float]
     pair_crps: PointPrediction = field(repr=False, compare=False)
 
     def numbers(self) -> dict[str, float]:
         """Return the scores by the names of a record."""
-        return {"point_mae": self.point_mae, "point_mse": self.point_mse, "crps": self.crps} | {
-            f"coverage_{level}": share for level, share in self.coverage.items()
-        }
+        return (
+            {"point_mae": self.point_mae, "point_mse": self.point_mse, "crps": self.crps}
+            | {f"coverage_{level}": share for level, share in self.coverage.items()}
+            | self.further
+        )
 
 
 @torch.no_grad()
@@ -65,7 +70,8 @@ def forecast_scores(
     """
     sizes = torch.ones_like(pairs.targets[0]) if spread is None else spread.to(pairs.targets)
     sums: dict[str, Tensor] = {}  # (series, node)
-    pair_crps = []
+    applies: dict[str, Tensor] = {}  # which nodes a score of the observation model is for
+    pair_crps, discrete = [], discrete_nodes(model.observation, pairs.num_nodes)
     numbers = torch.zeros(len(pairs), dtype=torch.int64, device=sizes.device) if pairs.series is None else pairs.series
     shape = int(numbers.max()) + 1, pairs.num_nodes
     size = pairs_at_once(model, num_graphs)
@@ -81,19 +87,24 @@ def forecast_scores(
         pair_crps.append(crps.cpu())
         errors = {
             "seen": torch.ones_like(seen),
-            "point_mae": (point_prediction(samples, "median") - chunk.targets).abs() * scale,
+            "point_mae": (point_prediction(samples, "median", discrete) - chunk.targets).abs() * scale,
             "point_mse": ((mean_prediction(model, outputs) - chunk.targets) * scale).square(),
             "crps": crps * scale,
             "scaled_crps": crps,
             **_held(observation, described, chunk.targets),
         }
+        own = class_scores(model.observation, outputs, chunk.targets, scale)
+        errors |= {name: scores for name, (scores, _) in own.items()}
+        applies |= {name: nodes for name, (_, nodes) in own.items()}
         for name, values in errors.items():
             total = sums.setdefault(name, torch.zeros(shape, dtype=torch.float64, device=sizes.device))
             total.index_add_(0, numbers[start : start + size], (values * seen).sum(2).double())
     count = sums.pop("seen")
-    overall = {name: float(total.sum() / count.sum()) for name, total in sums.items()}
-    by_node = {name: (total.sum(0) / count.sum(0)).tolist() for name, total in sums.items()}
-    by_series = {name: (total.sum(1) / count.sum(1)).tolist() for name, total in sums.items()}
+    counts = {name: count * applies.get(name, torch.ones(shape[1])).to(count) for name in sums}  # 0 for other nodes
+    sums = {name: torch.where(counts[name] > 0, total, 0.0) for name, total in sums.items()}
+    overall = {name: float(total.sum() / counts[name].sum()) for name, total in sums.items()}
+    by_node = {name: (total.sum(0) / counts[name].sum(0)).tolist() for name, total in sums.items()}
+    by_series = {name: (total.sum(1) / counts[name].sum(1)).tolist() for name, total in sums.items()}
     return ForecastScores(
         overall["point_mae"],
         overall["point_mse"],
@@ -101,6 +112,7 @@ def forecast_scores(
         by_node,
         {} if pairs.series is None else by_series,
         {f"{level:g}": overall[f"coverage_{level:g}"] for level in LEVELS},
+        {name: overall[name] for name in applies},
         torch.cat(pair_crps),
     )
 

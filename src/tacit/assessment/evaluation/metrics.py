@@ -5,7 +5,7 @@ from jaxtyping import Float
 from torch import Generator, Tensor
 
 from tacit.assessment.evaluation.draws import pairs_at_once
-from tacit.assessment.evaluation.point import mean_prediction, point_prediction
+from tacit.assessment.evaluation.point import discrete_nodes, mean_prediction, point_prediction
 from tacit.data import Pairs
 from tacit.errors import require
 from tacit.graph import Context
@@ -77,6 +77,7 @@ def predictive_metrics(
     """
     energy = EnergyScore(scope="joint", baseline="none")
     sums: dict[str, list[float]] = {}
+    discrete = discrete_nodes(model.observation, pairs.num_nodes)
     size = min(CHUNK, pairs_at_once(model, point_graphs)) if model.graph.candidates is not None else CHUNK
     for start in range(0, len(pairs), size):
         chunk = pairs[start : start + size]
@@ -85,7 +86,9 @@ def predictive_metrics(
         few = samples[:, :PAIRWISE_GRAPHS]
         taken = outputs[:, :PAIRWISE_GRAPHS] if loss.integrates else few
         parts = {
-            "point_mae": _point_sums((point_prediction(samples, "median") - chunk.targets).abs(), chunk.observed),
+            "point_mae": _point_sums(
+                (point_prediction(samples, "median", discrete) - chunk.targets).abs(), chunk.observed
+            ),
             "point_mse": _point_sums((mean_prediction(model, outputs) - chunk.targets).square(), chunk.observed),
             "energy_score": _loss_sums(energy(few, chunk.targets, chunk.observed)),
             "distribution_loss": _loss_sums(loss(taken, chunk.targets, chunk.observed)),

@@ -4,25 +4,42 @@ import math
 from typing import Literal
 
 import torch
-from jaxtyping import Float
+from jaxtyping import Bool, Float
 from torch import Tensor
 
 from tacit.errors import InputError, require
+from tacit.observation import ObservationModel
 from tacit.shapes import Inputs, PointPrediction, Samples, TargetParams
 from tacit.training import LatentGraphModel
 
 PointName = Literal["mean", "median"]
+Discrete = Bool[Tensor, " node"]
+ROUNDING = 1e-9
 
 
-def point_prediction(samples: Samples, kind: PointName | float) -> PointPrediction:
+def discrete_nodes(observation: ObservationModel, num_nodes: int) -> Discrete:
+    """Return which nodes have targets with a few values of their own, such as counts.
+
+    >>> from tacit.observation import NoNoise, PoissonCounts
+    >>> discrete_nodes(PoissonCounts(2), 2).tolist(), discrete_nodes(NoNoise(), 2).tolist()
+    ([True, True], [False, False])
+    """
+    supports = observation.supports or (observation.support,) * num_nodes
+    return torch.tensor([support not in ("real", "positive") for support in supports])
+
+
+def point_prediction(samples: Samples, kind: PointName | float, discrete: Discrete | None = None) -> PointPrediction:
     """Return the mean over graphs (best for squared error), the median (best for absolute error), or a quantile.
 
     A quantile is asked for by its level, a number between 0 and 1 (best for the pinball error at that level). Between
     two samples it is interpolated: the level 0 is the lowest and 1 the highest sample, the median the level 0.5.
+    Of ``discrete`` nodes a quantile is a sample, the first with at least this share up to it.
 
     >>> samples = torch.tensor([0., 1., 5., 6.]).view(1, 4, 1, 1)
     >>> [point_prediction(samples, kind).item() for kind in ("mean", "median", 0.5, 1.0)]
     [3.0, 3.0, 3.0, 6.0]
+    >>> point_prediction(samples, "median", torch.tensor([True])).item()
+    1.0
     """
     if kind == "mean":
         return samples.mean(1)
@@ -32,6 +49,12 @@ def point_prediction(samples: Samples, kind: PointName | float) -> PointPredicti
             f"kind must be 'mean', 'median' or the level of a quantile in [0, 1], got {kind!r}; use 'mean' for "
             "squared, 'median' for absolute error"
         )
+    if discrete is not None and discrete.any():
+        rank = max(1, math.ceil(level * samples.shape[1] - ROUNDING))
+        sampled = samples.movedim(1, -1).kthvalue(rank).values
+        if discrete.all():
+            return torch.where(samples.isnan().any(1), torch.nan, sampled)
+        return torch.where(discrete[:, None].to(samples.device), sampled, point_prediction(samples, level))
     place = level * (samples.shape[1] - 1)
     lower, share = math.floor(place), place - math.floor(place)
     last_axis = samples.movedim(1, -1)

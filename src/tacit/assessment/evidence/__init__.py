@@ -1,7 +1,7 @@
 """Evidence: the probability that each edge exists, however often it acts."""
 
 from tacit.assessment.evidence.candidates import Candidates
-from tacit.assessment.evidence.columns import ColumnForm
+from tacit.assessment.evidence.columns import ColumnForm, num_sent
 from tacit.assessment.evidence.diagnostics import CAUTION, SUGGESTION
 from tacit.assessment.evidence.dropped_edge_odds import joining_log_odds
 from tacit.assessment.evidence.forms import simplest_form
@@ -57,6 +57,7 @@ __all__ = [
     "likely_parents",
     "may_exist",
     "model_evidence",
+    "num_sent",
     "parent_evidence",
     "simplest_form",
     "simultaneous_evidence",

@@ -204,7 +204,7 @@ class Candidates:
         for places in self.batches(columns, width):
             targets = self.targets[places]
             values = torch.cat([parents(places), columns.targets.permute(1, 2, 0)[targets]], 1)
-            both, known = torch.cat([values, self.always(columns, places)], 1), columns.observed.mT[targets]
+            both, known = torch.cat([values, self.always(columns, places)], 1), columns.weights.mT[targets]
             for number, one in enumerate(weights):
                 rest = columns.without_intercepts(both, one * known)
                 found[number, places] = cross_products(rest[:, :width], rest[:, width:], one * known, channels)
@@ -219,8 +219,8 @@ class Candidates:
 
     def _single_gains(self, columns: Columns, places: Int[Tensor, " place"]) -> Float[Tensor, "place candidate"]:
         targets, size = self.targets[places], columns.group_size
-        seen = columns.observed.mT[targets]
-        known = seen[:, None]  # (target, 1, row)
+        seen = columns.weights.mT[targets]
+        known = seen[:, None].sqrt()  # (target, 1, row)
         basis = orthonormal(columns.without_intercepts(self.always(columns, places), seen) * known)
         target = columns.without_intercepts(columns.targets.permute(1, 2, 0)[targets], seen) * known
         left = target - (target @ basis) @ basis.mT  # (target, channel, row)

@@ -52,6 +52,7 @@ class Columns:
     ``sources``  the group of each node as a source; ``own``  of each node as a target; ``shared``  of all targets;
     ``targets``, ``observed``  scaled targets, and 1 where they are known; ``num_lags``  of a group, the oldest first
     ``series``   the series of each row, where each has an intercept of its own
+    ``row_weights``  of each target's rows, where they are not equal
     """
 
     sources: Grouped
@@ -63,6 +64,12 @@ class Columns:
     num_squares: int = 0
     num_lags: int = 0
     series: Int[Tensor, " row"] | None = None
+    row_weights: Float[Tensor, "row node"] | None = None
+
+    @property
+    def weights(self) -> Float[Tensor, "row node"]:
+        """How much each row of a target counts in its regression; 0 where the target is not known."""
+        return self.observed if self.row_weights is None else self.observed * self.row_weights
 
     @property
     def num_linear(self) -> int:

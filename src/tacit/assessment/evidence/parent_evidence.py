@@ -14,16 +14,20 @@ $$\lambda P + (1 - \lambda) B, \qquad \lambda = \min\Big(1, \frac{\sum_{ij} P_{i
    weighted by how far the resamples repeat what the data say. docs/theory.md has the measurements behind this choice.
 """
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import torch
+from jaxtyping import Bool
+from torch import Tensor
 
 from tacit.assessment.evidence import diagnostics, products
 from tacit.assessment.evidence.batched_regressions import BagProbs, Probs, Regressions
 from tacit.assessment.evidence.candidates import Candidates, Resamples
 from tacit.assessment.evidence.columns import DOUBLE, ColumnForm, build_columns
 from tacit.assessment.evidence.forms import choose_form
+from tacit.assessment.evidence.working_responses import with_responses
 from tacit.data import Pairs, bootstrap_rows, resamplable
+from tacit.observation import ObservationModel
 from tacit.predictors import SeriesLayout
 from tacit.randomness import generator_for
 
@@ -40,6 +44,7 @@ class ParentEvidence:
     """The result of the regressions for the candidates of each target.
 
     ``screened``   those whose sets were averaged; of the others each was judged by itself
+    ``believed``   those of the screened that are more likely than not
     ``density``    the prior probability of an edge
     ``resamples``  how many were drawn
     ``agreement``  $\\lambda$
@@ -49,6 +54,7 @@ class ParentEvidence:
     probs: Probs
     effects: Probs
     screened: Candidates
+    believed: Bool[Tensor, "target candidate"]
     density: float
     form: ColumnForm
     resamples: int
@@ -69,29 +75,41 @@ def parent_evidence(
     form: ColumnForm | None = None,
     names: tuple[str, ...] = (),
     correlated: str | None = diagnostics.CAUTION,
+    observation: ObservationModel | None = None,
 ) -> ParentEvidence:
     """Return the probability that each candidate is a parent, and its effect.
 
     ``density`` is the prior probability of an edge; it is learned when None. ``block`` neighbouring pairs are resampled
     together. Targets ``horizon`` steps ahead overlap, so that the evidence of so many rows counts as that of one.
+    Targets that are not Gaussian have working responses (:mod:`tacit.assessment.evidence.working_responses`); effects
+    are those of linear regressions.
     """
     form = choose_form(pairs, layout, candidates, horizon) if form is None else form
-    columns = build_columns(pairs, layout, form)
+    plain = columns = build_columns(pairs, layout, form)
+    if observation is not None:
+        columns = with_responses(plain, candidates, torch.zeros_like(candidates.used), pairs, observation)
     gains = candidates.single_gains(columns)
     ranks = torch.maximum(gains, products.product_gains(columns, candidates)) if form.products else gains
     most = products.MOST_CANDIDATES if form.products else MOST_CANDIDATES
     places = candidates.best(ranks, min(most, candidates.width))
     screened = candidates.picked(places)
     regressions = Regressions(columns, screened, horizon, generator_for(seed, "parents"))
-    once = regressions.on(torch.ones(1, len(pairs), dtype=DOUBLE), keep=True)
+    every = torch.ones(1, len(pairs), dtype=DOUBLE)
+    once = regressions.on(every, keep=True)
     prior = BETA[0] / sum(BETA) if density is None else density
     probs = once.probs(prior)[0]
+    if observation is not None:
+        columns = with_responses(plain, screened, probs >= BELIEVED, pairs, observation)
+        regressions = replace(regressions, columns=columns)
+        once = regressions.on(every, keep=True)
+        probs = once.probs(prior)[0]
     for _ in range(0 if density is not None else ROUNDS):
         learned = screened.used & screened.prior.isnan()
         count = int((candidates.used & candidates.prior.isnan()).sum())
         prior = float((BETA[0] + probs[learned].sum()) / (sum(BETA) + count))
         probs = once.probs(prior)[0]
-    effects, agreement = once.effects(probs >= BELIEVED), 1.0
+    linear = once if observation is None else replace(regressions, columns=plain).on(every)
+    effects, agreement = linear.effects(probs >= BELIEVED), 1.0
     if not resamplable(len(pairs), block, pairs.series):
         resamples = 0
     if resamples:
@@ -99,7 +117,7 @@ def parent_evidence(
         agreement = min(1.0, float((probs * bagged).sum() / probs.square().sum().clamp_min(1e-12))) ** AGREEMENT_POWER
         probs = agreement * probs + (1 - agreement) * bagged
     said = diagnostics.notes(
-        columns,
+        plain,
         screened,
         probs >= BELIEVED,
         names or tuple(map(str, range(pairs.num_nodes))),
@@ -115,6 +133,7 @@ def parent_evidence(
         alone.scatter(1, places, probs),
         torch.zeros_like(alone).scatter(1, places, effects),
         screened,
+        probs >= BELIEVED,
         prior,
         form,
         resamples,
@@ -133,12 +152,18 @@ def likely_parents(
     weights: Resamples | None = None,
     seed: int = 0,
     horizon: int = 1,
+    observation: ObservationModel | None = None,
+    believed: Bool[Tensor, "target candidate"] | None = None,
 ) -> BagProbs:
     """Return the probability of each candidate on each resample, columns and prior given; all pairs are one resample.
 
-    ``weights`` says how often each pair comes in each resample.
+    ``weights`` says how often each pair comes in each resample. Working responses of an ``observation`` model are those
+    at the ``believed`` parents.
     """
     columns = build_columns(pairs, layout, form)
+    if observation is not None:
+        none = torch.zeros_like(candidates.used)
+        columns = with_responses(columns, candidates, none if believed is None else believed, pairs, observation)
     regressions = Regressions(columns, candidates, horizon, generator_for(seed, "parents"))
     weights = torch.ones(1, len(pairs), dtype=DOUBLE) if weights is None else weights
     return regressions.on(weights).probs(density)

@@ -1,6 +1,7 @@
 """Uncertainty of edge probabilities: standard errors, intervals, decisions and reliability."""
 
 from tacit.assessment.uncertainty.acting import Acting, acting
+from tacit.assessment.uncertainty.acting_likelihood import LikelihoodActing, acting_by_likelihood
 from tacit.assessment.uncertainty.bagging import adopt, adopt_bagged
 from tacit.assessment.uncertainty.bootstrap import FEWEST_REPLICAS, QUICK_SANDWICH, STARTS, EdgeUncertainty, bootstrap
 from tacit.assessment.uncertainty.comparison import mean_loss
@@ -14,6 +15,8 @@ from tacit.assessment.uncertainty.decisions import (
     listed_edges,
     significant_edges,
 )
+from tacit.assessment.uncertainty.direct import estimate_acting, has_direct_estimate
+from tacit.assessment.uncertainty.gate_tests import choose_gates
 from tacit.assessment.uncertainty.intervals import EdgeIntervals, edge_intervals, intervals_around
 from tacit.assessment.uncertainty.moment_data import has_moment_estimate
 from tacit.assessment.uncertainty.reliability import Reliability, reliability
@@ -32,16 +35,21 @@ __all__ = [
     "EdgeTests",
     "EdgeUncertainty",
     "Kept",
+    "LikelihoodActing",
     "Reliability",
     "Sandwich",
     "WrongEdges",
     "acting",
+    "acting_by_likelihood",
     "adopt",
     "adopt_bagged",
     "bootstrap",
+    "choose_gates",
     "edge_intervals",
+    "estimate_acting",
     "expected_wrong_edges",
     "false_discoveries",
+    "has_direct_estimate",
     "has_moment_estimate",
     "intervals_around",
     "listed_edges",

@@ -24,7 +24,7 @@ def has_moment_estimate(model: LatentGraphModel) -> bool:
         isinstance(model.predictor, GraphFilter)
         and model.predictor.activation == "linear"
         and all(value.requires_grad for value in model.predictor.parameters())
-        and observation.random
+        and observation.by_moments
         and observation.channels == 1
         and graph.has_edge_probs
         and graph.candidates is None

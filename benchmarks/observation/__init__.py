@@ -1,0 +1,1 @@
+"""Counts, yes or no, heavy tails: generated systems, studies of the observation models, and other methods."""

@@ -1,0 +1,240 @@
+"""The page docs/results/observation.md, from the records alone; run ``python -m benchmarks.observation.page``."""
+
+import statistics
+from collections.abc import Iterator
+from pathlib import Path
+
+import numpy as np
+from benchmarks.observation.methods import GAUSSIAN, GLM, METHODS, TACIT
+from benchmarks.observation.records import RESULTS, Figures, path_of, read, values
+from benchmarks.observation.rejections import KINDS as TESTED
+from benchmarks.observation.systems import KINDS, NULL
+
+PAGE = Path(__file__).parents[2] / "docs" / "results" / "observation.md"
+THETA_TARGETS = {"poisson, psi known": 0.02, "bernoulli, psi known": 0.03}
+LEAST_LEVEL, MOST_LEVEL, LEAST_POWER = 0.035, 0.065, 0.95
+LEAST_COVERAGE, MOST_COVERAGE = 0.92, 0.98
+HEAD = """# Counts, yes or no, heavy tails
+
+Measurements of the observation models. `python -m benchmarks.observation.page` draws this page from the records in
+`benchmarks/results/observation/`; the generators are in `benchmarks/observation/`. A figure that misses its target is
+marked *MISSED*.
+"""
+THETA = """
+## Edge probabilities of the paper's system
+
+12 nodes, 28,000 training pairs, the 50 edges of the paper's system with probabilities between .3 and .9. The output is
+$f = b + s \\tanh(\\sum_j A_{ij} x_j \\psi)$; Poisson means lie between .7 and 20, probabilities of yes between .05 and .95.
+Energy score at node scope in closed form, 8 graphs per pair, 10 epochs, one start. *bound*: no unbiased estimator has a
+smaller mean absolute error with psi known (the Fisher information, by enumeration of all graphs of a node). With psi
+*learned* the weights, $b$ and $s$ are learned too. *gaussian*: Gaussian noise on the counts instead. Mean ± deviation
+over data sets. *p-values*: of the fit test on 2,000 test pairs. *identifiable*: true edges that `identify` does not
+warn about, mean over data sets. `python -m benchmarks.observation.theta`.
+"""
+LEVEL = """
+## The fit test
+
+Share of data sets with a p-value up to 5%. Five nodes, eight random edges, 200 pairs (*gaussian*: 500). *right*: the
+model that drew the data, all parameters known; target {low:.1%} to {high:.1%} of 1,000 data sets. *gaussian*: on counts
+with means below 5, the right graph and means with Gaussian noise of the right variance; *gaussian fit*: `tacit fit` with
+`observation.kind = "gaussian"` on 1,500 rows of counts; target more than {power:.0%}. `python -m
+benchmarks.observation.rejections`.
+"""
+TAILS = """
+## Heavy tails
+
+VARs of 8 nodes with t noise of three degrees of freedom; of ten edges five always act and five with a probability
+between .4 and .9. Complete fits. *coverage*: 95% intervals of `probability` that contain the truth, over true edges;
+target for student_t: {low:.0%} to {high:.0%}. *bias* and *error*: mean of the estimate less the truth, and of its size.
+`python -m benchmarks.observation.tails`.
+"""
+RANKING = """
+## Which edges exist
+
+10 nodes (*mixed kinds*: 12), 500 rows, about 12 edges; *gated* edges act with a probability between .4 and .9 at every
+step. *tacit* chooses the observation model from the data, *tacit, gaussian* takes Gaussian noise, *GLM* is one
+generalised linear model per node that is told the family (statsmodels; ranked by Wald statistics, listed by Benjamini
+and Hochberg at 10%). AUROC / average precision; listed and false edges per data set at a false discovery rate of 10%;
+calibration error of `exists` over all pairs; seconds on one core of a shared machine. Seeds `{seeds}`{untouched}.
+`python -m benchmarks.observation --seed-set {seeds}`.
+"""
+CHOICE = """
+## Which kind is chosen
+
+Data sets by the kind that `observation.kind = "auto"` chose.
+"""
+
+
+def page() -> str:
+    """Return the text of the page."""
+    parts = [HEAD]
+    theta, rejections = read(RESULTS / "theta.json"), read(RESULTS / "rejections.json")
+    parts += [THETA, *_theta(theta)] if theta else []
+    limits = {"low": LEAST_LEVEL, "high": MOST_LEVEL, "power": LEAST_POWER}
+    parts += [LEVEL.format(**limits), *_rejections(rejections)] if rejections else []
+    for seeds in ("test", "choose"):
+        tails = read(RESULTS / f"{seeds}-tails.json")
+        if tails:
+            parts += [TAILS.format(low=LEAST_COVERAGE, high=MOST_COVERAGE), *_tails(tails)]
+            break
+    for seeds in ("test", "choose"):
+        records = {name: read(path_of(seeds, name)) for name in METHODS}
+        if any(records.values()):
+            untouched = ", on which nothing was chosen" if seeds == "test" else ""
+            parts += [RANKING.format(seeds=seeds, untouched=untouched), *_ranking(records)]
+            parts += [CHOICE, *_choices(records[TACIT])] if records[TACIT] else []
+            break
+    return "\n".join(parts).rstrip() + "\n"
+
+
+def _theta(records: dict[str, Figures]) -> list[str]:
+    lines = _head(
+        "model", "data sets", "bound", "error of theta", "target", "other pairs", "p-values", "identifiable", "s"
+    )
+    for name, found in records.items():
+        runs = found["runs"]
+        errors = [run["error"] for run in runs]
+        target = THETA_TARGETS.get(name)
+        missed = target is not None and statistics.mean(errors) > target
+        lines.append(
+            _row(
+                name,
+                str(len(runs)),
+                f"{found['bound']:.4f}",
+                _spread(errors) + (" *MISSED*" if missed else ""),
+                "-" if target is None else f"{target:.2f}",
+                _spread([run["error_none"] for run in runs]),
+                ", ".join(f"{run['p_value']:.2g}" for run in runs),
+                f"{statistics.mean(run['identifiable'] for run in runs):.1f} of 50",
+                f"{statistics.mean(run['seconds'] for run in runs):.0f}",
+            )
+        )
+    reasons = sorted({reason for found in records.values() for run in found["runs"] for reason in run["reasons"]})
+    return [*lines, "", *(f"`identify`: {reason}" for reason in reasons[:3])]
+
+
+def _rejections(records: dict[str, Figures]) -> list[str]:
+    lines = _head("data", "model", "data sets", "rejected", "target")
+    for kind in (*TESTED, "gaussian", "gaussian fit"):
+        if kind in records:
+            found, right = records[kind], kind in TESTED
+            share = found["rejected"]
+            held = LEAST_LEVEL <= share <= MOST_LEVEL if right else share > LEAST_POWER
+            cells = (kind if right else "poisson", "right" if right else kind, f"{found['sets']:,}")
+            text = f"{share:.1%} ± {found['std_error']:.1%}" + ("" if held else " *MISSED*")
+            wanted = f"{LEAST_LEVEL:.1%} to {MOST_LEVEL:.1%}" if right else f"> {LEAST_POWER:.0%}"
+            lines.append(_row(*cells, text, wanted))
+    return lines
+
+
+def _tails(records: dict[str, Figures]) -> list[str]:
+    lines = _head("noise", "rows", "data sets", "edges", "number", "coverage", "width", "bias", "error", "AUROC", "s")
+    for name, found in sorted(records.items(), key=lambda one: (int(one[0].split()[1]), one[0])):
+        kind, rows = name.split()
+        done = [row for row in found["systems"] if "failed" not in row]
+        sets = f"{len(done)}" + (f", {found['failed']} failed" if found["failed"] else "")
+        seconds = f"{statistics.mean(row['seconds'] for row in done):.1f}"
+        for part in ("gated", "always"):
+            figures = found[part]
+            held = kind != "student_t" or part == "always" or LEAST_COVERAGE <= figures["held"] <= MOST_COVERAGE
+            coverage = f"{figures['held']:.1%}" + ("" if held else " *MISSED*")
+            cells = (f"{figures[key]:.3f}" for key in ("width", "error", "distance"))
+            auroc = f"{found['auroc']:.3f}"
+            lines.append(
+                _row(kind, f"{int(rows):,}", sets, part, str(figures["edges"]), coverage, *cells, auroc, seconds)
+            )
+    return lines
+
+
+def _ranking(records: dict[str, dict[str, Figures]]) -> list[str]:
+    lines = _head("system", "method", "AUROC / AP", "edges", "listed", "false", "calibration error", "data sets", "s")
+    for kind, name, found in _rows(records):
+        both = [_mean(found, key, 3) for key in ("auroc", "aupr")]
+        failed = sum("failed" in row for row in found["systems"])
+        count = f"{len(found['systems']) - failed}" + (f", {failed} failed" if failed else "")
+        error = found.get("calibration_error")
+        lines.append(
+            _row(
+                kind,
+                name,
+                "-" if "-" in both else " / ".join(both),
+                *(_mean(found, key, 1) for key in ("edges", "listed", "false")),
+                "-" if error is None else f"{error:.3f}",
+                count,
+                _mean(found, "seconds", 1),
+            )
+        )
+    return [*lines, "", *_summary(records)]
+
+
+def _summary(records: dict[str, dict[str, Figures]]) -> list[str]:
+    """Differences over all systems with edges, and false edges over all without."""
+    text = []
+    for other in (GAUSSIAN, GLM):
+        pairs = [
+            mine["aupr"] - theirs["aupr"]
+            for kind, found in records[TACIT].items()
+            if kind in records[other] and not kind.startswith(NULL)
+            for mine, theirs in zip(found["systems"], records[other][kind]["systems"], strict=False)
+            if mine.get("aupr") is not None and theirs.get("aupr") is not None and mine["seed"] == theirs["seed"]
+        ]
+        if len(pairs) > 1:
+            error = np.std(pairs, ddof=1) / len(pairs) ** 0.5
+            text.append(
+                f"Average precision of {TACIT} less that of {other}, over {len(pairs)} data sets: "
+                f"{np.mean(pairs):+.4f} ± {error:.4f}."
+            )
+    for name in METHODS:
+        counts = [values(found, "false") for kind, found in records[name].items() if kind.startswith(NULL)]
+        if counts:
+            every = np.concatenate(counts)
+            text.append(
+                f"Without any edge {name} listed an edge in {int((every > 0).sum())} of {len(every)} data sets."
+            )
+    return [" ".join(text)] if text else []
+
+
+def _choices(records: dict[str, Figures]) -> list[str]:
+    lines = _head("system", "chosen (data sets)")
+    for kind in KINDS:
+        if kind in records and "chosen" in records[kind]:
+            chosen = ", ".join(f"{name}: {count}" for name, count in records[kind]["chosen"].items())
+            lines.append(_row(kind, chosen))
+    return lines
+
+
+def missed() -> Iterator[str]:
+    """Targets that the page marks as missed, by row."""
+    return (line for line in page().splitlines() if "*MISSED*" in line and line.startswith("|"))
+
+
+def _rows(records: dict[str, dict[str, Figures]]) -> list[tuple[str, str, Figures]]:
+    return [(kind, name, found[kind]) for kind in KINDS for name, found in records.items() if kind in found]
+
+
+def _spread(numbers: list[float]) -> str:
+    deviation = f" ± {statistics.stdev(numbers):.4f}" if len(numbers) > 1 else ""
+    return f"{statistics.mean(numbers):.4f}{deviation}"
+
+
+def _mean(found: Figures, key: str, digits: int = 2) -> str:
+    each = values(found, key)
+    return f"{each.mean():.{digits}f}" if len(each) else "-"
+
+
+def _head(*cells: str) -> list[str]:
+    return [_row(*cells), "|" + "---|" * len(cells)]
+
+
+def _row(*cells: str) -> str:
+    return f"| {' | '.join(cells)} |"
+
+
+def main() -> None:
+    """Write the page."""
+    PAGE.write_text(page(), encoding="utf-8")
+    print(PAGE)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,113 @@
+"""Do intervals of ``probability`` hold the truth where noise has heavy tails? Complete fits of VARs with t noise.
+
+    python -m benchmarks.observation.tails --kind gaussian student_t --rows 1000 3000 --seed-set choose --count 10
+
+Half of the edges always act, the others with a probability between .4 and .9. Intervals are counted over the true edges
+that the fit keeps; an edge that is not kept has none. Writes ``benchmarks/results/observation/SEEDS-tails.json``.
+"""
+
+import argparse
+import time
+
+import numpy as np
+import torch
+from benchmarks.existence.scores import listed, off_diagonal, ranking
+from benchmarks.observation.records import RESULTS, Figures, rounded, write
+from benchmarks.observation.systems import SEEDS, Observed, heavy_tails
+from joblib import Parallel, delayed
+
+KINDS = ("gaussian", "student_t")
+PARTS = ("gated", "always")
+
+
+def one(kind: str, rows: int, seed: int) -> Figures:
+    """Return what a complete fit says of the edges of one data set."""
+    system = heavy_tails(seed, rows)
+    began = time.perf_counter()
+    try:
+        edges = fitted_edges(system, kind)
+    except Exception as error:  # counted on the page
+        return {"seed": seed, "failed": f"{type(error).__name__}: {error}"}
+    seconds = time.perf_counter() - began
+    exists, probability, low, high = (edges[name] for name in ("exists", "probability", "low", "high"))
+    apart = ~np.eye(len(exists), dtype=bool)
+    chosen, truth = listed(np.nan_to_num(exists[apart])), off_diagonal(system.truth)
+    row: Figures = {"seed": seed, "auroc": ranking(np.nan_to_num(exists[apart]), truth)["auroc"]}
+    row |= {"listed": int(chosen.sum()), "false": int((chosen & ~truth).sum())}
+    known = system.truth & np.isfinite(low) & np.isfinite(high)
+    for part in PARTS:
+        mask = known & ((system.theta < 1) == (part == "gated"))
+        theta = system.theta[mask]
+        held = (low[mask] <= theta + 1e-6) & (theta <= high[mask] + 1e-6)
+        row |= {
+            f"{part}_edges": int(mask.sum()),
+            f"{part}_held": int(held.sum()),
+            f"{part}_below": int((theta < low[mask] - 1e-6).sum()),
+            f"{part}_width": float((high - low)[mask].sum()),
+            f"{part}_error": float((probability[mask] - theta).sum()),
+            f"{part}_distance": float(np.abs(probability[mask] - theta).sum()),
+        }
+    return row | {"chosen": edges["chosen"], "seconds": seconds}
+
+
+def fitted_edges(system: Observed, kind: str) -> dict[str, np.ndarray]:
+    """Return matrices of ``exists``, ``probability``, ``low`` and ``high`` of a complete fit, rows receiving."""
+    from tacit.config import FitConfig, override
+    from tacit.data import Series
+    from tacit.pipeline.fitting import learn
+    from tacit.pipeline.plan import Plan
+    from tacit.pipeline.sources import Source
+
+    nodes = tuple(f"v{node}" for node in range(len(system.truth)))
+    series = Series(np.ascontiguousarray(system.series)[:, :, None], nodes)
+    config = override(
+        FitConfig(),
+        {"predictor": {"kind": "filter"}, "observation": {"kind": kind}, "assessment": {"controls": False}},
+    )
+    plan = Plan.make(Source("series", series), config, seed=0, device=torch.device("cpu"), command="benchmark")
+    found = learn(plan)
+    edges, graph = found.assessment.edges, found.result.model.graph.edge_probs.detach()
+    given = {name: getattr(edges, name) for name in ("exists", "probability", "low", "high")}
+    given["probability"] = graph if given["probability"] is None else given["probability"]
+    return {name: np.asarray(value, dtype=float) for name, value in given.items()} | {
+        "chosen": next((line for line in plan.choices if line.startswith("observation")), kind)
+    }
+
+
+def pooled(rows: list[Figures]) -> Figures:
+    """Return coverage, width and bias over the edges of all data sets, gated ones and others apart."""
+    done: Figures = {"failed": sum("failed" in row for row in rows)}
+    rows = [row for row in rows if "failed" not in row]
+    for part in PARTS:
+        total = {
+            key: sum(row[f"{part}_{key}"] for row in rows)
+            for key in ("edges", "held", "below", "width", "error", "distance")
+        }
+        edges = max(1, total.pop("edges"))
+        done[part] = {"edges": edges, **{key: value / edges for key, value in total.items()}}
+    both = sum(row[f"{part}_edges"] for row in rows for part in PARTS)
+    done["held"] = sum(row[f"{part}_held"] for row in rows for part in PARTS) / max(1, both)
+    done["auroc"] = float(np.mean([row["auroc"] for row in rows])) if rows else None
+    return done
+
+
+def main() -> None:
+    """Run the chosen kinds of noise."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--kind", nargs="+", choices=KINDS, default=list(KINDS))
+    parser.add_argument("--rows", nargs="+", type=int, default=[1_000, 3_000])
+    parser.add_argument("--seed-set", choices=list(SEEDS), default="choose")
+    parser.add_argument("--count", type=int, default=50)
+    parser.add_argument("--jobs", type=int, default=1)
+    options = parser.parse_args()
+    for rows in options.rows:
+        for kind in options.kind:
+            seeds = SEEDS[options.seed_set][: options.count]
+            found = list(Parallel(n_jobs=options.jobs)(delayed(one)(kind, rows, seed) for seed in seeds))
+            record = rounded({**pooled(found), "systems": found})
+            write(RESULTS / f"{options.seed_set}-tails.json", f"{kind} {rows}", record)
+            print(kind, rows, {key: value for key, value in record.items() if key != "systems"}, flush=True)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,83 @@
+"""How often each edge acts, by the exact likelihood: for observation models whose mean and variance do not say it."""
+
+from dataclasses import dataclass
+
+import torch
+from jaxtyping import Float
+from torch import Tensor
+
+from tacit.assessment.uncertainty.boundary import NOTHING_KNOWN
+from tacit.assessment.uncertainty.dependence import Dependence
+from tacit.assessment.uncertainty.gate_tests import LEVEL, QUANTILE, judge_gates
+from tacit.assessment.uncertainty.intervals import EdgeIntervals
+from tacit.data import Pairs
+from tacit.errors import require
+from tacit.shapes import EdgeMask, EdgeProbs
+from tacit.training import LatentGraphModel, NodeRegressions, fitted_by_likelihood
+
+ROWS_PER_COLUMN = 2  # fewer pairs than this for each coefficient of a node say nothing about its gates
+FEW_ROWS = "{rows} training pairs are too few to estimate how often edges into {nodes} of the nodes act"
+
+
+@dataclass(frozen=True, eq=False)
+class LikelihoodActing:
+    """How often edges act: ``edge_probs``, 1 where ``always``; see :class:`~tacit.assessment.uncertainty.Acting`."""
+
+    edge_probs: EdgeProbs
+    always: EdgeMask
+    std_errors: EdgeProbs
+    low: EdgeProbs
+    high: EdgeProbs
+    degrees: float
+    parameters: dict[str, Tensor]
+    warnings: list[str]
+
+    @property
+    def inflation(self) -> Float[Tensor, " edge"]:
+        """The errors come from the likelihood alone."""
+        return self.edge_probs.new_ones(1)
+
+    @property
+    def bagged(self) -> EdgeProbs:
+        """The answer: there are no resamples."""
+        return self.edge_probs
+
+    def intervals(self, level: float = LEVEL) -> EdgeIntervals:
+        """Return intervals that hold the true probability with chance ``level``."""
+        require(level == LEVEL, f"level must be {LEVEL} for intervals of the likelihood, got {level}; use {LEVEL}")
+        return EdgeIntervals(self.low, self.high, level, simultaneous=False)
+
+
+def acting_by_likelihood(model: LatentGraphModel, train: Pairs, *, block: int = 1) -> LikelihoodActing:
+    """Return how often the learned edges of a model act, from its training pairs; the model stays as it is."""
+    data, graph = NodeRegressions.of(model, train), model.graph
+    learned, present = graph.learned.cpu(), graph.edge_probs.detach()
+    nodes, enough = [], []
+    for node in range(len(learned)):
+        one, known = data.node(node), data.weights[:, node] > 0
+        columns = one.design.shape[1] + len(one.sent) + 2
+        enough.append(bool(known.sum() >= ROWS_PER_COLUMN * columns))
+        may_gate = learned[node, data.sources(node)] & enough[-1]
+        nodes.append(judge_gates(one, may_gate))
+    fitted = torch.tensor(enough)
+    rest = present.cpu().double()
+    probs, low, high = (
+        torch.where(learned & fitted[:, None], data.matrix(values, rest), beside)
+        for values, beside in (
+            ([one.fit.edge_probs for one in nodes], rest),
+            ([one.low for one in nodes], torch.where(learned, 0.0, rest)),
+            ([one.high for one in nodes], torch.where(learned, 1.0, rest)),
+        )
+    )
+    few = int((learned.any(1) & ~fitted).sum())
+    parameters = fitted_by_likelihood(model, data, [one.fit for one in nodes], probs, fitted)
+    return LikelihoodActing(
+        probs.to(present),
+        (learned & fitted[:, None] & (probs == 1)).to(present.device),
+        ((high - low) / (2 * QUANTILE)).clamp_max(NOTHING_KNOWN).to(present),
+        low.to(present),
+        high.to(present),
+        Dependence(block, train.series).degrees(len(train)),
+        parameters,
+        [FEW_ROWS.format(rows=len(train), nodes=few)] if few else [],
+    )

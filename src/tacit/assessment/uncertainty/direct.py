@@ -1,0 +1,28 @@
+"""How often each edge acts without any training: by mean and variance, or else by the exact likelihood."""
+
+from tacit.assessment.uncertainty.acting import Acting, acting
+from tacit.assessment.uncertainty.acting_likelihood import LikelihoodActing, acting_by_likelihood
+from tacit.assessment.uncertainty.moment_data import has_moment_estimate
+from tacit.assessment.uncertainty.resampled_edges import Kept
+from tacit.data import Pairs
+from tacit.training import LatentGraphModel, has_likelihood
+
+
+def has_direct_estimate(model: LatentGraphModel) -> bool:
+    """Can it be estimated how often edges act, without any training?"""
+    return has_moment_estimate(model) or (has_likelihood(model) and not model.observation.by_moments)
+
+
+def estimate_acting(
+    model: LatentGraphModel,
+    train: Pairs,
+    *,
+    replicas: int = 16,
+    block: int = 1,
+    seed: int = 0,
+    kept: Kept | None = None,
+) -> Acting | LikelihoodActing:
+    """Return how often the learned edges act; resamples are drawn for mean and variance only, see :func:`acting`."""
+    if has_moment_estimate(model):
+        return acting(model, train, replicas=replicas, block=block, seed=seed, kept=kept)
+    return acting_by_likelihood(model, train, block=block)

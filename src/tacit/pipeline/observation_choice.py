@@ -1,0 +1,222 @@
+r"""Which observation model the targets have, chosen from the data with the graph in the model.
+
+The values of a node say which kinds are possible: 0 and 1, counts, positive numbers, any numbers. Among several, the
+likelihood with the edges that may exist decides, each edge with a gate where it needs one:
+
+$$\ell - \tfrac k2 \log n, \qquad k \text{ parameters of the noise and gates}, \quad n \text{ rows},$$
+
+summed over nodes of one sort (:func:`~tacit.assessment.uncertainty.choose_gates`). A count whose rate changes because
+edges act at times varies more than its mean: without gates in the model, dispersion would be taken for the reason.
+"""
+
+import math
+from dataclasses import dataclass, replace
+
+import numpy as np
+import torch
+
+from tacit.assessment.evidence import num_sent
+from tacit.assessment.uncertainty import choose_gates
+from tacit.config import FitConfig
+from tacit.data import NamedPairs, Pairs
+from tacit.observation import ObservationModel
+from tacit.pipeline.dataset import Dataset
+from tacit.pipeline.evidence import REGRESSION, RegressionEvidence, evidence_method, layout_of
+from tacit.pipeline.observation_kinds import AUTO, kinds_of, settle_observation, target_values
+from tacit.pipeline.parts import OwnParts
+from tacit.pipeline.sources import Source
+from tacit.pipeline.target_checks import source_values
+from tacit.registry import OBSERVATIONS
+from tacit.training import GatedRegression
+
+FILTER, HEAVY = "filter", "student_t"
+MOST_MEAN = 30.0  # counts with a larger mean are nearly Gaussian
+MOST_CATEGORIES = 7  # of whole numbers that may be ordered categories
+MOST_ROWS, MOST_NODES, MOST_PARENTS = 3000, 12, 6  # that decide
+LIKELY = 0.5  # parents that count
+WORTH = 0.01  # nats per row that a kind with more parameters must gain
+YES_NO, COUNTS, POSITIVE, REAL = "bernoulli", "poisson", "positive", "gaussian"
+KINDS = {
+    COUNTS: ("poisson", "negative_binomial", "ordered"),
+    POSITIVE: ("gaussian", "student_t", "log_normal"),
+    REAL: ("gaussian", "student_t"),
+}
+REASONS = {
+    "bernoulli": "the values are 0 and 1",
+    "poisson": "the values are counts, and with the graph in the model their variance is that of their mean",
+    "negative_binomial": "the values are counts that vary more than their mean, also with the graph in the model",
+    "ordered": "few different whole numbers, which distributions of counts do not fit",
+    "student_t": "the tails are heavier than those of Gaussian noise, also with the graph in the model",
+    "log_normal": "the values are positive, and their spread grows with their size",
+}
+
+
+def may_choose(config: FitConfig, own: OwnParts) -> bool:
+    """Is the kind open, and is the model one whose likelihood can compare kinds?"""
+    return (
+        config.observation.kind == AUTO
+        and config.predictor.kind in (AUTO, FILTER)
+        and config.predictor.activation == "linear"
+        and evidence_method(config, own) == REGRESSION
+        and not config.graph.simultaneous
+        and config.data.scale_by in (AUTO, "all")
+        and config.model.loss == "energy"
+        and own.loss is None
+        and own.predictor is None
+    )
+
+
+def sorts_of(source: Source, config: FitConfig) -> tuple[str, ...]:
+    """Return what the values of each node are: 0 and 1, counts, positive numbers or any numbers."""
+    content = source.content
+    if not isinstance(content, NamedPairs) and len(config.data.targets or content.channels) != 1:
+        return (REAL,) * len(content.nodes)
+    values = source_values(content, config.data.targets)
+    if values.ndim == 3 and values.shape[2] != 1:
+        return (REAL,) * len(content.nodes)
+    return tuple(_sort(values[:, node].ravel()) for node in range(len(content.nodes)))
+
+
+def _sort(values: np.ndarray) -> str:
+    values = values[~np.isnan(values)]
+    if not len(values) or values.min() == values.max():
+        return REAL
+    if values.min() >= 0 and bool((values == np.round(values)).all()):
+        if set(np.unique(values).tolist()) <= {0.0, 1.0}:
+            return YES_NO
+        return COUNTS if values.mean() < MOST_MEAN else REAL
+    return POSITIVE if values.min() > 0 else REAL
+
+
+def first_kinds(config: FitConfig, sorts: tuple[str, ...], source: Source) -> FitConfig:
+    """Return the config with the simplest kind of each sort; open where all nodes have real numbers."""
+    kinds = {node: REAL if sort == POSITIVE else sort for node, sort in zip(source.content.nodes, sorts, strict=False)}
+    return config if set(kinds.values()) <= {REAL} else _with_kinds(config, kinds)
+
+
+def with_chosen_kinds(
+    source: Source,
+    config: FitConfig,
+    dataset: Dataset,
+    evidence: RegressionEvidence,
+    own: OwnParts,
+    seed: int,
+    sorts: tuple[str, ...],
+) -> tuple[FitConfig, list[str], bool]:
+    """Return the config with the kinds that fit best, the reasons, and whether the kinds changed."""
+    if not sorts:
+        return config, [], False
+    choice = choose_kinds(config, dataset, evidence, sorts)
+    before = kinds_of(config, dataset.nodes)
+    if all(
+        old in (kind, AUTO) and kind in (old, REAL) for old, kind in zip(before, choice.kinds.values(), strict=True)
+    ):
+        return config, choice.reasons, False
+    open_values = config.observation.model_copy(update={"categories": None, "largest_count": None})
+    config = _with_kinds(config.model_copy(update={"observation": open_values}), choice.kinds)
+    config, values = settle_observation(source, config, own, seed)
+    return config, [*choice.reasons, *values], True
+
+
+def with_open_noise(config: FitConfig, sorts: tuple[str, ...]) -> FitConfig:
+    """Return the config with the kind open again where heavy tails were chosen: networks have noise of their own."""
+    if not sorts or config.observation.kind != HEAVY:
+        return config
+    return config.model_copy(update={"observation": config.observation.model_copy(update={"kind": AUTO})})
+
+
+def _with_kinds(config: FitConfig, kinds: dict[str, str]) -> FitConfig:
+    """Return the config with a kind for each node, one name where they share it."""
+    one = next(iter(kinds.values()))
+    kind: str | dict[str, str] = one if set(kinds.values()) == {one} else kinds
+    return config.model_copy(update={"observation": config.observation.model_copy(update={"kind": kind})})
+
+
+@dataclass(frozen=True)
+class KindsChoice:
+    """The kind of each node, and a sentence for each sort of nodes."""
+
+    kinds: dict[str, str]
+    reasons: list[str]
+
+
+def choose_kinds(
+    config: FitConfig, dataset: Dataset, evidence: RegressionEvidence, sorts: tuple[str, ...]
+) -> KindsChoice:
+    """Return the kind with the largest criterion for each sort of nodes."""
+    kinds, reasons = dict[str, str](), list[str]()
+    for sort in dict.fromkeys(sorts):
+        nodes = [node for node, one in enumerate(sorts) if one == sort]
+        kind = sort if sort == YES_NO else _best(config, dataset, evidence, nodes, KINDS[sort])
+        kinds |= {dataset.nodes[node]: kind for node in nodes}
+        if kind in REASONS:
+            some = "" if len(set(sorts)) == 1 else f" ({len(nodes)} of the nodes)"
+            reasons.append(f"observation = {kind}{some}: {REASONS[kind]}")
+    return KindsChoice({node: kinds[node] for node in dataset.nodes}, reasons)
+
+
+def _best(
+    config: FitConfig, dataset: Dataset, evidence: RegressionEvidence, nodes: list[int], kinds: tuple[str, ...]
+) -> str:
+    """Return the kind with the largest criterion; one that comes later must be clearly better than the first.
+
+    Gates are chosen only where a kind would win without them.
+    """
+    some = nodes[:: math.ceil(len(nodes) / MOST_NODES)]
+    train = dataset.split.train[:: math.ceil(len(dataset.split.train) / MOST_ROWS)].to("cpu")
+    models = {kind: model for kind in kinds if (model := _model(config, dataset, train, some, kind)) is not None}
+    data = {
+        kind: [_regression(dataset, train, evidence, model, node) for node in some] for kind, model in models.items()
+    }
+    least = WORTH * len(some) * len(train)
+    for gates in (False, True):
+        scores = {kind: sum(_criterion(one, gates=gates) for one in data[kind]) for kind in data}
+        better = [kind for kind in data if kind == kinds[0] or scores[kind] > scores[kinds[0]] + least]
+        data = {kind: data[kind] for kind in better}
+        if len(data) == 1:
+            return kinds[0]
+    return max(data, key=scores.__getitem__)
+
+
+def _model(config: FitConfig, dataset: Dataset, train: Pairs, nodes: list[int], kind: str) -> ObservationModel | None:
+    """Return the observation model of all nodes; None where the values of some cannot be of this kind."""
+    sizes, values = dataset.preparation.sizes, target_values(config, dataset.preparation)
+    if OBSERVATIONS[kind].support == "categories":
+        known = values.offset + values.unit * train.targets
+        found = tuple(torch.unique(known[:, nodes].round()).tolist())
+        if not 2 < len(found) <= MOST_CATEGORIES:
+            return None
+        values = replace(values, categories=found)
+    model: ObservationModel = OBSERVATIONS[kind].for_sizes(
+        num_nodes=sizes.num_nodes, in_channels=sizes.in_channels, channels=sizes.out_channels, values=values
+    )
+    return model
+
+
+def _regression(
+    dataset: Dataset, train: Pairs, evidence: RegressionEvidence, model: ObservationModel, node: int
+) -> GatedRegression:
+    """Return the regression of a node on its own past and on the parents that exist most likely."""
+    exists = evidence.shaped(evidence.evidence.exists, over_table=False)[node].nan_to_num(0.0)
+    kept = evidence.shaped(evidence.kept, over_table=False)[node] & (exists >= LIKELY)
+    kept[node] = False
+    parents = exists.masked_fill(~kept, -1.0).argsort(descending=True)[: min(MOST_PARENTS, int(kept.sum()))]
+    layout = layout_of(dataset.preparation)
+    sent = layout.lags(train.inputs)[..., : num_sent(layout)].flatten(2).double()  # (row, node, sent)
+    known = torch.ones(len(train), dtype=torch.bool) if train.observed is None else train.observed[:, node, 0] > 0
+    own = train.inputs[known, node].double()
+    return GatedRegression(
+        torch.cat([own, torch.ones_like(own[:, :1])], 1),
+        sent[known][:, parents].transpose(0, 1),
+        own.new_zeros(len(own)),
+        train.targets[known, node, 0].double(),
+        own.new_ones(len(own)),
+        model.chosen([node]).double(),
+    )
+
+
+def _criterion(data: GatedRegression, *, gates: bool) -> float:
+    may_gate = torch.full((len(data.sent),), gates)
+    fit = choose_gates(data, may_gate)
+    parameters = sum(value.numel() for value in data.observation.parameters()) + int(fit.gated.sum())
+    return fit.log_likelihood - parameters / 2 * math.log(len(data.targets))

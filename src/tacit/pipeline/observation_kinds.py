@@ -1,0 +1,213 @@
+"""Which observation model each node has, by name, and what the models must know of the values of their targets."""
+
+import math
+from typing import Any
+
+import numpy as np
+import torch
+
+from tacit.config import FitConfig
+from tacit.data import NamedPairs
+from tacit.errors import InputError, did_you_mean, require
+from tacit.observation import MixedObservation, ObservationModel, Support, TargetValues
+from tacit.pipeline.dataset import Dataset
+from tacit.pipeline.parts import OwnParts
+from tacit.pipeline.preparation import Preparation, SeriesPreparation
+from tacit.pipeline.sources import Source, about
+from tacit.pipeline.target_checks import require_values, source_values
+from tacit.registry import OBSERVATIONS
+
+REST, AUTO = "*", "auto"  # the nodes that a table does not name; a kind that is still open
+LARGER, MORE = 1.5, 10  # the largest count of exact sums: so many times the largest of the training part, and more
+ONE_SCALE = "scale_by = all: counts, categories, positive numbers and yes or no are measured from one zero"
+MOST_CATEGORIES = 50
+ABOVE = (
+    "{above:,} counts are above largest_count = {largest}, where the sums over counts end: scores there are not exact; "
+    "set largest_count in [observation] and fit again"
+)
+
+
+def kinds_of(config: FitConfig, nodes: tuple[str, ...]) -> tuple[str, ...]:
+    """Return the name of the observation model of each node."""
+    kind = config.observation.kind
+    return (kind,) * len(nodes) if isinstance(kind, str) else tuple(kind[node] for node in nodes)
+
+
+def supports_of(config: FitConfig, nodes: tuple[str, ...]) -> tuple[Support, ...]:
+    """Return which values the targets of each node can have."""
+    return tuple("real" if kind == AUTO else OBSERVATIONS[kind].support for kind in kinds_of(config, nodes))
+
+
+def has_links(config: FitConfig) -> bool:
+    """Is the output of the predictor a link of some targets, and not their mean?"""
+    kind = config.observation.kind
+    names = [kind] if isinstance(kind, str) else list(kind.values())
+    return any(name != AUTO and OBSERVATIONS[name].support != "real" for name in names)
+
+
+def settle_observation(source: Source, config: FitConfig, own: OwnParts, seed: int) -> tuple[FitConfig, list[str]]:
+    """Return the config with a kind for each node and what these kinds must know of the data, with reasons.
+
+    Data that the kinds cannot have is refused, with the node and the row.
+    """
+    with about(source.name):
+        config = _with_all_nodes(config, tuple(source.content.nodes))
+    _require_used(config)
+    if not has_links(config):
+        return config, []
+    data, reasons = config.data, list[str]()
+    require(
+        data.scale_by in (AUTO, "all"),
+        f"scale_by in [data] must be 'all' for kind {_said(config)} in [observation], got '{data.scale_by}'; leave it "
+        "out",
+    )
+    if data.scale_by == AUTO and not isinstance(source.content, NamedPairs):
+        config = config.model_copy(update={"data": data.model_copy(update={"scale_by": "all"})})
+        reasons += [ONE_SCALE] if source.content.num_series > 1 else []
+    nodes = tuple(source.content.nodes)
+    require_values(source, kinds_of(config, nodes), config.data.targets, config.observation.categories)
+    scaled = config.predictor.kind == AUTO or own.kind(config.predictor).scaled
+    dataset = Dataset.prepare(source, config.data, seed=seed, scaled=scaled)
+    with about(source.name):
+        found = _found_in(dataset, source, config)
+    config = config.model_copy(update={"observation": config.observation.model_copy(update=found)})
+    if "categories" in found:
+        require_values(source, kinds_of(config, nodes), config.data.targets, config.observation.categories)
+        shown = ", ".join(f"{value:g}" for value in found["categories"])
+        reasons.append(f"categories = {shown}: those of the training part")
+    if "largest_count" in found:
+        reasons.append(f"largest_count = {found['largest_count']}: above the largest count of the training part")
+    return config, reasons
+
+
+def require_new_values(config: FitConfig, preparation: Preparation, source: Source) -> tuple[str, ...]:
+    """Refuse new data with values that the kinds of a fit cannot have, and return what else there is to say."""
+    nodes = tuple(source.content.nodes)
+    if not has_links(config) or not set(nodes) <= set(preparation.nodes):  # other nodes are refused later
+        return ()
+    targets = preparation.target_names if preparation.is_series else None
+    kinds, options = kinds_of(config, nodes), config.observation
+    require_values(source, kinds, targets, options.categories)
+    counts = [OBSERVATIONS[kind].support == "counts" for kind in kinds]
+    values = source_values(source.content, targets)[:, counts]
+    above = int((values > (options.largest_count or math.inf)).sum())
+    return (ABOVE.format(above=above, largest=options.largest_count),) if above else ()
+
+
+def target_values(config: FitConfig, preparation: Preparation) -> TargetValues:
+    """Return how scaled targets become values, and what is known of the values."""
+    nodes, channels = len(preparation.nodes), preparation.sizes.out_channels
+    if isinstance(preparation, SeriesPreparation):
+        mean, deviation = (table[:, :channels] for table in (preparation.scaling.mean, preparation.scaling.deviation))
+    else:
+        units = preparation.target_units
+        mean, deviation = (np.broadcast_to(row, (nodes, channels)) for row in (units.mean, units.deviation))
+    offset, unit = (torch.tensor(np.array(table)).float() for table in (mean, deviation))
+    options, usual = config.observation, TargetValues.plain(nodes, channels)
+    return TargetValues(offset, unit, options.categories or (), options.largest_count or usual.largest)
+
+
+def build_observation(config: FitConfig, preparation: Preparation) -> ObservationModel:
+    """Return the observation model that a config names, of all nodes or of each."""
+    sizes, kinds = preparation.sizes, kinds_of(config, preparation.nodes)
+    values = target_values(config, preparation)
+
+    def build(kind: str, nodes: list[int]) -> ObservationModel:
+        model: ObservationModel = OBSERVATIONS[kind].for_sizes(
+            num_nodes=len(nodes),
+            in_channels=sizes.in_channels,
+            channels=sizes.out_channels,
+            values=values.chosen(nodes),
+        )
+        return model
+
+    nodes = {kind: [node for node, own in enumerate(kinds) if own == kind] for kind in dict.fromkeys(kinds)}
+    parts = [(build(kind, own), own) for kind, own in nodes.items()]
+    return parts[0][0] if len(parts) == 1 else MixedObservation(parts)
+
+
+def regression_observation(config: FitConfig, preparation: Preparation) -> ObservationModel | None:
+    """Return the observation model of regressions that judge edges; None where those of Gaussian noise do."""
+    if config.observation.kind == AUTO or config.graph.simultaneous or preparation.sizes.out_channels != 1:
+        return None
+    model = build_observation(config, preparation)
+    return None if model.by_moments or not model.has_likelihood else model
+
+
+def _with_all_nodes(config: FitConfig, nodes: tuple[str, ...]) -> FitConfig:
+    """Return the config with a table that names every node; one kind for all is no table."""
+    kind = config.observation.kind
+    if isinstance(kind, str):
+        return config
+    for name in kind:
+        require(
+            name == REST or name in nodes,
+            f"kind in [observation] names the node '{name}', which does not exist{did_you_mean(name, nodes)}",
+        )
+    missing = [node for node in nodes if node not in kind and REST not in kind]
+    if missing:
+        raise InputError(
+            f"kind in [observation] must name every node, got none for '{missing[0]}'; add it, or \"{REST}\" for all "
+            "others"
+        )
+    each = {node: kind.get(node, kind.get(REST, "")) for node in nodes}
+    for node, name in each.items():
+        one = OBSERVATIONS[name]
+        require(
+            one.random and one.num_given == 1,
+            f"kind in [observation] of node '{node}' must be one with a parameter per target in a table by node, got "
+            f"'{name}'; use 'gaussian'",
+        )
+    one = next(iter(each.values()))
+    found = one if set(each.values()) == {one} else each
+    return config.model_copy(update={"observation": config.observation.model_copy(update={"kind": found})})
+
+
+def _require_used(config: FitConfig) -> None:
+    """Refuse what the chosen kinds would ignore."""
+    options = config.observation
+    if options.kind == AUTO:
+        return
+    names = [options.kind] if isinstance(options.kind, str) else list(options.kind.values())
+    have = {OBSERVATIONS[name].support for name in names}
+    for key, support in (("categories", "categories"), ("largest_count", "counts")):
+        if getattr(options, key) is not None and support not in have:
+            users = " or ".join(f"'{name}'" for name in OBSERVATIONS if OBSERVATIONS[name].support == support)
+            raise InputError(f"{key} in [observation] is for kind {users}, got {_said(config)}; leave it out")
+
+
+def _found_in(dataset: Dataset, source: Source, config: FitConfig) -> dict[str, Any]:
+    """Return what of the options was left open, from the training targets; a node that never changes is refused."""
+    supports, train, preparation = supports_of(config, dataset.nodes), dataset.split.train, dataset.preparation
+    values = preparation.to_units(train.targets.double(), train).numpy()  # (pair, node, channel)
+    if train.observed is not None:
+        values = np.where(train.observed.numpy() > 0, values, np.nan)
+    for node, support in enumerate(supports):
+        low, high = np.nanmin(values[:, node], axis=0), np.nanmax(values[:, node], axis=0)
+        require(
+            support == "real" or bool((high > low).all()),
+            f"node '{dataset.nodes[node]}' never changes in the {len(values):,} {preparation.row_name}s of the "
+            f"training part, got {low.min():g} throughout; leave it out, or train on a larger fraction",
+        )
+    found: dict[str, Any] = {}
+    counts, ordered = (np.array([one == support for one in supports]) for support in ("counts", "categories"))
+    if counts.any() and config.observation.largest_count is None:
+        found["largest_count"] = math.ceil(LARGER * float(np.nanmax(values[:, counts]))) + MORE
+    if ordered.any() and config.observation.categories is None:
+        known = [node in np.array(dataset.nodes)[ordered] for node in source.content.nodes]
+        everywhere = np.unique(source_values(source.content, config.data.targets)[:, known])
+        everywhere = everywhere[~np.isnan(everywhere)]
+        seen = np.unique(values[:, ordered])
+        nearest = np.abs(everywhere[:, None] - seen[~np.isnan(seen)]).argmin(0)
+        found["categories"] = tuple(everywhere[np.unique(nearest)].tolist())
+        require(
+            len(nearest) <= MOST_CATEGORIES,
+            f"kind 'ordered' in [observation] must have at most {MOST_CATEGORIES} categories, got "
+            f"{len(np.unique(nearest))}; use 'gaussian'",
+        )
+    return found
+
+
+def _said(config: FitConfig) -> str:
+    kind = config.observation.kind
+    return f"'{kind}'" if isinstance(kind, str) else ", ".join(f"'{name}'" for name in sorted(set(kind.values())))

@@ -1,0 +1,254 @@
+r"""The exact likelihood of one node whose edges are weights times gates.
+
+$$p(y \mid x) = \sum_{a \in \{0, 1\}^g} \prod_j \theta_j^{a_j} (1 - \theta_j)^{1 - a_j}\;
+  p\Big(y \,\Big|\, f = o + b^\top z + \sum_j a_j\, w_j^\top x_j\Big)$$
+
+$z$ is what the node reads of itself, $x_j$ what source $j$ sends, $o$ a known offset, and $p(y \mid f)$ the observation
+model. Of $g$ edges the gates are random; the others always act, $a_j = 1$. All $2^g$ states of the gates are summed, so
+that weights, probabilities and the noise are found without any sampling. Without gates this is a generalised linear
+model.
+
+Weights have a normal prior with a deviation of ``PRIOR_DEVIATION`` in units of the output for an input of deviation 1:
+it matters only where the data say nothing, as where a yes is perfectly predicted.
+"""
+
+import itertools
+import math
+from dataclasses import dataclass, field, replace
+
+import numpy as np
+import torch
+from jaxtyping import Bool, Float
+from torch import Tensor
+from torch.nn.functional import logsigmoid
+
+from tacit.observation import ObservationModel
+
+PRIOR_DEVIATION = 5.0
+NOISE_DEVIATION = 10.0  # of the prior of the observation model's own parameters, around their start
+MOST_LOGIT = 9.0  # of a probability
+MOST_NUMBERS = 2**21  # of rows times states at once
+MOST_STEPS = 200
+RIDGE = 1e-8  # of a column's mean square
+
+
+@dataclass(frozen=True, eq=False)
+class GatedFit:
+    """The maximum: own weights, those of the edges, logits of probabilities (of gated edges) and the noise.
+
+    ``log_likelihood``  without the prior
+    """
+
+    own: Float[Tensor, " own"]
+    edges: Float[Tensor, "source lag"]
+    logits: Float[Tensor, " source"]
+    gated: Bool[Tensor, " source"]
+    observation: ObservationModel
+    log_likelihood: float = -math.inf
+
+    @property
+    def edge_probs(self) -> Float[Tensor, " source"]:
+        """How often each edge acts; 1 where it is not gated."""
+        return torch.where(self.gated, torch.sigmoid(self.logits), 1.0)
+
+    def with_gate(self, source: int, prob: float) -> "GatedFit":
+        """Return a start where one more edge is gated, its mean effect as it was."""
+        logits, gated, edges = self.logits.clone(), self.gated.clone(), self.edges.clone()
+        edges[source] = edges[source] * float(self.edge_probs[source]) / prob
+        gated[source], logits[source] = True, math.log(prob / (1 - prob))
+        return replace(self, logits=logits, gated=gated, edges=edges)
+
+    def without_gate(self, source: int) -> "GatedFit":
+        """Return a start where an edge always acts, its mean effect as it was."""
+        gated, edges = self.gated.clone(), self.edges.clone()
+        edges[source] = edges[source] * float(self.edge_probs[source])
+        gated[source] = False
+        return replace(self, gated=gated, edges=edges)
+
+
+@dataclass(frozen=True, eq=False)
+class GatedRegression:
+    """The data of one node in double precision; ``weights`` says how often each row counts."""
+
+    own: Float[Tensor, "row own"]
+    sent: Float[Tensor, "source row lag"]
+    offset: Float[Tensor, " row"]
+    targets: Float[Tensor, " row"]
+    weights: Float[Tensor, " row"]
+    observation: ObservationModel
+    _root: Float[Tensor, "column column"] = field(init=False)
+
+    def __post_init__(self) -> None:
+        design = self.design
+        share = (self.weights / self.weights.sum().clamp_min(1)).sqrt()[:, None]
+        gram = (design * share).mT @ (design * share)
+        sizes = gram.diagonal().clamp_min(RIDGE)
+        root = torch.linalg.cholesky(gram + torch.diag(RIDGE + 1e-6 * sizes))
+        object.__setattr__(self, "_root", torch.linalg.inv(root))
+
+    @property
+    def design(self) -> Float[Tensor, "row column"]:
+        """All columns: the own ones, then the lags of each source."""
+        return torch.cat([self.own, self.sent.transpose(0, 1).flatten(1)], 1)
+
+    def start(self) -> GatedFit:
+        """Return weights of 0 and no gates."""
+        sources, _, lags = self.sent.shape
+        none = torch.zeros(sources, dtype=torch.bool)
+        own, edges = self.own.new_zeros(self.own.shape[1]), self.own.new_zeros(sources, lags)
+        return GatedFit(own, edges, self.own.new_zeros(sources), none, self.observation)
+
+    def fit(self, start: GatedFit | None = None, fixed: int | None = None) -> GatedFit:
+        """Return the maximum near a start; the probability of one edge can be held ``fixed``."""
+        from scipy.optimize import minimize
+
+        start = self.start() if start is None else start
+        flat = FlatFit(self, start, fixed)
+        bounds = flat.bounds()
+        found = minimize(
+            flat.value_and_gradient,
+            flat.first,
+            jac=True,
+            method="L-BFGS-B",
+            bounds=bounds,
+            options={"maxiter": MOST_STEPS, "ftol": 1e-11, "gtol": 1e-5, "maxcor": 30},
+        )
+        fit = flat.unpacked(torch.from_numpy(found.x))
+        return replace(fit, log_likelihood=float(self.row_log_likelihoods(fit) @ self.weights))
+
+    def fit_gates(self, gated: Bool[Tensor, " source"], start: GatedFit, prob: float = 0.8) -> GatedFit:
+        """Return the fit in which exactly these edges are gated, new gates starting at ``prob``."""
+        for source in (gated & ~start.gated).nonzero()[:, 0].tolist():
+            start = start.with_gate(source, prob)
+        for source in (start.gated & ~gated).nonzero()[:, 0].tolist():
+            start = start.without_gate(source)
+        return self.fit(start)
+
+    def outputs(self, fit: GatedFit) -> Float[Tensor, "row state"]:
+        """Return the output in every state of the gates."""
+        base = self.offset + self.own @ fit.own
+        messages = torch.einsum("jnl,jl->nj", self.sent, fit.edges)
+        base = base + messages[:, ~fit.gated].sum(1)
+        return base[:, None] + messages[:, fit.gated] @ states(int(fit.gated.sum())).mT
+
+    def joint(self, fit: GatedFit, outputs: Float[Tensor, "row state"], rows: slice) -> Float[Tensor, "row state"]:
+        """Return the log probability of each target together with each state."""
+        observation = fit.observation
+        described = observation.describe(outputs[..., None, None], outputs.new_zeros(len(outputs), 1, 1))
+        log_probs = observation.log_prob(described, self.targets[rows, None, None])[..., 0, 0]
+        logits, gates = fit.logits[fit.gated], states(int(fit.gated.sum()))
+        return log_probs + gates @ logsigmoid(logits) + (1 - gates) @ logsigmoid(-logits)
+
+    @torch.no_grad()
+    def row_log_likelihoods(self, fit: GatedFit) -> Float[Tensor, " row"]:
+        """Return the log likelihood of each row."""
+        outputs = self.outputs(fit)
+        return torch.cat([self.joint(fit, outputs[rows], rows).logsumexp(1) for rows in self.parts(fit)])
+
+    def parts(self, fit: GatedFit) -> list[slice]:
+        """Return rows that are evaluated at once."""
+        count, at_once = len(self.targets), max(1, MOST_NUMBERS >> int(fit.gated.sum()))
+        return [slice(first, min(first + at_once, count)) for first in range(0, count, at_once)]
+
+
+def states(gates: int) -> Float[Tensor, "state gate"]:
+    """Return all states of some gates.
+
+    >>> states(2).tolist()
+    [[0.0, 0.0], [0.0, 1.0], [1.0, 0.0], [1.0, 1.0]]
+    """
+    return torch.tensor(list(itertools.product((0.0, 1.0), repeat=gates)), dtype=torch.float64).view(2**gates, gates)
+
+
+class FlatFit:
+    """The parameters as one vector: whitened weights, logits that are learned, and the noise."""
+
+    def __init__(self, data: GatedRegression, start: GatedFit, fixed: int | None = None) -> None:
+        self.data, self.start = data, start
+        self.learned = start.gated.clone()
+        if fixed is not None:
+            self.learned[fixed] = False
+        self.observation = start.observation.chosen([0]).double()
+        self.center = _vector(data.observation)
+        weights = torch.cat([start.own, start.edges.flatten()])
+        whitened = torch.linalg.solve(data._root.mT, weights)
+        self.sizes = [len(whitened), int(self.learned.sum()), len(self.center)]
+        first = torch.cat([whitened, start.logits[self.learned], _vector(self.observation)])
+        self.first = first.numpy()
+
+    @property
+    def gates(self) -> slice:
+        """Where the logits are."""
+        return slice(self.sizes[0], self.sizes[0] + self.sizes[1])
+
+    def _split(self, flat: Float[Tensor, " number"]) -> tuple[Tensor, Tensor, Tensor]:
+        whitened, learned, noise = flat.tensor_split([self.gates.start, self.gates.stop])
+        return whitened, learned, noise
+
+    def bounds(self) -> list[tuple[float | None, float | None]]:
+        """Return the limits of each number: logits have them."""
+        free: list[tuple[float | None, float | None]] = [(None, None)]
+        return free * self.sizes[0] + [(-MOST_LOGIT, MOST_LOGIT)] * self.sizes[1] + free * self.sizes[2]
+
+    def unpacked(self, flat: Float[Tensor, " number"]) -> GatedFit:
+        """Return the fit that a vector stands for; derivatives pass through it."""
+        whitened, learned, noise = self._split(flat)
+        weights = self.data._root.mT @ whitened
+        own, edges = weights.tensor_split([len(self.start.own)])
+        logits = self.start.logits.masked_scatter(self.learned, learned)
+        first = 0
+        with torch.no_grad():
+            for value in self.observation.parameters():
+                value.copy_(noise[first : first + value.numel()].view_as(value))
+                first += value.numel()
+        return replace(
+            self.start, own=own, edges=edges.view_as(self.start.edges), logits=logits, observation=self.observation
+        )
+
+    def row_scores(self, step: float = 1e-5) -> Float[Tensor, "row number"]:
+        """Return the derivative of the log likelihood of each row, by differences."""
+        columns = []
+        for number in range(len(self.first)):
+            values = []
+            for sign in (1, -1):
+                moved = torch.from_numpy(self.first).clone()
+                moved[number] += sign * step
+                values.append(self.data.row_log_likelihoods(self.unpacked(moved)))
+            columns.append((values[0] - values[1]) / (2 * step))
+        return torch.stack(columns, 1)
+
+    def information(self, step: float = 1e-4) -> Float[Tensor, "number number"]:
+        """Return minus the second derivative of the log posterior, by differences of the first."""
+        columns = []
+        for number in range(len(self.first)):
+            moved = np.zeros_like(self.first)
+            moved[number] = step
+            higher, lower = (self.value_and_gradient(self.first + sign * moved)[1] for sign in (1, -1))
+            columns.append(torch.from_numpy(higher - lower) / (2 * step))
+        found = torch.stack(columns, 1) * self.data.weights.sum()
+        return (found + found.mT) / 2
+
+    def value_and_gradient(self, numbers: np.ndarray) -> tuple[float, np.ndarray]:
+        """Return minus the log posterior over the number of rows, and its derivative."""
+        flat = torch.from_numpy(numbers).clone().requires_grad_()
+        fit, rows = self.unpacked(flat), self.data.weights.sum()
+        outputs = self.data.outputs(fit)
+        parameters = list(self.observation.parameters())
+        total, gradient, noise = 0.0, torch.zeros_like(flat), torch.zeros_like(self.center)
+        for part in self.data.parts(fit):
+            value = self.data.joint(fit, outputs[part], part).logsumexp(1) @ self.data.weights[part]
+            found = torch.autograd.grad(value, [flat, *parameters], retain_graph=True)
+            total, gradient = total + float(value.detach()), gradient + found[0]
+            noise = noise + torch.cat([one.flatten() for one in found[1:]]) if parameters else noise
+        whitened, _, own = self._split(flat.detach())
+        gradient[: self.sizes[0]] -= whitened / PRIOR_DEVIATION**2
+        away = own - self.center
+        gradient[sum(self.sizes[:2]) :] += noise - away / NOISE_DEVIATION**2
+        total -= float(whitened.square().sum() / (2 * PRIOR_DEVIATION**2))
+        total -= float(away.square().sum() / (2 * NOISE_DEVIATION**2))
+        return -total / float(rows), (-gradient / rows).numpy()
+
+
+def _vector(observation: ObservationModel) -> Float[Tensor, " number"]:
+    values = [value.detach().double().flatten() for value in observation.parameters()]
+    return torch.cat(values) if values else torch.zeros(0, dtype=torch.float64)

@@ -1,0 +1,151 @@
+"""From a model and its pairs to the regression of each node with its exact likelihood, and back."""
+
+from dataclasses import dataclass
+
+import torch
+from jaxtyping import Bool, Float, Int
+from torch import Tensor
+
+from tacit.data import Pairs
+from tacit.observation import ObservationModel
+from tacit.predictors import GraphFilter, LinearParts
+from tacit.shapes import EdgeMask, EdgeProbs
+from tacit.training.gated_regression import GatedFit, GatedRegression
+from tacit.training.model import LatentGraphModel
+
+
+def has_likelihood(model: LatentGraphModel) -> bool:
+    """Does the likelihood of each node have few terms?
+
+    It has for a predictor that is linear in its inputs, one weight per edge and lag, one target per node whose
+    distribution is known given the output, a gate for each ordered pair of different nodes, and no prior on the gates.
+    """
+    graph, observation = model.graph, model.observation
+    return bool(
+        isinstance(model.predictor, GraphFilter)
+        and model.predictor.activation == "linear"
+        and all(value.requires_grad for value in model.predictor.parameters())
+        and observation.has_likelihood
+        and observation.channels == 1
+        and not observation.joint
+        and graph.has_edge_probs
+        and graph.candidates is None
+        and not graph.symmetric
+        and not graph.learned.diagonal().any()
+        and model.prior is None
+    )
+
+
+@dataclass(frozen=True, eq=False)
+class NodeRegressions:
+    """The pairs as the regressions see them, which edges can act, and with which inputs; None is all of them."""
+
+    parts: LinearParts
+    targets: Float[Tensor, "pair node"]
+    weights: Float[Tensor, "pair node"]
+    present: EdgeMask
+    allowed: Float[Tensor, "node node sent"] | None
+    observation: ObservationModel
+
+    @classmethod
+    def of(cls, model: LatentGraphModel, pairs: Pairs) -> "NodeRegressions":
+        """Return the regressions of a model that :func:`has_likelihood`."""
+        graph, predictor = model.graph, model.predictor
+        assert isinstance(predictor, GraphFilter)
+        pairs = pairs.to("cpu")
+        observed = torch.ones_like(pairs.targets) if pairs.observed is None else pairs.observed
+        targets = torch.where(observed > 0, pairs.targets, 0.0)
+        parts = predictor.linear_parts(pairs.inputs, targets)
+        assert parts is not None
+        present = graph.learned | (graph.edge_probs.detach() > 0)
+        allowed = predictor.allowed_columns
+        return cls(
+            LinearParts(*(part.double() for part in parts)),
+            targets[..., 0].double(),
+            observed[..., 0].double(),
+            present.cpu().clone().fill_diagonal_(False),
+            None if allowed is None else allowed.cpu().double(),
+            model.observation,
+        )
+
+    def sources(self, node: int) -> Int[Tensor, " source"]:
+        """Return the sources that a node can read."""
+        return self.present[node].nonzero()[:, 0]
+
+    def node(self, node: int) -> GatedRegression:
+        """Return the regression of one node, of the rows where its target is known."""
+        known, sources = self.weights[:, node] > 0, self.sources(node)
+        own = self.parts.own[known, node]
+        sent = self.parts.sent[known][:, sources].transpose(0, 1)  # (source, pair, lag)
+        if self.allowed is not None:
+            sent = sent * self.allowed[node, sources][:, None]  # a column of zeros gets the weight 0
+        return GatedRegression(
+            torch.cat([own, torch.ones_like(own[:, :1])], 1),
+            sent,
+            self.parts.offset[known, node, 0],
+            self.targets[known, node],
+            self.weights[known, node],
+            self.observation.chosen([node]).cpu().double(),
+        )
+
+    def matrix(self, values: list[Float[Tensor, " _"]], rest: EdgeProbs) -> EdgeProbs:
+        """Return numbers of the sources of each node as a matrix; ``rest`` stands elsewhere."""
+        found = rest.detach().cpu().double().clone()
+        for node, one in enumerate(values):
+            found[node, self.sources(node)] = one
+        return found
+
+
+def fitted_by_likelihood(
+    model: LatentGraphModel,
+    data: NodeRegressions,
+    fits: list[GatedFit],
+    edge_probs: EdgeProbs,
+    fitted: Bool[Tensor, " node"],
+) -> dict[str, Tensor]:
+    """Return the parameters of the model with these fits, by name; nodes that are not ``fitted`` keep theirs."""
+    predictor, graph = model.predictor, model.graph
+    assert isinstance(predictor, GraphFilter)
+    weights = torch.zeros_like(predictor.edge_weights, device="cpu", dtype=torch.float64)
+    for node, fit in enumerate(fits):
+        weights[node, data.sources(node)] = fit.edges[..., None]
+    own = torch.stack([fit.own for fit in fits])
+    filled = predictor.with_weights(own[:, :-1, None], weights, own[:, -1:])
+    done = zip(fits, fitted.tolist(), strict=True)
+    noise = model.observation.joined(
+        [fit.observation if known else model.observation.chosen([node]) for node, (fit, known) in enumerate(done)]
+    )
+    raw = graph.raw.detach()
+    raw = torch.where(graph.learned, graph.link.raw(edge_probs.to(raw)), raw)
+    found = {
+        f"graph.{graph.link.parameter}": raw,
+        **{f"predictor.{name}": value.detach() for name, value in filled.named_parameters()},
+        **{f"observation.{name}": value.detach() for name, value in noise.items()},
+    }
+    present = model.state_dict()
+
+    def kept(name: str, value: Tensor) -> Tensor:
+        if name.startswith("observation."):
+            return value.to(present[name])
+        value, rows = value.to(present[name]), fitted.to(present[name].device)
+        return torch.where(rows.view(-1, *[1] * (value.ndim - 1)), value, present[name])
+
+    return {name: kept(name, value) for name, value in found.items()}
+
+
+def start_at_likelihood(model: LatentGraphModel, train: Pairs) -> bool:
+    r"""Put a linear filter at the maximum of the likelihood with edges that always act.
+
+    The weights of an edge are divided by $\theta$, so that its mean effect is that of the regression.
+    """
+    data = NodeRegressions.of(model, train)
+    fits = [data.node(node).fit() for node in range(len(data.present))]
+    probs = model.graph.edge_probs.detach()
+    every = torch.ones(len(fits), dtype=torch.bool)
+    found = fitted_by_likelihood(model, data, fits, probs, every)
+    divide = torch.where(probs > 0, 1 / probs.clamp_min(1e-6), 0.0)
+    found["predictor.edge_weights"] = found["predictor.edge_weights"] * divide[..., None, None].to(
+        found["predictor.edge_weights"]
+    )
+    model.load_state_dict({name: value for name, value in found.items() if not name.startswith("graph.")}, strict=False)
+    return True
