@@ -52,6 +52,10 @@ class NegativeBinomialCounts(Counts):
         r, k = (1 / self.dispersion.double())[..., None], counts.double()
         return torch.lgamma(k + r) - torch.lgamma(r) - k * r.log() - torch.lgamma(k + 1)
 
+    def ratios(self, counts: Tensor) -> Tensor:
+        r"""Return $\log (1 + (k - 1)\, \alpha) - \log k$."""
+        return torch.log1p((counts - 1) * self.dispersion.double()[..., None]) - counts.log()
+
     def natural(self, means: TargetParams) -> tuple[Samples, Samples]:
         r"""Return $\log m - \log(1 + \alpha m)$ and $\log(1 + \alpha m) / \alpha$."""
         dispersion = self.dispersion

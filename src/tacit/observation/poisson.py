@@ -28,6 +28,10 @@ class PoissonCounts(Counts):
         r"""Return $-\log k!$."""
         return -torch.lgamma(counts + 1)
 
+    def ratios(self, counts: Tensor) -> Tensor:
+        r"""Return $-\log k$."""
+        return -counts.log()
+
     def natural(self, means: TargetParams) -> tuple[Samples, Samples]:
         r"""Return $\log m$ and $m$."""
         return means.log(), means
