@@ -43,7 +43,11 @@ class Counts(PositiveMean, Steps):
 
     @abstractmethod
     def coefficients(self, counts: Tensor) -> Tensor:
-        """Return $c_k$; the first axes of ``counts`` are broadcast against (node, channel)."""
+        """Return $c_k$ of any counts; the last axes but one of ``counts`` are (node, channel)."""
+
+    @abstractmethod
+    def ratios(self, counts: Tensor) -> Tensor:
+        """Return $c_k - c_{k - 1}$ for $k$ = 1, 2, ...: sums of them are cheaper for whole tables."""
 
     @abstractmethod
     def natural(self, means: TargetParams) -> tuple[Samples, Samples]:
@@ -80,11 +84,15 @@ class Counts(PositiveMean, Steps):
         return self.to_targets(counts.to(parameters))
 
     def _masses(self, means: TargetParams, first: int, end: int) -> Table:
-        counts = torch.arange(first, end, dtype=means.dtype, device=means.device)
+        counts = torch.arange(end, dtype=torch.float64, device=means.device)
+        later = self.ratios(counts[1:]).cumsum(-1)  # of few numbers: there is no axis of pairs or graphs
+        coefficients = torch.cat([torch.zeros_like(later[..., :1]), later], -1)[..., first:].to(means)
         eta, normalizer = self.natural(means)
-        return (self.coefficients(counts).to(means) + counts * eta[..., None] - normalizer[..., None]).exp()
+        logs = torch.addcmul(coefficients, eta[..., None], counts[first:].to(means))
+        return (logs - normalizer[..., None]).exp()
 
-    def _expected(self, parameters: TargetParams, table: Table, targets: Targets) -> Samples:
+    def _expected(self, parameters: TargetParams, centred: Table, targets: Targets) -> Samples:
         r"""Return the distance up to the end of the table and, of what is beyond, $E(Y_s - K - 1)^+$."""
-        beyond = parameters - (1 - table).sum(-1) + (self.places(targets)[:, None] - table.shape[-1]).clamp_min(0)
-        return super()._expected(parameters, table, targets) + beyond / self.unit
+        size = centred.shape[-1]
+        beyond = parameters - (0.5 * size - centred.sum(-1)) + (self.places(targets)[:, None] - size).clamp_min(0)
+        return super()._expected(parameters, centred, targets) + beyond / self.unit

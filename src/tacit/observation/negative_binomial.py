@@ -9,6 +9,8 @@ $\alpha$ is the dispersion of a node, a parameter of the model; Poisson counts h
 goes makes counts vary more as well: only the shape of the distribution, given the input, separates the two.
 """
 
+from typing import ClassVar
+
 import torch
 from jaxtyping import Float
 from torch import Generator, Tensor, nn
@@ -31,6 +33,8 @@ class NegativeBinomialCounts(Counts):
     60.0
     """
 
+    words: ClassVar[str] = "counts that vary more than their mean, negative binomial"
+
     def __init__(self, num_nodes: int, channels: int = 1, values: TargetValues | None = None) -> None:
         super().__init__(num_nodes, channels, values)
         self.log_dispersion = nn.Parameter(_log_dispersion(torch.full((num_nodes, channels), INITIAL_DISPERSION)))
@@ -47,6 +51,10 @@ class NegativeBinomialCounts(Counts):
         """
         r, k = (1 / self.dispersion.double())[..., None], counts.double()
         return torch.lgamma(k + r) - torch.lgamma(r) - k * r.log() - torch.lgamma(k + 1)
+
+    def ratios(self, counts: Tensor) -> Tensor:
+        r"""Return $\log (1 + (k - 1)\, \alpha) - \log k$."""
+        return torch.log1p((counts - 1) * self.dispersion.double()[..., None]) - counts.log()
 
     def natural(self, means: TargetParams) -> tuple[Samples, Samples]:
         r"""Return $\log m - \log(1 + \alpha m)$ and $\log(1 + \alpha m) / \alpha$."""

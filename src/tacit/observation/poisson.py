@@ -3,6 +3,8 @@ r"""Counts with the variance of their mean.
 $$v \sim \mathrm{Poisson}(m), \qquad P(v = k) = e^{-m} m^k / k!$$
 """
 
+from typing import ClassVar
+
 import torch
 from torch import Tensor
 
@@ -20,9 +22,15 @@ class PoissonCounts(Counts):
     0.5
     """
 
+    words: ClassVar[str] = "counts, Poisson"
+
     def coefficients(self, counts: Tensor) -> Tensor:
         r"""Return $-\log k!$."""
         return -torch.lgamma(counts + 1)
+
+    def ratios(self, counts: Tensor) -> Tensor:
+        r"""Return $-\log k$."""
+        return -counts.log()
 
     def natural(self, means: TargetParams) -> tuple[Samples, Samples]:
         r"""Return $\log m$ and $m$."""

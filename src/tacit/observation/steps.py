@@ -35,32 +35,36 @@ class Steps(InUnits):
     def places(self, targets: Targets) -> Targets:
         """Return the place $j$ of each target among the values, as a whole number of the same type."""
 
-    def gaps(self, like: Tensor) -> Tensor:
-        """Return the distances of neighbouring values in the units of the data; 1 unless a model says otherwise."""
-        return like.new_ones(())
+    def gaps(self, like: Tensor) -> Tensor | None:
+        """Return the distances of neighbouring values in the units of the data; None where all are 1."""
+        del like
+        return None
 
     def expected_distance(self, parameters: TargetParams, targets: Targets) -> Samples:
         r"""Return $E|Y_s - y|$ of each target under each graph $s$."""
-        return self._expected(parameters, self.table(parameters), targets)
+        return self._expected(parameters, self.table(parameters) - 0.5, targets)
 
     def pair_distance(self, parameters: TargetParams) -> Float[Tensor, "batch graph graph node channel"]:
         r"""Return $E|Y_s - Y_t|$ for every two graphs."""
         centred = self.table(parameters) - 0.5
-        gaps = self.gaps(centred).expand(centred.shape[-1])
-        products = torch.einsum("bsnck,btnck->bstnc", centred * gaps, centred)
-        return (0.5 * gaps.sum() - 2 * products) / self.unit
+        gaps = self.gaps(centred)
+        weighted = centred if gaps is None else centred * gaps
+        products = torch.einsum("bsnck,btnck->bstnc", weighted, centred)
+        return (0.5 * self._width(centred) - 2 * products) / self.unit
 
     def distances(self, parameters: TargetParams, targets: Targets, group_size: int = 1) -> tuple[Samples, Samples]:
         """Return both mean distances from one table; the mean over other graphs is that to their mean table."""
-        table = self.table(parameters)
-        centred = table - 0.5
-        shape = (len(table), -1, group_size, *table.shape[2:])
-        groups = centred.reshape(shape).sum(2, keepdim=True)  # (batch, group, 1, node, channel, step)
-        others = (groups.sum(1, keepdim=True) - groups) / (table.shape[1] - group_size)
-        others = others.expand(-1, -1, group_size, -1, -1, -1).flatten(1, 2)
+        centred, num_graphs = self.table(parameters) - 0.5, parameters.shape[1]
+        own = centred
+        if group_size > 1:
+            groups = centred.reshape(len(centred), -1, group_size, *centred.shape[2:])
+            own = groups.sum(2, keepdim=True).expand_as(groups).flatten(1, 2)
         gaps = self.gaps(centred)
-        spread = (gaps * (0.5 - 2 * centred * others)).sum(-1) / self.unit
-        return self._expected(parameters, table, targets), spread
+        others = centred.sum(1, keepdim=True) - own
+        others = others if gaps is None else others * gaps
+        products = (centred * others).sum(-1) / (num_graphs - group_size)
+        spread = (0.5 * self._width(centred) - 2 * products) / self.unit
+        return self._expected(parameters, centred, targets), spread
 
     def cdf(self, parameters: TargetParams, targets: Targets) -> tuple[Samples, Samples]:
         """Return the probability of a smaller value, and of one up to the target."""
@@ -80,8 +84,16 @@ class Steps(InUnits):
         """Return the values at places 0, 1, ...; these numbers themselves unless a model says otherwise."""
         return places.to(self.unit.dtype)
 
-    def _expected(self, parameters: TargetParams, table: Table, targets: Targets) -> Samples:
+    def _expected(self, parameters: TargetParams, centred: Table, targets: Targets) -> Samples:
+        """Return the mean distance from a table of $G$."""
         del parameters
-        steps = torch.arange(table.shape[-1], device=table.device)
-        signs = 1 - 2 * (self.places(targets)[:, None, ..., None] <= steps).to(table)  # -1 from the target on
-        return (self.gaps(table) * (0.5 + (table - 0.5) * signs)).sum(-1) / self.unit
+        steps = torch.arange(centred.shape[-1], device=centred.device)
+        signs = 1 - 2 * (self.places(targets)[:, None, ..., None] <= steps).to(centred)  # -1 from the target on
+        gaps = self.gaps(centred)
+        signs = signs if gaps is None else signs * gaps
+        return (0.5 * self._width(centred) + (centred * signs).sum(-1)) / self.unit
+
+    def _width(self, table: Table) -> Tensor | int:
+        """Return how far the last value is from the first."""
+        gaps = self.gaps(table)
+        return table.shape[-1] if gaps is None else gaps.sum()
