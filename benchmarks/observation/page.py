@@ -60,8 +60,8 @@ no, an edge shows two probabilities, which say little about how often it acts: i
   student_t: {low:.0%} to {high:.0%}, over gated edges and over all. Where an edge always acts, 1 is in nearly every
   interval.
 - *bias* and *error*: mean of the estimate less the truth, and of its absolute value.
-- *gaussian*: intervals from regressions of mean and variance, as `observation.kind = "gaussian"` has them. They are wide,
-  and the answer is 1 for many gated edges, which the bias shows.
+- *gaussian*: intervals from regressions of mean and variance, as `observation.kind = "gaussian"` has them. They are
+  wide, and the answer is 1 for many gated edges, which the bias shows.
 - *gaussian_likelihood*: Gaussian noise with the intervals that student_t has. It is no option of a fit: it shows what
   the choice of the noise alone changes.
 
