@@ -3,6 +3,8 @@ r"""Counts with the variance of their mean.
 $$v \sim \mathrm{Poisson}(m), \qquad P(v = k) = e^{-m} m^k / k!$$
 """
 
+from typing import ClassVar
+
 import torch
 from torch import Tensor
 
@@ -19,6 +21,8 @@ class PoissonCounts(Counts):
     >>> round(counts.log_prob(parameters, torch.zeros(1, 2, 1)).exp()[0, 0, 0, 0].item(), 4)  # exp(-log 2)
     0.5
     """
+
+    wider: ClassVar[str] = "negative_binomial"
 
     def coefficients(self, counts: Tensor) -> Tensor:
         r"""Return $-\log k!$."""
