@@ -13,10 +13,18 @@ from tacit.errors import InputError
 from tacit.estimators import Concrete, DisARM, ScoreFunction, StraightThrough
 from tacit.graph import BernoulliGraph
 from tacit.losses import ELBO, MMD, EnergyScore, ExpectedError, Gaussian, NoisyEnergyScore, PointMSE
-from tacit.observation import GaussianNoise, HeadGaussianNoise, InputGaussianNoise, NoNoise
+from tacit.observation import (
+    GaussianNoise,
+    HeadGaussianNoise,
+    InputGaussianNoise,
+    MixedObservation,
+    NoNoise,
+    TargetValues,
+)
 from tacit.observation.gaussian import expected_distance
 from tacit.predictors import GraphFilter, GraphNetwork, HopPredictor
 from tacit.randomness import draw_uniforms
+from tacit.registry import OBSERVATIONS
 from tacit.training import CosineDecay, FitSettings, LatentGraphModel, fit
 from tacit.training.gradient import LiftedGradient
 from tacit.training.state import initial_stacks
@@ -309,3 +317,51 @@ def test_impossible_combinations_are_refused(rng, unchecked):
     model = LatentGraphModel(graph, bare, EnergyScore(), observation=two)
     with pytest.raises(InputError, match=r"channels of GaussianNoise must be that of targets, 1, got 2; build it with"):
         model.check(torch.zeros(4, 3, 2), torch.zeros(4, 3, 1))
+
+
+KINDS = ["poisson", "negative_binomial", "bernoulli", "ordered", "log_normal", "student_t", "mixed"]
+
+
+def model_of_kind(kind, scope, rng):
+    """Three nodes with values of a kind, or of three kinds; in float64."""
+    values = TargetValues(torch.full((3, 1), 2.0), torch.ones(3, 1), (0.0, 1.0, 2.0, 3.0), 20)
+    names = ["poisson", "gaussian", "student_t"] if kind == "mixed" else [kind]
+    nodes = [[0], [1], [2]] if kind == "mixed" else [[0, 1, 2]]
+    parts = [
+        OBSERVATIONS[name].for_sizes(num_nodes=len(own), in_channels=2, channels=1, values=values.chosen(own))
+        for name, own in zip(names, nodes, strict=True)
+    ]
+    noise = parts[0] if len(parts) == 1 else MixedObservation(list(zip(parts, nodes, strict=True)))
+    graph, loss = BernoulliGraph.uniform(3, generator=rng, low=0.3, high=0.7), EnergyScore(scope=scope)
+    return LatentGraphModel(graph, GraphFilter(3, 2, 1), loss, observation=noise, num_graphs=4).double()
+
+
+def batches_of_values(model, rng):
+    parameters, constants, batches, running = lifted_batches(model, rng)
+    whole = [(inputs, targets.round().clamp(-2, 1), uniforms) for inputs, targets, uniforms in batches]
+    return parameters, constants, whole, running
+
+
+@pytest.mark.parametrize("scope", ["node", "joint"])
+@pytest.mark.parametrize("kind", KINDS)
+def test_replicas_of_all_kinds_are_lifted(rng, kind, scope):
+    model = model_of_kind(kind, scope, rng)
+    arguments = batches_of_values(model, rng)
+    lifted = LiftedGradient(model, lift="vmap", compile=False)
+    agree(lifted(*arguments), LiftedGradient(model, compile=False)(*arguments))
+    assert lifted.fallback is None
+    assert all(value.abs().max() > 0 for value in lifted(*arguments).gradients.values())
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("scope", ["node", "joint"])
+@pytest.mark.parametrize("kind", KINDS)
+def test_all_kinds_compile(rng, kind, scope):
+    model = model_of_kind(kind, scope, rng)
+    arguments = batches_of_values(model, rng)
+    compiled = LiftedGradient(model)
+    outcome = compiled(*arguments)
+    if compiled.fallback is not None and "g++" in compiled.fallback:
+        pytest.skip(f"no compiler here: {compiled.fallback}")
+    assert compiled.fallback is None
+    agree(outcome, LiftedGradient(model, compile=False)(*arguments))

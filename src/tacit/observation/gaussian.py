@@ -60,6 +60,7 @@ class Gaussian(ObservationModel):
     """The common part: a target is described by its mean and its deviation, means first on the last axis."""
 
     num_parameters = 2
+    wider: ClassVar[str] = "student_t"
     closed_forms: bool = True
     by_moments: bool = True
 

@@ -63,6 +63,7 @@ class ObservationModel(nn.Module, ABC):
     ``num_uniforms``    uniforms that :meth:`sample` takes for each target
     ``supports``        those of all nodes, where they differ; empty where ``support`` is that of all
     ``working_numbers`` numbers of each target and graph that distances and samples are computed from
+    ``wider``           the kind to try where targets vary more, or have heavier tails; empty if there is none
     ``joint``           nodes share their noise within a step: scores of each node alone cannot fit it, regressions do
     ``channels``        target channels per node; None where it does not matter
     """
@@ -80,6 +81,7 @@ class ObservationModel(nn.Module, ABC):
     reparameterized: bool = True
     num_uniforms: int = 1
     working_numbers: int = 1
+    wider: ClassVar[str] = ""
 
     def __init__(self, channels: int | None = None) -> None:
         super().__init__()

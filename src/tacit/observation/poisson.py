@@ -23,6 +23,7 @@ class PoissonCounts(Counts):
     """
 
     words: ClassVar[str] = "counts, Poisson"
+    wider: ClassVar[str] = "negative_binomial"
 
     def coefficients(self, counts: Tensor) -> Tensor:
         r"""Return $-\log k!$."""

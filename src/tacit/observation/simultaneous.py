@@ -25,6 +25,7 @@ class SimultaneousNoise(GaussianNoise):
     """
 
     joint: ClassVar[bool] = True
+    wider: ClassVar[str] = ""
 
     def __init__(self, num_nodes: int, channels: int = 1, *, initial_sigma: float = INITIAL_SIGMA) -> None:
         super().__init__(num_nodes, channels, initial_sigma=initial_sigma)

@@ -13,7 +13,7 @@ from tacit.data import Pairs
 from tacit.errors import InputError
 from tacit.graph import BernoulliGraph
 from tacit.losses import EnergyScore
-from tacit.observation import GaussianNoise
+from tacit.observation import GaussianNoise, PoissonCounts, TargetValues
 from tacit.predictors import HopPredictor
 from tacit.training import LatentGraphModel
 
@@ -73,6 +73,34 @@ def test_too_narrow_at_one_node_names_it():
     assert said[1].startswith("ranks at node south are U-shaped")
     assert "the largest gap is at node south" in said[2]
     assert said[-1].endswith('(kind = "gaussian_input" in [observation]), or other inputs for node south')
+
+
+def test_counts_that_vary_more_than_their_mean_ask_for_the_negative_binomial():
+    """Gamma-Poisson counts, dispersion 0.5: 1,500 pairs with a mean near 4, and a Poisson model of them."""
+    generator = torch.Generator().manual_seed(3)
+    rates = 4 * torch._standard_gamma(torch.full((1500, 3, 1), 2.0), generator=generator) / 2
+    pairs = Pairs(torch.zeros(1500, 3, 2), torch.poisson(rates, generator=generator))
+    values = TargetValues(torch.full((3, 1), 4.0), torch.ones(3, 1))
+    graph, predictor = BernoulliGraph(torch.full((3, 3), 0.5)), HopPredictor(torch.tensor([[[0.8], [-0.5]]]))
+    model = LatentGraphModel(graph, predictor, EnergyScore(), observation=PoissonCounts(3, 1, values))
+    found = judge(model, pairs)
+    assert (found.noise, found.wider) == ("counts", "negative_binomial")
+    assert (
+        'try: counts that vary more than their mean (kind = "negative_binomial" in [observation])'
+        in (found.sentences()[-1])
+    )
+    assert Goodness.from_dict(json.loads(json.dumps(found.to_dict()))) == found
+
+
+def test_heavy_tails_ask_for_student_t():
+    """Noise with three degrees of freedom and a deviation of 0.3, a Gaussian model with that deviation."""
+    generator = torch.Generator().manual_seed(5)
+    pairs = data(0.0, count=4000, prob=1.0)
+    normals = torch.randn(4000, 3, 4, generator=generator)
+    heavy = normals[..., :1] / (normals[..., 1:].square().mean(-1, keepdim=True)).sqrt() / math.sqrt(3)
+    found = judge(model_of(0.3, prob=1.0), Pairs(pairs.inputs, pairs.targets + 0.3 * heavy))
+    assert found.fits is False
+    assert 'noise with heavier tails (kind = "student_t" in [observation])' in found.sentences()[-1]
 
 
 def test_too_wide():

@@ -19,6 +19,7 @@ from tacit.assessment.fit_tests.uniformity import FEWEST_PAIRS, Uniformity, unif
 from tacit.assessment.fit_tests.verdict_sentences import advice, findings, headline
 from tacit.data import Pairs
 from tacit.errors import require
+from tacit.observation import ObservationModel
 from tacit.training import LatentGraphModel
 
 
@@ -28,7 +29,9 @@ class Goodness:
 
     ``names``      of the numbers that are predicted: nodes, or nodes and channels
     ``no_spread``  for each number: were all samples one number, at every pair?
-    ``noise``      of the model: "none", "node", "input" (sigma follows the input) or "joint" (of all nodes)
+    ``noise``      of the model: "none", "node", "input" (sigma follows the input), "joint" (of all nodes), "mixed" (one
+                   kind per node), or which values a target can have, such as "counts"
+    ``wider``      the observation model to try where targets vary more than it says; empty if there is none
     """
 
     num_pairs: int
@@ -41,6 +44,7 @@ class Goodness:
     coverage: tuple[Coverage, ...]
     no_spread: tuple[bool, ...]
     noise: str
+    wider: str = ""
 
     @property
     def ranks_p_value(self) -> float | None:
@@ -84,6 +88,7 @@ class Goodness:
             ranks=tuple(Uniformity(**_tuples(one)) for one in stored["ranks"]),
             coverage=tuple(Coverage(**_tuples(one)) for one in stored["coverage"]),
             no_spread=tuple(stored["no_spread"]),
+            wider=stored.get("wider", ""),
         )
 
 
@@ -129,11 +134,19 @@ def goodness_of_fit(
         spread = torch.maximum(spread, (samples.amax(1) - samples.amin(1)).amax(0))
     ranks = gathered_ranks(parts, pairs, num_samples)
     no_spread = tuple((spread <= scales.same).flatten().tolist())
-    observation = model.observation
-    noise = "none" if not observation.random else "input" if observation.follows_input else "node"
-    noise = "joint" if observation.joint else noise
+    noise = _noise_of(model.observation), model.observation.wider
     tests = sums.result(), uniformity(ranks), coverage(ranks)
-    return Goodness(len(pairs), num_samples, stride, level, names, *tests, no_spread, noise)
+    return Goodness(len(pairs), num_samples, stride, level, names, *tests, no_spread, *noise)
+
+
+def _noise_of(observation: ObservationModel) -> str:
+    if not observation.random or observation.joint:
+        return "joint" if observation.joint else "none"
+    if len(set(observation.supports)) > 1:
+        return "mixed"
+    if observation.support != "real":
+        return observation.support
+    return "input" if observation.follows_input else "node"
 
 
 def _number_names(pairs: Pairs, node_names: list[str] | None) -> tuple[str, ...]:

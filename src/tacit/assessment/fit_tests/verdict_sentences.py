@@ -2,6 +2,7 @@
 
 import math
 from collections.abc import Sequence
+from statistics import NormalDist
 from typing import TYPE_CHECKING
 
 from tacit.assessment.fit_tests.uniformity import HUMP, TOO_HIGH, TOO_LOW, U_SHAPED, UNEVEN, UNIFORM
@@ -10,7 +11,14 @@ if TYPE_CHECKING:
     from tacit.assessment.fit_tests.verdict import Goodness
 
 SMALL = 0.02  # of coverage: below two points a misfit is called small
+HEAVY = 0.015  # of coverage: tails that miss less are not called heavy
 MOST_NAMES = 6
+REAL = ("none", "node", "input", "joint")  # noise of numbers that may be scaled in any way
+WIDER = {  # what the other observation model is for, by the values of the targets
+    "counts": "counts that vary more than their mean",
+    "node": "noise with heavier tails",
+    "input": "noise with heavier tails",
+}
 MEANING = {
     U_SHAPED: "U-shaped: the model is overconfident, its intervals are too narrow",
     HUMP: "hump-shaped: the model is underconfident, its intervals are too wide",
@@ -67,6 +75,8 @@ def advice(found: "Goodness") -> list[str]:
         tries.append(
             'an observation model (kind = "gaussian" or "gaussian_input"): the graph is the only randomness now'
         )
+    elif found.wider and tails_missed(found) > 0:
+        tries.append(f'{WIDER[found.noise]} (kind = "{found.wider}" in [observation])')
     elif U_SHAPED in seen and not some:
         tries.append("fewer epochs, or patience: intervals that are too narrow everywhere often mean overfitting")
     elif HUMP in seen and not some:
@@ -85,7 +95,8 @@ def advice(found: "Goodness") -> list[str]:
     if TOO_LOW in seen or TOO_HIGH in seen:
         tries.append("a check for drift between training and test, or for a missing input")
     if UNEVEN in seen:
-        tries.append("targets on another scale (a logarithm if they are skewed), or a more flexible predictor")
+        scale = "targets on another scale (a logarithm if they are skewed), or "
+        tries.append((scale if found.noise in REAL else "") + "a more flexible predictor")
     if not seen:
         joint = found.kernel.parts["joint"] < min(found.kernel.parts["nodes"], found.kernel.parts["pooled"])
         if joint:
@@ -96,6 +107,26 @@ def advice(found: "Goodness") -> list[str]:
     if found.noise == "joint":  # regressions gave the fit: no other predictor or training goes with it
         tries = [one for one in tries if "epochs" not in one and "predictor" not in one and "loss" not in one]
     return ["try: " + "; ".join(tries)] if tries else []
+
+
+def tails_missed(found: "Goodness") -> float:
+    r"""Return how much the widest intervals miss beyond what their width explains and chance allows; above 0 is heavy.
+
+    A normal distribution whose narrowest intervals, of level $l$, contain a share $q$ is too wide by the factor
+    $\Phi^{-1}((1 + q) / 2) / \Phi^{-1}((1 + l) / 2)$; its widest ones contain what this factor makes of their level.
+    Where already the narrowest miss too much, all intervals are too narrow, and tails are not the matter.
+    """
+    ordered, normal = sorted(found.coverage, key=lambda one: one.nominal), NormalDist()
+    narrow, wide = ordered[0], ordered[-1]
+    share, seen = (min(max(one.overall or one.nominal, 1e-6), 1 - 1e-6) for one in (narrow, wide))
+    width = normal.inv_cdf((1 + share) / 2) / normal.inv_cdf((1 + narrow.nominal) / 2)
+    expected = 2 * normal.cdf(width * normal.inv_cdf((1 + wide.nominal) / 2)) - 1
+    if found.noise == "counts":  # their variance has no scale of its own
+        expected = wide.nominal
+    elif narrow.gap < -SMALL:
+        expected = 0.0
+    chance = 3 * math.sqrt(wide.nominal * (1 - wide.nominal) / (found.num_pairs * len(found.names)))
+    return expected - seen - max(HEAVY, chance)
 
 
 def shapes_seen(found: "Goodness") -> dict[str, list[str]]:
