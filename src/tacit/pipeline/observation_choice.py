@@ -10,6 +10,7 @@ edges act at times varies more than its mean: without gates in the model, disper
 """
 
 import math
+from collections import Counter
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -34,6 +35,7 @@ MOST_MEAN = 30.0  # counts with a larger mean are nearly Gaussian
 MOST_CATEGORIES = 7  # of whole numbers that may be ordered categories
 MOST_ROWS, MOST_NODES, MOST_PARENTS = 3000, 8, 6  # that decide
 LIKELY = 0.5  # parents that count
+LEAST_NATS = 2.0  # by which the first kind must be better for a node, where most have another
 WORTH = 0.01  # nats per row that a kind with more parameters must gain
 YES_NO, COUNTS, POSITIVE, REAL = "bernoulli", "poisson", "positive", "gaussian"
 KINDS = {
@@ -146,24 +148,27 @@ class KindsChoice:
 def choose_kinds(
     config: FitConfig, dataset: Dataset, evidence: RegressionEvidence, sorts: tuple[str, ...]
 ) -> KindsChoice:
-    """Return the kind with the largest criterion for each sort of nodes."""
+    """Return the kind with the largest criterion for each sort of nodes; a node of a clearly other kind has that."""
     kinds, reasons = dict[str, str](), list[str]()
     for sort in dict.fromkeys(sorts):
         nodes = [node for node, one in enumerate(sorts) if one == sort]
-        kind = sort if sort == YES_NO else _best(config, dataset, evidence, nodes, KINDS[sort])
-        kinds |= {dataset.nodes[node]: kind for node in nodes}
+        found = [sort] * len(nodes) if sort == YES_NO else _best(config, dataset, evidence, nodes, KINDS[sort])
+        kinds |= {dataset.nodes[node]: kind for node, kind in zip(nodes, found, strict=True)}
+    counts = Counter(kinds.values())
+    for kind, count in counts.items():
         if kind in REASONS:
-            some = "" if len(set(sorts)) == 1 else f" ({len(nodes)} of the nodes)"
+            some = "" if len(counts) == 1 else f" ({count} of {len(kinds)} nodes)"
             reasons.append(f"observation = {kind}{some}: {REASONS[kind]}")
     return KindsChoice({node: kinds[node] for node in dataset.nodes}, reasons)
 
 
 def _best(
     config: FitConfig, dataset: Dataset, evidence: RegressionEvidence, nodes: list[int], kinds: tuple[str, ...]
-) -> str:
-    """Return the kind with the largest criterion; one that comes later must be clearly better than the first.
+) -> list[str]:
+    """Return the kind of each node: that with the largest sum over nodes, or clearly the largest of the node itself.
 
-    Gates are chosen only where a kind would win without them.
+    A kind that comes later must be clearly better than the first. Gates are chosen only where a kind would win without
+    them. Of many nodes some decide for all.
     """
     some = nodes[:: math.ceil(len(nodes) / MOST_NODES)]
     train = dataset.split.train[:: math.ceil(len(dataset.split.train) / MOST_ROWS)].to("cpu")
@@ -171,14 +176,24 @@ def _best(
     data = {
         kind: [_regression(dataset, train, evidence, model, node) for node in some] for kind, model in models.items()
     }
-    least = WORTH * len(some) * len(train)
+    least = WORTH * len(train)
     for gates in (False, True):
-        scores = {kind: sum(_criterion(one, gates=gates) for one in data[kind]) for kind in data}
-        better = [kind for kind in data if kind == kinds[0] or scores[kind] > scores[kinds[0]] + least]
-        data = {kind: data[kind] for kind in better}
+        scores = {kind: np.array([_criterion(one, gates=gates) for one in data[kind]]) for kind in data}
+        gains = {kind: scores[kind] - scores[kinds[0]] for kind in scores}
+        data = {kind: data[kind] for kind in data if kind == kinds[0] or gains[kind].max() > least}
         if len(data) == 1:
-            return kinds[0]
-    return max(data, key=scores.__getitem__)
+            return [kinds[0]] * len(nodes)
+    gains = {kind: gains[kind] for kind in data}
+    common = max(gains, key=lambda kind: gains[kind].sum() - least * len(some) * (kind != kinds[0]))
+    if len(some) < len(nodes):
+        return [common] * len(nodes)
+    names = list(gains)
+    best = [names[place] for place in np.stack([gains[name] for name in names]).argmax(0)]
+    found = []
+    for place, kind in enumerate(best):
+        needed = LEAST_NATS if kind == kinds[0] else least
+        found.append(kind if gains[kind][place] > gains[common][place] + needed else common)
+    return found
 
 
 def _model(config: FitConfig, dataset: Dataset, train: Pairs, nodes: list[int], kind: str) -> ObservationModel | None:

@@ -125,7 +125,7 @@ def _interval(data: GatedRegression, widest: GatedFit, alone: GatedFit, source: 
         top = max(top, held.log_likelihood)
         return math.sqrt(max(0.0, 2 * (top - held.log_likelihood)))
 
-    middle = min(float(best.logits[source]), 4.0) if best.log_likelihood >= always.log_likelihood else 4.0
+    middle = float(best.logits[source]) if best.log_likelihood >= always.log_likelihood else MOST_LOGIT
     lowest = math.log(LOWEST / (1 - LOWEST))
     low = _end(root, middle, lowest, -1.0)
     low_prob = 0.0 if low <= lowest else 1 / (1 + math.exp(-low))

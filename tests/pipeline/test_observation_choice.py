@@ -1,0 +1,85 @@
+"""The observation model that data get: by their values, and by the likelihood with the graph in the model."""
+
+import numpy as np
+import pytest
+import torch
+
+from tacit.config import DataOptions, FitConfig, ObservationOptions
+from tacit.data import Series
+from tacit.pipeline.observation_choice import sorts_of
+from tacit.pipeline.plan import Plan
+from tacit.pipeline.sources import Source
+
+ROWS, NODES = 450, 4
+
+
+def series_of(kind, rows=ROWS):
+    """Node 0 leads to node 1, whose edge acts at half of the steps, and node 2 to node 3 at all of them."""
+    rng = np.random.default_rng(1)
+    values = np.zeros((rows + 50, NODES))
+    for time in range(1, rows + 50):
+        before = values[time - 1]
+        sent = np.array([0.0, before[0] * (rng.random() < 0.5), 0.0, before[2]])
+        if kind in ("poisson", "negative_binomial"):
+            mean = np.log1p(np.exp(1.5 + 1.2 * sent))
+            values[time] = rng.poisson(mean) if kind == "poisson" else rng.negative_binomial(1.5, 1.5 / (1.5 + mean))
+        elif kind == "bernoulli":
+            values[time] = rng.random(NODES) < 1 / (1 + np.exp(1 - 3 * sent))
+        elif kind == "log_normal":
+            values[time] = np.log1p(np.exp(1 + 0.5 * sent)) * np.exp(0.5 * rng.standard_normal(NODES))
+        elif kind == "ordered":
+            hidden = 0.8 * (sent - 3) + rng.logistic(size=NODES)
+            values[time] = 1 + (hidden[:, None] > np.array([-1.0, 0.0, 1.0, 2.0])).sum(1)
+        else:
+            noise = rng.standard_t(3, NODES) if kind == "student_t" else rng.standard_normal(NODES)
+            values[time] = 0.2 * before + 1.2 * sent + 0.5 * noise
+    return Series(values[50:, :, None].copy(), tuple("abcd"))
+
+
+def plan_of(series, **options):
+    config = FitConfig(data=DataOptions(window=1), observation=ObservationOptions(**options))
+    return Plan.make(Source("data", series), config, seed=0, device=torch.device("cpu"), command="test")
+
+
+@pytest.mark.parametrize(
+    "kind", ["gaussian", "student_t", "poisson", "negative_binomial", "bernoulli", "ordered", "log_normal"]
+)
+def test_the_kind_that_drew_the_data_is_chosen(kind):
+    plan = plan_of(series_of(kind))
+    assert plan.config.observation.kind == kind
+    assert any(line.startswith(f"observation = {kind}: ") for line in plan.choices)
+
+
+def test_a_key_changes_the_kind():
+    plan = plan_of(series_of("poisson"), kind="negative_binomial")
+    assert plan.config.observation.kind == "negative_binomial"
+    assert not any(line.startswith("observation") for line in plan.choices)
+
+
+def test_nodes_of_different_values_have_kinds_of_their_own():
+    counts, numbers = series_of("poisson"), series_of("gaussian")
+    both = Series(np.concatenate([counts.values, numbers.values], 1), tuple("abcdefgh"))
+    kinds = plan_of(both).config.observation.kind
+    assert kinds == {**dict.fromkeys("abcd", "poisson"), **dict.fromkeys("efgh", "gaussian")}
+
+
+def test_nodes_with_light_tails_beside_nodes_with_heavy_ones_are_gaussian():
+    heavy, light = series_of("student_t"), series_of("gaussian")
+    both = Series(np.concatenate([heavy.values, light.values], 1), tuple("abcdefgh"))
+    kinds = plan_of(both).config.observation.kind
+    assert kinds == {**dict.fromkeys("abcd", "student_t"), **dict.fromkeys("efgh", "gaussian")}
+
+
+@pytest.mark.parametrize(
+    ("values", "sort"),
+    [
+        ([0.0, 1.0, 1.0], "bernoulli"),
+        ([0.0, 3.0, 1.0], "poisson"),
+        ([100.0, 300.0, 120.0], "gaussian"),
+        ([0.5, 3.0, 1.0], "positive"),
+        ([-1.0, 3.0, 1.0], "gaussian"),
+    ],
+)
+def test_what_values_are(values, sort):
+    table = np.array(values)[:, None, None].repeat(2, 1)
+    assert sorts_of(Source("data", Series(table, ("a", "b"))), FitConfig()) == (sort, sort)
