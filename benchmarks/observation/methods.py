@@ -1,4 +1,4 @@
-"""The methods by name: the evidence of tacit with the kind chosen and with Gaussian noise, and regressions node by node.
+"""The methods by name: the evidence of tacit, the kind chosen or with Gaussian noise, and regressions node by node.
 
 The other method is the usual one: a generalised linear model per node (statsmodels) with the right family, on the own
 past and that of all other nodes, ranked by the size of the Wald statistics with errors that allow for another variance

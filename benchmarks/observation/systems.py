@@ -1,4 +1,4 @@
-r"""Series of counts, yes or no, categories, positive numbers and heavy tails with a known graph, and some without edges.
+r"""Series of counts, yes or no, categories, positive numbers and heavy tails with a known graph.
 
 Every function takes a seed and returns an :class:`Observed`. With $z$ what a node sends, $A_t$ drawn anew at every step
 with the probabilities theta (1 for edges that always act), all but the log-linear counts follow
@@ -117,12 +117,19 @@ def series_of(
 
 
 def network(
-    seed: int, family: str, gated: bool = False, edges: bool = True, rows: int = ROWS, nodes: int = NODES
+    seed: int,
+    family: str,
+    gated: bool = False,
+    edges: bool = True,
+    rows: int = ROWS,
+    nodes: int = NODES,
+    deviations: bool = False,
 ) -> Observed:
     """A network of one family; levels of counts and positive numbers lie between .7 and 6.
 
     Two weights of three are positive where values are, all signs are as likely elsewhere. ``gated`` edges act with a
-    probability between .4 and .9.
+    probability between .4 and .9. Nodes with a level send their values: while a gate is closed the level falls too.
+    With ``deviations`` they send v less their level instead, as inputs are scaled in a fit.
     """
     rng = np.random.default_rng(seed)
     low, high = SIZES.get(family, GATED_SIZES if gated else LINEAR_SIZES)
@@ -140,10 +147,13 @@ def network(
     else:
         weights = stable(weights, theta if gated else None)
         level = np.exp(rng.uniform(*np.log(LEVELS), nodes)) if family in POSITIVE else level
-        constant = level - own * level - (theta * weights) @ level
+        constant = level if deviations else level - own * level - (theta * weights) @ level
         start = level
-    values = series_of(rng, FAMILIES[family], weights, theta, own, constant, start, rows)
-    return Observed(_name(family, gated=gated, edges=edges), values, weights != 0, theta, (family,) * nodes)
+    drawn = FAMILIES[family]
+    drawn = Family(family, drawn.draw, lambda values: values - level) if deviations else drawn
+    values = series_of(rng, drawn, weights, theta, own, constant, start, rows)
+    name = _name(family, gated=gated, edges=edges) + (" deviations" if deviations else "")
+    return Observed(name, values, weights != 0, theta, (family,) * nodes)
 
 
 def log_linear(seed: int, rows: int = ROWS, nodes: int = NODES) -> Observed:
@@ -218,6 +228,7 @@ def _kinds() -> dict[str, Callable[[int], Observed]]:
     for family in NAMES:
         for gated in (False, True):
             found[_name(family, gated=gated, edges=True)] = partial(network, family=family, gated=gated)
+    found["counts, gated deviations"] = partial(network, family="poisson", gated=True, deviations=True)
     found |= {"counts, log-linear": log_linear, "mixed kinds": mixed}
     for family in NAMES:
         found[_name(family, gated=False, edges=False)] = partial(network, family=family, edges=False)

@@ -51,7 +51,7 @@ def test_the_run_directory_follows_the_contract(finished):
     assert {"train_seconds", "steps"} <= set(record["timings"])
     assert set(record["metrics"]) == {
         "point_mae", "point_mse", "crps", "coverage_0.5", "coverage_0.8", "coverage_0.95", "energy_score",
-        "distribution_loss",
+        "distribution_loss", "log_score",
     }  # fmt: skip
     assert {path.name for path in (finished / "figures").iterdir()} == {
         f"{name}.{suffix}" for name in ("edge_probs", "losses", "network", "ranks") for suffix in ("png", "pdf", "svg")

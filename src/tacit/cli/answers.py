@@ -13,6 +13,7 @@ if TYPE_CHECKING:
 
 SHOWN_GROUPS = 10  # nodes or series in a table of scores
 SCORES = {"point_mae": "MAE", "point_mse": "MSE", "crps": "CRPS", "coverage_0.8": "in 80%", "coverage_0.95": "in 95%"}
+CLASS_SCORES = {"brier_score": "Brier", "ranked_probability_score": "RPS"}  # shown where a forecast has them
 GROUP_SCORES = SCORES | {"scaled_crps": "scaled CRPS"}
 SHOWN_EDGES, SHOWN_CANDIDATES = 8, 3  # rows of the table: listed edges; where none is, candidates
 LEGEND = "in the units of the data; in 80%: the share of values inside their 80% interval"
@@ -29,6 +30,8 @@ def score_table(rows: dict[str, dict[str, float]], scores: dict[str, str] = SCOR
     from rich.table import Table
     from rich.text import Text
 
+    further = {key: title for key, title in CLASS_SCORES.items() if any(key in metrics for metrics in rows.values())}
+    scores = scores | further
     table = Table(box=None, pad_edge=False)
     table.add_column("", no_wrap=True)
     for title in scores.values():

@@ -63,7 +63,7 @@ TABLE_KEYS = (
     *SELECTION_KEYS,
     "y_file",
 )
-SERIES_KEYS = ("targets", "window", "horizon", "where", "calendar", "scale_by")
+SERIES_KEYS = ("targets", "window", "horizon", "where", "calendar", "scale_by", "from_zero")
 PAIRS_KEYS = ("shuffle", "scale", "y_file")
 
 
@@ -100,6 +100,9 @@ class DataOptions(Closed):
     scale: bool | None = Field(None, description="pairs: standardize inputs and targets; no for 'hops'")
     scale_by: Literal["auto", "all", "level", "series"] = Field(
         "auto", description="several series: one scale for all, a level of each, or a level and a deviation of each"
+    )
+    from_zero: Names = Field(
+        (), description="nodes whose values are measured from 0 and not from their mean; counts and yes or no are"
     )
     train_fraction: float = Field(
         0.7, gt=0, lt=1, description="fraction of the pairs for training; the first ones of a series"

@@ -1,6 +1,6 @@
 """Units out and in: mean and deviation per node and variable, and the features made with them."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, field, fields, replace
 from typing import Any
 
@@ -54,13 +54,22 @@ class Scaling:
 
     @classmethod
     def measured(
-        cls, series: Series, rows: Bool[np.ndarray, " time"], targets: tuple[str, ...], by: ScaleBy = "all"
+        cls,
+        series: Series,
+        rows: Bool[np.ndarray, " time"],
+        targets: tuple[str, ...],
+        by: ScaleBy = "all",
+        from_zero: Sequence[str] = (),
     ) -> "Scaling":
-        """Return the scaling of the training ``rows``; ``targets`` are the variables to be predicted."""
+        """Return the scaling of the training ``rows``; ``targets`` are the variables to be predicted.
+
+        The targets of some nodes are measured ``from_zero`` and not from their mean.
+        """
         by = by if series.num_series > 1 else "all"
         variables = targets + tuple(name for name in series.channels if name not in targets)
         values = series.values[rows][:, :, [series.channels.index(name) for name in variables]]
         mean, deviation = _mean_and_deviation(series, values, variables)
+        mean[[node in from_zero for node in series.nodes], : len(targets)] = 0.0
         own = dict[str, Any]()
         if by != "all":
             counts = np.bincount(series.series_of_row[rows], minlength=series.num_series)

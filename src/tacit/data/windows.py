@@ -128,18 +128,18 @@ class Windows:
         targets: Sequence[str] | None = None,
         generator: Generator | None = None,
         by: ScaleBy = "all",
+        from_zero: Sequence[str] = (),
     ) -> SeriesPairs:
         """Return the three parts of pairs; ``targets`` names the variables to predict, all unless given.
 
         ``by`` says which units several series have: one mean and deviation for all, or a ``"level"`` or both of each
-        ``"series"``. With units of its own every series is cut in time order, since a series that was never seen has no
-        level yet. With a ``generator``, series that are split as a whole go to the parts at random.
+        ``"series"``, cut in time order then. Some nodes are measured ``from_zero`` and not from their mean. With a
+        ``generator``, series that are split as a whole go to the parts at random.
         """
         given = _as_one(series)
         chosen = _chosen(given.channels, targets)
-        notes = self._season_notes(given, chosen)
         used, left_out = self._usable(given, ahead=self.horizon, targets=chosen)
-        notes += left_out
+        notes = self._season_notes(given, chosen) + left_out
         rows = self.target_rows(used, chosen)
         of_pair = used.series_of_row[rows]
         part, split_notes = assign_parts(of_pair, self.fractions, generator, whole=by == "all")
@@ -148,7 +148,7 @@ class Windows:
         train_ends = np.zeros(used.num_series, dtype=np.int64)
         np.maximum.at(train_ends, of_pair[part == 0], 1 + row_of_series[rows[part == 0]])
         scaled_rows = self._scaled_rows(used, rows[part == 0], train_ends)
-        scaling = Scaling.measured(used, scaled_rows, chosen, by)
+        scaling = Scaling.measured(used, scaled_rows, chosen, by, from_zero)
         unseen = unseen_levels(used, scaled_rows)
         if unseen:
             notes += (f"covariates never seen in the training part, so without effect: {', '.join(unseen)}",)

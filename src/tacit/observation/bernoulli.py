@@ -6,7 +6,10 @@ The energy score of a mixture over graphs is $(v - P(v = 1))^2 / u$: twice that 
 values, of targets with unit $u = 1$.
 """
 
+from typing import ClassVar
+
 import torch
+from jaxtyping import Float
 from torch import Tensor
 from torch.nn.functional import logsigmoid
 
@@ -25,6 +28,7 @@ class BernoulliTargets(Steps):
     0.5
     """
 
+    words: ClassVar[str] = "yes or no"
     support: Support = "two values"
 
     def describe(self, outputs: Outputs, inputs: Inputs) -> TargetParams:
@@ -48,6 +52,10 @@ class BernoulliTargets(Steps):
     def variance(self, parameters: TargetParams) -> Samples:
         r"""Return $p\,(1 - p)$, as squares of scaled targets."""
         return self.information(parameters) / self.unit.square()
+
+    def scales(self, spread: Float[Tensor, "node channel"]) -> Float[Tensor, "node number"]:
+        r"""Return $1 / \sqrt{p\,(1 - p)}$: such a change of a logit moves the mean by about one spread."""
+        return torch.where(spread.isinf(), spread, 1 / (spread * self.unit))
 
     def log_prob(self, parameters: TargetParams, targets: Targets) -> Samples:
         """Return the log probability of the answer of each target."""

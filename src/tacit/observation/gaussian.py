@@ -143,6 +143,8 @@ class GaussianNoise(Gaussian):
     (torch.Size([8, 4, 5, 1]), 0.25)
     """
 
+    words: ClassVar[str] = "numbers with Gaussian noise, one standard deviation per node"
+
     def __init__(self, num_nodes: int, channels: int = 1, *, initial_sigma: float = INITIAL_SIGMA) -> None:
         super().__init__(channels, initial_sigma)
         require_int("num_nodes", num_nodes)
@@ -192,6 +194,7 @@ class InputGaussianNoise(Gaussian):
     torch.Size([8, 4, 5, 2])
     """
 
+    words: ClassVar[str] = "numbers with Gaussian noise whose standard deviation follows the input of the node"
     follows_input: ClassVar[bool] = True
 
     def __init__(
@@ -238,6 +241,7 @@ class HeadGaussianNoise(Gaussian):
     0.25
     """
 
+    words: ClassVar[str] = "numbers with Gaussian noise whose standard deviation is predicted"
     num_given = 2
     follows_input: ClassVar[bool] = True
 

@@ -10,6 +10,7 @@ $$E|V_s - v| = v\, \mathrm{erf}(z / \sqrt 2) - m_s\, \mathrm{erf}((z - \sigma) /
 """
 
 import math
+from typing import ClassVar
 
 import torch
 from jaxtyping import Float
@@ -34,6 +35,7 @@ class LogNormalNoise(PositiveMean):
     19.12
     """
 
+    words: ClassVar[str] = "positive numbers, log-normal"
     support: Support = "positive"
     closed_forms: bool = True
 

@@ -90,6 +90,15 @@ class MixedObservation(ObservationModel):
         """Return the variance of each target."""
         return self._each(parameters, lambda model, own, _: model.variance(own))
 
+    def scales(self, spread: Float[Tensor, "node channel"]) -> Float[Tensor, "node number"]:
+        """Return the scales of each model; numbers that a model does not use never change, whatever their scale."""
+        width = self.num_parameters * (self.channels or 0)
+        found = torch.ones(len(spread), width).to(spread)
+        for model, own in zip(self.models, self.nodes, strict=True):
+            scales = model.scales(spread[own])
+            found[own, : scales.shape[1]] = scales
+        return found
+
     def log_prob(self, parameters: TargetParams, targets: Targets) -> Samples:
         """Return the log probability of each target: a mass of some nodes, a density of others."""
         return self._each(parameters, lambda model, own, runs: model.log_prob(own, _take(targets, 1, runs)))

@@ -56,6 +56,7 @@ class ObservationModel(nn.Module, ABC):
     ``random``          False where a target equals its mean, so that nothing has to be drawn
     ``follows_input``   the size of the noise changes with the input
     ``closed_forms``    :meth:`expected_distance`, :meth:`pair_distance` and :meth:`cdf` are there
+    ``words``           what targets are, for the report; the registered name where it is empty
     ``support``         which values a target can have
     ``by_moments``      a target is the output plus noise with light tails: its mean and variance say all of it
     ``reparameterized`` samples have derivatives; where not, :meth:`log_prob` of the samples carries the gradient
@@ -73,6 +74,7 @@ class ObservationModel(nn.Module, ABC):
     follows_input: ClassVar[bool] = False
     closed_forms: bool = False
     joint: ClassVar[bool] = False
+    words: ClassVar[str] = ""
     support: Support = "real"
     supports: tuple[Support, ...] = ()
     by_moments: bool = False

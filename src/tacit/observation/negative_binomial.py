@@ -9,6 +9,8 @@ $\alpha$ is the dispersion of a node, a parameter of the model; Poisson counts h
 goes makes counts vary more as well: only the shape of the distribution, given the input, separates the two.
 """
 
+from typing import ClassVar
+
 import torch
 from jaxtyping import Float
 from torch import Generator, Tensor, nn
@@ -30,6 +32,8 @@ class NegativeBinomialCounts(Counts):
     >>> round(counts.variance(parameters)[0, 0, 0, 0].item(), 1)  # 20 + 0.1 * 20^2
     60.0
     """
+
+    words: ClassVar[str] = "counts that vary more than their mean, negative binomial"
 
     def __init__(self, num_nodes: int, channels: int = 1, values: TargetValues | None = None) -> None:
         super().__init__(num_nodes, channels, values)

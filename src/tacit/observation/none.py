@@ -18,6 +18,7 @@ class NoNoise(ObservationModel):
     torch.Size([1, 2, 3, 1])
     """
 
+    words: ClassVar[str] = "numbers without noise"
     random: ClassVar[bool] = False
     closed_forms: bool = True
 

@@ -7,6 +7,7 @@ score of categories 0, 1, 2, ... is the ranked probability score.
 """
 
 import itertools
+from typing import ClassVar
 
 import torch
 from jaxtyping import Float
@@ -34,6 +35,7 @@ class OrderedCategories(Steps):
     [0.3333, 0.6667]
     """
 
+    words: ClassVar[str] = "ordered categories"
     support: Support = "categories"
     categories: Tensor
 
@@ -88,6 +90,11 @@ class OrderedCategories(Steps):
         centred = self.categories - self.categories.mean()
         first, second = (self._moment(parameters, values) for values in (centred, centred.square()))
         return (second - first.square()) / self.unit.square()
+
+    def scales(self, spread: Float[Tensor, "node channel"]) -> Float[Tensor, "node number"]:
+        r"""Return $1 / \sqrt{I}$ with the information $I$ of an output of 0; never observed stays infinite."""
+        information = self.information(self.cuts.new_zeros(1, 1, *self.cuts.shape[:2]))[0, 0]
+        return torch.where(spread.isinf(), spread, information.rsqrt().to(spread))
 
     def log_prob(self, parameters: TargetParams, targets: Targets) -> Samples:
         r"""Return $\log \sigma(b - f) + \log \sigma(f - a) + \log(1 - e^{a - b})$ for its cuts $a < b$."""

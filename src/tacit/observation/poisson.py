@@ -22,6 +22,7 @@ class PoissonCounts(Counts):
     0.5
     """
 
+    words: ClassVar[str] = "counts, Poisson"
     wider: ClassVar[str] = "negative_binomial"
 
     def coefficients(self, counts: Tensor) -> Tensor:

@@ -9,6 +9,7 @@ positive numbers, which have no such size, $s = u$.
 """
 
 import torch
+from jaxtyping import Float
 from torch import Tensor
 from torch.nn.functional import softplus
 
@@ -35,6 +36,10 @@ class PositiveMean(InUnits):
         self._require_outputs(outputs)
         bend = self._bend
         return bend * (softplus((self.offset + self.unit * outputs) / bend) + LEAST_MEAN)
+
+    def scales(self, spread: Float[Tensor, "node channel"]) -> Float[Tensor, "node number"]:
+        """Return the spread of the targets in the units of the data, as the means are."""
+        return spread * self.unit
 
     def slopes_of(self, means: Tensor) -> Tensor:
         r"""Return $\partial m / \partial f$ of means in the units of the data: $u\,(1 - e^{-m / s})$."""

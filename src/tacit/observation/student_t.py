@@ -10,6 +10,7 @@ $$T_\nu = \sqrt{\nu\, (u^{-2 / \nu} - 1)}\, \cos 2 \pi w$$
 """
 
 import math
+from typing import ClassVar
 
 import torch
 from jaxtyping import Float
@@ -35,6 +36,7 @@ class StudentTNoise(ObservationModel):
     (6.0, 0.25)
     """
 
+    words: ClassVar[str] = "numbers with heavy tails, Student t"
     num_uniforms: int = 2
 
     def __init__(self, num_nodes: int, channels: int = 1) -> None:

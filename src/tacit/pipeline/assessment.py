@@ -162,7 +162,8 @@ def assess(answer: Assessment, fit: AssessmentInputs) -> None:
 
 def _errors_from(fit: AssessmentInputs) -> str:
     if fit.has_direct_estimate:
-        return "regressions of mean and variance"
+        moments = fit.result.model.observation.by_moments
+        return "regressions of mean and variance" if moments else "profile likelihoods"
     return f"{fit.config.assessment.replicas} replicas on resampled data"
 
 

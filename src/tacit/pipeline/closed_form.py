@@ -1,7 +1,8 @@
-"""The fit of a linear filter with Gaussian noise without any training: regressions of mean and variance give it.
+"""The fit of a linear filter without any training: regressions of mean and variance give it, or the likelihood.
 
-Weights come from regressions on the edges that may exist, probabilities and noise from the variance of what they leave
-(:mod:`tacit.assessment.uncertainty.moments`). Where the model then forecasts worse than with edges that always act,
+With Gaussian noise weights come from regressions on the edges that may exist, probabilities and noise from the variance
+of what they leave (:mod:`tacit.assessment.uncertainty.moments`). With other observation models all come from the
+maximum of the likelihood (:mod:`tacit.assessment.uncertainty.gate_tests`). Where the model then forecasts worse than with edges that always act,
 relations are not as the model has them, and it is trained by gradients instead.
 """
 
@@ -29,13 +30,15 @@ TOO_LARGE = (
     "or a shorter window"
 )
 CHOICE = "training = closed form: regressions of mean and variance give weights and probabilities"
+LIKELIHOOD = "training = likelihood: its maximum gives weights, probabilities and noise, node by node"
 OTHERWISE = "; set any option of [training] to train by gradients"
 
 
 def in_closed_form(choices: list[str], model: LatentGraphModel) -> list[str]:
     """Return the choices without those of a training that did not take place."""
     made = (line for line in choices if line.split(" = ")[0] not in TrainingOptions.model_fields)
-    return [*made, CHOICE + OTHERWISE * (not model.observation.joint)]
+    choice = CHOICE if model.observation.by_moments else LIKELIHOOD
+    return [*made, choice + OTHERWISE * (not model.observation.joint)]
 
 
 def has_closed_form(model: LatentGraphModel, config: FitConfig) -> bool:
@@ -60,7 +63,7 @@ def fit_closed_form(model: LatentGraphModel, split: Split, seed: int, *, assesse
     if (read < window and not joint) or not start_at_regression(model, split.train):
         require(not joint, TOO_LARGE)
         return None
-    found = estimate_acting(model, split.train, replicas=0)
+    found = estimate_acting(model, split.train, replicas=0, intervals=False)
     adopted = adopt(model, found.parameters, split.validation, worse=MUCH_WORSE, tolerance=MUCH_LOSS)
     if not adopted and not joint:
         return None

@@ -83,7 +83,7 @@ class Dataset:
     def _of_series(cls, series: Series, options: DataOptions) -> "Dataset":
         windows = Windows(options.window or usual_window(series), options.horizon, options.fractions)
         by = usual_scale(series, options.fractions[0]) if options.scale_by == "auto" else options.scale_by
-        made = windows.prepare(series, targets=options.targets, by=by)
+        made = windows.prepare(series, targets=options.targets, by=by, from_zero=options.from_zero)
         preparation = SeriesPreparation(windows, made.scaling)
         notes = series.notes + made.notes
         seen, names = _seen_rows(made), made.series_names

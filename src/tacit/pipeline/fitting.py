@@ -178,7 +178,8 @@ def _train(
     """Return the trained model, and a copy of it at its start; no training is needed where there is a closed form."""
     config, listener = plan.config, plan.listener
     if plan.closed_form:
-        listener.stage("fit: regressions of mean and variance")
+        moments = plan.model.observation.by_moments
+        listener.stage("fit: regressions of mean and variance" if moments else "fit: likelihood of each node")
         model = plan.model.to(split.train.inputs.device, split.train.inputs.dtype)
         settled = fit_closed_form(model, split, plan.seed, assessed=config.assessment.enabled)
         if settled is not None:

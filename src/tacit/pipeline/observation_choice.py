@@ -112,8 +112,11 @@ def with_chosen_kinds(
         old in (kind, AUTO) and kind in (old, REAL) for old, kind in zip(before, choice.kinds.values(), strict=True)
     ):
         return config, choice.reasons, False
-    open_values = config.observation.model_copy(update={"categories": None, "largest_count": None})
-    config = _with_kinds(config.model_copy(update={"observation": open_values}), choice.kinds)
+    open_values = {
+        "observation": config.observation.model_copy(update={"categories": None, "largest_count": None}),
+        "data": config.data.model_copy(update={"from_zero": ()}),
+    }
+    config = _with_kinds(config.model_copy(update=open_values), choice.kinds)
     config, values = settle_observation(source, config, own, seed)
     return config, [*choice.reasons, *values], True
 

@@ -21,9 +21,10 @@ REST, AUTO = "*", "auto"  # the nodes that a table does not name; a kind that is
 LARGER, MORE = 1.5, 10  # the largest count of exact sums: so many times the largest of the training part, and more
 ONE_SCALE = "scale_by = all: counts, categories, positive numbers and yes or no are measured from one zero"
 MOST_CATEGORIES = 50
+FROM_ZERO: tuple[Support, ...] = ("counts", "two values", "positive")  # a source at 0 sends nothing: not the mean
 ABOVE = (
-    "{above:,} counts are above largest_count = {largest}, where the sums over counts end: scores there are not exact; "
-    "set largest_count in [observation] and fit again"
+    "counts above largest_count = {largest}, where exact sums over counts end, have approximate scores: {above:,} of "
+    "them; set largest_count in [observation] and fit again"
 )
 
 
@@ -65,6 +66,10 @@ def settle_observation(source: Source, config: FitConfig, own: OwnParts, seed: i
         config = config.model_copy(update={"data": data.model_copy(update={"scale_by": "all"})})
         reasons += [ONE_SCALE] if source.content.num_series > 1 else []
     nodes = tuple(source.content.nodes)
+    if not isinstance(source.content, NamedPairs) and not data.from_zero:
+        with_zero = zip(nodes, supports_of(config, nodes), strict=True)
+        zero = tuple(node for node, support in with_zero if support in FROM_ZERO)
+        config = config.model_copy(update={"data": config.data.model_copy(update={"from_zero": zero})})
     require_values(source, kinds_of(config, nodes), config.data.targets, config.observation.categories)
     scaled = config.predictor.kind == AUTO or own.kind(config.predictor).scaled
     dataset = Dataset.prepare(source, config.data, seed=seed, scaled=scaled)

@@ -236,6 +236,8 @@ def _with_evidence(
         config, observed, changed = with_chosen_kinds(source, config, dataset, evidence, own, seed, sorts)
         if changed:
             listener.stage("evidence: which edges exist")
+            data = config.data.model_copy(update={"window": data.window})
+            dataset = Dataset.prepare(source, data, seed=seed, scaled=scaled)
             evidence = find_evidence(dataset, rules, config, seed, over_table=over_table)
         listener.stage("evidence: which lags")
         evidence = with_lags(evidence, dataset, seed)

@@ -87,4 +87,6 @@ def _row_name(content: NamedPairs | Series, row: int) -> str:
     if not isinstance(content, Series):
         return f"pair {row}"
     name = content.series_names[int(content.series_of_row[row])] if content.series_names else ""
-    return f"{content.row_times[row]}" + (f" of series '{name}'" if name else "")
+    time = content.row_times[row]
+    said = np.datetime_as_string(time, unit="auto") if isinstance(time, np.datetime64) else time
+    return f"{said}" + (f" of series '{name}'" if name else "")

@@ -47,7 +47,8 @@ def template() -> str:
 def _choices(field: FieldInfo) -> str:
     """Return the words that a key can be, if it has a list of them or takes registered names."""
     words = get_args(field.annotation) if get_origin(field.annotation) is Literal else registered_names(field)
-    return ", ".join(str(word) for word in words if word != OWN)
+    by_node = "; or a table by node" if words and dict[str, str] in get_args(field.annotation) else ""
+    return ", ".join(str(word) for word in words if word != OWN) + by_node
 
 
 def _toml(value: Any) -> str:

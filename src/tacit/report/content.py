@@ -15,6 +15,7 @@ from tacit.report.listed import histogram, histogram_title
 from tacit.report.places import Places, label_sides, run_places
 from tacit.report.shared import LABELLED_UP_TO, ROWS, panel_titles
 from tacit.report.strongest import strongest_edges
+from tacit.report.target_words import further_scores, scores_explained, targets_said
 from tacit.report.trust import coverage_points, rank_shares, reliability_points
 from tacit.report.words import answer, edge_error, verdict
 
@@ -57,6 +58,9 @@ def run_content(run: Run, places: Places | None = None) -> dict[str, Any]:
             "truth": columns.truth is not None,
             "gains": any("gain" in numbers for numbers in run.record.references.values()),
         },
+        "targets_said": targets_said(run),
+        "further_scores": further_scores(run),
+        "scores_explained": scores_explained(run),
         "scores": {"learned graph": run.record.metrics, **run.record.references},
         "config": json.dumps(shortened(run.record.config), indent=2, ensure_ascii=False),
         "symmetric": is_symmetric(run),

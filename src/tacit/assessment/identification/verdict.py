@@ -14,7 +14,7 @@ are tried out once more: being few, on many.
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from typing import Literal
+from typing import Any, Literal
 
 import torch
 from jaxtyping import UInt8
@@ -24,6 +24,7 @@ from tacit.assessment.identification.contexts import free_edges
 from tacit.assessment.identification.effects import flip_edges, place_effects, prepare_trials
 from tacit.assessment.identification.injectivity import Injectivity, check_injectivity
 from tacit.assessment.identification.representations import STANDARD_ERRORS
+from tacit.assessment.identification.separation import can_separate, separation_errors
 from tacit.assessment.identification.twins import NEGLIGIBLE, Place, confirmed_twins, twins_among
 from tacit.assessment.identification.words import count_edges, count_of, describe_edges, listed
 from tacit.errors import require, require_int
@@ -32,6 +33,11 @@ from tacit.shapes import EdgeMask, EdgeProbs, Inputs, Observed, Targets
 from tacit.training import LatentGraphModel
 
 Flag = Literal["", "yes", "no"]
+INSEPARABLE = 0.25  # standard error from which a 95% interval holds every probability
+YES_NO = (
+    "For yes-or-no targets only the shape of the response separates how often an edge acts from how strongly; where "
+    "effects are small, the data give their product."
+)
 FLAGS: tuple[Flag, ...] = ("", "yes", "no")  # can an edge be identified? Nothing is said of one that is fixed.
 
 
@@ -44,6 +50,9 @@ class Identifiability:
     ``without_effect``, ``too_weak``, ``twins``  what is wrong with those that are not ``identifiable``
     ``injectivity``   the condition of the theorem, or None if it was not looked at
     ``constant``      nodes whose targets never vary
+    ``errors``        standard error of each probability where the strengths of edges are learned too; None where it was
+                      not computed (:mod:`tacit.assessment.identification.separation`)
+    ``yes_no``        some targets are yes or no
     """
 
     effects: EdgeProbs
@@ -55,6 +64,13 @@ class Identifiability:
     nodes: NamedNodes
     num_pairs: int | None = None
     constant: list[int] = field(default_factory=list)
+    errors: EdgeProbs | None = None
+    yes_no: bool = False
+
+    @property
+    def inseparable(self) -> EdgeMask:
+        """True for each identifiable edge of which the data cannot separate how often it acts from how strongly."""
+        return self.identifiable & (self.errors >= INSEPARABLE) if self.errors is not None else self.learned & False
 
     @property
     def identifiable(self) -> EdgeMask:
@@ -96,7 +112,25 @@ class Identifiability:
         if self.constant:
             names = listed([self.nodes.names[node] for node in self.constant])
             lines.append(f"The targets of {names} never vary; effects there are relative to the spread of the others.")
+        lines += self._separation()
         return lines if self.injectivity is None else [*lines, self.injectivity.sentence()]
+
+    def _separation(self) -> list[str]:
+        """Say of which edges the probability depends on a strength that is learned beside it."""
+        if self.errors is None or not self.identifiable.any():
+            return []
+        lines = [YES_NO] if self.yes_no else []
+        number = count_edges(self.inseparable, symmetric=self.nodes.symmetric)
+        if number:
+            acts = "1 edge acts" if number == 1 else f"{number:,} edges act"
+            pairs = "" if self.num_pairs is None else f" with {self.num_pairs:,} pairs"
+            mask = self.inseparable.triu() if self.nodes.symmetric else self.inseparable
+            edges = listed([self.nodes.edge(column, row) for row, column in mask.nonzero().tolist()])
+            lines.append(
+                f"How often {acts} cannot be separated from how strongly{pairs}: the standard error of the probability "
+                f"is {INSEPARABLE:g} or more where the strength is learned too ({edges})."
+            )
+        return lines
 
     def _line(self, mask: EdgeMask, why: str) -> str:
         number = count_edges(mask, symmetric=self.nodes.symmetric)
@@ -166,7 +200,12 @@ def identify(
     weak = torch.zeros_like(learned)
     if num_pairs is not None:
         weak = learned & ~without & (effects < needed)
+    errors = None
+    if targets is not None and can_separate(model) and bool(learned.any()):
+        given: dict[str, Any] = {"generator": generator, "observed": observed, "num_pairs": num_pairs}
+        errors = separation_errors(model, inputs, targets, **given)
     check = check_injectivity(model, inputs, generator=generator, edges=~without) if injectivity else None
     constant: list[int] = trials.spread.constant.nonzero().flatten().tolist()
     named = NamedNodes(names, graph.symmetric)
-    return Identifiability(effects, learned, without, weak, twins, check, named, num_pairs, constant)
+    yes_no = "two values" in (model.observation.supports or (model.observation.support,))
+    return Identifiability(effects, learned, without, weak, twins, check, named, num_pairs, constant, errors, yes_no)

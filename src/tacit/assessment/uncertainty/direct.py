@@ -21,8 +21,12 @@ def estimate_acting(
     block: int = 1,
     seed: int = 0,
     kept: Kept | None = None,
+    intervals: bool = True,
 ) -> Acting | LikelihoodActing:
-    """Return how often the learned edges act; resamples are drawn for mean and variance only, see :func:`acting`."""
+    """Return how often the learned edges act; see :func:`acting` and :func:`acting_by_likelihood`.
+
+    Resamples scale the errors of mean and variance. Without ``intervals`` the likelihood says nothing about errors.
+    """
     if has_moment_estimate(model):
         return acting(model, train, replicas=replicas, block=block, seed=seed, kept=kept)
-    return acting_by_likelihood(model, train, block=block)
+    return acting_by_likelihood(model, train, block=block, intervals=intervals)

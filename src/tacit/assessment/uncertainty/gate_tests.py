@@ -56,9 +56,12 @@ def choose_gates(data: GatedRegression, may_gate: Bool[Tensor, " source"]) -> Ga
     return _choose(data, may_gate).fit
 
 
-def judge_gates(data: GatedRegression, may_gate: Bool[Tensor, " source"]) -> NodeGates:
+def judge_gates(data: GatedRegression, may_gate: Bool[Tensor, " source"], *, intervals: bool = True) -> NodeGates:
     """Return which of the edges that ``may_gate`` act at times, how often, and the intervals of that."""
     chosen = _choose(data, may_gate)
+    if not intervals:
+        everywhere = torch.where(may_gate, 1.0, chosen.fit.edge_probs)
+        return NodeGates(chosen.fit, torch.where(may_gate, 0.0, everywhere), everywhere)
     fit, needed = chosen.fit, chosen.fit.gated.nonzero()[:, 0].tolist()
     free = [source for source, gain in chosen.gains.items() if gain > MAY_GATE and source not in needed]
     free = [*needed, *free][: max(MOST_FREE, len(needed))]
