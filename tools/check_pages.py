@@ -140,6 +140,11 @@ def trust() -> Complaints:
     yield from (f"docs/results/TRUST.md: not so: {name}" for name, holds in held.items() if not holds)
 
 
+def observation() -> Complaints:
+    """Errors of theta, levels and powers of the fit test and coverage meet their targets."""
+    yield from (f"docs/results/observation.md: missed: {row}" for row in observation_page.missed())
+
+
 def fuzzing() -> Complaints:
     """Every surface was run, ten thousand cases in all, without a failure."""
     figures, defects = fuzz_page.read()
@@ -213,7 +218,7 @@ def pages() -> Complaints:
 
 
 CHECKS: tuple[Callable[[], Complaints], ...] = (
-    drawn_pages, studies, speed, trust, fuzzing, quoted_figures, pages,
+    drawn_pages, studies, speed, trust, observation, fuzzing, quoted_figures, pages,
 )  # fmt: skip
 
 if __name__ == "__main__":

@@ -5,8 +5,8 @@
 
 With heavy tails half of the edges always act, the others with a probability between .4 and .9. Intervals are counted
 over the true edges that the fit keeps; an edge that is not kept has none. ``gaussian`` has intervals from regressions
-of mean and variance, ``gaussian_likelihood`` those that ``student_t`` has, with Gaussian noise. Seconds are those of the
-processor. Writes ``benchmarks/results/observation/SEEDS-intervals.json``.
+of mean and variance, ``gaussian_likelihood`` those that ``student_t`` has, with Gaussian noise. Seconds are those of
+the processor. Writes ``benchmarks/results/observation/SEEDS-intervals.json``.
 """
 
 import argparse

@@ -2,8 +2,8 @@
 
 With Gaussian noise weights come from regressions on the edges that may exist, probabilities and noise from the variance
 of what they leave (:mod:`tacit.assessment.uncertainty.moments`). With other observation models all come from the
-maximum of the likelihood (:mod:`tacit.assessment.uncertainty.gate_tests`). Where the model then forecasts worse than with edges that always act,
-relations are not as the model has them, and it is trained by gradients instead.
+maximum of the likelihood (:mod:`tacit.assessment.uncertainty.gate_tests`). Where the model then forecasts worse than
+with edges that always act, relations are not as the model has them, and it is trained by gradients instead.
 """
 
 import copy

@@ -32,7 +32,7 @@ from tacit.training import GatedRegression
 FILTER, HEAVY = "filter", "student_t"
 MOST_MEAN = 30.0  # counts with a larger mean are nearly Gaussian
 MOST_CATEGORIES = 7  # of whole numbers that may be ordered categories
-MOST_ROWS, MOST_NODES, MOST_PARENTS = 3000, 12, 6  # that decide
+MOST_ROWS, MOST_NODES, MOST_PARENTS = 3000, 8, 6  # that decide
 LIKELY = 0.5  # parents that count
 WORTH = 0.01  # nats per row that a kind with more parameters must gain
 YES_NO, COUNTS, POSITIVE, REAL = "bernoulli", "poisson", "positive", "gaussian"
