@@ -122,7 +122,7 @@ def test_what_nothing_can_be_learned_from_is_left_out_in_one_note(tmp_path):
     assert series.notes == (
         "left out: 'city' (text), 'mixed' (text), 'seen' (dates), 'id' (constant), 'empty' (empty)",
     )
-    assert set(series.settled["drop"]) == {"city", "mixed", "seen", "flag", "id", "empty"}
+    assert set(series.settled["drop"]) == {"city", "mixed", "seen", "id", "empty"}
     new = read_series(tmp_path / "table.csv", drop=series.settled["drop"], piece=True)
     assert (new.nodes, new.notes) == (("a", "b"), ())
 

@@ -1,0 +1,123 @@
+"""Observation kinds from the command: which are taken, which values are refused, forecasts of the right kind."""
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from tacit import LatentGraphForecaster
+from tacit.config import AssessmentOptions, ObservationOptions
+from tacit.errors import InputError
+
+QUICK = AssessmentOptions(enabled=False)
+
+
+def table(rows=160):
+    """Counts, answers, grades and numbers; each second node follows the first."""
+    rng = np.random.default_rng(0)
+    counts = rng.poisson(3, size=rows)
+    values = {"calls": counts, "more": rng.poisson(1 + 0.8 * np.roll(counts, 1))}
+    values |= {"alarm": rng.integers(0, 2, rows), "grade": rng.integers(1, 4, rows), "level": rng.normal(size=rows)}
+    return pd.DataFrame(values, index=pd.date_range("2020-01-01", periods=rows, name="time"))
+
+
+KINDS = {"calls": "poisson", "more": "negative_binomial", "alarm": "bernoulli", "grade": "ordered", "*": "gaussian"}
+
+
+@pytest.fixture(scope="module")
+def mixed():
+    return LatentGraphForecaster(observation=KINDS, window=1, assessment=QUICK).fit(table())
+
+
+def test_each_node_has_its_kind_and_what_it_must_know(mixed):
+    chosen = mixed.record_.config["observation"]
+    assert chosen["kind"] == {**{node: KINDS[node] for node in list(KINDS)[:4]}, "level": "gaussian"}
+    assert chosen["categories"] == [1.0, 2.0, 3.0]
+    assert chosen["largest_count"] == int(np.ceil(1.5 * table()[["calls", "more"]][:112].max().max())) + 10
+
+
+@pytest.mark.parametrize("steps", [None, 3])
+def test_quantiles_and_samples_are_values_of_the_targets(mixed, steps):
+    frame = mixed.forecast(table()[:40], num_samples=3, steps=steps).set_index("node")
+    shown = [name for name in frame if name[0] == "q" or name in ("median", "sample_0", "sample_1", "sample_2")]
+    for node in ("calls", "more"):
+        values = frame.loc[node, shown].to_numpy()
+        assert (values == np.rint(values)).all()
+        assert (values >= 0).all()
+    assert set(np.unique(frame.loc["alarm", shown])) <= {0.0, 1.0}
+    assert set(np.unique(frame.loc["grade", shown])) <= {1.0, 2.0, 3.0}
+    np.testing.assert_array_equal(frame.loc["alarm", "probability"], frame.loc["alarm", "mean"])
+    assert frame.loc[["calls", "level"], ["probability", "P(1)"]].isna().all(axis=None)
+    np.testing.assert_allclose(frame.loc["grade", ["P(1)", "P(2)", "P(3)"]].sum(axis=1), 1, atol=1e-5)
+
+
+def test_a_saved_fit_forecasts_the_same(mixed, tmp_path):
+    mixed.save(tmp_path / "model.safetensors")
+    again = LatentGraphForecaster.load(tmp_path / "model.safetensors")
+    pd.testing.assert_frame_equal(again.forecast(table()[:30]), mixed.forecast(table()[:30]))
+
+
+def test_predict_proba_requires_classes_at_all_nodes(mixed):
+    assert not hasattr(mixed, "predict_proba")
+    answers = pd.DataFrame(np.random.default_rng(1).integers(0, 2, (120, 2)), columns=["a", "b"])
+    model = LatentGraphForecaster(observation="bernoulli", window=1, assessment=QUICK).fit(answers)
+    probs = model.predict_proba(answers)
+    assert model.classes_.tolist() == [0.0, 1.0]
+    assert probs.shape == (120, 2, 2)
+    np.testing.assert_allclose(probs.sum(-1), 1, atol=1e-5)
+    np.testing.assert_allclose(probs[..., 1], model.predict(answers), atol=1e-5)
+    assert model.predict_proba(answers, steps=2).shape == (1, 2, 2, 2)
+    assert set(np.unique(model.sample(answers, num_samples=4))) <= {0.0, 1.0}
+
+
+@pytest.mark.parametrize(
+    ("node", "value", "kind", "message"),
+    [
+        (
+            "calls",
+            -1,
+            "poisson",
+            r"node 'calls' must have counts 0, 1, 2, ... for kind 'poisson', got -1 at 2020-01-04",
+        ),
+        ("calls", 1.5, "negative_binomial", "must have counts .* got 1.5 at 2020-01-04"),
+        ("alarm", 2, "bernoulli", r"node 'alarm' must have 0 and 1 for kind 'bernoulli', got 2 at 2020-01-04"),
+        ("level", 0, "log_normal", r"node 'level' must have numbers above 0 for kind 'log_normal', got -?\d"),
+    ],
+)
+def test_values_that_a_kind_cannot_have_are_refused_with_their_row(node, value, kind, message):
+    bad = table().astype(float)
+    bad.loc["2020-01-04", node] = value
+    model = LatentGraphForecaster(observation={node: kind, "*": "gaussian"}, window=1, assessment=QUICK)
+    with pytest.raises(InputError, match=message) as refusal:
+        model.fit(bad)
+    assert "\n" not in str(refusal.value)
+
+
+def test_a_category_unseen_in_training_is_refused():
+    bad = table()
+    bad.iloc[-2, 3] = 9
+    kinds = {"grade": "ordered", "*": "gaussian"}
+    with pytest.raises(InputError, match="node 'grade' must have the categories 1, 2, 3 .* got 9 at 2020-06-07"):
+        LatentGraphForecaster(observation=kinds, window=1, assessment=QUICK).fit(bad)
+
+
+def test_new_data_is_checked_too(mixed):
+    bad = table()[:30].astype(float)
+    bad.iloc[5, 0] = 0.5
+    for call in (mixed.predict, mixed.evaluate, lambda data: mixed.forecast(data, steps=2), mixed.goodness_of_fit):
+        with pytest.raises(InputError, match="node 'calls' must have counts .* got 0.5 at 2020-01-06"):
+            call(bad)
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"kind": {"calls": "poisson"}}, "must name every node, got none for 'more'"),
+        ({"kind": {"call": "poisson", "*": "gaussian"}}, "names the node 'call', which does not exist; did you mean"),
+        ({"kind": {"calls": "none", "*": "gaussian"}}, "must be one with a parameter per target in a table by node"),
+        ({"kind": "gaussian", "categories": (1, 2)}, "categories in .observation. is for kind 'ordered'"),
+        ({"kind": "gaussian", "largest_count": 9}, "largest_count in .observation. is for kind"),
+    ],
+)
+def test_options_that_do_not_fit_are_refused(options, message):
+    with pytest.raises(InputError, match=message):
+        LatentGraphForecaster(observation=ObservationOptions(**options), window=1, assessment=QUICK).fit(table())
