@@ -11,7 +11,7 @@ Tables end at the largest count $K$ (``largest`` of :class:`~tacit.observation.T
 
 - $E|Y_s - y|$ is exact for $y \le K + 1$. For larger targets it is too large by at most $2 E(Y_s - K - 1)^+$.
 - $E|Y_s - Y_t|$ is too small by at most $E(Y_s - K - 1)^+ + E(Y_t - K - 1)^+$.
-- Samples end at $2 K + 50$.
+- Samples of given uniforms end at $2 K + 50$.
 
 Above the largest mean the energy score so has the slope of the distance to the target, and a fit finds back.
 Where $K > 255$ tables are too large: ``closed_forms`` is False, and losses take samples.
@@ -20,12 +20,12 @@ Where $K > 255$ tables are too large: ``closed_forms`` is False, and losses take
 from abc import abstractmethod
 
 import torch
-from torch import Tensor
+from torch import Generator, Tensor
 
 from tacit.observation.model import Support, TargetValues
 from tacit.observation.positive import PositiveMean
 from tacit.observation.steps import Steps, Table
-from tacit.shapes import NoiseUniforms, Samples, TargetParams, Targets
+from tacit.shapes import Draws, NoiseUniforms, Samples, TargetParams, Targets
 
 MOST_COUNTS = 255  # the largest count with closed forms: a table of 256 numbers for each target and graph
 NUMBERS_AT_ONCE = 2**22  # of the tables that samples are drawn from
@@ -82,6 +82,16 @@ class Counts(PositiveMean, Steps):
             counts = counts + (sums < uniforms[..., None]).sum(-1)
             total = sums[..., -1]
         return self.to_targets(counts.to(parameters))
+
+    def draw(self, parameters: TargetParams, *, generator: Generator, draws: int = 1) -> Draws:
+        """Return ``draws`` samples of each graph, side by side: Poisson numbers of the rates."""
+        rates = self.rates(parameters.repeat_interleave(draws, 1).to(generator.device), generator)
+        return self.to_targets(torch.poisson(rates, generator=generator).to(parameters))
+
+    def rates(self, means: TargetParams, generator: Generator) -> Samples:
+        """Return the rates of Poisson numbers that have the distribution of the counts."""
+        del generator
+        return means
 
     def _masses(self, means: TargetParams, first: int, end: int) -> Table:
         counts = torch.arange(end, dtype=torch.float64, device=means.device)

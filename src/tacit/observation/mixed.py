@@ -14,7 +14,7 @@ from torch.nn.functional import pad
 
 from tacit.errors import require
 from tacit.observation.model import ObservationModel
-from tacit.shapes import Inputs, NoiseUniforms, Outputs, Samples, TargetParams, Targets
+from tacit.shapes import Draws, Inputs, NoiseUniforms, Outputs, Samples, TargetParams, Targets
 
 Part = tuple[ObservationModel, Tensor, list[slice]]
 
@@ -81,6 +81,10 @@ class MixedObservation(ObservationModel):
             parameters,
             lambda model, own, runs: model.sample(own, _take(uniforms, 2, runs)[..., : model.num_uniforms * channels]),
         )
+
+    def draw(self, parameters: TargetParams, *, generator: Generator, draws: int = 1) -> Draws:
+        """Return ``draws`` samples of each graph, side by side on the axis of the graphs."""
+        return self._each(parameters, lambda model, own, _: model.draw(own, generator=generator, draws=draws))
 
     def mean(self, parameters: TargetParams) -> Samples:
         """Return the mean of each target."""

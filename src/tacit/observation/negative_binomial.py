@@ -62,6 +62,11 @@ class NegativeBinomialCounts(Counts):
         log_ratio = torch.log1p(dispersion * means)
         return means.log() - log_ratio, log_ratio / dispersion
 
+    def rates(self, means: TargetParams, generator: Generator) -> Samples:
+        r"""Return $m g$ with a gamma number $g$ of mean 1 and variance $\alpha$."""
+        shape = (1 / self.dispersion).to(means).expand_as(means).contiguous()
+        return means * torch._standard_gamma(shape, generator=generator) / shape
+
     def information(self, parameters: TargetParams) -> Samples:
         r"""Return $(\partial m / \partial f)^2 / (m + \alpha m^2)$."""
         return self.slopes_of(parameters).square() / self._spread(parameters)
