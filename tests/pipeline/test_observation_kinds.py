@@ -42,7 +42,7 @@ def test_quantiles_and_samples_are_values_of_the_targets(mixed, steps):
     for node in ("calls", "more"):
         values = frame.loc[node, shown].to_numpy()
         assert (values == np.rint(values)).all()
-        assert (values >= 0).all()
+        assert not np.signbit(values.astype(float)).any()
     assert set(np.unique(frame.loc["alarm", shown])) <= {0.0, 1.0}
     assert set(np.unique(frame.loc["grade", shown])) <= {1.0, 2.0, 3.0}
     np.testing.assert_array_equal(frame.loc["alarm", "probability"], frame.loc["alarm", "mean"])
@@ -78,7 +78,7 @@ def test_predict_proba_requires_classes_at_all_nodes(mixed):
             "poisson",
             r"node 'calls' must have counts 0, 1, 2, ... for kind 'poisson', got -1 at 2020-01-04",
         ),
-        ("calls", 1.5, "negative_binomial", "must have counts .* got 1.5 at 2020-01-04"),
+        ("calls", 1.5, "negative_binomial", r"must have counts .* got 1.5 at 2020-01-04"),
         ("alarm", 2, "bernoulli", r"node 'alarm' must have 0 and 1 for kind 'bernoulli', got 2 at 2020-01-04"),
         ("level", 0, "log_normal", r"node 'level' must have numbers above 0 for kind 'log_normal', got -?\d"),
     ],
@@ -96,7 +96,7 @@ def test_a_category_unseen_in_training_is_refused():
     bad = table()
     bad.iloc[-2, 3] = 9
     kinds = {"grade": "ordered", "*": "gaussian"}
-    with pytest.raises(InputError, match="node 'grade' must have the categories 1, 2, 3 .* got 9 at 2020-06-07"):
+    with pytest.raises(InputError, match=r"node 'grade' must have the categories 1, 2, 3 .* got 9 at 2020-06-07"):
         LatentGraphForecaster(observation=kinds, window=1, assessment=QUICK).fit(bad)
 
 
@@ -104,7 +104,7 @@ def test_new_data_is_checked_too(mixed):
     bad = table()[:30].astype(float)
     bad.iloc[5, 0] = 0.5
     for call in (mixed.predict, mixed.evaluate, lambda data: mixed.forecast(data, steps=2), mixed.goodness_of_fit):
-        with pytest.raises(InputError, match="node 'calls' must have counts .* got 0.5 at 2020-01-06"):
+        with pytest.raises(InputError, match=r"node 'calls' must have counts .* got 0.5 at 2020-01-06"):
             call(bad)
 
 
@@ -112,7 +112,7 @@ def test_new_data_is_checked_too(mixed):
     ("options", "message"),
     [
         ({"kind": {"calls": "poisson"}}, "must name every node, got none for 'more'"),
-        ({"kind": {"call": "poisson", "*": "gaussian"}}, "names the node 'call', which does not exist; did you mean"),
+        ({"kind": {"call": "poisson", "*": "gaussian"}}, r"names the node 'call', which does not exist; did you mean"),
         ({"kind": {"calls": "none", "*": "gaussian"}}, "must be one with a parameter per target in a table by node"),
         ({"kind": "gaussian", "categories": (1, 2)}, "categories in .observation. is for kind 'ordered'"),
         ({"kind": "gaussian", "largest_count": 9}, "largest_count in .observation. is for kind"),

@@ -87,7 +87,7 @@ def as_values(
     whole, ordered = (
         torch.tensor([support in among for support in supports])[:, None] for among in (WHOLE, ("categories",))
     )
-    found = torch.where(whole, values.round(), values)
+    found = torch.where(whole, values.round() + 0.0, values)  # no -0
     if ordered.any():
         known = torch.tensor(config.observation.categories, dtype=values.dtype)
         nearest = known[torch.bucketize(values.contiguous(), (known[1:] + known[:-1]) / 2)]

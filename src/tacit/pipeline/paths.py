@@ -79,6 +79,7 @@ def origins_at_once(model: LatentGraphModel, origins: Origins, num_paths: int) -
     return max(1, MOST_NUMBERS // each)
 
 
+@torch.no_grad()
 def path_points(
     fitted: Fitted,
     origins: Origins,
@@ -104,6 +105,7 @@ def path_points(
     return PathPoints(torch.cat(parts), torch.cat(masses) if masses else None)
 
 
+@torch.no_grad()
 def drawn_paths(
     fitted: Fitted, origins: Origins, num_samples: int, *, seed: int
 ) -> Float[Tensor, "origin step node channel sample"]:

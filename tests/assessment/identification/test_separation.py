@@ -38,9 +38,10 @@ def one_edge(observation, weight, bias=0.0, sources=None):
     model = LatentGraphModel(graph, predictor, EnergyScore(), observation=observation)
     inputs = torch.randn(PAIRS, 2, 1, generator=rng) if sources is None else sources
     with torch.no_grad():
-        outputs = model.outputs(inputs, PAIRS, generator=rng)
-        drawn = model.observation.draw(outputs, generator=rng)  # (pair, graph, node, channel)
-    return model, inputs, drawn[torch.arange(PAIRS), torch.arange(PAIRS)]
+        outputs = model.outputs(inputs, PAIRS, generator=rng)  # (pair, graph, node, number)
+        own = outputs[torch.arange(PAIRS), torch.arange(PAIRS)][:, None]  # a graph of each pair's own
+        drawn = model.observation.draw(own, generator=rng)
+    return model, inputs, drawn[:, 0]
 
 
 def errors_of(model, inputs, targets, **options):

@@ -61,6 +61,7 @@ class SharedDraws:
         found = self._described(windows.flatten(0, 1), context, edges)
         return found.view(pairs, paths, *found.shape[2:])
 
+    @torch.no_grad()
     def mean(self, pairs: Pairs) -> PointPrediction:
         """Return the mean over graphs; noise has none."""
         return self.model.observation.mean(self.described(pairs)).mean(1)
@@ -69,6 +70,7 @@ class SharedDraws:
         """Return samples whose noise is that of every other pair as well, for quantiles."""
         return self.with_noise(self.described(pairs))
 
+    @torch.no_grad()
     def with_noise(self, described: TargetParams) -> Samples:
         """Return samples of described targets, with the noise that all pairs share."""
         if not self.model.observation.random:
@@ -77,6 +79,7 @@ class SharedDraws:
         uniforms = self._noise.clamp(smallest, 1 - smallest).expand(len(described), -1, -1, -1)
         return self.model.observation.sample(described, uniforms)
 
+    @torch.no_grad()
     def own_values(self, pairs: Pairs) -> Samples:
         """Return samples with a noise of each pair's own."""
         return self.model.observation.draw(self.described(pairs), generator=self.generator)
