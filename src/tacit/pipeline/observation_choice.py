@@ -30,7 +30,7 @@ from tacit.pipeline.target_checks import source_values
 from tacit.registry import OBSERVATIONS
 from tacit.training import GatedRegression
 
-FILTER, HEAVY = "filter", "student_t"
+FILTER, HEAVY, ORDERED = "filter", "student_t", "ordered"
 MOST_MEAN = 30.0  # counts with a larger mean are nearly Gaussian
 MOST_CATEGORIES = 7  # of whole numbers that may be ordered categories
 MOST_ROWS, MOST_NODES, MOST_PARENTS = 3000, 8, 6  # that decide
@@ -119,8 +119,15 @@ def with_chosen_kinds(
         "data": config.data.model_copy(update={"from_zero": ()}),
     }
     config = _with_kinds(config.model_copy(update=open_values), choice.kinds)
-    config, values = settle_observation(source, config, own, seed)
-    return config, [*choice.reasons, *values], True
+    ordered = [kind == ORDERED for kind in choice.kinds.values()]
+    if any(ordered):  # all values, also of categories that the training part does not have
+        values = np.unique(source_values(source.content, config.data.targets)[:, ordered])
+        categories = tuple(values[~np.isnan(values)].tolist())
+        config = config.model_copy(
+            update={"observation": config.observation.model_copy(update={"categories": categories})}
+        )
+    config, said = settle_observation(source, config, own, seed)
+    return config, [*choice.reasons, *said], True
 
 
 def with_open_noise(config: FitConfig, sorts: tuple[str, ...]) -> FitConfig:
