@@ -91,7 +91,10 @@ def test_an_unknown_name_says_what_is_registered_and_how_to_register():
 def test_everything_of_the_package_has_a_name():
     assert list(ESTIMATORS) == ["concrete", "disarm", "score_function", "straight_through"]
     assert list(GRAPHS) == ["bernoulli"]
-    assert list(OBSERVATIONS) == ["gaussian", "gaussian_head", "gaussian_input", "none"]
+    kinds = (
+        "bernoulli gaussian gaussian_head gaussian_input log_normal negative_binomial none ordered poisson student_t"
+    )
+    assert list(OBSERVATIONS) == kinds.split()
     assert {"elbo", "energy", "literature_1_mae", "literature_2_mse", "mmd", "point_mse"} < set(LOSSES)
 
 

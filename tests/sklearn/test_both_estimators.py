@@ -97,7 +97,7 @@ def test_later_standard_errors_choose_the_edges_of_each_resample_as_the_fit_does
     x, y = random_pairs(60)
     seen = []
     monkeypatch.setattr(
-        std_errors, "acting", lambda *args, **given: seen.append(given["kept"]) or acting(*args, **given)
+        std_errors, "estimate_acting", lambda *args, **given: seen.append(given["kept"]) or acting(*args, **given)
     )
     options = {**QUICK, "assessment": AssessmentOptions(bootstrap_replicas=4, controls=False)}
     LatentGraphRegressor(**options).fit(x, y).estimate_std_errors(x, y, num_resamples=4)

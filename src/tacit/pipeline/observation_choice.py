@@ -20,6 +20,7 @@ from tacit.assessment.evidence import num_sent
 from tacit.assessment.uncertainty import choose_gates
 from tacit.config import FitConfig
 from tacit.data import NamedPairs, Pairs
+from tacit.errors import InputError
 from tacit.observation import ObservationModel
 from tacit.pipeline.dataset import Dataset
 from tacit.pipeline.evidence import REGRESSION, RegressionEvidence, evidence_method, layout_of
@@ -28,15 +29,17 @@ from tacit.pipeline.parts import OwnParts
 from tacit.pipeline.sources import Source
 from tacit.pipeline.target_checks import source_values
 from tacit.registry import OBSERVATIONS
-from tacit.training import GatedRegression
+from tacit.training import GatedFit, GatedRegression
 
 FILTER, HEAVY, ORDERED = "filter", "student_t", "ordered"
 MOST_MEAN = 30.0  # counts with a larger mean are nearly Gaussian
 MOST_CATEGORIES = 7  # of whole numbers that may be ordered categories
 MOST_ROWS, MOST_NODES, MOST_PARENTS = 3000, 8, 6  # that decide
 LIKELY = 0.5  # parents that count
+NOISELESS = 0.02  # of a target's deviation
 LEAST_NATS = 2.0  # by which the first kind must be better for a node, where most have another
-WORTH = 0.01  # nats per row that a kind with more parameters must gain
+WORTH = 0.01  # nats per row that a kind with more parameters must gain,
+FEWEST_NATS = 6.0  # and per node
 YES_NO, COUNTS, POSITIVE, REAL = "bernoulli", "poisson", "positive", "gaussian"
 KINDS = {
     COUNTS: ("poisson", "negative_binomial", "ordered"),
@@ -94,6 +97,24 @@ def first_kinds(config: FitConfig, sorts: tuple[str, ...], source: Source) -> Fi
     """Return the config with the simplest kind of each sort; open where all nodes have real numbers."""
     kinds = {node: REAL if sort == POSITIVE else sort for node, sort in zip(source.content.nodes, sorts, strict=False)}
     return config if set(kinds.values()) <= {REAL} else _with_kinds(config, kinds)
+
+
+def settle_first(
+    source: Source, config: FitConfig, own: OwnParts, seed: int
+) -> tuple[FitConfig, tuple[str, ...], list[str]]:
+    """Return the config with kinds to find edges with, the sorts of values where kinds are chosen, and reasons.
+
+    Data that such a kind would refuse, with a node that never changes at first for example, keep Gaussian noise.
+    """
+    sorts = sorts_of(source, config) if may_choose(config, own) else ()
+    guessed = first_kinds(config, sorts, source)
+    try:
+        settled, reasons = settle_observation(source, guessed, own, seed)
+        return settled, sorts, reasons
+    except InputError:
+        if guessed is config:
+            raise
+        return config, (), []
 
 
 def with_chosen_kinds(
@@ -183,10 +204,14 @@ def _best(
     data = {
         kind: [_regression(dataset, train, evidence, model, node) for node in some] for kind, model in models.items()
     }
-    least = WORTH * len(train)
+    least = max(WORTH * len(train), FEWEST_NATS)
     for gates in (False, True):
-        scores = {kind: np.array([_criterion(one, gates=gates) for one in data[kind]]) for kind in data}
-        gains = {kind: scores[kind] - scores[kinds[0]] for kind in scores}
+        fits = {kind: [_fit(one, gates=gates) for one in data[kind]] for kind in data}
+        scores = {
+            kind: np.array([_criterion(*both) for both in zip(data[kind], fits[kind], strict=True)]) for kind in fits
+        }
+        noisy = [all(_has_noise(data[kind][place], fits[kind][place]) for kind in fits) for place in range(len(some))]
+        gains = {kind: np.where(noisy, scores[kind] - scores[kinds[0]], 0.0) for kind in scores}
         data = {kind: data[kind] for kind in data if kind == kinds[0] or gains[kind].max() > least}
         if len(data) == 1:
             return [kinds[0]] * len(nodes)
@@ -240,8 +265,18 @@ def _regression(
     )
 
 
-def _criterion(data: GatedRegression, *, gates: bool) -> float:
-    may_gate = torch.full((len(data.sent),), gates)
-    fit = choose_gates(data, may_gate)
+def _fit(data: GatedRegression, *, gates: bool) -> GatedFit:
+    return choose_gates(data, torch.full((len(data.sent),), gates))
+
+
+def _criterion(data: GatedRegression, fit: GatedFit) -> float:
     parameters = sum(value.numel() for value in data.observation.parameters()) + int(fit.gated.sum())
     return fit.log_likelihood - parameters / 2 * math.log(len(data.targets))
+
+
+def _has_noise(data: GatedRegression, fit: GatedFit) -> bool:
+    """Are targets away from the outputs in all states of the gates? Without noise a likelihood has no maximum."""
+    if fit.observation.support != "real":
+        return True
+    nearest = (data.targets[:, None] - data.outputs(fit)).abs().amin(1)
+    return float(nearest.median()) > NOISELESS

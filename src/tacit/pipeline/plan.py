@@ -20,13 +20,11 @@ from tacit.pipeline.known_edges import left_out, place_nodes, read_rules, requir
 from tacit.pipeline.layout import usual_layout
 from tacit.pipeline.memory import require_memory_for, require_memory_for_evidence
 from tacit.pipeline.observation_choice import (
-    first_kinds,
-    may_choose,
-    sorts_of,
+    settle_first,
     with_chosen_kinds,
     with_open_noise,
 )
-from tacit.pipeline.observation_kinds import AUTO, settle_observation
+from tacit.pipeline.observation_kinds import AUTO
 from tacit.pipeline.parts import OwnParts
 from tacit.pipeline.preparation import SeriesPreparation
 from tacit.pipeline.resampling import require_resampling
@@ -97,8 +95,7 @@ class Plan:
         """Prepare the data and choose what was left open; whatever cannot be is refused here."""
         own, listener = own or OwnParts(), TimedListener.of(listener)
         config, settled = settle_simultaneous(source.settled(config))
-        sorts = sorts_of(source, config) if may_choose(config, own) else ()
-        config, values = settle_observation(source, first_kinds(config, sorts, source), own, seed)
+        config, sorts, values = settle_first(source, config, own, seed)
         dataset, rules, evidence, config, observed = _with_evidence(source, config, own, seed, listener, sorts)
         config, scaled = _with_scale(config, dataset)
         noise = with_open_noise(config, sorts)
@@ -232,7 +229,7 @@ def _with_evidence(
             listener.say(first_edges(look, config.assessment.fdr, FIRST_LOOK))
         listener.stage("evidence: which edges exist")
         evidence = find_evidence(dataset, rules, config, seed, over_table=over_table)
-        listener.stage("choice of the observation model")
+        listener.stage("evidence: which observation model")
         config, observed, changed = with_chosen_kinds(source, config, dataset, evidence, own, seed, sorts)
         if changed:
             listener.stage("evidence: which edges exist")

@@ -71,8 +71,11 @@ def require_series(dataset: Dataset, config: FitConfig) -> None:
 def may_suggest(config: FitConfig, preparation: Preparation) -> bool:
     """Could the fit have effects within a step, with the other options as they are?"""
     graph = config.graph.model_copy(update={"simultaneous": True})
+    kind, noise = config.observation.kind, config.observation
+    if ({kind} if isinstance(kind, str) else set(kind.values())) <= {"gaussian", "student_t"}:
+        noise = noise.model_copy(update={"kind": "auto"})  # heavy tails were chosen in most cases: they can be left out
     try:
-        settle_simultaneous(config.model_copy(update={"graph": graph}))
+        settle_simultaneous(config.model_copy(update={"graph": graph, "observation": noise}))
     except InputError:
         return False
     return preparation.is_series and len(preparation.target_names) == 1 and not graph.min_lag

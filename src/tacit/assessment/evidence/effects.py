@@ -35,6 +35,8 @@ def signed_effects(model: LatentGraphModel, pairs: Pairs, edges: Edges, *, gener
     [[0.0, -0.5], [0.0, 0.0]]
     """
     graph = model.graph
+    if not len(edges):
+        return torch.zeros(graph.edge_shape)
     some = pairs[:: max(1, len(pairs) // NUM_PAIRS)]
     graphs = graph.sample(NUM_GRAPHS, generator=generator)
     effects = torch.zeros(graph.edge_shape, dtype=torch.float64)
