@@ -4,7 +4,8 @@ import numpy as np
 import pytest
 import torch
 
-from tacit.config import DataOptions, FitConfig, ObservationOptions
+from tacit import LatentGraphRegressor
+from tacit.config import AssessmentOptions, DataOptions, FitConfig, ObservationOptions
 from tacit.data import Series
 from tacit.pipeline.observation_choice import sorts_of
 from tacit.pipeline.plan import Plan
@@ -70,11 +71,42 @@ def test_nodes_with_light_tails_beside_nodes_with_heavy_ones_are_gaussian():
     assert kinds == {**dict.fromkeys("abcd", "student_t"), **dict.fromkeys("efgh", "gaussian")}
 
 
+def test_gated_counts_in_pairs_are_poisson_with_the_right_probability():
+    """A gate switches the whole of a count: inputs are not centred."""
+    rng = np.random.default_rng(2)
+    x = rng.poisson(3, (4000, 2)).astype(float)
+    acts = rng.random(4000) < 0.7
+    y = rng.poisson(np.stack([1 + 0.5 * x[:, 0], 1 + 0.5 * x[:, 1] + 0.8 * acts * x[:, 0]], 1)).astype(float)
+    model = LatentGraphRegressor(assessment=AssessmentOptions(enabled=False)).fit(x, y)
+    assert any(line.startswith("observation = poisson: ") for line in model.record_.choices)
+    assert model.edge_probs_[1, 0] == pytest.approx(0.7, abs=0.08)
+
+
+@pytest.mark.parametrize("kind", ["rain", "temperature"])
+def test_gaussian_noise_stays_where_no_other_kind_suits(kind):
+    """Skewed values with zeros are no heavy tails; whole numbers that vary less than counts are no counts."""
+    rng = np.random.default_rng(3)
+    values = rng.normal(20, 2, (400, 3)).round()
+    if kind == "rain":
+        values = rng.gamma(0.8, 6, (400, 3)) * (rng.random((400, 3)) < 0.4)
+    plan = plan_of(Series(values[:, :, None].copy(), tuple("abc")))
+    assert plan.config.observation.kind == "gaussian"
+
+
+def test_grades_and_counts_beside_each_other_are_told_apart():
+    rng = np.random.default_rng(4)
+    grades, calls = rng.integers(1, 6, (300, 5)), rng.negative_binomial(2, 0.1, (300, 5))
+    values = np.stack([grades, calls], 2).reshape(300, 10).astype(float)
+    kinds = plan_of(Series(values[:, :, None].copy(), tuple("abcdefghij"))).config.observation.kind
+    assert kinds == {name: "negative_binomial" if place % 2 else "ordered" for place, name in enumerate("abcdefghij")}
+
+
 @pytest.mark.parametrize(
     ("values", "sort"),
     [
         ([0.0, 1.0, 1.0], "bernoulli"),
-        ([0.0, 3.0, 1.0], "poisson"),
+        ([0.0, 3.0, 1.0], "grades"),
+        ([float(value) for value in range(9)], "poisson"),
         ([100.0, 300.0, 120.0], "gaussian"),
         ([0.5, 3.0, 1.0], "positive"),
         ([-1.0, 3.0, 1.0], "gaussian"),

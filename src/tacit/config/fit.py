@@ -63,7 +63,7 @@ TABLE_KEYS = (
     *SELECTION_KEYS,
     "y_file",
 )
-SERIES_KEYS = ("targets", "window", "horizon", "where", "calendar", "scale_by", "from_zero")
+SERIES_KEYS = ("targets", "window", "horizon", "where", "calendar", "scale_by")
 PAIRS_KEYS = ("shuffle", "scale", "y_file")
 
 

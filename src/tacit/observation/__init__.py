@@ -9,6 +9,7 @@ from tacit.observation.negative_binomial import NegativeBinomialCounts
 from tacit.observation.none import NoNoise
 from tacit.observation.ordered import OrderedCategories
 from tacit.observation.poisson import PoissonCounts
+from tacit.observation.positive import PositiveMean
 from tacit.observation.simultaneous import SimultaneousNoise
 from tacit.observation.student_t import StudentTNoise
 
@@ -24,6 +25,7 @@ __all__ = [
     "ObservationModel",
     "OrderedCategories",
     "PoissonCounts",
+    "PositiveMean",
     "SimultaneousNoise",
     "StudentTNoise",
     "Support",

@@ -36,7 +36,8 @@ OTHERWISE = "; set any option of [training] to train by gradients"
 
 def in_closed_form(choices: list[str], model: LatentGraphModel) -> list[str]:
     """Return the choices without those of a training that did not take place."""
-    made = (line for line in choices if line.split(" = ")[0] not in TrainingOptions.model_fields)
+    none = {*TrainingOptions.model_fields} | ({"bootstrap_replicas"} if not model.observation.by_moments else set())
+    made = (line for line in choices if line.split(" = ")[0] not in none)
     choice = CHOICE if model.observation.by_moments else LIKELIHOOD
     return [*made, choice + OTHERWISE * (not model.observation.joint)]
 

@@ -96,7 +96,10 @@ class Dataset:
             require_inputs(named)
         each = named.split(options.fractions, generator=shuffle)
         scale = scaled if options.scale is None else options.scale
-        preparation = PairsPreparation.measured(each[0], scale=scale, fills=scaled, shuffled=options.shuffle)
+        zero = bool(options.from_zero)
+        preparation = PairsPreparation.measured(
+            each[0], scale=scale, fills=scaled, shuffled=options.shuffle, from_zero=zero
+        )
         split = Split(*(preparation.scaled(part) for part in each))
         unknown = False if split.train.observed is None else split.train.observed == 0
         inputs = split.train.inputs[:, :, : preparation.in_channels]

@@ -21,7 +21,7 @@ from tacit.assessment.uncertainty import choose_gates
 from tacit.config import FitConfig
 from tacit.data import NamedPairs, Pairs
 from tacit.errors import InputError
-from tacit.observation import ObservationModel
+from tacit.observation import ObservationModel, PositiveMean
 from tacit.pipeline.dataset import Dataset
 from tacit.pipeline.evidence import REGRESSION, RegressionEvidence, evidence_method, layout_of
 from tacit.pipeline.observation_kinds import AUTO, kinds_of, settle_observation, target_values
@@ -32,17 +32,20 @@ from tacit.registry import OBSERVATIONS
 from tacit.training import GatedFit, GatedRegression
 
 FILTER, HEAVY, ORDERED = "filter", "student_t", "ordered"
-MOST_MEAN = 30.0  # counts with a larger mean are nearly Gaussian
+MOST_MEAN = 100.0  # whole numbers with a larger mean are taken for any numbers
 MOST_CATEGORIES = 7  # of whole numbers that may be ordered categories
 MOST_ROWS, MOST_NODES, MOST_PARENTS = 3000, 8, 6  # that decide
 LIKELY = 0.5  # parents that count
+BIASED, STD_ERRORS = 0.05, 4.0  # mean of residuals in deviations of the target, and in standard errors
 NOISELESS = 0.02  # of a target's deviation
 LEAST_NATS = 2.0  # by which the first kind must be better for a node, where most have another
 WORTH = 0.01  # nats per row that a kind with more parameters must gain,
 FEWEST_NATS = 6.0  # and per node
-YES_NO, COUNTS, POSITIVE, REAL = "bernoulli", "poisson", "positive", "gaussian"
+YES_NO, COUNTS, GRADES, POSITIVE, REAL = "bernoulli", "poisson", "grades", "positive", "gaussian"
+FIRST = {GRADES: COUNTS, POSITIVE: REAL}  # the simplest kind of a sort, where it has another name
 KINDS = {
-    COUNTS: ("poisson", "negative_binomial", "ordered"),
+    COUNTS: ("poisson", "negative_binomial", "gaussian"),
+    GRADES: ("poisson", "negative_binomial", "ordered"),
     POSITIVE: ("gaussian", "student_t", "log_normal"),
     REAL: ("gaussian", "student_t"),
 }
@@ -50,6 +53,7 @@ REASONS = {
     "bernoulli": "the values are 0 and 1",
     "poisson": "the values are counts, and with the graph in the model their variance is that of their mean",
     "negative_binomial": "the values are counts that vary more than their mean, also with the graph in the model",
+    "gaussian": "whole numbers whose variance does not follow their mean as that of counts does",
     "ordered": "few different whole numbers, which distributions of counts do not fit",
     "student_t": "the tails are heavier than those of Gaussian noise, also with the graph in the model",
     "log_normal": "the values are positive, and their spread grows with their size",
@@ -89,13 +93,15 @@ def _sort(values: np.ndarray) -> str:
     if values.min() >= 0 and bool((values == np.round(values)).all()):
         if set(np.unique(values).tolist()) <= {0.0, 1.0}:
             return YES_NO
-        return COUNTS if values.mean() < MOST_MEAN else REAL
+        if values.mean() > MOST_MEAN:
+            return REAL
+        return GRADES if len(np.unique(values)) <= MOST_CATEGORIES else COUNTS
     return POSITIVE if values.min() > 0 else REAL
 
 
 def first_kinds(config: FitConfig, sorts: tuple[str, ...], source: Source) -> FitConfig:
     """Return the config with the simplest kind of each sort; open where all nodes have real numbers."""
-    kinds = {node: REAL if sort == POSITIVE else sort for node, sort in zip(source.content.nodes, sorts, strict=False)}
+    kinds = {node: FIRST.get(sort, sort) for node, sort in zip(source.content.nodes, sorts, strict=False)}
     return config if set(kinds.values()) <= {REAL} else _with_kinds(config, kinds)
 
 
@@ -182,9 +188,9 @@ def choose_kinds(
         nodes = [node for node, one in enumerate(sorts) if one == sort]
         found = [sort] * len(nodes) if sort == YES_NO else _best(config, dataset, evidence, nodes, KINDS[sort])
         kinds |= {dataset.nodes[node]: kind for node, kind in zip(nodes, found, strict=True)}
-    counts = Counter(kinds.values())
+    counts, whole = Counter(kinds.values()), COUNTS in sorts
     for kind, count in counts.items():
-        if kind in REASONS:
+        if kind != REAL or whole:
             some = "" if len(counts) == 1 else f" ({count} of {len(kinds)} nodes)"
             reasons.append(f"observation = {kind}{some}: {REASONS[kind]}")
     return KindsChoice({node: kinds[node] for node in dataset.nodes}, reasons)
@@ -207,33 +213,49 @@ def _best(
     least = max(WORTH * len(train), FEWEST_NATS)
     for gates in (False, True):
         fits = {kind: [_fit(one, gates=gates) for one in data[kind]] for kind in data}
+        places = range(len(some))
         scores = {
-            kind: np.array([_criterion(*both) for both in zip(data[kind], fits[kind], strict=True)]) for kind in fits
+            kind: np.array([_criterion(data[kind][place], fits[kind][place]) for place in places]) for kind in fits
         }
-        noisy = [all(_has_noise(data[kind][place], fits[kind][place]) for kind in fits) for place in range(len(some))]
+        scores = {
+            kind: scores[kind] + _log_spacing(models[kinds[0]], models[kind], data[kind], some) for kind in scores
+        }
+        noisy = [all(_has_noise(data[kind][place], fits[kind][place]) for kind in fits) for place in places]
         gains = {kind: np.where(noisy, scores[kind] - scores[kinds[0]], 0.0) for kind in scores}
         data = {kind: data[kind] for kind in data if kind == kinds[0] or gains[kind].max() > least}
         if len(data) == 1:
             return [kinds[0]] * len(nodes)
     gains = {kind: gains[kind] for kind in data}
     common = max(gains, key=lambda kind: gains[kind].sum() - least * len(some) * (kind != kinds[0]))
+    suits = {kind: [_is_unbiased(data[kind][place], fits[kind][place]) for place in places] for kind in data}
     if len(some) < len(nodes):
-        return [common] * len(nodes)
-    names = list(gains)
+        return [common if all(suits[common]) else kinds[0]] * len(nodes)
+    names, found = list(gains), list[str]()
     best = [names[place] for place in np.stack([gains[name] for name in names]).argmax(0)]
-    found = []
     for place, kind in enumerate(best):
         needed = LEAST_NATS if kind == kinds[0] else least
-        found.append(kind if gains[kind][place] > gains[common][place] + needed else common)
+        chosen = kind if gains[kind][place] > gains[common][place] + needed else common
+        found.append(chosen if suits[chosen][place] else kinds[0])
     return found
+
+
+def _log_spacing(
+    first: ObservationModel, model: ObservationModel, data: list[GatedRegression], nodes: list[int]
+) -> np.ndarray:
+    """Return what makes densities of scaled targets comparable with masses of whole numbers: log of their spacing."""
+    if not isinstance(first, PositiveMean) or first.support != "counts" or model.support != "real":
+        return np.zeros(len(nodes))
+    units = first.unit[nodes, 0].double().numpy()
+    return np.array([-len(one.targets) * math.log(unit) for one, unit in zip(data, units, strict=True)])
 
 
 def _model(config: FitConfig, dataset: Dataset, train: Pairs, nodes: list[int], kind: str) -> ObservationModel | None:
     """Return the observation model of all nodes; None where the values of some cannot be of this kind."""
     sizes, values = dataset.preparation.sizes, target_values(config, dataset.preparation)
     if OBSERVATIONS[kind].support == "categories":
-        known = values.offset + values.unit * train.targets
-        found = tuple(torch.unique(known[:, nodes].round()).tolist())
+        known = (values.offset + values.unit * train.targets)[:, nodes].round()
+        known = known if train.observed is None else known[train.observed[:, nodes] > 0]
+        found = tuple(torch.unique(known).tolist())
         if not 2 < len(found) <= MOST_CATEGORIES:
             return None
         values = replace(values, categories=found)
@@ -280,3 +302,13 @@ def _has_noise(data: GatedRegression, fit: GatedFit) -> bool:
         return True
     nearest = (data.targets[:, None] - data.outputs(fit)).abs().amin(1)
     return float(nearest.median()) > NOISELESS
+
+
+def _is_unbiased(data: GatedRegression, fit: GatedFit) -> bool:
+    """Is the mean of the targets that of the outputs, where these are means? Skewed noise has no symmetric tails."""
+    if fit.observation.support != "real":
+        return True
+    messages = torch.einsum("jnl,jl->nj", data.sent, fit.edges)
+    left = data.targets - data.offset - data.own @ fit.own - messages @ fit.edge_probs
+    allowed = max(BIASED, STD_ERRORS * float(left.std()) / math.sqrt(len(left)))
+    return abs(float(left.mean())) < allowed

@@ -66,7 +66,7 @@ def settle_observation(source: Source, config: FitConfig, own: OwnParts, seed: i
         config = config.model_copy(update={"data": data.model_copy(update={"scale_by": "all"})})
         reasons += [ONE_SCALE] if source.content.num_series > 1 else []
     nodes = tuple(source.content.nodes)
-    if not isinstance(source.content, NamedPairs) and not data.from_zero:
+    if not data.from_zero:
         with_zero = zip(nodes, supports_of(config, nodes), strict=True)
         zero = tuple(node for node, support in with_zero if support in FROM_ZERO)
         config = config.model_copy(update={"data": config.data.model_copy(update={"from_zero": zero})})

@@ -96,7 +96,9 @@ class Plan:
         own, listener = own or OwnParts(), TimedListener.of(listener)
         config, settled = settle_simultaneous(source.settled(config))
         config, sorts, values = settle_first(source, config, own, seed)
+        kinds = config.observation.kind
         dataset, rules, evidence, config, observed = _with_evidence(source, config, own, seed, listener, sorts)
+        values = values if config.observation.kind == kinds else []
         config, scaled = _with_scale(config, dataset)
         noise = with_open_noise(config, sorts)
         tried, dataset, chosen = _with_kind(source, noise, dataset, evidence, own, seed, device, listener)

@@ -144,8 +144,13 @@ class PairsPreparation:
         return len(self.input_units.mean)
 
     @classmethod
-    def measured(cls, train: NamedPairs, *, scale: bool, fills: bool, shuffled: bool) -> "PairsPreparation":
-        """Return the preparation of a training part; ``fills`` says whether missing inputs may be filled."""
+    def measured(
+        cls, train: NamedPairs, *, scale: bool, fills: bool, shuffled: bool, from_zero: bool = False
+    ) -> "PairsPreparation":
+        """Return the preparation of a training part; ``fills`` says whether missing inputs may be filled.
+
+        ``from_zero``  inputs and targets are not centred, as for counts: an input of 0 sends nothing
+        """
         known = _known_targets(train.pairs)
         inputs = train.pairs.inputs.double().numpy()
         if train.missing is not None:
@@ -153,6 +158,7 @@ class PairsPreparation:
         units = [
             ChannelUnits.of(values) if scale else ChannelUnits.unchanged(values.shape[2]) for values in (inputs, known)
         ]
+        units = [replace(one, mean=np.zeros_like(one.mean)) for one in units] if from_zero else units
         gaps = np.isnan(inputs)
         for node, channel in np.argwhere(gaps.all(axis=0))[:1]:
             raise InputError(

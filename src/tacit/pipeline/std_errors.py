@@ -29,7 +29,7 @@ FEW_SERIES = "There are too few series for a bootstrap of series: standard error
 # errors alone are too small for the one or two series of a validation part, and training chose its epoch by that part.
 MUCH_WORSE, MUCH_LOSS = 3.0, 0.02
 NOT_ADOPTED = (
-    "How often edges act was not estimated from the mean and variance of the targets, because the model then "
+    "How often edges act was not estimated without training, because the model then "
     "forecasts worse: relations may be nonlinear, or the noise may depend on the inputs."
 )
 BOTH = "Intervals contain both estimates."
@@ -121,7 +121,7 @@ def _from_moments(
     found = estimate_acting(model, split.train, replicas=replicas, block=block, seed=seed, kept=kept)
     adopted = change and adopt(model, found.parameters, split.validation, worse=MUCH_WORSE, tolerance=MUCH_LOSS)
     uncertainty = {
-        "replicas": float(replicas),
+        "replicas": float(replicas if has_moment_estimate(model) else 0),
         "inflation": float(found.inflation.median()) if len(found.inflation) else 1.0,
         "degrees": float(int(found.degrees)),
         "always": float(found.always.sum()),

@@ -113,7 +113,10 @@ def fitted_by_likelihood(
     filled = predictor.with_weights(own[:, :-1, None], weights, own[:, -1:])
     done = zip(fits, fitted.tolist(), strict=True)
     noise = model.observation.joined(
-        [fit.observation if known else model.observation.chosen([node]) for node, (fit, known) in enumerate(done)]
+        [
+            fit.observation if known else model.observation.chosen([node]).cpu().double()
+            for node, (fit, known) in enumerate(done)
+        ]
     )
     raw = graph.raw.detach()
     raw = torch.where(graph.learned, graph.link.raw(edge_probs.to(raw)), raw)

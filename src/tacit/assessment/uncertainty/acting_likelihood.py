@@ -79,7 +79,7 @@ def acting_by_likelihood(
     return LikelihoodActing(
         probs.to(present),
         (learned & fitted[:, None] & (probs == 1)).to(present.device),
-        ((high - low) / (2 * QUANTILE)).clamp_max(NOTHING_KNOWN).to(present),
+        (torch.maximum(high - probs, probs - low) / QUANTILE).clamp_max(NOTHING_KNOWN).to(present),
         low.to(present),
         high.to(present),
         Dependence(block, train.series).degrees(len(train)),
