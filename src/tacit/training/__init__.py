@@ -13,7 +13,12 @@ from tacit.training.gradient import LiftName, constants_of, gradient_of_one, tra
 from tacit.training.local_ridge import LocalRidge, is_affordable, local_ridge
 from tacit.training.loop import Monitor, Trace
 from tacit.training.model import LatentGraphModel
-from tacit.training.node_regressions import NodeRegressions, fitted_by_likelihood, has_likelihood
+from tacit.training.node_regressions import (
+    NodeRegressions,
+    fitted_by_likelihood,
+    has_gated_weights,
+    has_likelihood,
+)
 from tacit.training.processes import Ended, Processes, from_the_first, meet_in_step
 from tacit.training.result import Epoch, FitResult, Listener, Progress, Replica
 from tacit.training.settings import CosineDecay, FitSettings, Schedule, StepDecay
@@ -61,6 +66,7 @@ __all__ = [
     "fitted_by_likelihood",
     "from_the_first",
     "gradient_of_one",
+    "has_gated_weights",
     "has_likelihood",
     "is_affordable",
     "late_fall",

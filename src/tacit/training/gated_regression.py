@@ -205,29 +205,6 @@ class FlatFit:
             self.start, own=own, edges=edges.view_as(self.start.edges), logits=logits, observation=self.observation
         )
 
-    def row_scores(self, step: float = 1e-5) -> Float[Tensor, "row number"]:
-        """Return the derivative of the log likelihood of each row, by differences."""
-        columns = []
-        for number in range(len(self.first)):
-            values = []
-            for sign in (1, -1):
-                moved = torch.from_numpy(self.first).clone()
-                moved[number] += sign * step
-                values.append(self.data.row_log_likelihoods(self.unpacked(moved)))
-            columns.append((values[0] - values[1]) / (2 * step))
-        return torch.stack(columns, 1)
-
-    def information(self, step: float = 1e-4) -> Float[Tensor, "number number"]:
-        """Return minus the second derivative of the log posterior, by differences of the first."""
-        columns = []
-        for number in range(len(self.first)):
-            moved = np.zeros_like(self.first)
-            moved[number] = step
-            higher, lower = (self.value_and_gradient(self.first + sign * moved)[1] for sign in (1, -1))
-            columns.append(torch.from_numpy(higher - lower) / (2 * step))
-        found = torch.stack(columns, 1) * self.data.weights.sum()
-        return (found + found.mT) / 2
-
     def value_and_gradient(self, numbers: np.ndarray) -> tuple[float, np.ndarray]:
         """Return minus the log posterior over the number of rows, and its derivative."""
         flat = torch.from_numpy(numbers).clone().requires_grad_()

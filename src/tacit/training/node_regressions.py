@@ -14,26 +14,29 @@ from tacit.training.gated_regression import GatedFit, GatedRegression
 from tacit.training.model import LatentGraphModel
 
 
-def has_likelihood(model: LatentGraphModel) -> bool:
-    """Does the likelihood of each node have few terms?
+def has_gated_weights(model: LatentGraphModel) -> bool:
+    """Is each node a regression whose coefficients come and go with its edges?
 
-    It has for a predictor that is linear in its inputs, one weight per edge and lag, one target per node whose
-    distribution is known given the output, a gate for each ordered pair of different nodes, and no prior on the gates.
+    It is for a predictor that is linear in its inputs, one weight per edge and lag, one target per node, a gate for
+    each ordered pair of different nodes, and no prior on the gates.
     """
-    graph, observation = model.graph, model.observation
+    graph = model.graph
     return bool(
         isinstance(model.predictor, GraphFilter)
         and model.predictor.activation == "linear"
         and all(value.requires_grad for value in model.predictor.parameters())
-        and observation.has_likelihood
-        and observation.channels == 1
-        and not observation.joint
+        and model.observation.channels == 1
         and graph.has_edge_probs
         and graph.candidates is None
         and not graph.symmetric
         and not graph.learned.diagonal().any()
         and model.prior is None
     )
+
+
+def has_likelihood(model: LatentGraphModel) -> bool:
+    """Is the likelihood of each node a sum over the states of its gates?"""
+    return has_gated_weights(model) and model.observation.has_likelihood and not model.observation.joint
 
 
 @dataclass(frozen=True, eq=False)

@@ -10,28 +10,15 @@ from tacit.assessment.uncertainty.moments import NodeData
 from tacit.data import Pairs
 from tacit.predictors import GraphFilter, LinearParts
 from tacit.shapes import EdgeMask, EdgeProbs
-from tacit.training import LatentGraphModel
+from tacit.training import LatentGraphModel, has_gated_weights
 
 
 def has_moment_estimate(model: LatentGraphModel) -> bool:
     """Do mean and variance of the targets tell how often edges act?
 
-    They do for a predictor that is linear in its inputs, one weight per edge and lag, with noise of a size of its own,
-    one target per node, a coin for each ordered pair of different nodes, and no prior on the coins.
+    They do for gated weights and noise that is added to the output, with a size of its own.
     """
-    graph, observation = model.graph, model.observation
-    return bool(
-        isinstance(model.predictor, GraphFilter)
-        and model.predictor.activation == "linear"
-        and all(value.requires_grad for value in model.predictor.parameters())
-        and observation.by_moments
-        and observation.channels == 1
-        and graph.has_edge_probs
-        and graph.candidates is None
-        and not graph.symmetric
-        and not graph.learned.diagonal().any()
-        and model.prior is None
-    )
+    return has_gated_weights(model) and model.observation.by_moments
 
 
 @dataclass(frozen=True, eq=False)
