@@ -117,7 +117,9 @@ def _choose_parts(
     links = has_links(chosen.config)
     changes = series and kind.predicts_change and not links
     reason = "the last value is a good baseline" if changes else "there is no last value"
-    reason = "the output is not in the units of the targets, so the last value cannot be added to it" if links else reason
+    reason = (
+        "the output is not in the units of the targets, so the last value cannot be added to it" if links else reason
+    )
     chosen.choose("predictor", "residual", changes, reason if "residual" in kind.uses else None)
     loss = chosen.config.model.build_loss(dataset.split.train.targets) if own.loss is None else own.loss
     if own.loss is not None:
