@@ -276,7 +276,7 @@ def test_what_needs_coins_or_independent_edges_is_refused(rng):
     for choices, message in (
         (
             {"credit": "receptive_field"},
-            "credit='receptive_field' requires a graph whose edges are independent, got Corr",
+            "credit='receptive_field' requires a graph whose rows are independent, got Corr",
         ),
         (
             {"prior": EdgePrior(0.5)},
@@ -285,7 +285,7 @@ def test_what_needs_coins_or_independent_edges_is_refused(rng):
     ):
         with pytest.raises(InputError, match=message):
             LatentGraphModel(graph, predictor, EnergyScore(), **choices)
-    with pytest.raises(InputError, match="credit='own_row' requires a graph whose edges are independent"):
+    with pytest.raises(InputError, match="credit='own_row' requires a graph whose rows are independent"):
         LatentGraphModel(graph, predictor, NodewiseExpectedError())
     with pytest.raises(InputError, match="sandwich requires a graph with independent edges, got CorrelatedGraph"):
         graph.require_all_pairs("sandwich")

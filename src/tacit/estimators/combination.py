@@ -87,7 +87,7 @@ def choose_credit(credit: CreditName, loss: Loss, predictor: nn.Module, graph: G
     """Return the credit of a name; "auto" is the most local one that is exact, or the one that makes the loss."""
     num_hops, chosen = num_hops_of(predictor), str(credit)
     if chosen == "auto":
-        local = loss.scope == "node" and num_hops is not None and graph.independent_edges
+        local = loss.scope == "node" and num_hops is not None and graph.independent_rows
         chosen = loss.credit or ("receptive_field" if local else "global")
     if chosen == "global":
         return GlobalCredit()
@@ -96,8 +96,8 @@ def choose_credit(credit: CreditName, loss: Loss, predictor: nn.Module, graph: G
             f"credit='{chosen}' requires a loss of node scope, got joint scope; use scope='node' or credit='global'"
         )
     require(
-        graph.independent_edges,
-        f"credit='{chosen}' requires a graph whose edges are independent, got {type(graph).__name__}; use "
+        graph.independent_rows,
+        f"credit='{chosen}' requires a graph whose rows are independent, got {type(graph).__name__}; use "
         "credit='global'",
     )
     if chosen == "own_row":

@@ -3,6 +3,19 @@
 from tacit.graph.aggregation import AnyGraphs, CandidateGraphs, aggregate
 from tacit.graph.bernoulli import BernoulliGraph
 from tacit.graph.candidate_edges import CandidateEdges
+from tacit.graph.conditional import ConditionalBernoulliGraph, shrinkage_of
+from tacit.graph.context_variables import (
+    Category,
+    ContextVariable,
+    CovariateColumn,
+    CovariateLevel,
+    CovariatePhase,
+    OwnInput,
+    PairTime,
+    Periodic,
+    SeriesNumber,
+    Smooth,
+)
 from tacit.graph.correlated import correlated_pairs
 from tacit.graph.density import density_prior
 from tacit.graph.distribution import Context, GraphDistribution
@@ -11,6 +24,7 @@ from tacit.graph.export import edge_table, listed_table, to_networkx, to_pyg
 from tacit.graph.footprint import free_bytes, require_memory, step_bytes
 from tacit.graph.lag_ranges import ANY_LAG, LagRange, LagRanges
 from tacit.graph.links import Link, Sigmoid, SineSquared, Unlinked
+from tacit.graph.mixture import MixtureGraph
 from tacit.graph.nearest import nearest_candidates
 from tacit.graph.nodes import NamedNodes
 from tacit.graph.per_pair import EdgeProbsPerPair
@@ -25,7 +39,13 @@ __all__ = [
     "BernoulliGraph",
     "CandidateEdges",
     "CandidateGraphs",
+    "Category",
+    "ConditionalBernoulliGraph",
     "Context",
+    "ContextVariable",
+    "CovariateColumn",
+    "CovariateLevel",
+    "CovariatePhase",
     "EdgePrior",
     "EdgeProbsPerPair",
     "EdgeRules",
@@ -33,9 +53,15 @@ __all__ = [
     "LagRange",
     "LagRanges",
     "Link",
+    "MixtureGraph",
     "NamedNodes",
+    "OwnInput",
+    "PairTime",
+    "Periodic",
+    "SeriesNumber",
     "Sigmoid",
     "SineSquared",
+    "Smooth",
     "Unlinked",
     "aggregate",
     "boolean_powers",
@@ -49,6 +75,7 @@ __all__ = [
     "reachability",
     "read_edge_rules",
     "require_memory",
+    "shrinkage_of",
     "soft_powers",
     "step_bytes",
     "to_networkx",

@@ -21,7 +21,7 @@ from torch import Generator, Tensor, nn
 
 from tacit.errors import InputError, require, require_int
 from tacit.graph.candidate_edges import CandidateEdges
-from tacit.graph.distribution import GraphDistribution
+from tacit.graph.distribution import GraphDistribution, times
 from tacit.graph.links import Link, Sigmoid
 from tacit.registry import register
 from tacit.shapes import EdgeLogProbs, EdgeMask, EdgeProbs, EdgeWeights, Graphs, LogProb, RowLogProb, Scalar, Uniforms
@@ -236,7 +236,7 @@ class BernoulliGraph(GraphDistribution):
         log_present, log_absent = self.log_probs()
         present = (weights * graphs).mean((0, 1))  # (row, slot)
         absent = (weights * (1 - graphs)).mean((0, 1))
-        return self.upper_triangle(_times(present, log_present) + _times(absent, log_absent)).sum()
+        return self.upper_triangle(times(present, log_present) + times(absent, log_absent)).sum()
 
     def log_prob(self, graphs: Graphs) -> LogProb:
         r"""Return $\log P_\theta(A)$."""
@@ -248,11 +248,6 @@ class BernoulliGraph(GraphDistribution):
         It is zero where an entry is fixed, and below the diagonal of a symmetric graph.
         """
         return self.upper_triangle(torch.where(self.fixed, 0.0, graphs - self.edge_probs))
-
-
-def _times(weight: Tensor, log: Tensor) -> Tensor:
-    """Multiply; what never happened counts for nothing, even if it is impossible."""
-    return torch.where(weight == 0, 0.0, weight * log)
 
 
 def require_range(low: float, high: float) -> None:

@@ -59,7 +59,9 @@ class Context:
 class GraphDistribution(nn.Module, ABC):
     """The interface; capabilities are attributes of the class.
 
-    ``independent_edges``  edges are independent, so that each can have a weight of its own (credit by receptive field)
+    ``independent_edges``  edges are independent, so that each can have a weight of its own
+    ``independent_rows``   the edges of a row are independent of those of others, so that each row can have a weight of
+                           its own (credit by receptive field); they are where all edges are
     ``has_edge_probs``     each edge has a probability, $A_{ij} = 1[u_{ij} < \\theta_{ij}]$, for all pairs: the tensors
                            ``fixed``, ``fixed_probs``, ``raw`` and the methods ``log_probs``, ``probs_from`` are there,
                            as priors, relaxations, the sandwich and the search for unidentifiable edges need them
@@ -71,7 +73,7 @@ class GraphDistribution(nn.Module, ABC):
 
     independent_edges: ClassVar[bool] = False
     has_edge_probs: ClassVar[bool] = False
-    context_fields: ClassVar[tuple[str, ...]] = ()
+    context_fields: tuple[str, ...] = ()
     candidates: CandidateEdges | None = None
     symmetric: bool = False
     link: Link = Unlinked()
@@ -125,6 +127,15 @@ class GraphDistribution(nn.Module, ABC):
                 f"{field}=...)",
             )
         return self.condition(context)
+
+    @property
+    def independent_rows(self) -> bool:
+        """Are the edges of each row independent of those of others?"""
+        return self.independent_edges
+
+    def penalty(self) -> Scalar | None:
+        """Return what is added to the loss of a pair, for a distribution that shrinks its parameters; None for none."""
+        return None
 
     def weighted_log_prob(self, weights: EdgeWeights, graphs: Graphs) -> Scalar:
         r"""Return $\mathrm{mean}_s\, w_s \log P(A_s)$ over all graphs, with the last two axes of ``weights`` of size 1.
@@ -220,3 +231,8 @@ class GraphDistribution(nn.Module, ABC):
         return InputError(
             f"{what} requires a graph with independent edges, got {type(self).__name__}; use BernoulliGraph"
         )
+
+
+def times(weight: Tensor, log: Tensor) -> Tensor:
+    """Multiply; what never happened counts for nothing, even if it is impossible."""
+    return torch.where(weight == 0, 0.0, weight * log)

@@ -12,7 +12,7 @@ from torch import Generator, Tensor
 from torch.nn.functional import logsigmoid
 
 from tacit.graph.candidate_edges import CandidateEdges
-from tacit.graph.distribution import GraphDistribution
+from tacit.graph.distribution import GraphDistribution, times
 from tacit.shapes import EdgeProbs, EdgeWeights, Graphs, LogProb, Scalar, Uniforms
 
 
@@ -26,9 +26,15 @@ class EdgeProbsPerPair(GraphDistribution):
 
     independent_edges: ClassVar[bool] = True
 
-    def __init__(self, logits: Float[Tensor, "batch row slot"], candidates: CandidateEdges | None = None) -> None:
+    def __init__(
+        self,
+        logits: Float[Tensor, "batch row slot"],
+        candidates: CandidateEdges | None = None,
+        *,
+        symmetric: bool = False,
+    ) -> None:
         super().__init__()
-        self.logits, self.candidates = logits, candidates
+        self.logits, self.candidates, self.symmetric = logits, candidates, symmetric
 
     @property
     def edge_shape(self) -> tuple[int, int]:
@@ -48,21 +54,27 @@ class EdgeProbsPerPair(GraphDistribution):
 
     def sample_from(self, uniforms: Uniforms) -> Graphs:
         r"""Return $1[u < \theta_b]$ for every pair; uniforms may be shared by the pairs."""
-        return (uniforms < torch.sigmoid(self.logits.detach())[:, None]).to(uniforms.dtype)
+        return (self.symmetrize(uniforms) < torch.sigmoid(self.logits.detach())[:, None]).to(uniforms.dtype)
 
     def log_prob(self, graphs: Graphs) -> LogProb:
         r"""Return $\log P(A \mid c_b)$."""
-        return self._edge_log_prob(graphs).sum((-2, -1))
+        logits = self.logits[:, None]
+        logs = torch.where(graphs > 0, logsigmoid(logits), logsigmoid(-logits))
+        if self.symmetric:
+            logs = torch.where(graphs == graphs.mT, logs, -torch.inf)
+        return self.upper_triangle(logs).sum((-2, -1))
 
     def weighted_log_prob(self, weights: EdgeWeights, graphs: Graphs) -> Scalar:
-        r"""Return $\mathrm{mean}_s \sum_{ij} w_{sij} \log P(A_{s,ij} \mid c_b)$ over all graphs of all pairs."""
-        return torch.where(weights == 0, 0.0, weights * self._edge_log_prob(graphs)).mean((0, 1)).sum()
+        r"""Return $\mathrm{mean}_s \sum_{ij} w_{sij} \log P(A_{s,ij} \mid c_b)$ over all graphs of all pairs.
+
+        Edges are counted over the graphs of a pair first: logarithms are taken once for each edge of each pair.
+        """
+        present = (weights * graphs).mean(1)  # (batch, row, slot)
+        absent = weights.mean(1) - present
+        logs = times(present, logsigmoid(self.logits)) + times(absent, logsigmoid(-self.logits))
+        return self.upper_triangle(logs).mean(0).sum()
 
     def initial_parameters(self, generator: Generator) -> dict[str, Tensor]:
         """Return nothing: what is learned makes the logits."""
         del generator
         return {}
-
-    def _edge_log_prob(self, graphs: Graphs) -> Graphs:
-        logits = self.logits[:, None]
-        return torch.where(graphs > 0, logsigmoid(logits), logsigmoid(-logits))

@@ -142,7 +142,7 @@ class LatentGraphModel(nn.Module):
         samples = self._samples(described, noise)
         terms = self._terms(samples, targets, observed)
         weights = torch.ones_like(terms.value[:, 0]) if terms.weight is None else terms.weight.mean(-1)
-        penalty = targets.new_zeros(()) if self.prior is None else self.prior.penalty(graph)
+        penalty = self._penalty(graph)
         objective = terms.value.mean() + estimator.surrogate(terms, graphs, graph)
         if noise is not None and not self.observation.reparameterized:
             objective = objective + self._noise_surrogate(terms, described, samples, observed)
@@ -154,6 +154,12 @@ class LatentGraphModel(nn.Module):
         losses = terms.value.mean(-1) + penalty * weights
         carried = () if terms.average is None else (terms.average,)
         return objective + penalty, (losses, weights, *carried)
+
+    def _penalty(self, graph: GraphDistribution) -> Scalar:
+        """Return what priors of edges and the shrinkage of the graph's own parameters add to the loss."""
+        own = self.graph.penalty()
+        total = self.progress.new_zeros(()) if own is None else own
+        return total if self.prior is None else total + self.prior.penalty(graph)
 
     def graph_for(self, inputs: Inputs, context: Context | None = None) -> GraphDistribution:
         """Return the distribution of the graphs of some pairs."""

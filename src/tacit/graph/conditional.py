@@ -1,0 +1,269 @@
+r"""Independent edges whose probabilities depend on the situation.
+
+$$\mathrm{logit}\,\theta_{ij}(c) = a_{ij} + b_{ij} \cdot \phi(c)$$
+
+$c$ is the context of a pair: covariates, a category, the series, the time, or the input of the node at one end of the
+edge. $\phi$ are the features of these variables (:mod:`tacit.graph.context_variables`), with mean 0 and variance 1 over
+the training pairs, so that $|b_{ij}|^2$ is the variance of the logit over situations. It is shrunk towards 0,
+
+$$\text{penalty} = \frac{\lambda}{2} \sum_{ij} |b_{ij}|^2,$$
+
+towards an edge that does not depend on the situation. Only edges marked in ``varying`` have weights.
+
+With a weight for each edge and feature (``rank`` None) edges share nothing. For many edges the weights are those of a
+small network: $b_{ij} \cdot \phi$ is replaced by $\sum_r u_{ir} v_{jr} h_r(\phi(c))$, $u$ and $v$ embeddings of the two
+nodes and $h$ a layer of ``HIDDEN`` units that all edges share.
+"""
+
+import math
+from collections.abc import Mapping, Sequence
+from typing import Any, ClassVar, NamedTuple
+
+import torch
+from jaxtyping import Float
+from torch import Generator, Tensor, nn
+
+from tacit.errors import require
+from tacit.graph.bernoulli import BernoulliGraph
+from tacit.graph.context_variables import ContextVariable
+from tacit.graph.distribution import Context, GraphDistribution
+from tacit.graph.links import Sigmoid
+from tacit.graph.per_pair import EdgeProbsPerPair
+from tacit.shapes import EdgeMask, EdgeProbs, Graphs, LogProb, Scalar, Uniforms
+
+REFERENCES = 128  # situations over which the average of a probability is taken
+PRIOR_DEVIATION = 1.5  # of a logit over situations: from .5 to .82
+HIDDEN = 16
+START = 0.3  # deviation of embeddings at the start
+
+EdgeFeatureWeights = Float[Tensor, "row slot feature"]
+
+
+class Features(NamedTuple):
+    """Features that all edges of a pair share, and those of the nodes that send and receive; None where none are."""
+
+    shared: Float[Tensor, "batch feature"] | None
+    source: Float[Tensor, "batch node feature"] | None
+    target: Float[Tensor, "batch node feature"] | None
+
+
+class ConditionalBernoulliGraph(BernoulliGraph):
+    """Edge probabilities that depend on the context of a pair; see the module's text for the equations.
+
+    ``edge_logits``      (row, slot): $a$
+    ``context_weights``  (row, slot, feature): $b$, without ``rank``
+    ``varying``          which edges have weights: others are constant
+
+    >>> from tacit.graph.context_variables import Category, SeriesNumber
+    >>> night = Category("night", SeriesNumber(), labels=("day", "night"))
+    >>> context = Context(torch.zeros(4, 2, 1), series=torch.tensor([0, 0, 1, 1]))
+    >>> graph = ConditionalBernoulliGraph(BernoulliGraph(torch.full((2, 2), 0.5)), [night], context)
+    >>> _ = nn.init.constant_(graph.context_weights, 2.0)
+    >>> graph.condition(context).logits[:, 0, 0].abs().tolist(), round(graph.edge_probs[0, 0].item(), 4)
+    ([2.0, 2.0, 2.0, 2.0], 0.5)
+    """
+
+    has_edge_probs: ClassVar[bool] = False
+    varying: EdgeMask
+
+    def __init__(
+        self,
+        start: BernoulliGraph,
+        variables: Sequence[ContextVariable],
+        training: Context | None,
+        *,
+        varying: EdgeMask | None = None,
+        shrinkage: float = 0.0,
+        rank: int | None = None,
+    ) -> None:
+        r"""Start at the probabilities of ``start`` in every situation.
+
+        ``training``   the context of the training pairs: features and averages are measured on it; None where they are
+                       to be read from a file
+        ``shrinkage``  $\lambda$; see :func:`shrinkage_of`
+        """
+        require(
+            isinstance(start.link, Sigmoid),
+            f"link must be Sigmoid() for a graph that depends on the situation, got {type(start.link).__name__}; "
+            "leave it out",
+        )
+        super().__init__(
+            start.edge_probs.detach(),
+            start.fixed,
+            start.initial_range,
+            start.link,
+            start.symmetric,
+            start.candidates,
+        )
+        self.initial_spread = start.initial_spread
+        require(len(variables) > 0, "variables must have at least one variable, got none; name one in depends_on")
+        if training is not None:
+            for variable in variables:
+                variable.measure(training)
+        self.variables = nn.ModuleList(variables).to(start.raw)
+        self.context_fields = tuple(dict.fromkeys(field for one in variables for field in one.reading.fields))
+        self.shrinkage, self.rank = float(shrinkage), rank
+        free = self.learned if varying is None else varying.to(self.fixed.device) & self.learned
+        self.register_buffer("varying", free.clone())
+        like, rows = start.raw.detach(), self.edge_shape
+        if rank is None:
+            self.context_weights = nn.Parameter(like.new_zeros(*rows, self.num_features))
+        else:
+            shared = sum(one.num_features for one in variables if one.reading.end is None)
+            require(
+                shared == self.num_features,
+                "rank requires variables that all edges share, got one that is read at an end of an edge; leave rank "
+                "out",
+            )
+            self.receiving = nn.Parameter(like.new_zeros(self.num_nodes, rank))
+            self.sending = nn.Parameter(like.new_zeros(self.num_nodes, rank))
+            self.hidden = nn.Parameter(like.new_zeros(shared, HIDDEN))
+            self.mixing = nn.Parameter(like.new_zeros(HIDDEN, rank))
+            self.load_state_dict(self._fresh(Generator().manual_seed(0)), strict=False)
+        for name, shape in self._reference_shapes().items():
+            self.register_buffer(name, like.new_zeros(shape))
+        if training is not None:
+            rows_of = torch.linspace(0, len(training.inputs) - 1, REFERENCES, device=training.inputs.device)
+            found = self.features(training[rows_of.round().long()])
+            for name, value in found._asdict().items():
+                if value is not None:
+                    getattr(self, f"reference_{name}").copy_(value)
+
+    @property
+    def num_features(self) -> int:
+        """Number of features of all variables."""
+        return sum(one.num_features for one in self._variables)
+
+    @property
+    def _variables(self) -> list[ContextVariable]:
+        return list(self.variables)  # type: ignore[arg-type]
+
+    def _of_end(self, end: str | None) -> list[ContextVariable]:
+        return [one for one in self._variables if one.reading.end == end]
+
+    def feature_slice(self, variable: ContextVariable) -> slice:
+        """Return where the weights of a variable are: those that edges share come first, then source, then target."""
+        first = 0
+        for end in (None, "source", "target"):
+            for one in self._of_end(end):
+                if one is variable:
+                    return slice(first, first + one.num_features)
+                first += one.num_features
+        raise ValueError(f"'{variable.name}' is not a variable of this graph")
+
+    def features(self, context: Context) -> Features:
+        """Return the features of some pairs."""
+        parts = [[one(context) for one in self._of_end(end)] for end in (None, "source", "target")]
+        return Features(*(torch.cat(part, -1) if part else None for part in parts))
+
+    def weights(self) -> EdgeFeatureWeights:
+        """Return what the features are multiplied by, 0 where an edge does not vary."""
+        if self.rank is None:
+            weights: Tensor = self.context_weights
+            if self.symmetric:
+                weights = self.symmetrize(weights.movedim(-1, 0)).movedim(0, -1)
+        elif self.candidates is None:
+            weights = self.receiving[:, None] * self.sending
+            weights = (weights + weights.transpose(0, 1)) / 2 if self.symmetric else weights
+        else:
+            weights = self.receiving[self.candidates.row_node][:, None] * self.sending[self.candidates.sources]
+        return torch.where(self.varying[..., None], weights, 0.0)
+
+    def logits_of(self, features: Features) -> Float[Tensor, "batch row slot"]:
+        """Return the logits of each edge for each pair; fixed edges keep their probability."""
+        weights, table = self.weights(), self.candidates
+        logits = self.symmetrize(self.raw)[None]
+        if features.shared is not None:
+            shared = features.shared if self.rank is None else torch.tanh(features.shared @ self.hidden) @ self.mixing
+            logits = logits + torch.einsum("bk,rsk->brs", shared, weights[..., : shared.shape[-1]])
+        first = 0 if features.shared is None else features.shared.shape[-1]
+        for end, values in (("source", features.source), ("target", features.target)):
+            if values is None:
+                continue
+            own = weights[..., first : first + values.shape[-1]]
+            first += values.shape[-1]
+            if table is not None:
+                ends = table.sources if end == "source" else table.row_node[:, None].expand_as(table.sources)
+                logits = logits + torch.einsum("brsk,rsk->brs", values[:, ends], own)
+            else:
+                logits = logits + torch.einsum("bjk,ijk->bij" if end == "source" else "bik,ijk->bij", values, own)
+        return torch.where(self.fixed, torch.logit(self.fixed_probs), logits)
+
+    def condition(self, context: Context) -> EdgeProbsPerPair:
+        """Return the distribution of each pair."""
+        return EdgeProbsPerPair(self.logits_of(self.features(context)), self.candidates, symmetric=self.symmetric)
+
+    @property
+    def edge_probs(self) -> EdgeProbs:
+        """The average over situations of the training pairs."""
+        reference = Features(*(getattr(self, f"reference_{name}", None) for name in Features._fields))
+        return torch.sigmoid(self.logits_of(reference)).mean(0)
+
+    def probs_of(self, parameters: Mapping[str, Tensor]) -> Float[Tensor, "replica row slot"]:
+        """Return the average probabilities of many replicas."""
+        return GraphDistribution.probs_of(self, parameters)
+
+    def penalty(self) -> Scalar:
+        r"""Return $\tfrac\lambda2 \sum_{ij} |b_{ij}|^2$."""
+        return 0.5 * self.shrinkage * self.weights().square().sum()
+
+    def initial_parameters(self, generator: Generator) -> dict[str, Tensor]:
+        """Return where a replica starts: edges that do not depend on the situation; embeddings at random."""
+        start = super().initial_parameters(generator)
+        if self.rank is None:
+            return start | {"context_weights": self.context_weights.detach()}
+        return start | self._fresh(generator)
+
+    def sample_from(self, uniforms: Uniforms) -> Graphs:
+        """Refuse: graphs are drawn for pairs."""
+        del uniforms
+        raise self._unconditioned()
+
+    def log_prob(self, graphs: Graphs) -> LogProb:
+        """Refuse: graphs have a probability for pairs."""
+        del graphs
+        raise self._unconditioned()
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return what is not in the tensors."""
+        return {"variables": [one.to_dict() for one in self._variables], "rank": self.rank}
+
+    @classmethod
+    def from_dict(cls, start: BernoulliGraph, stored: Mapping[str, Any]) -> "ConditionalBernoulliGraph":
+        """Return a graph of the right shapes, to be filled with what was stored."""
+        variables = [ContextVariable.from_dict(one) for one in stored["variables"]]
+        return cls(start, variables, None, rank=stored["rank"])
+
+    def _reference_shapes(self) -> dict[str, tuple[int, ...]]:
+        shapes = {}
+        for name, end in (("shared", None), ("source", "source"), ("target", "target")):
+            count = sum(one.num_features for one in self._of_end(end))
+            nodes = () if end is None else (self.num_nodes,)
+            if count:
+                shapes[f"reference_{name}"] = (REFERENCES, *nodes, count)
+        return shapes
+
+    def _fresh(self, generator: Generator) -> dict[str, Tensor]:
+        """Return embeddings and layers at random."""
+        shapes = {name: getattr(self, name).shape for name in ("receiving", "sending", "hidden", "mixing")}
+        like, scale = self.raw, {"hidden": self.hidden.shape[0] ** -0.5, "mixing": HIDDEN**-0.5}
+        return {
+            name: (scale.get(name, START) * torch.randn(shape, generator=generator, device=generator.device)).to(like)
+            for name, shape in shapes.items()
+        }
+
+    def _unconditioned(self) -> RuntimeError:
+        return RuntimeError("a graph that depends on the situation is drawn by condition(context)")
+
+
+def shrinkage_of(num_pairs: int, num_nodes: int, sigma: float, deviation: float = PRIOR_DEVIATION) -> float:
+    r"""Return $\lambda$ for the energy score at node scope, from a normal prior of the weights.
+
+    A logit varies over situations by about ``deviation`` $\tau$: the prior is worth $|b|^2 / 2\tau^2$ nats, and a nat
+    is worth $\sigma / \sqrt\pi$ of a node's score (:mod:`tacit.graph.density`), $\sigma$ the deviation of what the
+    model leaves. So $\lambda = \sigma / (\sqrt\pi\, n N \tau^2)$.
+
+    >>> round(shrinkage_of(1000, 10, 0.5) * 1e5, 3)
+    1.254
+    """
+    return sigma / (math.sqrt(math.pi) * num_pairs * num_nodes * deviation**2)

@@ -1,0 +1,304 @@
+r"""Variables that edge probabilities may depend on, and their features.
+
+$$\phi(c) = R^\top (\beta(c) - m)$$
+
+$\beta$ is the basis of a variable $c$: an indicator of each level, or cubic splines, around a circle where the variable
+is periodic. $m$ and $R$ are such that over the training pairs the features $\phi$ have mean 0, are uncorrelated and
+have variance 1. A constant edge then has all weights 0, and the sum of its squared weights is the variance of its
+logit.
+
+A variable is read from the :class:`~tacit.graph.Context` of a pair: from covariates, the number of the series, the
+time, or the input of the node at one end of an edge.
+"""
+
+from abc import ABC, abstractmethod
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass
+from itertools import pairwise
+from typing import Any, ClassVar, Literal
+
+import torch
+from jaxtyping import Float
+from torch import Tensor, nn
+
+from tacit.errors import require
+from tacit.graph.distribution import Context
+from tacit.graph.splines import interval_splines, periodic_splines
+
+End = Literal["source", "target"]
+Raw = Float[Tensor, "batch *node"]
+PERIODIC_SPLINES, INTERVAL_SPLINES = 6, 5  # 5 and 4 free numbers per edge: one bump a day, or a bend
+QUANTILES = 9  # of a number, between which its position is linear
+# Directions of the basis that vary less than this share of the mean are left out: nothing is known of them.
+LEAST_SPLINE, LEAST_LEVEL = 1e-3, 1e-9
+
+
+class Reading(ABC):
+    """Where the value of a variable is; ``fields`` are those of the context that it needs."""
+
+    fields: ClassVar[tuple[str, ...]] = ()
+    end: End | None = None
+
+    @abstractmethod
+    def __call__(self, context: Context) -> Raw:
+        """Return the value of each pair, or of each pair and node."""
+
+
+@dataclass(frozen=True)
+class CovariateColumn(Reading):
+    """A covariate of numbers: column ``column``, times ``scale`` plus ``shift``."""
+
+    fields: ClassVar[tuple[str, ...]] = ("covariates",)
+    column: int
+    shift: float = 0.0
+    scale: float = 1.0
+
+    def __call__(self, context: Context) -> Raw:
+        """Return the covariate in its own units."""
+        assert context.covariates is not None
+        return context.covariates[:, self.column] * self.scale + self.shift
+
+
+@dataclass(frozen=True)
+class CovariateLevel(Reading):
+    """A covariate of words: the number of the level whose indicator is 1; of the first level none is."""
+
+    fields: ClassVar[tuple[str, ...]] = ("covariates",)
+    columns: tuple[int, ...]
+    shifts: tuple[float, ...]
+    scales: tuple[float, ...]
+
+    def __call__(self, context: Context) -> Raw:
+        """Return the level, counted from 0."""
+        assert context.covariates is not None
+        level = torch.zeros_like(context.covariates[:, 0])
+        for place, (column, shift, scale) in enumerate(zip(self.columns, self.shifts, self.scales, strict=True), 1):
+            indicator = context.covariates[:, column] * scale + shift
+            level = level + place * (indicator > 0.5).to(level)
+        return level
+
+
+@dataclass(frozen=True)
+class CovariatePhase(Reading):
+    """A part of the date, which covariates have as a sine and a cosine: its phase from 0 to 1."""
+
+    fields: ClassVar[tuple[str, ...]] = ("covariates",)
+    columns: tuple[int, int]
+    shifts: tuple[float, float]
+    scales: tuple[float, float]
+
+    def __call__(self, context: Context) -> Raw:
+        """Return the phase."""
+        assert context.covariates is not None
+        sine, cosine = (
+            context.covariates[:, column] * scale + shift
+            for column, shift, scale in zip(self.columns, self.shifts, self.scales, strict=True)
+        )
+        return torch.atan2(sine, cosine) / (2 * torch.pi) % 1
+
+
+@dataclass(frozen=True)
+class SeriesNumber(Reading):
+    """The series that a pair comes from, counted from 0."""
+
+    fields: ClassVar[tuple[str, ...]] = ("series",)
+
+    def __call__(self, context: Context) -> Raw:
+        """Return the number of the series."""
+        assert context.series is not None
+        return context.series.to(context.inputs.dtype)
+
+
+@dataclass(frozen=True)
+class PairTime(Reading):
+    """The time of a pair, as a share of the time from ``first`` to ``last``."""
+
+    fields: ClassVar[tuple[str, ...]] = ("times",)
+    first: float
+    last: float
+
+    def __call__(self, context: Context) -> Raw:
+        """Return the share."""
+        assert context.times is not None
+        return ((context.times - self.first) / (self.last - self.first)).to(context.inputs.dtype)
+
+
+@dataclass(frozen=True)
+class OwnInput(Reading):
+    """An input of the node at one end of an edge, in scaled units; ``channel`` -1 is often the newest value."""
+
+    fields: ClassVar[tuple[str, ...]] = ("inputs",)
+    end: End
+    channel: int = 0
+
+    def __call__(self, context: Context) -> Raw:
+        """Return the input of every node."""
+        return context.inputs[:, :, self.channel]
+
+
+READINGS: dict[str, type[Reading]] = {
+    kind.__name__: kind for kind in (CovariateColumn, CovariateLevel, CovariatePhase, SeriesNumber, PairTime, OwnInput)
+}
+
+
+class ContextVariable(nn.Module, ABC):
+    """One variable: where it is read, its basis, and the places ``grid`` at which tables show it, with ``labels``.
+
+    ``centre`` is $m$ and ``root`` is $R$ of the module's text; :meth:`measure` sets them.
+    """
+
+    least: ClassVar[float] = LEAST_SPLINE
+    places: Float[Tensor, " place"]
+    centre: Float[Tensor, " basis"]
+    root: Float[Tensor, "basis feature"]
+
+    def __init__(self, name: str, reading: Reading, grid: Sequence[float], labels: Sequence[str]) -> None:
+        super().__init__()
+        require(
+            len(grid) == len(labels) and len(grid) > 1,
+            f"grid and labels of '{name}' must have two entries or more and as many as each other, got {len(grid)} and "
+            f"{len(labels)}; correct them",
+        )
+        self.name, self.reading = name, reading
+        self.grid, self.labels = tuple(grid), tuple(labels)
+        self.register_buffer("places", torch.tensor(self.grid, dtype=torch.float32), persistent=False)
+        self.register_buffer("centre", torch.zeros(0), persistent=False)
+        self.register_buffer("root", torch.zeros(0, 0), persistent=False)
+
+    @abstractmethod
+    def basis(self, values: Raw) -> Float[Tensor, "batch *node basis"]:
+        """Return the basis at some values."""
+
+    @property
+    def num_features(self) -> int:
+        """Number of features."""
+        return self.root.shape[1]
+
+    def measure(self, context: Context) -> "ContextVariable":
+        """Centre and decorrelate the basis over some pairs, those of training; return itself."""
+        values = self.reading(context).double()
+        rows = self.basis(values).flatten(0, -2)
+        centre = rows.mean(0)
+        spread = (rows - centre).mT @ (rows - centre) / len(rows)
+        sizes, directions = torch.linalg.eigh(spread)
+        kept = sizes > self.least * sizes.sum().clamp_min(torch.finfo(torch.float64).tiny) / max(1, len(sizes) - 1)
+        require(
+            bool(kept.any()),
+            f"depends_on names '{self.name}', which is the same in all training pairs; leave it out",
+        )
+        like = context.inputs
+        self.centre = centre.to(like)
+        self.root = (directions[:, kept] / sizes[kept].sqrt()).to(like)
+        return self
+
+    def forward(self, context: Context) -> Float[Tensor, "batch *node feature"]:
+        """Return the features of each pair, or of each pair and node."""
+        return self.at(self.reading(context))
+
+    def at(self, values: Raw) -> Float[Tensor, "batch *node feature"]:
+        """Return the features at some values."""
+        return (self.basis(values) - self.centre) @ self.root
+
+    def on_grid(self) -> Float[Tensor, "place feature"]:
+        """Return the features at the places of the grid."""
+        return self.at(self.places)
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return plain values."""
+        reading = {"kind": type(self.reading).__name__, **asdict(self.reading)}  # type: ignore[call-overload]
+        return {
+            "kind": type(self).__name__,
+            "name": self.name,
+            "reading": reading,
+            "grid": list(self.grid),
+            "labels": list(self.labels),
+            "centre": self.centre.double().tolist(),
+            "root": self.root.double().tolist(),
+            **self._own(),
+        }
+
+    def _own(self) -> dict[str, Any]:
+        return {}
+
+    @staticmethod
+    def from_dict(stored: Mapping[str, Any]) -> "ContextVariable":
+        """Return what :meth:`to_dict` gave."""
+        parts = dict(stored)
+        kind, centre, root = KINDS[parts.pop("kind")], parts.pop("centre"), parts.pop("root")
+        read = dict(parts.pop("reading"))
+        read_as = READINGS[read.pop("kind")]
+        reading = read_as(**{name: tuple(value) if isinstance(value, list) else value for name, value in read.items()})
+        variable: ContextVariable = kind(reading=reading, **parts)
+        variable.centre = torch.tensor(centre, dtype=torch.float32)
+        variable.root = torch.tensor(root, dtype=torch.float32).view(len(centre), -1)
+        return variable
+
+
+class Category(ContextVariable):
+    """A category: an indicator of each level.
+
+    >>> season = Category("season", SeriesNumber(), labels=("dry", "wet"))
+    >>> context = Context(torch.zeros(4, 1, 1), series=torch.tensor([0, 0, 1, 1]))
+    >>> season.measure(context)(context).abs().round(decimals=3).flatten().tolist()
+    [1.0, 1.0, 1.0, 1.0]
+    """
+
+    least: ClassVar[float] = LEAST_LEVEL
+
+    def __init__(self, name: str, reading: Reading, labels: Sequence[str], grid: Sequence[float] | None = None) -> None:
+        super().__init__(name, reading, range(len(labels)) if grid is None else grid, labels)
+
+    def basis(self, values: Raw) -> Float[Tensor, "batch *node basis"]:
+        """Return 1 for the level of each value, 0 for the others."""
+        return (values[..., None] == self.places.to(values)).to(values)
+
+
+class Periodic(ContextVariable):
+    """A phase from 0 to 1, splines around the circle."""
+
+    def basis(self, values: Raw) -> Float[Tensor, "batch *node basis"]:
+        """Return the splines."""
+        return periodic_splines(values, PERIODIC_SPLINES)
+
+
+class Smooth(ContextVariable):
+    """A number: splines over its range, with as many training pairs between knots as possible.
+
+    ``quantiles`` of the training pairs, increasing: the position in the range is linear between them.
+    """
+
+    knots: Float[Tensor, " quantile"]
+
+    def __init__(
+        self, name: str, reading: Reading, quantiles: Sequence[float], grid: Sequence[float], labels: Sequence[str]
+    ) -> None:
+        super().__init__(name, reading, grid, labels)
+        require(
+            len(quantiles) > 1 and all(low < high for low, high in pairwise(quantiles)),
+            f"quantiles of '{name}' must be two or more increasing numbers; use Smooth.of",
+        )
+        self.quantiles = tuple(quantiles)
+        self.register_buffer("knots", torch.tensor(self.quantiles, dtype=torch.float32), persistent=False)
+
+    @classmethod
+    def of(cls, name: str, reading: Reading, context: Context, digits: int = 3) -> "Smooth":
+        """Return the variable with the quantiles of some pairs, which are its grid as well."""
+        values = reading(context).double().flatten()
+        at = torch.linspace(0, 1, QUANTILES, dtype=torch.float64, device=values.device)
+        found = torch.quantile(values[:: max(1, len(values) // 1_000_000)], at).unique()  # type: ignore[no-untyped-call]
+        require(len(found) > 1, f"depends_on names '{name}', which is the same in all training pairs; leave it out")
+        quantiles = [float(value) for value in found]
+        return cls(name, reading, quantiles, quantiles, [f"{value:.{digits}g}" for value in quantiles])
+
+    def basis(self, values: Raw) -> Float[Tensor, "batch *node basis"]:
+        """Return the splines; beyond the range of training they stay as they are at its ends."""
+        knots = self.knots.to(values)
+        low, width = knots[:-1], knots.diff()
+        position = ((values[..., None] - low) / width).clamp(0, 1).mean(-1)
+        return interval_splines(position, INTERVAL_SPLINES)
+
+    def _own(self) -> dict[str, Any]:
+        return {"quantiles": list(self.quantiles)}
+
+
+KINDS: dict[str, type[Any]] = {kind.__name__: kind for kind in (Category, Periodic, Smooth)}
