@@ -1,0 +1,10 @@
+"""Edges that depend on the situation: which ones, and how often they act in each."""
+
+from tacit.assessment.situations.varying import (
+    SituationProbs,
+    VaryingEdges,
+    called_varying,
+    situation_probs,
+)
+
+__all__ = ["SituationProbs", "VaryingEdges", "called_varying", "situation_probs"]

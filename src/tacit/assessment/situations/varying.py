@@ -1,0 +1,112 @@
+r"""Which edges depend on the situation, and how often each acts in it.
+
+$$\hat\theta(c) = \sigma(z), \qquad z = a + b \cdot \phi(c), \qquad
+\mathrm{se}(z)^2 = (1, \phi)\, C\, (1, \phi)^\top$$
+
+$C$ is the covariance of the estimates of $(a, b)$. Intervals are those of the logit, so that they stay within 0 and 1.
+Several variables add up: a table of one has the others at their average, $\phi = 0$.
+"""
+
+from dataclasses import dataclass
+from typing import NamedTuple
+
+import torch
+from jaxtyping import Float
+from torch import Tensor
+
+from tacit.graph import ConditionalBernoulliGraph, ContextVariable
+from tacit.shapes import EdgeMask
+from tacit.training import LatentGraphModel
+
+FDR = 0.1  # the share of edges called varying that may be constant
+LEVEL = 0.95
+QUANTILE = 1.959964  # of a normal number, two-sided
+
+
+class SituationProbs(NamedTuple):
+    """How often edges act at each place of a variable's grid, with standard errors and intervals."""
+
+    probability: Float[Tensor, "edge place"]
+    std_error: Float[Tensor, "edge place"]
+    low: Float[Tensor, "edge place"]
+    high: Float[Tensor, "edge place"]
+
+
+@dataclass(frozen=True, eq=False)
+class VaryingEdges:
+    r"""What was found of the edges that may depend on the situation.
+
+    ``model``        the fit in which the edges of ``varies`` depend on it; None where none does
+    ``tested``       the edges that exist and act at times: others are not asked
+    ``p_values``     of the tests, NaN elsewhere
+    ``covariances``  of $(a, b)$ of the edges of ``varies``, in the order of ``varies.nonzero()``
+    ``notes``        what limits the answer
+    """
+
+    model: LatentGraphModel | None
+    tested: EdgeMask
+    varies: EdgeMask
+    p_values: Float[Tensor, "row slot"]
+    covariances: Float[Tensor, "edge number number"]
+    notes: tuple[str, ...] = ()
+
+    @property
+    def graph(self) -> ConditionalBernoulliGraph:
+        """The graph of the model."""
+        assert self.model is not None
+        assert isinstance(self.model.graph, ConditionalBernoulliGraph)
+        return self.model.graph
+
+    def by_situation(self, variable: ContextVariable) -> SituationProbs:
+        """Return how often the edges of ``varies`` act at the places of a variable's grid."""
+        graph, chosen = self.graph, self.graph.feature_slice(variable)
+        return situation_probs(
+            graph.raw.detach()[self.varies],
+            graph.weights().detach()[self.varies][:, chosen],
+            _of_variable(self.covariances, chosen),
+            variable.on_grid().detach(),
+        )
+
+
+def situation_probs(
+    logits: Float[Tensor, " edge"],
+    weights: Float[Tensor, "edge feature"],
+    covariances: Float[Tensor, "edge number number"],
+    features: Float[Tensor, "place feature"],
+) -> SituationProbs:
+    """Return probabilities and intervals from logits and weights; ``covariances`` are those of both together.
+
+    >>> found = situation_probs(torch.zeros(1), torch.ones(1, 1), 0.01 * torch.eye(2)[None], torch.tensor([[0.0], [1.0]]))
+    >>> [[round(value, 3) for value in row] for row in found.probability.tolist() + found.std_error.tolist()]
+    [[0.5, 0.731], [0.025, 0.028]]
+    """
+    design = torch.cat([torch.ones_like(features[:, :1]), features], 1).to(covariances)  # (place, number)
+    centre = logits[:, None].to(design) + weights.to(design) @ features.to(design).mT  # (edge, place)
+    error = torch.einsum("pn,enm,pm->ep", design, covariances, design).clamp_min(0).sqrt()
+    probs = torch.sigmoid(centre)
+    low, high = torch.sigmoid(centre - QUANTILE * error), torch.sigmoid(centre + QUANTILE * error)
+    return SituationProbs(probs, probs * (1 - probs) * error, low, high)
+
+
+def called_varying(p_values: Float[Tensor, "row slot"], fdr: float = FDR) -> EdgeMask:
+    """Return the edges whose tests are rejected at a false discovery rate (Benjamini and Hochberg 1995).
+
+    >>> called_varying(torch.tensor([[0.001, 0.04], [0.5, torch.nan]])).tolist()
+    [[True, True], [False, False]]
+    """
+    from scipy.stats import false_discovery_control
+
+    tested = ~p_values.isnan()
+    varies = torch.zeros_like(tested)
+    if tested.any():
+        adjusted = false_discovery_control(p_values[tested].double().cpu().numpy(), method="bh")
+        varies[tested] = torch.as_tensor(adjusted <= fdr, device=varies.device)
+    return varies
+
+
+def _of_variable(
+    covariances: Float[Tensor, "edge number number"], chosen: slice
+) -> Float[Tensor, "edge number number"]:
+    """Return the covariances of the logit and the weights of one variable."""
+    numbers = [0, *range(1 + chosen.start, 1 + chosen.stop)]
+    return covariances[:, numbers][:, :, numbers]
