@@ -76,7 +76,8 @@ def situation_probs(
 ) -> SituationProbs:
     """Return probabilities and intervals from logits and weights; ``covariances`` are those of both together.
 
-    >>> found = situation_probs(torch.zeros(1), torch.ones(1, 1), 0.01 * torch.eye(2)[None], torch.tensor([[0.0], [1.0]]))
+    >>> places = torch.tensor([[0.0], [1.0]])
+    >>> found = situation_probs(torch.zeros(1), torch.ones(1, 1), 0.01 * torch.eye(2)[None], places)
     >>> [[round(value, 3) for value in row] for row in found.probability.tolist() + found.std_error.tolist()]
     [[0.5, 0.731], [0.025, 0.028]]
     """
