@@ -25,7 +25,7 @@ class EdgeColumns:
 
     The probability of an edge that is not kept is NaN. ``listed_from`` is the least ``exists`` of a listed edge.
     ``undirected`` edges have no arrow: their ``exists`` is that of either direction. ``direction`` is a place in
-    ``DIRECTIONS``.
+    ``DIRECTIONS``, ``varies`` one in ``VARIES``.
     """
 
     source: Int[np.ndarray, " edge"]
@@ -41,6 +41,7 @@ class EdgeColumns:
     lag: Numbers | None = None
     within_step: Numbers | None = None
     direction: Int[np.ndarray, " edge"] | None = None
+    varies: Int[np.ndarray, " edge"] | None = None
     undirected: Bool[np.ndarray, " edge"] | None = None
     listed_from: float | None = None
     required: Bool[np.ndarray, " edge"] | None = None
