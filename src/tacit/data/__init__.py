@@ -2,7 +2,7 @@
 
 from tacit.data.air import load_beijing_air, read_aqi36
 from tacit.data.arrays import NamedPairs, pairs_from_arrays, read_named_pairs
-from tacit.data.calendar_features import calendar_columns, calendar_features, with_calendar
+from tacit.data.calendar_features import PHASES, calendar_columns, calendar_features, with_calendar
 from tacit.data.cells import Table, open_table
 from tacit.data.coming_times import extended_times
 from tacit.data.conditions import Condition
@@ -38,6 +38,7 @@ __all__ = [
     "FEWEST_BLOCKS",
     "FEWEST_SERIES",
     "NUMERIC_DATE",
+    "PHASES",
     "RIDGE_PENALTIES",
     "TABLE_ENDINGS",
     "ChannelUnits",

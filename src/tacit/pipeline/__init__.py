@@ -23,6 +23,7 @@ from tacit.pipeline.parts import OwnParts
 from tacit.pipeline.path_forecasts import path_class_probabilities, path_predictions, path_samples, path_table
 from tacit.pipeline.plan import Plan
 from tacit.pipeline.preparation import PairsPreparation
+from tacit.pipeline.situation_options import about_depends_on, settle_situations
 from tacit.pipeline.sources import Source, read_source, read_sources, read_table
 from tacit.pipeline.template import write_template
 
@@ -38,6 +39,7 @@ __all__ = [
     "PairsPreparation",
     "Plan",
     "Source",
+    "about_depends_on",
     "add_identifiability",
     "add_std_errors",
     "class_probabilities",
@@ -62,6 +64,7 @@ __all__ = [
     "run_fit",
     "same_dataset",
     "samples",
+    "settle_situations",
     "write_table",
     "write_template",
 ]

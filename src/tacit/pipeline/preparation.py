@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, replace
-from typing import Any, Protocol, runtime_checkable
+from typing import Any, NamedTuple, Protocol, runtime_checkable
 
 import numpy as np
 import torch
@@ -28,6 +28,14 @@ class OfSeries(Protocol):
     @property
     def units(self) -> SeriesUnits | None:
         """The units of each series."""
+
+
+class CovariateUnits(NamedTuple):
+    """Names of covariates, and the mean and deviation by which each was scaled."""
+
+    names: tuple[str, ...] = ()
+    mean: Float[np.ndarray, " covariate"] = np.zeros(0)
+    deviation: Float[np.ndarray, " covariate"] = np.zeros(0)
 
 
 @dataclass(frozen=True, eq=False)
@@ -59,6 +67,12 @@ class SeriesPreparation:
     def reach(self) -> int:
         """Steps that one pair covers."""
         return self.windows.window + self.windows.horizon
+
+    @property
+    def covariate_units(self) -> CovariateUnits:
+        """Names, means and deviations of the covariates, in the order of ``Pairs.covariates``."""
+        scaling = self.scaling
+        return CovariateUnits(scaling.covariate_names, scaling.covariate_mean, scaling.covariate_deviation)
 
     @property
     def target_names(self) -> tuple[str, ...]:
@@ -173,6 +187,11 @@ class PairsPreparation:
     def reach(self) -> int:
         """Steps that one pair covers; 0 where pairs have no order."""
         return 0 if self.shuffled else 1
+
+    @property
+    def covariate_units(self) -> CovariateUnits:
+        """Names, means and deviations of the covariates: none."""
+        return CovariateUnits()
 
     @property
     def target_names(self) -> tuple[str, ...]:

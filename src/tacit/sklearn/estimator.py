@@ -30,6 +30,7 @@ from tacit.pipeline import (
     learn,
     new_pairs,
     same_dataset,
+    settle_situations,
 )
 from tacit.report import write_page
 from tacit.sklearn.class_probabilities import known_classes
@@ -78,8 +79,14 @@ class LatentGraphEstimator(LearnedGraph, BaseEstimator):  # type: ignore[misc]  
             warnings.warn(learned.too_early, ConvergenceWarning, stacklevel=3)
         return self
 
-    def _config(self) -> tuple[FitConfig, OwnParts]:
+    def _given(self) -> tuple[FitConfig, OwnParts]:
+        """Return the config that the parameters stand for."""
         return read_parameters(self.get_params(deep=False), self._data_keys())
+
+    def _config(self) -> tuple[FitConfig, OwnParts]:
+        """Return the config with the columns that ``depends_on`` names."""
+        config, own = self._given()
+        return settle_situations(config), own
 
     def _seed(self, random_state: Any) -> int:
         """Return the seed of samples: that of the fit unless another state is passed."""

@@ -8,6 +8,7 @@ from tacit.config import AssessmentOptions, DataOptions, GraphOptions, ModelConf
 from tacit.errors import require
 from tacit.pipeline import (
     Source,
+    about_depends_on,
     class_probabilities,
     forecast_table,
     new_pairs,
@@ -241,7 +242,9 @@ class LatentGraphForecaster(LatentGraphEstimator):
     def _source(self, X: Any, y: Any = None, *, reset: bool) -> Source:  # noqa: N803
         del y
         if reset:
-            return read_table(X, self._config()[0].data)
+            config = self._config()[0]
+            with about_depends_on(config, self._given()[0]):
+                return read_table(X, config.data)
         fitted = self._ready()
         source = read_table(X, fitted.config.data, piece=True, nodes=fitted.nodes)
         return fitted.preparation.completed(source)
