@@ -44,6 +44,16 @@ def _in_order(values: tuple[float, ...] | None) -> tuple[float, ...] | None:
     return values
 
 
+def _regimes(value: Any) -> Any:
+    """Refuse a number of regimes that cannot be."""
+    number = isinstance(value, int) and not isinstance(value, bool) and 2 <= value <= MOST_REGIMES
+    require(
+        value in (None, "auto") or number,
+        f"regimes must be an integer from 2 to {MOST_REGIMES}, or 'auto', got {value!r}; pass for example 2",
+    )
+    return value
+
+
 Names = Annotated[tuple[str, ...], BeforeValidator(_listed)]
 Width = Annotated[int, Field(ge=1)]
 Node = str | Annotated[int, Field(ge=0, strict=True)]  # by name or by position
@@ -147,7 +157,7 @@ class GraphOptions(Closed):
         (),
         description="what edge probabilities may depend on: hour, month, ..., columns, series, time, source, target",
     )
-    regimes: Annotated[int, Field(ge=2, le=MOST_REGIMES)] | Literal["auto"] | None = Field(
+    regimes: Annotated[int | Literal["auto"] | None, BeforeValidator(_regimes)] = Field(
         None, description="edges may come together in so many regimes; auto: as many as the validation part supports"
     )
     blocks: Literal["rows", "all"] = Field(
