@@ -18,7 +18,7 @@ from pathlib import Path
 
 import torch
 
-from tacit.assessment.situations import vary_by_likelihood
+from tacit.assessment.situations import situation_probs, vary_by_likelihood
 from tacit.assessment.uncertainty import estimate_acting
 from tacit.data import Pairs
 from tacit.graph import (
@@ -38,6 +38,7 @@ from tacit.training import LatentGraphModel
 
 NODES, DRIVERS, ROWS, SMALL = 8, 4, 2500, 1500
 LEVELS = torch.tensor([0.2, 0.5, 0.85])
+SITUATIONS = 200  # rows over which errors and coverage are taken
 FIRST_SEED = 1000  # seeds below it served to choose sizes
 OUT = Path(__file__).parents[1] / "results" / "situations" / "likelihood.json"
 
@@ -113,10 +114,9 @@ def constant_fit(kind, noise, train):
     observation = PoissonCounts(NODES) if noise == "poisson" else GaussianNoise(NODES)
     predictor = GraphFilter(NODES, 1, 1, residual=False)
     model = LatentGraphModel(graph, predictor, EnergyScore(scope="node"), observation=observation)
-    found = estimate_acting(model, train, replicas=0)
+    found = estimate_acting(model, train, replicas=0, intervals=False)
     model.load_state_dict(found.parameters, strict=False)
-    intervals = found.intervals()
-    return model, present & (intervals.low > 0) & (intervals.high < 1)
+    return model, present & (found.edge_probs < 1)
 
 
 def one(kind, noise, rows, seed):
@@ -136,16 +136,23 @@ def one(kind, noise, rows, seed):
     if kind == "none":
         return figures
     errors, inside = [], []
-    listed = found.varies.nonzero().tolist()
-    by = found.by_situation(variable) if found.model is not None else None
+    rows = torch.linspace(0, len(train) - 1, SITUATIONS).long()
+    situations = variable.reading(Context.of(train[rows]))  # of each pair, or of each pair and source
     for node, source in varying.nonzero().tolist():
-        truth = probs_at(kind, variable.places, float(phases[node]))
-        if [node, source] in listed and by is not None:
-            place = listed.index([node, source])
-            errors.append((by.probability[place] - truth).abs().mean().item())
-            inside.append(((by.low[place] <= truth) & (truth <= by.high[place])).double().mean().item())
-        else:
+        values = situations if situations.ndim == 1 else situations[:, source]
+        truth = probs_at(kind, values, float(phases[node]))
+        if not found.varies[node, source]:
             errors.append((model.graph.edge_probs[node, source].detach() - truth).abs().mean().item())
+            continue
+        place = found.varies.nonzero().tolist().index([node, source])
+        by = situation_probs(
+            found.graph.raw.detach()[node, source][None],
+            found.graph.weights().detach()[node, source][None],
+            found.covariances[place][None],
+            variable.at(values),
+        )
+        errors.append((by.probability[0] - truth).abs().mean().item())
+        inside.append(((by.low[0] <= truth) & (truth <= by.high[0])).double().mean().item())
     return figures | {"errors": errors, "inside": inside}
 
 
