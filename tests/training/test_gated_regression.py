@@ -2,6 +2,7 @@
 
 import itertools
 import math
+from dataclasses import replace
 
 import pytest
 import torch
@@ -110,3 +111,79 @@ def test_rows_in_parts_give_the_same(rng, monkeypatch):
     parts = FlatFit(data, start).value_and_gradient(FlatFit(data, start).first)
     assert once[0] == pytest.approx(parts[0], abs=1e-12)
     assert torch.allclose(torch.from_numpy(once[1]), torch.from_numpy(parts[1]), atol=1e-12)
+
+
+def with_features(name, rng, rows=ROWS, count=3):
+    """The same node, with features that all edges share and one of each source."""
+    data = regression(name, rng, rows=rows)
+    shared = torch.randn(rows, 1, count - 1, generator=rng).double().expand(-1, 2, -1)
+    own = torch.randn(rows, 2, 1, generator=rng).double()
+    return replace(data, features=torch.cat([shared, own], 2))
+
+
+def varying_fit(data):
+    """Both edges gated, with some slopes."""
+    start = data.start().with_gate(0, 0.7).with_gate(1, 0.4)
+    edges = torch.tensor([[0.5, -0.2], [0.1, 0.7]], dtype=DOUBLE)
+    slopes = torch.tensor([[0.4, -0.7, 0.2], [1.1, 0.3, -0.5]], dtype=DOUBLE)
+    return replace(start, own=torch.tensor([0.2, 0.1], dtype=DOUBLE), edges=edges, slopes=slopes, varying=start.gated)
+
+
+@pytest.mark.parametrize("name", KINDS)
+def test_with_features_the_likelihood_is_the_sum_over_all_states(name, rng):
+    data = with_features(name, rng, rows=7)
+    fit = varying_fit(data)
+    found = data.row_log_likelihoods(fit)
+    for row in range(7):
+        total = 0.0
+        for state in itertools.product((0, 1), repeat=2):
+            output, weight = data.own[row] @ fit.own, 1.0
+            for source, acts in enumerate(state):
+                logit = float(fit.logits[source] + fit.slopes[source] @ data.features[row, source])
+                prob = 1 / (1 + math.exp(-logit))
+                weight *= prob if acts else 1 - prob
+                output = output + acts * data.sent[source, row] @ fit.edges[source]
+            described = data.observation.describe(output.view(1, 1, 1, 1), torch.zeros(1, 1, 1).double())
+            log_prob = data.observation.log_prob(described, data.targets[row].view(1, 1, 1))
+            total += weight * math.exp(log_prob.detach().item())
+        assert float(found[row]) == pytest.approx(math.log(total), abs=1e-10)
+
+
+@pytest.mark.parametrize("name", KINDS)
+def test_slopes_of_zero_leave_the_likelihood_as_it_is(name, rng):
+    data = with_features(name, rng)
+    constant = replace(varying_fit(data), slopes=None, varying=None)
+    zero = constant.with_slopes(constant.gated, 3)
+    assert torch.allclose(data.row_log_likelihoods(constant), data.row_log_likelihoods(zero), rtol=0, atol=1e-12)
+
+
+def test_features_without_slopes_change_nothing(rng):
+    data = with_features("gaussian", rng)
+    plain = replace(data, features=None)
+    one, other = (some.fit(some.start().with_gate(1, 0.6)) for some in (data, plain))
+    assert torch.equal(one.edges, other.edges)
+    assert torch.equal(one.logits, other.logits)
+    assert one.log_likelihood == other.log_likelihood
+
+
+@pytest.mark.parametrize("name", KINDS)
+def test_gradients_of_slopes_are_those_of_differences(name, rng):
+    data = with_features(name, rng, rows=40)
+    flat = FlatFit(data, varying_fit(data))
+    _, gradient = flat.value_and_gradient(flat.first)
+    for place in range(len(flat.first)):
+        moved = flat.first.copy()
+        moved[place] += 1e-6
+        higher = flat.value_and_gradient(moved)[0]
+        moved[place] -= 2e-6
+        lower = flat.value_and_gradient(moved)[0]
+        assert (higher - lower) / 2e-6 == pytest.approx(gradient[place], abs=1e-6)
+
+
+def test_an_edge_that_does_not_vary_keeps_a_slope_of_zero(rng):
+    data = with_features("gaussian", rng)
+    fit = varying_fit(data).with_slopes(torch.tensor([True, False]), 3)
+    assert fit.slopes[0].tolist() == varying_fit(data).slopes[0].tolist()
+    found = data.fit(fit)
+    assert found.slopes[1].tolist() == [0, 0, 0]
+    assert found.slopes[0].abs().max() > 0

@@ -1,5 +1,6 @@
 """Edges that depend on the situation: which ones, and how often they act in each."""
 
+from tacit.assessment.situations.likelihood import vary_by_likelihood
 from tacit.assessment.situations.varying import (
     SituationProbs,
     VaryingEdges,
@@ -7,4 +8,4 @@ from tacit.assessment.situations.varying import (
     situation_probs,
 )
 
-__all__ = ["SituationProbs", "VaryingEdges", "called_varying", "situation_probs"]
+__all__ = ["SituationProbs", "VaryingEdges", "called_varying", "situation_probs", "vary_by_likelihood"]
