@@ -28,6 +28,7 @@ from tacit.errors import TrainingError
 from tacit.graph import ContextVariable
 from tacit.pipeline.answer import CONSTANT_GRAPH
 from tacit.pipeline.comparisons import compare_forecasts, compare_to
+from tacit.pipeline.dataset import Dataset
 from tacit.pipeline.layout import MOST_EXPANDED
 from tacit.pipeline.preparation import Preparation
 from tacit.pipeline.references import Reference, why_no_ridge
@@ -101,6 +102,7 @@ class AssessmentInputs:
     ``closed_form``  regressions gave the fit, and give its controls
     ``levelled``   pairs for the fit test in place of the test part
     ``variables``  that edges may depend on, where that is asked
+    ``dataset``    what the pairs come from: times and series of regimes
     """
 
     result: FitResult
@@ -116,6 +118,7 @@ class AssessmentInputs:
     closed_form: bool = False
     levelled: Pairs | None = None
     variables: tuple[ContextVariable, ...] = ()
+    dataset: Dataset | None = None
 
     @property
     def done(self) -> FitSettings:
@@ -204,13 +207,23 @@ def _situations(answer: Assessment, fit: AssessmentInputs) -> None:
         block=block_length(fit.config.assessment, fit.preparation, len(split.train)),
         listener=fit.listener,
     )
-    found: SituationFit = find_varying(inputs, fit.variables)
+    found = _found_regimes(inputs, fit) if fit.config.graph.regimes is not None else find_varying(inputs, fit.variables)
     answer.edges = answer.edges.updated(**found.columns)
     answer.model, answer.situations, answer.situation_sentences = found.model, found.record, found.sentences
     answer.findings += found.findings
     if found.model is not None:
         compared = compare_to(found.model, fit.result.model, split, fit.preparation, fit.seed)
         answer.references = {**answer.references, CONSTANT_GRAPH: compared}
+
+
+def _found_regimes(inputs: StageInputs, fit: AssessmentInputs) -> SituationFit:
+    """Fit regimes; what fits them is imported where they are asked for."""
+    from tacit.pipeline.regime_stage import find_regimes
+
+    graph = fit.config.graph
+    assert graph.regimes is not None
+    assert fit.dataset is not None
+    return find_regimes(inputs, fit.dataset, graph.regimes, graph.blocks, fit.config.assessment.replicas)
 
 
 def _errors_from(fit: AssessmentInputs) -> str:

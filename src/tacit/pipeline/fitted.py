@@ -1,6 +1,6 @@
 """The result of a fit: record, edges and model, in a run directory or in one file."""
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -41,7 +41,10 @@ from tacit.records import (
 from tacit.training import LatentGraphModel
 
 ALLOWED_LAGS = "predictor.allowed"
-KINDS = {"conditional": ConditionalBernoulliGraph, "mixture": MixtureGraph}  # of ``situations`` in a record
+KINDS: Mapping[str, Callable[[BernoulliGraph, Mapping[str, Any]], GraphDistribution]] = {
+    "conditional": ConditionalBernoulliGraph.from_dict,
+    "mixture": MixtureGraph.from_dict,
+}  # of ``situations`` in a record
 PRIOR = "prior."  # in front of the names of the tensors of a prior
 
 
@@ -197,8 +200,7 @@ def with_situations(graph: GraphDistribution, situations: Mapping[str, Any]) -> 
     if "graph" not in situations:
         return graph
     assert isinstance(graph, BernoulliGraph)
-    kind: type[ConditionalBernoulliGraph | MixtureGraph] = KINDS[situations["kind"]]
-    return kind.from_dict(graph, situations["graph"])
+    return KINDS[situations["kind"]](graph, situations["graph"])
 
 
 def _restored_graph(

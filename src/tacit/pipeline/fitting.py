@@ -142,6 +142,7 @@ def _learn(plan: Plan, checkpoint: Checkpoints | None) -> Learned:
                 closed_form=not result.history,
                 levelled=plan.dataset.levelled,
                 variables=context_variables(plan.dataset, config),
+                dataset=plan.dataset,
             )
             assess(assessment, inputs)
     except KeyboardInterrupt:  # what was learned is kept

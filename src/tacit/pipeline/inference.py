@@ -25,6 +25,7 @@ from tacit.pipeline.fitted import Fitted
 from tacit.pipeline.forecast_frame import LEVELS, forecast_frame, in_units, require_memory_for_table, values_in_units
 from tacit.pipeline.group_scores import group_scores
 from tacit.pipeline.observation_kinds import require_new_values, supports_of
+from tacit.pipeline.regime_columns import regime_columns
 from tacit.pipeline.series_numbers import needs_series, training_names, training_series
 from tacit.pipeline.sources import Source, read_sources
 from tacit.randomness import generator_for
@@ -108,6 +109,7 @@ def forecast_table(fitted: Fitted, source: Source, *, seed: int = 0, num_samples
     keys[preparation.row_name] = new.times
     numbers, supports = torch.cat(parts), supports_of(fitted.config, fitted.nodes)
     further = {} if classes is None else classes.columns(torch.cat(masses), numbers[..., 0], supports)
+    further |= regime_columns(fitted, new.pairs, seed)
     return forecast_frame(fitted, keys, numbers, new.actual, new.notes, further)
 
 

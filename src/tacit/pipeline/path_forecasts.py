@@ -15,6 +15,7 @@ from tacit.pipeline.forecast_frame import LEVELS, forecast_frame, in_units, requ
 from tacit.pipeline.observation_kinds import require_new_values, supports_of
 from tacit.pipeline.origins import Origins, find_origins
 from tacit.pipeline.paths import NUM_PATHS, drawn_paths, path_points
+from tacit.pipeline.regime_columns import weight_columns
 from tacit.pipeline.series_numbers import needs_series, training_series
 from tacit.pipeline.sources import Source
 
@@ -50,6 +51,7 @@ def path_table(
     numbers, further = numbers.flatten(0, 1), {}
     if classes is not None and probs is not None:
         further = classes.columns(probs.flatten(0, 1), numbers[..., 0], supports)
+    further |= weight_columns(fitted, len(numbers), numbers.shape[2])
     keys = {} if origins.series_names is None else {"series": origins.series_names.repeat(steps)}
     keys["origin"] = origins.origin_times.repeat(steps)
     keys["step"] = np.tile(np.arange(1, steps + 1), len(origins))

@@ -4,6 +4,7 @@ import re
 from collections.abc import Iterator
 from contextlib import contextmanager
 from difflib import get_close_matches
+from typing import Any
 
 from tacit.config import FitConfig
 from tacit.data import PHASES
@@ -38,7 +39,7 @@ def settle_situations(config: FitConfig) -> FitConfig:
     columns = [name for name in names if name not in SPECIAL and name not in (*data.covariates, *data.calendar)]
     dates = tuple(name for name in columns if name in PHASES)
     others = tuple(name for name in columns if name not in PHASES)
-    changes = {"calendar": (*data.calendar, *dates), "covariates": (*data.covariates, *others)}
+    changes: dict[str, Any] = {"calendar": (*data.calendar, *dates), "covariates": (*data.covariates, *others)}
     changes |= {"cut_series": True} if SERIES in names else {}
     return config.model_copy(
         update={

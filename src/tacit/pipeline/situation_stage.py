@@ -174,7 +174,7 @@ def _averages(found: VaryingEdges, edges: EdgeFindings) -> dict[str, Tensor]:
     graph, varies = found.graph, found.varies
     with torch.enable_grad():
         probs = graph.edge_probs[varies]
-        slopes = torch.autograd.grad(probs.sum(), [graph.edge_logits, graph.context_weights])
+        slopes = torch.autograd.grad(probs.sum(), [graph.raw, graph.context_weights])
     slope = torch.cat([slopes[0][varies][:, None], slopes[1][varies]], 1).double()  # (edge, number)
     error = torch.einsum("en,enm,em->e", slope, found.covariances.double(), slope).clamp_min(0).sqrt().cpu()
     mean = probs.detach().double().cpu()

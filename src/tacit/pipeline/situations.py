@@ -166,7 +166,7 @@ def _periodic(name: str, reading: Reading, context: Context) -> ContextVariable:
     """Return a part of the date, with those places that are nearest to a training pair."""
     places = PLACES[name]
     phases = torch.tensor([phase for _, phase in places], dtype=torch.float64)
-    values = reading(context).double().flatten().cpu().unique()
+    values = torch.from_numpy(np.unique(reading(context).double().flatten().cpu().numpy()))
     away = (values[:, None] - phases + 0.5) % 1 - 0.5  # (value, place)
     near = set(away.abs().argmin(1).tolist())
     require(len(near) > 1, f"depends_on names '{name}', which is the same in all training pairs; leave it out")

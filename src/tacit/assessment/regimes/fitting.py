@@ -101,9 +101,9 @@ def fit_regimes(
         best = richer
     if not isinstance(best.graph, MixtureGraph):
         return _constant(model, blocks, tuple(steps))
-    probs, weights = _errors(best, train, validation, settings, replicas, seed, compile, block, on_progress)
+    probs, weights, marginals = _errors(best, train, validation, settings, replicas, seed, compile, block, on_progress)
     final = _with_graph(best, _released(best.graph, model.graph), model.loss)
-    return RegimeFit(final, best.graph.num_regimes, blocks, probs, weights, tuple(steps))
+    return RegimeFit(final, best.graph.num_regimes, blocks, probs, weights, marginals, tuple(steps))
 
 
 def _joint_loss(model: LatentGraphModel, train: Pairs, seed: int) -> Loss:
@@ -199,13 +199,12 @@ def _errors(
     compile: bool,
     block: int,
     on_progress: OnProgress,
-) -> tuple[Estimate, Estimate]:
-    """Return probabilities and weights with the errors that replicas on resampled pairs show."""
+) -> tuple[Estimate, Estimate, Estimate]:
+    """Return probabilities, weights and marginals with the errors that replicas on resampled pairs show."""
     graph = _mixture_of(model)
-    probs, weights = graph.regime_probs.detach(), graph.regime_weights.detach()
+    probs, weights, marginals = graph.regime_probs.detach(), graph.regime_weights.detach(), graph.edge_probs.detach()
     if replicas < 2:
-        nothing, none = torch.zeros_like(probs), torch.zeros_like(weights)
-        return Estimate(probs, nothing, probs, probs), Estimate(weights, none, weights, weights)
+        return _exact(probs), _exact(weights), _exact(marginals)
     seeds = replica_seeds(seed, replicas)
     result = fit(
         copy.deepcopy(model),
@@ -220,7 +219,7 @@ def _errors(
     )
     if result.interrupted:
         raise KeyboardInterrupt
-    all_probs, all_weights = [], []
+    all_probs, all_weights, all_marginals = [], [], []
     for place in range(replicas):
         one = copy.deepcopy(graph)
         own = {name.removeprefix("graph."): value[place] for name, value in result.parameters.items()}
@@ -228,11 +227,18 @@ def _errors(
         one.load_state_dict(one.permuted(match_regimes(graph, probs, one.regime_probs.detach())), strict=False)
         all_probs.append(one.regime_probs.detach())
         all_weights.append(one.regime_weights.detach())
+        all_marginals.append(one.edge_probs.detach())
     learned = graph.learned.expand_as(probs)
     return (
         _estimate(probs, torch.stack(all_probs), learned, len(train)),
         _estimate(weights, torch.stack(all_weights), torch.ones_like(weights, dtype=torch.bool), len(train)),
+        _estimate(marginals, torch.stack(all_marginals), graph.learned, len(train)),
     )
+
+
+def _exact(values: Tensor) -> Estimate:
+    """Return values without errors."""
+    return Estimate(values, torch.zeros_like(values), values, values)
 
 
 def _estimate(value: Tensor, replicas: Tensor, learned: Tensor, num_pairs: int) -> Estimate:
@@ -263,5 +269,4 @@ def _constant(model: LatentGraphModel, blocks: Blocks, steps: tuple[RegimeStep, 
     """Return the answer that one regime is enough."""
     probs = model.graph.edge_probs.detach()[None]
     weights = probs.new_ones(model.graph.num_nodes if blocks == "rows" else 1, 1)
-    of_probs = Estimate(probs, torch.zeros_like(probs), probs, probs)
-    return RegimeFit(None, 1, blocks, of_probs, Estimate(weights, torch.zeros_like(weights), weights, weights), steps)
+    return RegimeFit(None, 1, blocks, _exact(probs), _exact(weights), _exact(probs[0]), steps)
