@@ -40,7 +40,7 @@ from tacit.training import (
 ROUNDS = 3  # of fits with all slopes, each from a better start
 SAME = 1e-3  # of a log likelihood
 MANY_GATES = (
-    "{edges} edges were not tested: more than {most} edges into a node act at times, and those that gain least by a "
+    "{edges} of the edges were not tested: more than {most} edges into a node act at times, and those that gain least by a "
     "gate were left out"
 )
 
