@@ -4,8 +4,8 @@ from dataclasses import replace
 
 import pytest
 import torch
-from test_gated_regression import KINDS, varying_fit, with_features
 
+from gated_nodes import KINDS, varying_fit, with_features
 from tacit.training import FlatFit, ScoredFit
 
 

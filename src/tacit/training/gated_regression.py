@@ -187,9 +187,13 @@ class FlatFit:
         free: list[tuple[float | None, float | None]] = [(None, None)]
         return free * self.sizes[0] + [(-MOST_LOGIT, MOST_LOGIT)] * self.sizes[1] + free * sum(self.sizes[2:])
 
+    def split(self, flat: Float[Tensor, " number"]) -> tuple[Tensor, ...]:
+        """Return weights, logits, slopes and noise."""
+        return flat.tensor_split([self.gates.start, self.slopes.start, self.slopes.stop])
+
     def unpacked(self, flat: Float[Tensor, " number"]) -> GatedFit:
         """Return the fit that a vector stands for; derivatives pass through it."""
-        whitened, learned, moving, noise = flat.split(self.sizes)
+        whitened, learned, moving, noise = self.split(flat)
         weights = self.data._root.mT @ whitened
         own, edges = weights.tensor_split([len(self.start.own)])
         logits = self.start.logits.masked_scatter(self.learned, learned)
@@ -219,8 +223,8 @@ class FlatFit:
         gradient[self.slopes.stop :] += noise
         away = flat.detach() - self.prior_means()
         gradient -= away / self.prior_variances()
-        for part, deviation in zip(away.split(self.sizes), self.deviations, strict=True):
-            total -= float(part.square().sum() / (2 * deviation**2))
+        for some, deviation in zip(self.split(away), self.deviations, strict=True):
+            total -= float(some.square().sum() / (2 * deviation**2))
         return -total / float(rows), (-gradient / rows).numpy()
 
     def prior_means(self) -> Float[Tensor, " number"]:

@@ -18,6 +18,7 @@ from jaxtyping import Float
 from torch import Tensor
 from torch.nn.functional import logsigmoid
 
+from tacit.observation import ObservationModel
 from tacit.training.gated_fit import GatedFit
 from tacit.training.gated_regression import GatedRegression, states
 
@@ -56,7 +57,7 @@ class RowLikelihood:
         messages: Float[Tensor, "row gate"],
         noise: Float[Tensor, " number"],
         rows: slice,
-        model: torch.nn.Module,
+        model: ObservationModel,
     ) -> RowScores:
         logits = self.data.row_logits(fit, rows)
         outputs = (base + (messages @ self.states).mT).requires_grad_()  # (state, row)

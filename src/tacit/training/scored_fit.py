@@ -115,5 +115,5 @@ def _inverse(matrix: Float[Tensor, "number number"]) -> Float[Tensor, "number nu
     scale = matrix.diagonal().clamp_min(torch.finfo(matrix.dtype).tiny).rsqrt()
     sizes, directions = torch.linalg.eigh(matrix * scale[:, None] * scale)
     root = directions * sizes.clamp_min(RIDGE).rsqrt()
-    inverse = root @ root.mT * scale[:, None] * scale
+    inverse: Tensor = root @ root.mT * scale[:, None] * scale
     return (inverse + inverse.mT) / 2

@@ -3,9 +3,10 @@ r"""Which edges of a linear filter depend on the situation, by the exact likelih
 Every edge of ``tested`` may have slopes $b$ for the features of the situation. It varies if the likelihood with them is
 significantly larger than without, the slopes of all other tested edges free,
 
-$$2\, (\ell_{\text{all}} - \ell_{b = 0}) \sim \chi^2_k$$
+$$\frac{n - p}{n}\, \frac{2\, (\ell_{\text{all}} - \ell_{b = 0})}{k} \sim F_{k, n - p}$$
 
-with as many degrees of freedom as features. Slopes are shrunk towards 0 (``PRIOR_DEVIATION`` of
+with $k$ features, $n$ rows and $p$ numbers of the fit: for many rows that is $\chi^2_k$, for few it is what linear
+regression has. Slopes are shrunk towards 0 (``PRIOR_DEVIATION`` of
 :mod:`tacit.graph.conditional`), so that the ratio is rather too small than too large. Edges are called at a false
 discovery rate. In the answer only they have slopes, and only nodes that have such an edge are fitted again.
 
@@ -28,6 +29,7 @@ from tacit.errors import require
 from tacit.graph import BernoulliGraph, ConditionalBernoulliGraph, Context, ContextVariable, Features
 from tacit.shapes import EdgeMask
 from tacit.training import (
+    FlatFit,
     GatedFit,
     GatedRegression,
     LatentGraphModel,
@@ -40,8 +42,8 @@ from tacit.training import (
 ROUNDS = 3  # of fits with all slopes, each from a better start
 SAME = 1e-3  # of a log likelihood
 MANY_GATES = (
-    "{edges} edges were not tested: more than {most} edges into a node act at times, and those that gain least by a "
-    "gate were left out"
+    "{edges} of the edges were not tested: more than {most} edges into a node act at times, and those that gain least "
+    "by a gate were left out"
 )
 
 
@@ -113,7 +115,7 @@ def _test_node(
             break
         full = max(_fit(data, best, asked), full, key=lambda one: one.log_likelihood)
     for source, fewer in without.items():
-        p_values[source] = _p_value(2 * (full.log_likelihood - fewer.log_likelihood), _num_features(data))
+        p_values[source] = _p_value(data, full, fewer)
     return _Node(node, data, asked, full, p_values)
 
 
@@ -194,7 +196,10 @@ def _num_features(data: GatedRegression) -> int:
     return data.features.shape[2]
 
 
-def _p_value(ratio: float, degrees: int) -> float:
-    from scipy.stats import chi2
+def _p_value(data: GatedRegression, full: GatedFit, fewer: GatedFit) -> float:
+    from scipy.stats import f
 
-    return float(chi2.sf(max(0.0, ratio), degrees))
+    rows, features = float(data.weights.sum()), _num_features(data)
+    degrees = max(1.0, rows - sum(FlatFit(data, full).sizes))
+    ratio = max(0.0, 2 * (full.log_likelihood - fewer.log_likelihood))
+    return float(f.sf(ratio * degrees / (rows * features), features, degrees))
