@@ -17,7 +17,13 @@ from tacit.pipeline.inference import (
     samples,
 )
 from tacit.pipeline.job import FitJob, resume_fit, run_fit
-from tacit.pipeline.later_assessment import add_identifiability, add_std_errors, goodness_on, same_dataset
+from tacit.pipeline.later_assessment import (
+    add_identifiability,
+    add_std_errors,
+    goodness_on,
+    require_constant,
+    same_dataset,
+)
 from tacit.pipeline.new_file import csv_text, require_new_table, write_table
 from tacit.pipeline.parts import OwnParts
 from tacit.pipeline.path_forecasts import path_class_probabilities, path_predictions, path_samples, path_table
@@ -59,6 +65,7 @@ __all__ = [
     "read_source",
     "read_sources",
     "read_table",
+    "require_constant",
     "require_new_table",
     "resume_fit",
     "run_fit",

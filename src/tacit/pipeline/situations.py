@@ -27,7 +27,6 @@ from tacit.graph import (
     SeriesNumber,
     Smooth,
 )
-from tacit.graph.context_variables import Reading
 from tacit.pipeline.dataset import Dataset
 from tacit.pipeline.preparation import PairsPreparation
 from tacit.pipeline.situation_options import ENDS, SERIES, SPECIAL, TIME
@@ -162,7 +161,7 @@ def _of_covariate(name: str, dataset: Dataset, config: FitConfig, context: Conte
     return variable
 
 
-def _periodic(name: str, reading: Reading, context: Context) -> ContextVariable:
+def _periodic(name: str, reading: CovariatePhase, context: Context) -> ContextVariable:
     """Return a part of the date, with those places that are nearest to a training pair."""
     places = PLACES[name]
     phases = torch.tensor([phase for _, phase in places], dtype=torch.float64)

@@ -239,8 +239,9 @@ class LatentGraphForecaster(LatentGraphEstimator):
         given["covariates"] = (tuple(names) or None) if several else names
         return {name: value for name, value in given.items() if value is not None}
 
-    def _source(self, X: Any, y: Any = None, *, reset: bool) -> Source:  # noqa: N803
+    def _source(self, X: Any, y: Any = None, *, reset: bool, covariates: Any = None) -> Source:  # noqa: N803
         del y
+        require(covariates is None, "covariates of a series are columns of its table; name them in covariates= of fit")
         if reset:
             config = self._config()[0]
             with about_depends_on(config, self._given()[0]):
