@@ -295,6 +295,7 @@ def test_replicas_equal_fits_alone(lift, rank):
             assert torch.allclose(both.parameters[name][place], value[0], atol=1e-5), name
 
 
+@pytest.mark.slow
 def test_compiled_equals_eager():
     results = [fit(small()[0], small()[1], small()[1], SETTINGS, compile=compile) for compile in (False, True)]
     assert not results[1].warnings

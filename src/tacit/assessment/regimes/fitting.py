@@ -39,7 +39,7 @@ from tacit.errors import require, require_int
 from tacit.graph import BernoulliGraph, Blocks, GraphDistribution, MixtureGraph
 from tacit.losses import MMD, Loss, RationalQuadratic
 from tacit.randomness import generator_for, replica_seeds
-from tacit.shapes import PairLoss
+from tacit.shapes import EdgeMask, PairLoss
 from tacit.training import Difference, FitSettings, LatentGraphModel, Progress, fit, pair_losses, paired_difference
 
 MOST_REGIMES = 4
@@ -101,7 +101,8 @@ def fit_regimes(
         best = richer
     if not isinstance(best.graph, MixtureGraph):
         return _constant(model, blocks, tuple(steps))
-    probs, weights, marginals = _errors(best, train, validation, settings, replicas, seed, compile, block, on_progress)
+    given = train, validation, settings, replicas, seed, compile, block, on_progress
+    probs, weights, marginals = _errors(best, model.graph.learned, *given)
     final = _with_graph(best, _released(best.graph, model.graph), model.loss)
     return RegimeFit(final, best.graph.num_regimes, blocks, probs, weights, marginals, tuple(steps))
 
@@ -191,6 +192,7 @@ def _in_blocks(values: Tensor, block: int) -> Tensor:
 
 def _errors(
     model: LatentGraphModel,
+    learned: EdgeMask,
     train: Pairs,
     validation: Pairs,
     settings: FitSettings,
@@ -228,11 +230,10 @@ def _errors(
         all_probs.append(one.regime_probs.detach())
         all_weights.append(one.regime_weights.detach())
         all_marginals.append(one.edge_probs.detach())
-    learned = graph.learned.expand_as(probs)
     return (
-        _estimate(probs, torch.stack(all_probs), learned, len(train)),
+        _estimate(probs, torch.stack(all_probs), learned.expand_as(probs), len(train)),
         _estimate(weights, torch.stack(all_weights), torch.ones_like(weights, dtype=torch.bool), len(train)),
-        _estimate(marginals, torch.stack(all_marginals), graph.learned, len(train)),
+        _estimate(marginals, torch.stack(all_marginals), learned, len(train)),
     )
 
 
