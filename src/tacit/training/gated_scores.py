@@ -63,13 +63,12 @@ class RowLikelihood:
         outputs = (base + (messages @ self.states).mT).requires_grad_()  # (state, row)
         parameters = list(model.parameters())
         _fill(parameters, noise)
-        with torch.enable_grad():
-            described = model.describe(outputs[None, ..., None], outputs.new_zeros(1, len(base), 1))
-            log_probs = model.log_prob(described, self.data.targets[rows][None, :, None])[0, ..., 0]
+        described = model.describe(outputs[None, ..., None], outputs.new_zeros(1, len(base), 1))
+        log_probs = model.log_prob(described, self.data.targets[rows][None, :, None])[0, ..., 0]
         joint = log_probs.detach() + (logits @ self.states).mT + logsigmoid(-logits).sum(1)
         values = joint.logsumexp(0)
         posterior = (joint - values).exp_()
-        slopes, *own = torch.autograd.grad(log_probs, [outputs, *parameters], posterior)
+        slopes, *own = torch.autograd.grad((log_probs * posterior).sum(), [outputs, *parameters])
         return RowScores(
             values,
             slopes.sum(0),

@@ -20,7 +20,7 @@ from tacit.training.gated_scores import RowLikelihood
 
 STEP = 1e-4  # of differences of gradients, in units of the standard error of each number
 MOST_STEPS = 200
-CLOSE = 1e-5  # of the gradient for each row
+CLOSE, FAR = 1e-5, 1e-3  # of the gradient for each row: where a search ends, and where it has failed
 RIDGE = 1e-8  # of each diagonal entry of the information
 
 
@@ -76,6 +76,8 @@ class ScoredFit:
         )
         fit = self.flat.unpacked(torch.from_numpy(found.x))
         fit = replace(fit, logits=fit.logits.clamp(-MOST_LOGIT, MOST_LOGIT))
+        if not np.isfinite(found.fun) or np.abs(found.jac).max() > FAR:  # the slower search is more robust
+            return self.data.fit(fit if np.isfinite(found.fun) else self.flat.start)
         return replace(fit, log_likelihood=float(self.data.row_log_likelihoods(fit) @ self.data.weights))
 
     def hessian(self, numbers: np.ndarray) -> Float[Tensor, "number number"]:

@@ -1,0 +1,1 @@
+"""Studies of graphs that depend on the situation, with the truth known."""
