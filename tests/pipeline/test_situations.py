@@ -18,8 +18,12 @@ from tacit.pipeline import (
     evaluate,
     forecast_table,
     learn,
+    new_pairs,
     path_table,
+    read_new,
+    read_source,
     read_table,
+    require_constant,
     settle_situations,
 )
 from tacit.pipeline.situation_options import about_depends_on
@@ -63,8 +67,20 @@ def by_hour(table, tmp_path_factory):
 
 
 @pytest.fixture(scope="module")
+def by_season(tmp_path_factory):
+    """A table, and the directory of a run whose edges depend on its words."""
+    table = gated(by="season").drop(columns="level")
+    directory = tmp_path_factory.mktemp("season") / "run"
+    fit(table, graph={"depends_on": ["season"]}).write(directory)
+    return table, directory
+
+
+@pytest.fixture(scope="module")
 def several():
-    parts = [gated(700, seed=seed).assign(site=site) for seed, site in ((1, "A"), (2, "B"), (3, "C"))]
+    parts = [
+        gated(500, seed=seed, constant=chance).assign(site=site)
+        for seed, (site, chance) in enumerate({"A": 0.9, "B": 0.5, "C": 0.1}.items())
+    ]
     return pd.concat(parts).drop(columns=["season", "level"])
 
 
@@ -119,7 +135,7 @@ def test_an_altered_table_of_situations_is_refused(by_hour, tmp_path):
 
 
 def test_a_forecast_uses_the_hour_of_its_newest_row(by_hour, table):
-    """The same values at other hours have other forecasts of lake, which reads the edge that varies, and of no other."""
+    """The same values at other hours have other forecasts of lake, which reads the edge that varies."""
     fitted, _ = by_hour
     nodes = table.drop(columns=["season", "level"])
     later = nodes.assign(time=nodes.time + pd.Timedelta(hours=9))
@@ -150,8 +166,8 @@ def test_the_hour_moves_along_a_path(by_hour, table, monkeypatch):
     assert seen == [[21.0], [22.0], [23.0], [0.0]]
 
 
-def test_a_constant_edge_leaves_the_constant_fit(table):
-    nodes = gated(depends=False).drop(columns=["season", "level"])
+def test_a_constant_edge_leaves_the_constant_fit():
+    nodes = gated(constant=0.5).drop(columns=["season", "level"])
     asked = learn(plan_of(nodes, graph={"depends_on": ["hour"]}))
     plain = learn(plan_of(nodes, data={"window": 1, "calendar": ["hour"]}))
     fitted = asked.conclude()
@@ -170,7 +186,7 @@ def test_errors_of_the_average_replace_those_of_the_constant_edge():
     fitted = fit(nodes, graph=graph, assessment={"enabled": True, "controls": False, "bootstrap_replicas": 8})
     place = 1, 0  # lake reads river
     assert VARIES[int(fitted.edges.varies[place])] == "yes"
-    average, error = float(fitted.graph.edge_probs[place]), float(fitted.edges.std_error[place])
+    average, error = float(fitted.graph.edge_probs.detach()[place]), float(fitted.edges.std_error[place])
     assert float(fitted.edges.low[place]) < average < float(fitted.edges.high[place])
     assert 0 < error < 0.05
     by = dict(zip(fitted.edges.by.value, fitted.edges.by.probability, strict=True))
@@ -178,9 +194,22 @@ def test_errors_of_the_average_replace_those_of_the_constant_edge():
 
 
 def test_series_are_found_by_their_names(by_series, several):
-    assert by_series.edges.by is None or set(by_series.edges.by.value) == {"A", "B", "C"}
-    if by_series.edges.by is None:  # the three follow the same hours: make the graph depend on the series
-        pytest.skip("no edge depends on the series here")
+    """New data has its own numbers of series: a forecast does not depend on which others are there."""
+    by = dict(zip(by_series.edges.by.value, by_series.edges.by.probability, strict=True))
+    assert by["A"] > 0.75 > by["B"] > 0.25 > by["C"]
+    data, completed = by_series.config.data, by_series.preparation.completed
+    assert data.cut_series
+    parts = several, several[several.site == "C"], several[several.site == "C"].assign(site="D")
+    whole, last, new = (completed(read_table(one, data, piece=True)) for one in parts)
+    tables = [forecast_table(by_series, one) for one in (whole, last)]
+    pd.testing.assert_frame_equal(tables[0][tables[0].series == "C"].reset_index(drop=True), tables[1])
+    assert set(new_pairs(by_series, last).pairs.series.tolist()) == {2}
+    paths = [path_table(by_series, one, 3) for one in (whole, last)]
+    pd.testing.assert_frame_equal(paths[0][paths[0].series == "C"].reset_index(drop=True), paths[1])
+    scores = [evaluate(by_series, one)["by_series"]["crps"] for one in (whole, last)]
+    assert scores[0]["C"] == pytest.approx(scores[1]["C"], rel=0.02)  # graphs are drawn anew
+    with pytest.raises(InputError, match="'D' was not in the training data"):
+        forecast_table(by_series, new)
 
 
 def test_labels_are_in_the_units_of_the_data(table):
@@ -286,14 +315,12 @@ def test_series_without_names_cannot_be_found_again(several):
         ),
     ],
 )
-def test_a_situation_that_is_missing_or_new_in_new_data_is_refused(change, said, tmp_path, capsys):
+def test_a_situation_that_is_missing_or_new_in_new_data_is_refused(change, said, by_season, tmp_path, capsys):
     """One line, exit code 2, nothing written: from the command, where the run comes from a file."""
-    table = gated(by="season").drop(columns="level")
-    fitted = fit(table, graph={"depends_on": ["season"]})
-    fitted.write(tmp_path / "run")
+    table, run = by_season
     change(table).to_csv(tmp_path / "new.csv", index=False)
     with pytest.raises(SystemExit) as ended:
-        main(["predict", str(tmp_path / "run"), str(tmp_path / "new.csv"), "--out", str(tmp_path / "out.csv")])
+        main(["predict", str(run), str(tmp_path / "new.csv"), "--out", str(tmp_path / "out.csv")])
     printed = capsys.readouterr().err
     assert ended.value.code == 2
     lines = [line for line in printed.splitlines() if line.startswith("tacit: ")]
@@ -316,3 +343,43 @@ def test_the_command_refuses_before_it_writes(table, tmp_path, capsys):
         assert ended.value.code == 2
         assert said in capsys.readouterr().err
         assert not (tmp_path / "run").exists()
+
+
+def test_pairs_have_covariates_in_files_and_in_memory(tmp_path):
+    """The same pairs from an .npz file and from a table give the same answer; new pairs need the covariate."""
+    rng = np.random.default_rng(0)
+    x, gate = rng.normal(size=(900, 2)), rng.choice(["open", "shut"], size=900)
+    acts = rng.random(900) < np.where(gate == "open", 0.9, 0.2)
+    y = 0.2 * rng.normal(size=(900, 2)) + np.stack([0.9 * acts * x[:, 1], np.zeros(900)], 1)
+    np.savez(tmp_path / "pairs.npz", x=x, y=y, nodes=["a", "b"], covariates=gate[:, None], covariate_names=["gate"])
+    columns = {f"{side}:{node}": values[:, at] for side, values in (("x", x), ("y", y)) for at, node in enumerate("ab")}
+    pd.DataFrame({**columns, "gate": gate}).to_csv(tmp_path / "pairs.csv", index=False, float_format="%.17g")
+    fitted = []
+    for name in ("pairs.npz", "pairs.csv"):
+        config = settle_situations(override_pairs())
+        plan = Plan.make(read_source(str(tmp_path / name), config.data), config, seed=0, device=CPU, command="tests")
+        fitted.append(learn(plan).conclude())
+    assert fitted[0].edges.by == fitted[1].edges.by
+    by = dict(zip(fitted[0].edges.by.value, fitted[0].edges.by.probability, strict=True))
+    assert by["open"] > 0.8 > 0.3 > by["shut"]
+    fitted[1].write(tmp_path / "run")
+    read = Fitted.read(tmp_path / "run", CPU)
+    source = read_new(read, [str(tmp_path / "pairs.csv")])
+    pd.testing.assert_frame_equal(forecast_table(fitted[1], source), forecast_table(read, source))
+    pd.DataFrame(columns).to_csv(tmp_path / "without.csv", index=False)
+    with pytest.raises(InputError, match="names the column 'gate', which does not exist"):
+        read_new(read, [str(tmp_path / "without.csv")])
+    config = settle_situations(override_pairs(names=["hour"]))
+    source = read_source(str(tmp_path / "pairs.npz"), override_pairs(names=[]).data)
+    with pytest.raises(InputError, match="'hour', but pairs x and y have no time"):
+        Plan.make(source, config, seed=0, device=CPU, command="tests")
+
+
+def override_pairs(names=("gate",)):
+    """Choices for pairs, which have no window."""
+    return options(graph={"depends_on": list(names)}, data={"window": None})
+
+
+def test_later_assessments_refuse_edges_that_depend_on_the_situation(by_hour):
+    with pytest.raises(InputError, match="requires a graph with one probability per edge"):
+        require_constant(by_hour[0], "identify")
