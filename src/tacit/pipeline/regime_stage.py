@@ -14,7 +14,7 @@ from tacit.data import Pairs, Split
 from tacit.graph import Blocks
 from tacit.pipeline.dataset import Dataset
 from tacit.pipeline.listing import Listing
-from tacit.pipeline.situation_stage import CONSTANT, MIXTURE, SituationFit, StageInputs, edge_ends
+from tacit.pipeline.situation_stage import CONSTANT, MIXTURE, SituationFit, StageInputs, edge_ends, once
 from tacit.pipeline.situation_words import NO_BLOCK, one_regime, regime_sentence
 from tacit.randomness import generator_for
 from tacit.records import REGIME, EdgesBy
@@ -68,12 +68,12 @@ def find_regimes(
 def _in_blocks_of_two(model: LatentGraphModel, listed: EdgeMask, blocks: Blocks) -> EdgeMask:
     """Return the listed edges of blocks that have two or more."""
     graph = model.graph
-    once = graph.upper_triangle(listed.to(torch.float32)) > 0
+    each = once(graph, listed)
     if blocks == WHOLE:
-        return once if int(once.sum()) > 1 else torch.zeros_like(once)
-    row_node = torch.arange(len(once)) if graph.candidates is None else graph.candidates.row_node.cpu()
-    counts = torch.zeros(graph.num_nodes).index_add(0, row_node, once.sum(1).float())
-    return once & (counts[row_node] > 1)[:, None]
+        return each if int(each.sum()) > 1 else torch.zeros_like(each)
+    row_node = torch.arange(len(each)) if graph.candidates is None else graph.candidates.row_node.cpu()
+    counts = torch.zeros(graph.num_nodes).index_add(0, row_node, each.sum(1).float())
+    return each & (counts[row_node] > 1)[:, None]
 
 
 def regime_rows(found: RegimeFit, shown: EdgeMask, *, errors: bool) -> EdgesBy:

@@ -77,18 +77,21 @@ def find_varying(fit: StageInputs, variables: Sequence[ContextVariable]) -> Situ
     record: dict[str, Any] = {
         "kind": CONSTANT,
         "variables": described(variables),
-        "tested": int(tested.sum()),
+        "tested": _count(fit.model.graph, tested),
         "varying": 0,
         "fdr": fit.fdr,
     }
     if not tested.any():
-        return SituationFit(None, {}, record, (none_tested(names),))
+        listed = int(Listing.of(fit.model.graph, fit.edges, fit.fdr).listed.sum())
+        return SituationFit(None, {}, record, (none_tested(names, listed, intervals=fit.edges.low is not None),))
     found = _tested(fit, variables, tested)
     codes = torch.zeros(tested.shape, dtype=torch.uint8)
     codes[found.tested.cpu()] = VARIES.index("no")
     codes[found.varies.cpu()] = VARIES.index("yes")
     columns: dict[str, Any] = {"varies": codes}
-    record |= {"tested": int(found.tested.sum()), "varying": int(found.varies.sum())}
+    record |= {
+        name: _count(fit.model.graph, mask) for name, mask in (("tested", found.tested), ("varying", found.varies))
+    }
     record |= {"tests": _tests(found, fit.model.graph), "notes": list(found.notes)}
     rows = None
     if found.model is not None:
@@ -142,10 +145,21 @@ def edge_ends(graph: GraphDistribution, chosen: EdgeMask) -> tuple[list[int], li
     return candidates.sources[rows, columns].tolist(), candidates.row_node[rows].tolist()
 
 
+def _count(graph: GraphDistribution, chosen: EdgeMask) -> int:
+    """Return how many edges are chosen; one without direction counts once."""
+    return int(once(graph, chosen).sum())
+
+
+def once(graph: GraphDistribution, chosen: EdgeMask) -> EdgeMask:
+    """Return the chosen edges, one without direction in one of its two entries."""
+    return chosen & (graph.upper_triangle(torch.ones_like(chosen, dtype=torch.float32)) > 0)
+
+
 def _tests(found: VaryingEdges, graph: GraphDistribution) -> list[dict[str, Any]]:
     """Return the p-value of each tested edge, as a record has it."""
-    ends = zip(*edge_ends(graph, found.tested), strict=True)
-    numbers = zip(found.p_values[found.tested].tolist(), found.varies[found.tested].tolist(), strict=True)
+    tested = once(graph, found.tested)
+    ends = zip(*edge_ends(graph, tested), strict=True)
+    numbers = zip(found.p_values[tested].tolist(), found.varies[tested].tolist(), strict=True)
     return [
         {"source": source, "target": target, "p_value": p if p == p else None, "varies": varies}
         for (source, target), (p, varies) in zip(ends, numbers, strict=True)
@@ -157,7 +171,10 @@ def varying_rows(found: VaryingEdges) -> EdgesBy:
     sources, targets = edge_ends(found.graph, found.varies)
     parts = []
     probs = [found.by_situation(variable) for variable in found.graph.variables]  # type: ignore[arg-type]
+    shown = once(found.graph, found.varies)[found.varies].tolist()
     for edge, (source, target) in enumerate(zip(sources, targets, strict=True)):
+        if not shown[edge]:
+            continue
         for variable, by in zip(found.graph.variables, probs, strict=True):
             labels: tuple[str, ...] = variable.labels  # type: ignore[assignment]
             numbers = {name: values[edge].tolist() for name, values in by._asdict().items()}

@@ -9,12 +9,15 @@ if TYPE_CHECKING:
     from tacit.assessment.regimes import RegimeFit
 
 
-def none_tested(names: Sequence[str]) -> str:
-    """Say why no edge was tested."""
-    return (
-        f"Whether edges depend on {_either(names)} was not tested: no listed edge acts at times (each interval reaches "
-        "0 or 1)."
-    )
+def none_tested(names: Sequence[str], listed: int, *, intervals: bool) -> str:
+    """Say why no edge was tested.
+
+    >>> none_tested(["hour"], 3, intervals=True)
+    'Whether edges depend on hour was not tested: no listed edge acts at times (each interval reaches 0 or 1).'
+    """
+    near = "each interval reaches 0 or 1" if intervals else "each probability is near 0 or 1"
+    why = f"no listed edge acts at times ({near})" if listed else "no edge is listed"
+    return f"Whether edges depend on {_either(names)} was not tested: {why}."
 
 
 def varying_sentence(
