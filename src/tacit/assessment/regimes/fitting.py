@@ -93,7 +93,8 @@ def fit_regimes(
     require_int("replicas", replicas, 0)
     loss = model.loss if blocks == "rows" else _joint_loss(model, train, seed)
     held = rounded_at_boundary(model, validation)
-    best, steps = with_graph(held, held.graph, loss), []
+    num_graphs = max(model.num_graphs, FEWEST_GRAPHS)
+    best, steps = with_graph(held, held.graph, loss, num_graphs), []
     for count in range(2, MOST_REGIMES + 1) if num_regimes == "auto" else range(num_regimes, num_regimes + 1):
         if count == 1:
             break
@@ -110,11 +111,13 @@ def fit_regimes(
         return _constant(model, blocks, tuple(steps))
     fitted = Fitted(best, best, train, validation)
     if blocks == "all" and can_sharpen(best, model.loss):
-        sharper = sharpened(best, model.loss, train, validation, short(settings), seed, compile, on_progress)
+        sharper = sharpened(
+            best, model.loss, num_graphs, train, validation, short(settings), seed, compile, on_progress
+        )
         rise, error = _difference(sharper.model, best, validation, seed, block)
         fitted = sharper if rise <= PRICE * error else fitted
     probs, weights = _errors(fitted, model.graph.learned, settings, replicas, seed, compile, block, on_progress)
-    final = with_graph(fitted.model, _released(_mixture_of(fitted.model), model.graph), model.loss)
+    final = with_graph(fitted.model, _released(_mixture_of(fitted.model), model.graph), model.loss, model.num_graphs)
     return RegimeFit(final, _mixture_of(final).num_regimes, blocks, probs, weights, tuple(steps))
 
 
@@ -139,7 +142,7 @@ def _trained(
     start = BernoulliGraph(
         graph.edge_probs.detach(), graph.fixed, symmetric=graph.symmetric, candidates=graph.candidates
     )
-    num_graphs = FEWEST_GRAPHS if blocks == "rows" else JOINT_GRAPHS
+    num_graphs = max(held.num_graphs, FEWEST_GRAPHS if blocks == "rows" else JOINT_GRAPHS)
     model = with_graph(held, MixtureGraph(start, num_regimes, blocks), loss, num_graphs)
     seeds = replica_seeds(seed, STARTS)
     fresh = [model.graph.initial_parameters(generator_for(one, "regimes")) for one in seeds]

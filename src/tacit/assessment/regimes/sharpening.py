@@ -43,6 +43,7 @@ def can_sharpen(model: LatentGraphModel, loss: Loss) -> bool:
 def sharpened(
     model: LatentGraphModel,
     loss: Loss,
+    num_graphs: int,
     train: Pairs,
     validation: Pairs,
     settings: FitSettings,
@@ -50,7 +51,10 @@ def sharpened(
     compile: bool,
     on_progress: Callable[[Progress], None] | None,
 ) -> Fitted:
-    """Return the fit after some rounds: the regimes that other nodes show, then a training of each node given them."""
+    """Return the fit after some rounds: the regimes that other nodes show, then a training of each node given them.
+
+    ``loss``  of node scope, of ``num_graphs`` graphs for each pair
+    """
     current, trained, given, posterior = model, model, (train, validation), None
     for number in range(ROUNDS):
         mixture = current.graph
@@ -64,7 +68,7 @@ def sharpened(
         graph = GivenRegimes(start, mixture.num_regimes).to(mixture.raw)
         graph.edge_logits.data.copy_(mixture.edge_logits.detach())
         result = fit(
-            with_graph(current, graph, loss, current.num_graphs),
+            with_graph(current, graph, loss, num_graphs),
             *given,
             settings,
             seeds=(seed + number,),
@@ -80,16 +84,14 @@ def sharpened(
     return Fitted(current, trained, *given, posterior)
 
 
-def with_graph(
-    model: LatentGraphModel, graph: GraphDistribution, loss: Loss, num_graphs: int | None = None
-) -> LatentGraphModel:
-    """Return a copy of a model with another graph and loss, without a prior, and with at least ``num_graphs``."""
+def with_graph(model: LatentGraphModel, graph: GraphDistribution, loss: Loss, num_graphs: int) -> LatentGraphModel:
+    """Return a copy of a model with another graph, loss and number of graphs, without a prior."""
     return LatentGraphModel(
         copy.deepcopy(graph),
         copy.deepcopy(model.predictor),
         loss,
         observation=copy.deepcopy(model.observation),
-        num_graphs=max(model.num_graphs, num_graphs or 0, loss.min_graphs),
+        num_graphs=max(num_graphs, loss.min_graphs),
         share_graphs=model.share_graphs,
     ).to(model.graph.raw)
 
