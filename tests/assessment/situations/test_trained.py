@@ -139,8 +139,8 @@ def test_a_prior_has_no_part_in_it_and_shrinkage_does():
 @pytest.mark.parametrize(
     ("choices", "match"),
     [
-        ({"loss": PointMSE()}, "depends_on with training requires a loss that compares graphs, .* got PointMSE"),
-        ({"estimator": DisARM()}, "depends_on requires the estimator ScoreFunction, got DisARM; use it"),
+        ({"loss": PointMSE()}, "depends_on requires a loss that compares graphs, .* got PointMSE; set another loss"),
+        ({"estimator": DisARM()}, "depends_on requires the estimator ScoreFunction, got DisARM; set it"),
     ],
 )
 def test_refusals(choices, match):
