@@ -116,7 +116,9 @@ def fit_regimes(
         )
         rise, error = _difference(sharper.model, best, validation, seed, block)
         fitted = sharper if rise <= PRICE * error else fitted
-    probs, weights, marginals = _errors(fitted, model.graph.learned, settings, replicas, seed, compile, block, on_progress)
+    probs, weights, marginals = _errors(
+        fitted, model.graph.learned, settings, replicas, seed, compile, block, on_progress
+    )
     final = with_graph(fitted.model, _released(_mixture_of(fitted.model), model.graph), model.loss, model.num_graphs)
     return RegimeFit(final, _mixture_of(final).num_regimes, blocks, probs, weights, marginals, tuple(steps))
 
