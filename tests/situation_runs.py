@@ -39,7 +39,7 @@ def with_curves(run, tables):
     places = [_row(run, *ends) for ends in zip(*listed(run), strict=True)]
     codes[places] = VARIES.index("no")
     codes[places[:count]] = VARIES.index("yes")
-    by = EdgesBy.joined([_rows(name, *table[1:], source, target) for name, table in tables.items()])
+    by = EdgesBy.joined([curve_rows(name, *table[1:], source, target) for name, table in tables.items()])
     variables = [{"name": name, "kind": kind, "values": values} for name, (kind, values, _) in tables.items()]
     found = {"kind": "conditional", "variables": variables, "tested": len(places), "varying": count, "fdr": 0.1}
     varies = pd.Categorical.from_codes(codes, categories=list(VARIES))
@@ -70,7 +70,7 @@ def regimes_run(nodes=6, *, own=False, times=200, series=None, **changes):
     if series is not None:
         posterior["series"] = [series[row * len(series) // times] for row in range(times)]
     found = {"kind": "mixture", "blocks": blocks, "weights": weights, "posterior": posterior}
-    by = _rows("regime", ["1", "2"], probs, source, target)
+    by = curve_rows("regime", ["1", "2"], probs, source, target)
     return run.model_copy(update={"edges_by": by, "record": run.record.model_copy(update={"situations": found})})
 
 
@@ -84,7 +84,8 @@ def _row(run, source, target):
     return int(np.flatnonzero((run.edges.source == source) & (run.edges.target == target))[0])
 
 
-def _rows(name, values, probs, source, target):
+def curve_rows(name, values, probs, source, target):
+    """Rows of probabilities (edge, value) with intervals of 0.06 to either side."""
     edge, place = np.indices(probs.shape).reshape(2, -1)
     flat = probs.ravel()
     return EdgesBy(

@@ -1,4 +1,4 @@
-"""Figures for papers: heatmaps of the edge probabilities, the graph, edges by situation, losses during training, trust."""
+"""Figures for papers: heatmaps of the edge probabilities, the graph, edges by situation, training losses, trust."""
 
 from pathlib import Path
 from typing import Any

@@ -95,7 +95,8 @@ export function showNetwork(section, run) {
     count.textContent = countText(run, state, found);
     const nodes = plural(run.drawnNodes.length, "node");
     const shown = run.situation ? ` ${run.situation.words}` : "";
-    element.ariaLabel = `The learned graph of ${nodes}${shown}: ${count.textContent} The table of edges has the same numbers.`;
+    const learned = `The learned graph of ${nodes}${shown}`;
+    element.ariaLabel = `${learned}: ${count.textContent} The table of edges has the same numbers.`;
   };
   const update = (change) => {
     Object.assign(state, change);

@@ -56,7 +56,8 @@ function stripFigure(strip, palette) {
 
 function stripText({ regimes }) {
   const mean = (shares) => shares.reduce((sum, share) => sum + share, 0) / Math.max(1, shares.length);
-  return `Mean probability: ${regimes.map((shares, regime) => `regime ${regime + 1} ${percent(mean(shares))}`).join(", ")}.`;
+  const said = regimes.map((shares, regime) => `regime ${regime + 1} ${percent(mean(shares))}`);
+  return `Mean probability: ${said.join(", ")}.`;
 }
 
 export function showRegimes(section, run) {

@@ -14,7 +14,8 @@ function situationText(run, situation) {
   const count = table.edges.filter(situation.has).length;
   const outlined = table.kind === "regime" ? "" : ` (outlined ${count === 1 ? "arrow" : "arrows"})`;
   const own = table.kind === "regime" && run.hasOwnRegimes ? " of each node" : "";
-  return `Shown ${shortened(words, LONGEST_VALUE)}${own}: ${plural(count, "edge")}${outlined}; all others keep their average.`;
+  const shown = `Shown ${shortened(words, LONGEST_VALUE)}${own}`;
+  return `${shown}: ${plural(count, "edge")}${outlined}; all others keep their average.`;
 }
 
 // Show a choice in one control: 0 is the average.
