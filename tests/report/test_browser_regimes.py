@@ -42,6 +42,11 @@ def test_the_control_lists_regimes_with_their_weights_and_redraws(opened, page_f
     assert page.evaluate("document.querySelector('.varying-curve').data[0].y.length") == 2
     assert page.locator("h2", has_text="Edges by regime").count() == 1
     assert page.locator("th[data-column=varies]").inner_text() == "by regime"
+    page.locator("th[data-column=varies] button").click()
+    cells = page.locator("td[data-column=varies]")
+    assert cells.first.inner_text().strip() == "0.10 to 0.90"
+    assert cells.first.locator("circle").count() == 2
+    assert cells.nth(count).inner_text().strip() == "–"
 
 
 def test_the_strip_has_the_posterior_of_each_regime(opened, page_file):

@@ -95,8 +95,9 @@ class EdgeColumns:
         """Return the places of edges by their ends, and which of them are there.
 
         >>> edges = EdgeColumns(np.array([1, 2, 0]), np.array([0, 0, 0]), np.array([0.3, 0.8, 1.0]))
-        >>> [found.tolist() for found in edges.find(np.array([2, 1]), np.array([0, 1]))]
-        [[1, 2], [True, False]]
+        >>> place, there = edges.find(np.array([2, 1]), np.array([0, 1]))
+        >>> place[there].tolist(), there.tolist()
+        ([1], [True, False])
         """
         nodes = 1 + max(int(ends.max(initial=0)) for ends in (self.source, self.target, source, target))
         keys, wanted = self.target.astype(np.int64) * nodes + self.source, target.astype(np.int64) * nodes + source

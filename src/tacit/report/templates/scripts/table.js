@@ -28,7 +28,7 @@ function newRow(run, columns, edge, showCurve) {
     cell.textContent = cellText(run, column, edge);
     if (isName(column)) cell.dir = "auto";
     if (column === "lag" || column === "varies") cell.dataset.column = column;
-    if (column === "varies") cell.append(cell.textContent && " ", varyingButton(run, edge, showCurve) ?? "");
+    if (column === "varies") cell.append(" ", varyingButton(run, edge, showCurve) ?? "");
     if (column !== "lag") continue;
     cell.title = lagText(run, edge);
     cell.append(lagChart(run, edge) ?? "");

@@ -1,4 +1,4 @@
-// Whether an edge varies, for a cell of the table: a word, the range of its probability, and a small curve.
+// Whether an edge varies, for a cell of the table: a word or a range, and a small curve.
 const SVG = "http://www.w3.org/2000/svg";
 const [WIDTH, HEIGHT] = [60, 22];
 
@@ -8,10 +8,17 @@ function newShape(name, attributes) {
   return shape;
 }
 
-const range = ({ lowest, highest }) => `${lowest.probability.toFixed(2)} to ${highest.probability.toFixed(2)}`;
+function rangeText({ table, lowest, highest }) {
+  const said = ({ probability, place }) => `${probability.toFixed(2)} ${table.words[place]}`;
+  return `from ${said(lowest)} to ${said(highest)}`;
+}
 
-// Return "yes", "no", or a dash where the edge was not tested; nothing where edges have regimes.
-export const variesWord = (run, edge) => (run.varies ? run.variesWords[run.varies[edge]] || "–" : "");
+// Return "yes", "no", or a dash where the edge was not tested; of regimes the lowest and the highest probability.
+export function variesWord(run, edge) {
+  if (run.varies) return run.variesWords[run.varies[edge]] || "–";
+  const found = run.spreads.get(edge);
+  return found ? `${found.lowest.probability.toFixed(2)} to ${found.highest.probability.toFixed(2)}` : "–";
+}
 
 // Return a number to sort by: edges that vary most first, then those that do not, then those that were not tested.
 export function variesOrder(run, edge) {
@@ -38,9 +45,9 @@ export function varyingButton(run, edge, show) {
   const button = document.createElement("button");
   button.type = "button";
   button.className = "show-curve";
-  const { table, lowest, highest } = found;
-  button.title = `${range(found)}: lowest ${table.words[lowest.place]}, highest ${table.words[highest.place]}`;
-  button.append(range(found), chart(found));
+  button.title = rangeText(found);
+  button.ariaLabel = `${button.title}; show the curve`;
+  button.append(chart(found));
   button.addEventListener("click", () => show(edge));
   return button;
 }
