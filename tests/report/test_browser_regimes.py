@@ -74,6 +74,7 @@ def test_each_node_has_its_own_regimes(opened, page_file):
     until(page, f"{STATUS}.startsWith('Shown in regime 1 of each node: ')")
     page.locator(".regime-block").select_option("node 3")
     until(page, f"Math.abs({STRIP}[0].y[10] - {strip_of(run, 3)[0][10]}) < 1e-3")
+    assert page.locator(".regime-text").inner_text().startswith("Mean probability, edges into node 3: regime 1 ")
     assert page.evaluate(STRIP)[1]["y"] == pytest.approx(strip_of(run, 3)[1].tolist(), abs=1e-3)
 
 

@@ -103,11 +103,14 @@ def test_where_no_edge_varies_only_the_column_says_so():
     assert "varies" in content["columns"]
 
 
-def test_the_posterior_of_many_is_thinned():
-    run = regimes_run(own=True, nodes=20, times=20_000)
-    stored = run_content(run)["data"]["posterior"]
-    assert len(stored["times"]) == len(stored["parts"]) == 10_000
-    assert stored["blocks"] == run.record.node_names
+def test_only_nodes_whose_edges_have_regimes_have_a_strip():
+    run = regimes_run(own=True)
+    rows = run.edges_by
+    kept = [row for row, node in enumerate(rows.target) if node in (1, 4)]
+    fewer = rows.model_copy(update={name: [values[row] for row in kept] for name, values in rows})
+    content = run_content(run.model_copy(update={"edges_by": fewer}))["situations"]
+    assert content["blocks"] == [(1, "node 1"), (4, "node 4")]
+    assert content["tables"][0]["values"] == ["regime 1 (62% to 68%)", "regime 2 (32% to 38%)"]
 
 
 def test_the_figure_has_six_panels_at_most_and_is_there_only_where_edges_vary(tmp_path):

@@ -13,7 +13,7 @@ from tacit.report.figures import curves
 from tacit.report.lags import packed_lags
 from tacit.report.listed import histogram, histogram_title
 from tacit.report.places import Places, label_sides, run_places
-from tacit.report.regimes import has_own_regimes, packed_posterior, situations_said, value_words
+from tacit.report.regimes import blocks_shown, has_own_regimes, packed_posterior, situations_said, value_words
 from tacit.report.shared import LABELLED_UP_TO, ROWS, panel_titles
 from tacit.report.situations import packed_situations, situation_tables, varying_rows
 from tacit.report.strongest import strongest_edges
@@ -149,7 +149,7 @@ def _situations(run: Run, columns: EdgeColumns) -> dict[str, Any] | None:
             {"by": one.by, "kind": one.kind, "ordered": one.ordered, "values": value_words(run, one)} for one in tables
         ],
         "own_regimes": has_own_regimes(run),
-        "blocks": run.record.situations.get("blocks", []),
+        "blocks": blocks_shown(run, tables),
         "series": sorted(set(posterior["series"])) if posterior and posterior["series"] else [],
         "posterior": posterior is not None,
         "said": situations_said(run, tables),

@@ -10,7 +10,6 @@ from tacit.report.drawing import COLOURS
 from tacit.report.embedding import SMALL, packed
 from tacit.report.situations import SituationTable
 
-MOST_NUMBERS = 400_000  # of the posterior; of more, observations at even distances
 SHARES = 1000  # a probability of 1 as the page stores it
 ALL = ["all"]  # names of the blocks where all edges share their regimes
 
@@ -18,6 +17,15 @@ ALL = ["all"]  # names of the blocks where all edges share their regimes
 def has_own_regimes(run: Run) -> bool:
     """Has each node regimes of its own?"""
     return bool(run.record.situations.get("blocks", ALL) != ALL)
+
+
+def blocks_shown(run: Run, tables: list[SituationTable]) -> list[tuple[int, str]]:
+    """Return number and name of the blocks of edges that have regimes: others have no edge in ``edges_by.csv``."""
+    names = run.record.situations.get("blocks", [])
+    if not has_own_regimes(run):
+        return list(enumerate(names))
+    targets = {int(node) for table in tables if table.kind == REGIME for node in table.target}
+    return [(number, name) for number, name in enumerate(names) if number in targets]
 
 
 def value_words(run: Run, table: SituationTable) -> list[str]:
@@ -41,17 +49,15 @@ def packed_posterior(run: Run) -> dict[str, Any] | None:
     if not found or not len(found.get("times", ())):
         return None
     probs: Float[np.ndarray, "time block regime"] = np.array(found["probs"], dtype=float)
-    every = -(-probs.size // MOST_NUMBERS)
-    kept = slice(None, None, every)
     return {
-        "times": found["times"][kept],
-        "series": found["series"][kept] if found.get("series") else None,
-        "parts": found["parts"][kept] if found.get("parts") else None,
+        "times": found["times"],
+        "series": found.get("series"),
+        "parts": found.get("parts"),
         "blocks": run.record.situations["blocks"],
         "count": probs.shape[2],
         "scale": SHARES,
         "colours": list(COLOURS),
-        "probs": packed(np.rint(SHARES * probs[kept]), SMALL),
+        "probs": packed(np.rint(SHARES * probs), SMALL),
     }
 
 

@@ -1,7 +1,7 @@
 // The probability of each regime over time, as areas that add up to 1; of one node where each has regimes of its own.
 import { addDrawing } from "./figures.js";
 import { unpack } from "./stored.js";
-import { plotlyText } from "./text.js";
+import { isolated, plotlyText } from "./text.js";
 import { colours, translucent } from "./theme.js";
 
 const OPACITY = 0.85;
@@ -54,11 +54,14 @@ function stripFigure(strip, palette) {
   return { data, layout };
 }
 
-function stripText({ regimes }) {
+// Return the mean of each regime in words; `where` names the node and the series, where there are several.
+function stripText({ regimes }, where) {
   const mean = (shares) => shares.reduce((sum, share) => sum + share, 0) / Math.max(1, shares.length);
   const said = regimes.map((shares, regime) => `regime ${regime + 1} ${percent(mean(shares))}`);
-  return `Mean probability: ${said.join(", ")}.`;
+  return `${["Mean probability", ...where].join(", ")}: ${said.join(", ")}.`;
 }
+
+const textOf = (select) => select.selectedOptions[0].text;
 
 export function showRegimes(section, run) {
   const element = section.querySelector(".strip");
@@ -70,7 +73,8 @@ export function showRegimes(section, run) {
   let strip = null;
   const update = () => {
     strip = read(Number(block?.value ?? 0), series?.value ?? null);
-    status.textContent = stripText(strip);
+    const where = [block && `edges into ${isolated(textOf(block))}`, series && `series ${isolated(textOf(series))}`];
+    status.textContent = stripText(strip, where.filter(Boolean));
   };
   update();
   const draw = addDrawing(element, () => stripFigure(strip, run.posterior.colours));
