@@ -78,6 +78,23 @@ def test_each_node_has_its_own_regimes(opened, page_file):
     assert page.evaluate(STRIP)[1]["y"] == pytest.approx(strip_of(run, 3)[1].tolist(), abs=1e-3)
 
 
+def test_of_many_observations_the_strip_has_means(opened, page_file):
+    page = opened(page_file("many observations", many_run))
+    run = many_run()
+    assert page.locator(".regime-mean").input_value() == "16"
+    assert "Each point is the mean of 16 neighbouring observations." in page.locator(".regime-text").inner_text()
+    expected = strip_of(run, 0)[0]
+    means = [expected[start : start + 16].mean() for start in range(0, 2000, 16)]
+    assert page.evaluate(STRIP)[0]["y"] == pytest.approx(means, abs=1e-3)
+    page.locator(".regime-mean").select_option("1 observation")
+    until(page, f"{STRIP}[0].y.length === 2000")
+    assert page.evaluate(STRIP)[0]["y"] == pytest.approx(expected.tolist(), abs=1e-3)
+
+
+def many_run():
+    return regimes_run(times=2000)
+
+
 def test_series_have_a_strip_each(opened, page_file):
     page = opened(page_file("regimes of series", panel_run))
     assert len(page.evaluate(STRIP)[0]["x"]) == 100

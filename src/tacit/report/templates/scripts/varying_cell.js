@@ -1,6 +1,6 @@
 // Whether an edge varies, for a cell of the table: a word or a range, and a small curve.
 const SVG = "http://www.w3.org/2000/svg";
-const [WIDTH, HEIGHT] = [60, 22];
+const [WIDEST, NARROWEST, POINT, HEIGHT] = [60, 24, 12, 22];
 
 function newShape(name, attributes) {
   const shape = document.createElementNS(SVG, name);
@@ -28,11 +28,12 @@ export function variesOrder(run, edge) {
 }
 
 function chart({ table, curve }) {
-  const svg = newShape("svg", { class: "vary", width: WIDTH, height: HEIGHT, "aria-hidden": "true" });
-  const x = (place) => 2 + ((WIDTH - 4) * place) / Math.max(1, table.count - 1);
+  const width = table.isOrdered ? WIDEST : Math.min(WIDEST, Math.max(NARROWEST, POINT * table.count));
+  const svg = newShape("svg", { class: "vary", width, height: HEIGHT, "aria-hidden": "true" });
+  const x = (place) => 3 + ((width - 6) * place) / Math.max(1, table.count - 1);
   const y = (probability) => 2 + (HEIGHT - 4) * (1 - probability);
   const points = curve.map(({ place, probability }) => [x(place).toFixed(1), y(probability).toFixed(1)]);
-  svg.append(newShape("path", { d: `M0 ${HEIGHT - 1}H${WIDTH}`, class: "base" }));
+  svg.append(newShape("path", { d: `M0 ${HEIGHT - 1}H${width}`, class: "base" }));
   if (table.isOrdered) svg.append(newShape("path", { d: `M${points.map((at) => at.join(" ")).join("L")}` }));
   else svg.append(...points.map(([cx, cy]) => newShape("circle", { cx, cy, r: 2.5 })));
   return svg;
