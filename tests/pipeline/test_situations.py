@@ -35,9 +35,8 @@ CPU = torch.device("cpu")
 
 
 def plan_of(table, **sections):
-    given = options(**sections)
-    config = settle_situations(given)
-    with about_depends_on(config, given):
+    config = settle_situations(options(**sections))
+    with about_depends_on(config):
         source = read_table(table, config.data)
     return Plan.make(source, config, seed=0, device=CPU, command="tests")
 

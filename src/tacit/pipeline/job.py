@@ -101,9 +101,8 @@ def resume_fit(
 def _plan(request: Request, device: torch.device, listener: Listener) -> Plan:
     name = Path(few_names(request.sources)).name
     listener.stage(f"reading: {name}")
-    given = FitConfig.model_validate(request.config)
-    config = settle_situations(given)
-    with about_depends_on(config, given):
+    config = settle_situations(FitConfig.model_validate(request.config))
+    with about_depends_on(config):
         source = read_sources(request.sources, config.data)
     now = versions()
     others = [

@@ -93,15 +93,14 @@ def settle_own_inputs(config: FitConfig) -> tuple[FitConfig, list[str]]:
 
 
 @contextmanager
-def about_depends_on(config: FitConfig, given: FitConfig) -> Iterator[None]:
-    """Let errors of a reader speak of ``depends_on`` where it brought a column in; ``given`` is what a person wrote."""
-    brought = {"covariates": given.data.covariates, "calendar": given.data.calendar}
+def about_depends_on(config: FitConfig) -> Iterator[None]:
+    """Let errors of a reader speak of ``depends_on`` where it names the column."""
     try:
         yield
     except InputError as error:
         text = str(error)
-        for key, own in brought.items():
-            names = [name for name in getattr(config.data, key) if name not in own]
+        for key in ("covariates", "calendar"):
+            names = [name for name in getattr(config.data, key) if name in config.graph.depends_on]
             for name in names:
                 for said in (f"{key} names the column '{name}'", f"{key} names '{name}'"):
                     if said in text:

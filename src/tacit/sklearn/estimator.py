@@ -83,13 +83,9 @@ class LatentGraphEstimator(LearnedGraph, BaseEstimator):  # type: ignore[misc]  
             warnings.warn(learned.too_early, ConvergenceWarning, stacklevel=3)
         return self
 
-    def _given(self) -> tuple[FitConfig, OwnParts]:
-        """Return the config that the parameters stand for."""
-        return read_parameters(self.get_params(deep=False), self._data_keys())
-
     def _config(self) -> tuple[FitConfig, OwnParts]:
-        """Return the config with the columns that ``depends_on`` names."""
-        config, own = self._given()
+        """Return the config that the parameters stand for, with the columns that ``depends_on`` names."""
+        config, own = read_parameters(self.get_params(deep=False), self._data_keys())
         return settle_situations(config), own
 
     def _seed(self, random_state: Any) -> int:

@@ -244,7 +244,7 @@ class LatentGraphForecaster(LatentGraphEstimator):
         require(covariates is None, "covariates of a series are columns of its table; name them in covariates= of fit")
         if reset:
             config = self._config()[0]
-            with about_depends_on(config, self._given()[0]):
+            with about_depends_on(config):
                 return read_table(X, config.data)
         fitted = self._ready()
         source = read_table(X, fitted.config.data, piece=True, nodes=fitted.nodes)

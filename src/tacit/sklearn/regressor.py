@@ -193,9 +193,8 @@ class LatentGraphRegressor(RegressorMixin, LatentGraphEstimator):  # type: ignor
         channels = None if fitted is None else fitted.preparation.sizes.out_channels
         values = None if targets is None else targets.values
         named = pairs_from_arrays(inputs.values, values, nodes=nodes, out_channels=channels)
-        given = self._given()[0]
         config = self._config()[0] if fitted is None else fitted.config
-        with about_depends_on(config, given):
+        with about_depends_on(config):
             table = covariate_table(covariates, None, "covariates")
             named = with_covariates(named, table, config.data.covariates, config.data.levels)
         return Source("X and y" if targets is not None else "X", named, ("covariates", "levels"))
