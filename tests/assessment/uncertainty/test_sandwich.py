@@ -144,7 +144,7 @@ def test_a_series_counts_what_hangs_together(sharp):
 def test_long_run_covariance_equals_the_loop(rng):
     first, second = (torch.randn(9, 2, generator=rng, dtype=torch.float64) for _ in range(2))
     for block in (1, 3, 12):
-        found, expected = module._long_run_covariance(first, second, block), torch.zeros(2, 2, dtype=torch.float64)
+        found, expected = module.long_run_covariance(first, second, block), torch.zeros(2, 2, dtype=torch.float64)
         one, other = first - first.mean(0), second - second.mean(0)
         for s in range(9):
             for t in range(9):
@@ -157,8 +157,8 @@ def test_long_run_covariance_equals_the_loop(rng):
 @pytest.mark.parametrize(("block", "expected"), [(1, [0, 3, 6, 9]), (2, [6, 7, 8, 9])])
 def test_some_of_the_pairs(block, expected):
     pairs = Pairs(torch.arange(10.0).view(10, 1, 1), torch.zeros(10, 1, 1))
-    assert module._some(pairs, 4, block).inputs.flatten().tolist() == expected
-    assert module._some(pairs, 10, block) is pairs
+    assert module.some_pairs(pairs, 4, block).inputs.flatten().tolist() == expected
+    assert module.some_pairs(pairs, 10, block) is pairs
 
 
 def test_errors_are_those_of_all_pairs_though_estimated_from_some(sharp):

@@ -3,8 +3,17 @@
 from tacit.assessment.uncertainty.acting import Acting, acting
 from tacit.assessment.uncertainty.acting_likelihood import LikelihoodActing, acting_by_likelihood
 from tacit.assessment.uncertainty.bagging import adopt, adopt_bagged
-from tacit.assessment.uncertainty.bootstrap import FEWEST_REPLICAS, QUICK_SANDWICH, STARTS, EdgeUncertainty, bootstrap
-from tacit.assessment.uncertainty.comparison import mean_loss
+from tacit.assessment.uncertainty.bootstrap import (
+    FEWEST_REPLICAS,
+    QUICK_SANDWICH,
+    STARTS,
+    EdgeUncertainty,
+    bootstrap,
+    short,
+)
+from tacit.assessment.uncertainty.boundary import rounded_at_boundary
+from tacit.assessment.uncertainty.comparison import loss_difference, mean_loss
+from tacit.assessment.uncertainty.curvature import logit_curvature
 from tacit.assessment.uncertainty.decisions import (
     FDR,
     LISTED_FROM,
@@ -19,8 +28,14 @@ from tacit.assessment.uncertainty.direct import estimate_acting, has_direct_esti
 from tacit.assessment.uncertainty.gate_tests import choose_gates
 from tacit.assessment.uncertainty.intervals import EdgeIntervals, edge_intervals, intervals_around
 from tacit.assessment.uncertainty.moment_data import has_moment_estimate
+from tacit.assessment.uncertainty.pair_gradients import (
+    PairGradients,
+    long_run_covariance,
+    predictor_names,
+    some_pairs,
+)
 from tacit.assessment.uncertainty.reliability import Reliability, reliability
-from tacit.assessment.uncertainty.resampled_edges import Kept
+from tacit.assessment.uncertainty.resampled_edges import Kept, resample_rows
 from tacit.assessment.uncertainty.sandwich import MOST_PARAMETERS, Sandwich, sandwich
 
 __all__ = [
@@ -36,6 +51,7 @@ __all__ = [
     "EdgeUncertainty",
     "Kept",
     "LikelihoodActing",
+    "PairGradients",
     "Reliability",
     "Sandwich",
     "WrongEdges",
@@ -53,8 +69,16 @@ __all__ = [
     "has_moment_estimate",
     "intervals_around",
     "listed_edges",
+    "logit_curvature",
+    "long_run_covariance",
+    "loss_difference",
     "mean_loss",
+    "predictor_names",
     "reliability",
+    "resample_rows",
+    "rounded_at_boundary",
     "sandwich",
+    "short",
     "significant_edges",
+    "some_pairs",
 ]

@@ -13,7 +13,13 @@ $$H_{ab} = \frac{2}{S (S - 1)} \sum_{s \neq t} \tilde h_{st}\, s_a(A_s)\, s_b(A_
 $\tilde h_{st}$ is $h(y_s, y_t)$ less the means of its row and column over all other graphs, which changes nothing in
 expectation. With credit by receptive field a node counts only scores of edges that it can feel. For the predictor's
 parameters the gradient is differenced, under the same graphs.
+
+Where logits depend on the situation, $z_{ba} = \sum_k d_{bak}\, \beta_{ak}$ of pair $b$, the numbers are $\beta$, scores
+are $A_a - \theta_{ba}$ times the design $d$, and $H_{(ak)(cl)}$ is the mean over pairs of $d_{bak}\, d_{bcl}$ times the
+curvature of the two logits.
 """
+
+from collections.abc import Callable
 
 import torch
 from jaxtyping import Float
@@ -21,17 +27,17 @@ from torch import Generator, Tensor
 
 from tacit.data import Pairs
 from tacit.errors import require_int
-from tacit.graph import reachability
+from tacit.graph import Context, GraphDistribution, reachability
 from tacit.shapes import EdgeMask, Graphs, PairCosts
 from tacit.training import LatentGraphModel
 
 EdgeCurvature = Float[Tensor, "edge edge"]
-EdgeScores = Float[Tensor, "batch graph unit edge"]
+EdgeScores = Float[Tensor, "batch graph edge"]
+Design = Callable[[Pairs], Float[Tensor, "batch edge number"]]
 NUM_GRAPHS = 24
 MOST_NUMBERS = 2**24  # of the scores of a chunk: 64 MiB
 
 
-@torch.no_grad()
 def edge_curvature(
     model: LatentGraphModel,
     pairs: Pairs,
@@ -41,19 +47,44 @@ def edge_curvature(
     num_graphs: int = NUM_GRAPHS,
 ) -> EdgeCurvature:
     r"""Return $H_{ab}$ for the marked edges, in the order of ``edges.nonzero()``; their probability is not 0 or 1."""
-    loss = model.loss
     model.graph.require_edge_probs("edge_curvature")
-    loss.require_compares("edge_curvature")
+    model.loss.require_compares("edge_curvature")
+    found = logit_curvature(model, pairs, edges, generator=generator, num_graphs=num_graphs)
+    probs = model.graph.edge_probs.detach()[edges].double()
+    slope = probs * (1 - probs)  # of a probability in its logit
+    return found / slope[:, None] / slope
+
+
+@torch.no_grad()
+def logit_curvature(
+    model: LatentGraphModel,
+    pairs: Pairs,
+    edges: EdgeMask,
+    *,
+    generator: Generator,
+    num_graphs: int = NUM_GRAPHS,
+    design: Design | None = None,
+    num_numbers: int = 1,
+) -> EdgeCurvature:
+    """Return the curvature of the logits of the marked edges, or of the ``num_numbers`` of each that a design has.
+
+    Numbers of an edge stand side by side. ``design`` returns the derivative of each logit by them for some pairs.
+    """
+    loss = model.loss
     require_int("num_graphs", num_graphs, 4)
     units = pairs.num_nodes if loss.scope == "node" else 1
     count = int(edges.sum())
-    chunk = max(1, MOST_NUMBERS // (num_graphs * units * max(1, count)))
-    total = torch.zeros(count, count, device=pairs.inputs.device, dtype=torch.float64)
+    local = _is_own_row(model, units)
+    largest = max(num_graphs * (num_graphs if local else units), count * num_numbers) * max(1, count)
+    chunk = max(1, MOST_NUMBERS // largest)
+    size = count * num_numbers
+    total = torch.zeros(size, size, device=pairs.inputs.device, dtype=torch.float64)
     weight = 0.0
     for start in range(0, len(pairs), chunk):
         part = pairs[start : start + chunk]
-        graphs = model.graph.sample(num_graphs, num_pairs=len(part), generator=generator)
-        samples = model.for_loss(model.describe(part.inputs, graphs), generator=generator)
+        graph = model.graph_for(part.inputs, Context.of(part))
+        graphs = graph.sample(num_graphs, num_pairs=len(part), generator=generator)
+        samples = model.for_loss(model.describe(part.inputs, graph.as_operator(graphs)), generator=generator)
         costs = centred(loss.pair_costs(samples, part.observed))
         if part.observed is not None:
             counted = loss.weights_of(part.observed)
@@ -61,9 +92,12 @@ def edge_curvature(
             weight += float(counted.sum())
         else:
             weight += len(part) * units
-        scores = _scores(model, graphs, edges, units)
-        received = torch.einsum("bstu,bsue->btue", costs, scores)
-        total += torch.einsum("btue,btuf->ef", received, scores).double()
+        bend = _own_rows(model, graph, graphs, edges, costs) if local else _felt(model, graph, graphs, edges, costs)
+        if design is None:
+            total += bend.double().sum(0)
+        else:
+            numbers = design(part)
+            total += torch.einsum("bef,bek,bfl->ekfl", bend, numbers, numbers).reshape(size, size).double()
     return 2 * (total + total.mT) / 2 / (num_graphs * (num_graphs - 1) * weight)
 
 
@@ -79,16 +113,60 @@ def centred(costs: PairCosts) -> PairCosts:
     return (costs - means + rest) * off
 
 
-def _scores(model: LatentGraphModel, graphs: Graphs, edges: EdgeMask, units: int) -> EdgeScores:
-    """Return the score of each marked edge, for each unit those that it can feel."""
-    probs = model.graph.edge_probs[edges]
-    target, source = edges.nonzero().unbind(1)
-    scores = (graphs[..., target, source] - probs) / (probs * (1 - probs))  # (batch, graph, edge)
+def _is_own_row(model: LatentGraphModel, units: int) -> bool:
+    """Can an edge change the node alone that reads by it?"""
     credit = model.estimator.credit
-    if units == 1 or credit is None or credit.num_hops is None:
-        return scores[:, :, None].expand(-1, -1, units, -1)
-    reached = reachability(graphs, credit.num_hops - 1)  # (batch, graph, node, node): from unit to node
-    felt = reached[..., target]
-    if model.graph.symmetric:
-        felt = torch.maximum(felt, reached[..., source])
-    return scores[:, :, None] * felt
+    return units > 1 and credit is not None and credit.num_hops == 1 and not model.graph.symmetric
+
+
+def _own_rows(
+    model: LatentGraphModel, graph: GraphDistribution, graphs: Graphs, edges: EdgeMask, costs: PairCosts
+) -> Float[Tensor, "batch edge edge"]:
+    """Return the curvature of each pair where an edge changes one node alone: 0 for edges of different nodes."""
+    scores, (target, _) = _scores(graph, graphs, edges), _ends(model.graph, edges)
+    received = torch.einsum("bste,bse->bte", costs[..., target], scores)
+    return torch.einsum("bte,btf->bef", received, scores) * (target[:, None] == target)
+
+
+def _felt(
+    model: LatentGraphModel, graph: GraphDistribution, graphs: Graphs, edges: EdgeMask, costs: PairCosts
+) -> Float[Tensor, "batch edge edge"]:
+    """Return the curvature of each pair; a unit counts the scores of the edges that it can feel."""
+    scores, (target, source) = _scores(graph, graphs, edges)[:, :, None], _ends(model.graph, edges)
+    credit = model.estimator.credit
+    if costs.shape[-1] > 1 and credit is not None and credit.num_hops is not None:
+        reached = reachability(_over_all_pairs(graphs, model.graph), credit.num_hops - 1)  # from unit to node
+        felt = reached[..., target]
+        if model.graph.symmetric:
+            felt = torch.maximum(felt, reached[..., source])
+        scores = scores * felt  # (batch, graph, unit, edge)
+    else:
+        scores = scores.expand(-1, -1, costs.shape[-1], -1)
+    received = torch.einsum("bstu,bsue->btue", costs, scores)
+    return torch.einsum("btue,btuf->bef", received, scores)
+
+
+def _scores(graph: GraphDistribution, graphs: Graphs, edges: EdgeMask) -> EdgeScores:
+    """Return the derivative of the log-probability by the logit of each marked edge."""
+    logits = getattr(graph, "logits", None)  # of each pair
+    probs = graph.edge_probs[None] if logits is None else torch.sigmoid(logits)
+    return (graphs - probs[:, None])[..., edges]
+
+
+def _ends(graph: GraphDistribution, edges: EdgeMask) -> tuple[Tensor, Tensor]:
+    """Return the nodes that receive and send by the marked edges."""
+    row, slot = edges.nonzero().unbind(1)
+    if graph.candidates is None:
+        return row, slot
+    return graph.candidates.row_node[row], graph.candidates.sources[row, slot]
+
+
+def _over_all_pairs(graphs: Graphs, graph: GraphDistribution) -> Graphs:
+    """Return graphs over all pairs of nodes."""
+    table = graph.candidates
+    if table is None:
+        return graphs
+    full = graphs.new_zeros(*graphs.shape[:2], table.num_nodes**2)
+    places = (table.row_node[:, None] * table.num_nodes + table.sources)[table.used]
+    full[..., places] = graphs[..., table.used]
+    return full.unflatten(-1, (table.num_nodes, table.num_nodes))

@@ -1,0 +1,225 @@
+r"""Do the weights of an edge differ from 0? A Wald test, with the sandwich as the covariance of a trained graph.
+
+The numbers $\beta$ of an edge are its logit $a$ and its weights $b$. Training ends near the minimum of the loss, not at
+it. One step of Newton from there has the error of the minimum itself,
+
+$$\tilde\beta = \hat\beta - H^{-1} \bar g, \qquad V = \frac1n\, H^{-1}\, \mathrm{Cov}(g)\, H^{-1}, \qquad
+W = \tilde b^\top V_{bb}^{-1}\, \tilde b \sim \chi^2_K$$
+
+$g$ is the gradient of one pair, $\bar g$ its mean over all $n$ training pairs and $H$ the curvature, that of the penalty
+included (:mod:`tacit.assessment.uncertainty.curvature`), all for the tested edges and the predictor's parameters
+together. $g$ is known under ``NUM_GRAPHS`` graphs only. What they add to its spread is in $\mathrm{Cov}(g)$, so that it
+counts as an error. In a series covariances of neighbouring gradients count too.
+
+Under the null hypothesis the estimate is not shrunk towards anything else, so that the test has its level. Nothing is
+known of edges in directions in which the loss hardly bends: their p-value is 1.
+"""
+
+from typing import NamedTuple
+
+import torch
+from jaxtyping import Bool, Float
+from torch import Generator, Tensor
+
+from tacit.assessment.uncertainty import (
+    MOST_PARAMETERS,
+    PairGradients,
+    logit_curvature,
+    long_run_covariance,
+    predictor_names,
+    some_pairs,
+)
+from tacit.data import Pairs
+from tacit.graph import ConditionalBernoulliGraph, Context
+from tacit.shapes import EdgeMask
+from tacit.training import LatentGraphModel
+
+NUM_GRAPHS = 32  # per pair, of which gradients are means
+CURVED_PAIRS = 8192  # for the curvature
+KEPT_PAIRS = 32768  # for the covariance of gradients
+PART = 4096  # pairs at once
+FLATTEST = 1e-3  # of the curvature of a number by itself: below, a direction is taken to bend so much
+UNKNOWN = 1e3  # variance of a logit of which nothing is known
+
+Numbers = Float[Tensor, "edge number"]
+
+
+class EdgeNumbers(NamedTuple):
+    """Logit and weights of edges after the step, in the order of ``edges.nonzero()``.
+
+    ``free``         which numbers are estimated: the logits, and the weights of edges that vary
+    ``covariances``  of the numbers of each edge
+    ``p_values``     of the hypothesis that all weights of an edge are 0; NaN where it has none
+    ``predictor``    the parameters of predictor and noise after the step, by name
+    """
+
+    estimates: Numbers
+    free: Bool[Tensor, "edge number"]
+    covariances: Float[Tensor, "edge number number"]
+    p_values: Float[Tensor, " edge"]
+    predictor: dict[str, Tensor]
+
+
+def edge_numbers(
+    model: LatentGraphModel, train: Pairs, edges: EdgeMask, *, generator: Generator, block: int = 1
+) -> EdgeNumbers:
+    """Return the numbers of the marked edges of a trained model, one step nearer to the minimum, with their errors.
+
+    All other edges are taken as known. ``block`` is the number of neighbouring pairs that may hang together. Where
+    there are more than ``MOST_PARAMETERS`` numbers, edges are taken in groups of neighbouring rows: other groups, and a
+    predictor that has more parameters than half of that, count as known. With one hop and a known predictor nothing is
+    lost by it, since the loss of a node depends on the edges of its row alone. Otherwise errors come out somewhat too
+    small.
+    """
+    graph = model.graph
+    assert isinstance(graph, ConditionalBernoulliGraph)
+    names = predictor_names(model) if _num_predictor(model) <= MOST_PARAMETERS // 2 else []
+    parts = [
+        _group(model, train, chosen, names, generator, block)
+        for chosen in _groups(edges, 1 + graph.num_features, MOST_PARAMETERS - (_num_predictor(model) if names else 0))
+    ]
+    joined = (torch.cat(values) for values in zip(*(part[:4] for part in parts), strict=True))
+    return EdgeNumbers(*joined, parts[0].predictor if len(parts) == 1 else {})
+
+
+def is_split(model: LatentGraphModel, edges: EdgeMask) -> bool:
+    """Say whether some of the numbers are taken as known while others are estimated, as there are too many."""
+    graph = model.graph
+    assert isinstance(graph, ConditionalBernoulliGraph)
+    return int(edges.sum()) * (1 + graph.num_features) + _num_predictor(model) > MOST_PARAMETERS
+
+
+def _num_predictor(model: LatentGraphModel) -> int:
+    return sum(model.get_parameter(name).numel() for name in predictor_names(model))
+
+
+def _groups(edges: EdgeMask, num_numbers: int, most: int) -> list[EdgeMask]:
+    """Return masks of some rows each, with at most so many numbers unless one row has more."""
+    per_row = (edges.sum(1) * num_numbers).tolist()
+    bounds, count = [0], 0
+    for row, size in enumerate(per_row):
+        if count + size > most and count:
+            bounds.append(row)
+            count = 0
+        count += size
+    rows = torch.arange(len(per_row), device=edges.device)[:, None]
+    ends = [*bounds[1:], len(per_row)]
+    return [edges & (rows >= low) & (rows < high) for low, high in zip(bounds, ends, strict=True)]
+
+
+def _group(
+    model: LatentGraphModel, train: Pairs, edges: EdgeMask, names: list[str], generator: Generator, block: int
+) -> EdgeNumbers:
+    graph = model.graph
+    assert isinstance(graph, ConditionalBernoulliGraph)
+    count, size = int(edges.sum()), 1 + graph.num_features
+    free = torch.ones(count, size, dtype=torch.bool, device=edges.device)
+    free[:, 1:] = graph.varying[edges][:, None]
+    chosen = free.flatten()
+
+    def of_edges(given: dict[str, Tensor]) -> Tensor:
+        logits, weights = given["graph.edge_logits"][:, edges], given["graph.context_weights"][:, edges]
+        return torch.cat([logits[..., None], weights], -1).flatten(1)[:, chosen]
+
+    view = PairGradients(model, names, of_edges, generator, NUM_GRAPHS)
+    mean, spread = _moments(view, train, block)
+    some = some_pairs(train, CURVED_PAIRS, block)
+    top = logit_curvature(
+        model, some, edges, generator=generator, design=lambda part: design_of(graph, part, edges), num_numbers=size
+    )
+    shrunk = torch.full((count, size), graph.shrinkage, dtype=top.dtype, device=top.device)
+    shrunk[:, 0] = 0
+    bend = view.with_predictor((top + torch.diag(shrunk.flatten()))[chosen][:, chosen], some)
+    inverse, flat = _inverse(bend)
+    variance = inverse @ spread @ inverse / len(train)
+    step = -inverse @ mean
+    return _assembled(model, edges, names, free, step, variance, flat)
+
+
+def _assembled(
+    model: LatentGraphModel,
+    edges: EdgeMask,
+    names: list[str],
+    free: Bool[Tensor, "edge number"],
+    step: Float[Tensor, " parameter"],
+    variance: Float[Tensor, "parameter parameter"],
+    flat: Bool[Tensor, " parameter"],
+) -> EdgeNumbers:
+    """Return the numbers of each edge from one vector of all parameters."""
+    graph, count = model.graph, int(free.sum())
+    assert isinstance(graph, ConditionalBernoulliGraph)
+    present = torch.cat([graph.raw[edges][:, None], graph.weights()[edges]], 1).detach().double()
+    estimates = present.clone()
+    estimates[free] += step[:count]
+    place = torch.full(free.shape, -1, device=free.device)
+    place[free] = torch.arange(count, device=free.device)
+    covariances = torch.zeros(*free.shape, free.shape[1], dtype=torch.float64, device=free.device)
+    p_values = torch.full((len(free),), torch.nan, dtype=torch.float64, device=free.device)
+    for edge in range(len(free)):
+        own = place[edge][free[edge]]
+        inside = free[edge].nonzero()[:, 0]
+        covariances[edge][inside[:, None], inside] = variance[own][:, own]
+        unknown = inside[flat[own]]
+        covariances[edge][unknown, unknown] = UNKNOWN
+        estimates[edge][unknown] = present[edge][unknown]
+        if len(own) > 1:
+            p_values[edge] = _p_value(estimates[edge][1:], covariances[edge][1:, 1:], known=not len(unknown))
+    predictor, first = {}, count
+    for name in names:
+        value = model.get_parameter(name).detach()
+        predictor[name] = value + step[first : first + value.numel()].view_as(value).to(value)
+        first += value.numel()
+    return EdgeNumbers(estimates, free, covariances, p_values, predictor)
+
+
+def design_of(
+    graph: ConditionalBernoulliGraph, pairs: Pairs, edges: EdgeMask
+) -> Float[Tensor, "batch edge number"]:
+    r"""Return $(1, \phi)$ of the marked edges for each pair: the derivatives of their logits by $a$ and $b$."""
+    features, table = graph.features(Context.of(pairs)), graph.candidates
+    row, slot = edges.nonzero().unbind(1)
+    target = row if table is None else table.row_node[row]
+    source = slot if table is None else table.sources[row, slot]
+    parts = [torch.ones(len(pairs), len(row), 1, dtype=pairs.inputs.dtype, device=pairs.inputs.device)]
+    if features.shared is not None:
+        parts.append(features.shared[:, None].expand(-1, len(row), -1))
+    for ends, values in ((source, features.source), (target, features.target)):
+        if values is not None:
+            parts.append(values[:, ends])
+    return torch.cat(parts, -1)
+
+
+def _moments(
+    view: PairGradients, train: Pairs, block: int
+) -> tuple[Float[Tensor, " parameter"], Float[Tensor, "parameter parameter"]]:
+    """Return the mean gradient over all pairs, and the covariance from the last of them, at most ``KEPT_PAIRS``."""
+    total, kept, seen = torch.zeros(()), [], 0
+    for start in range(0, len(train), PART):
+        gradients = view(train[start : start + PART])
+        total = total.to(gradients) + gradients.sum(0)
+        seen += len(gradients)
+        if start + len(gradients) > len(train) - KEPT_PAIRS:
+            kept.append(gradients)
+    rows = torch.cat(kept)
+    return total / seen, long_run_covariance(rows, rows, block)
+
+
+def _inverse(bend: Float[Tensor, "parameter parameter"]) -> tuple[Tensor, Bool[Tensor, " parameter"]]:
+    """Return the inverse, and which parameters lie mostly in directions that hardly bend.
+
+    Directions are measured against the curvature of each number by itself, so that units do not matter.
+    """
+    scale = bend.diagonal().clamp_min(torch.finfo(bend.dtype).tiny).rsqrt()
+    values, vectors = torch.linalg.eigh(bend * scale[:, None] * scale)
+    inverse = vectors @ torch.diag(1 / values.clamp_min(FLATTEST)) @ vectors.mT
+    flat = vectors[:, values <= FLATTEST].square().sum(1) > 0.5
+    return inverse * scale[:, None] * scale, flat
+
+
+def _p_value(weights: Float[Tensor, " feature"], covariance: Float[Tensor, "feature feature"], *, known: bool) -> float:
+    from scipy.stats import chi2
+
+    if not known:
+        return 1.0
+    statistic = float(weights @ torch.linalg.solve(covariance, weights))
+    return float(chi2.sf(statistic, len(weights)))
