@@ -28,7 +28,7 @@ RECORD = RESULTS / "varying.json"
 FIRST_TEST_SEED = 1000
 NUM_GRAPHS, SETTINGS = 16, FitSettings(epochs=10, schedule=CosineDecay(0.1))
 STARTS = 6  # of the constant fit with psi learned: some end in poor local minima
-INSIDE = 0.03  # edges nearer to 0 or 1 are not tested
+INSIDE = 0.05  # edges nearer to 0 or 1 are not tested
 
 
 def constant_fit(system: SituationSystem, pairs: Split, psi: str) -> LatentGraphModel:
