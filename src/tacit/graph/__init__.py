@@ -24,7 +24,7 @@ from tacit.graph.export import edge_table, listed_table, to_networkx, to_pyg
 from tacit.graph.footprint import free_bytes, require_memory, step_bytes
 from tacit.graph.lag_ranges import ANY_LAG, LagRange, LagRanges
 from tacit.graph.links import Link, Sigmoid, SineSquared, Unlinked
-from tacit.graph.mixture import MixtureGraph
+from tacit.graph.mixture import Blocks, MixtureGraph
 from tacit.graph.nearest import nearest_candidates
 from tacit.graph.nodes import NamedNodes
 from tacit.graph.per_pair import EdgeProbsPerPair
@@ -37,6 +37,7 @@ __all__ = [
     "ANY_LAG",
     "AnyGraphs",
     "BernoulliGraph",
+    "Blocks",
     "CandidateEdges",
     "CandidateGraphs",
     "Category",

@@ -19,7 +19,7 @@ from torch import Tensor
 
 from tacit.assessment.situations.varying import FDR, VaryingEdges, called_varying
 from tacit.assessment.situations.wald import EdgeNumbers, edge_numbers, is_split
-from tacit.assessment.uncertainty import loss_difference, short, some_pairs
+from tacit.assessment.uncertainty import loss_difference, residual_deviation, short
 from tacit.data import Pairs
 from tacit.errors import require
 from tacit.estimators import ScoreFunction
@@ -28,7 +28,6 @@ from tacit.randomness import generator_for
 from tacit.shapes import EdgeMask
 from tacit.training import FitSettings, LatentGraphModel, Progress, fit
 
-RESIDUAL_PAIRS, RESIDUAL_GRAPHS = 512, 64  # to measure what the model leaves
 LONGEST = 1.0  # of the Newton step of a logit: farther it is not believed
 SPLIT = (
     "there are too many edges and features to test all edges at once: edges were tested in groups of nodes, the "
@@ -81,9 +80,7 @@ def vary_by_training(
     final = _moved(second, errors, once, validation)
     varies = _both_ends(first, varies)
     covariances = _covariances(final, errors, once, varies)
-    return VaryingEdges(
-        _as_before(final, model), tested, varies, _both_ends(first, p_values), covariances, notes
-    )
+    return VaryingEdges(_as_before(final, model), tested, varies, _both_ends(first, p_values), covariances, notes)
 
 
 def conditional_model(
@@ -92,7 +89,7 @@ def conditional_model(
     """Return a model that starts at a constant fit: tested edges may depend on the variables, others stay."""
     probs, graph = model.graph.edge_probs.detach(), model.graph
     start = BernoulliGraph(probs, ~tested, symmetric=graph.symmetric, candidates=graph.candidates)
-    sigma = _residual(model, train, seed)
+    sigma = residual_deviation(model, train, seed)
     shrinkage = shrinkage_of(len(train), train.num_nodes if model.loss.scope == "node" else 1, sigma)
     varying = ConditionalBernoulliGraph(
         start, copy.deepcopy(list(variables)), Context.of(train), varying=tested, shrinkage=shrinkage
@@ -132,7 +129,7 @@ def _with_varying(model: LatentGraphModel, varies: EdgeMask) -> LatentGraphModel
     """Return the model with weights 0 for edges that do not vary."""
     copied = copy.deepcopy(model)
     graph = _graph_of(copied)
-    graph.varying.copy_(varies)
+    graph.varying = varies.clone()
     graph.context_weights.data = torch.where(varies[..., None], graph.context_weights.data, 0.0)
     return copied
 
@@ -173,7 +170,7 @@ def _as_before(model: LatentGraphModel, constant: LatentGraphModel) -> LatentGra
     held = graph.fixed & ~constant.graph.fixed
     smallest = torch.finfo(probs.dtype).tiny
     with torch.no_grad():
-        graph.edge_logits[held] = torch.logit(probs[held].clamp(smallest, 1 - torch.finfo(probs.dtype).eps))
+        graph.raw[held] = torch.logit(probs[held].clamp(smallest, 1 - torch.finfo(probs.dtype).eps))
         graph.fixed.copy_(constant.graph.fixed)
         graph.fixed_probs.copy_(constant.graph.fixed_probs)
     return model
@@ -193,18 +190,6 @@ def _both_ends(model: LatentGraphModel, values: Tensor) -> Tensor:
 def _graph_of(model: LatentGraphModel) -> ConditionalBernoulliGraph:
     assert isinstance(model.graph, ConditionalBernoulliGraph)
     return model.graph
-
-
-@torch.no_grad()
-def _residual(model: LatentGraphModel, train: Pairs, seed: int) -> float:
-    """Return the deviation of the targets from the mean that the model predicts."""
-    some = some_pairs(train, RESIDUAL_PAIRS, 1)
-    generator = generator_for(seed, "residual", train.inputs.device)
-    described = model.outputs(some.inputs, RESIDUAL_GRAPHS, generator=generator, context=Context.of(some))
-    left = some.targets - model.observation.mean(described).mean(1)
-    seen = torch.ones_like(left) if some.observed is None else some.observed
-    squares = torch.where(seen > 0, left, 0.0).square().sum() / seen.sum().clamp_min(1)
-    return float(squares.sqrt().clamp_min(torch.finfo(torch.float32).eps))
 
 
 def _require_fitting(model: LatentGraphModel) -> None:

@@ -6,8 +6,8 @@ it. One step of Newton from there has the error of the minimum itself,
 $$\tilde\beta = \hat\beta - H^{-1} \bar g, \qquad V = \frac1n\, H^{-1}\, \mathrm{Cov}(g)\, H^{-1}, \qquad
 W = \tilde b^\top V_{bb}^{-1}\, \tilde b \sim \chi^2_K$$
 
-$g$ is the gradient of one pair, $\bar g$ its mean over all $n$ training pairs and $H$ the curvature, that of the penalty
-included (:mod:`tacit.assessment.uncertainty.curvature`), all for the tested edges and the predictor's parameters
+$g$ is the gradient of one pair, $\bar g$ its mean over all $n$ training pairs and $H$ the curvature, with that of the
+penalty (:mod:`tacit.assessment.uncertainty.curvature`), all for the tested edges and the predictor's parameters
 together. $g$ is known under ``NUM_GRAPHS`` graphs only. What they add to its spread is in $\mathrm{Cov}(g)$, so that it
 counts as an error. In a series covariances of neighbouring gradients count too.
 
@@ -78,8 +78,12 @@ def edge_numbers(
         _group(model, train, chosen, names, generator, block)
         for chosen in _groups(edges, 1 + graph.num_features, MOST_PARAMETERS - (_num_predictor(model) if names else 0))
     ]
-    joined = (torch.cat(values) for values in zip(*(part[:4] for part in parts), strict=True))
-    return EdgeNumbers(*joined, parts[0].predictor if len(parts) == 1 else {})
+    if len(parts) == 1:
+        return parts[0]
+    estimates, free, covariances, p_values = (
+        torch.cat(values) for values in zip(*(part[:4] for part in parts), strict=True)
+    )
+    return EdgeNumbers(estimates, free, covariances, p_values, {})
 
 
 def is_split(model: LatentGraphModel, edges: EdgeMask) -> bool:
@@ -172,9 +176,7 @@ def _assembled(
     return EdgeNumbers(estimates, free, covariances, p_values, predictor)
 
 
-def design_of(
-    graph: ConditionalBernoulliGraph, pairs: Pairs, edges: EdgeMask
-) -> Float[Tensor, "batch edge number"]:
+def design_of(graph: ConditionalBernoulliGraph, pairs: Pairs, edges: EdgeMask) -> Float[Tensor, "batch edge number"]:
     r"""Return $(1, \phi)$ of the marked edges for each pair: the derivatives of their logits by $a$ and $b$."""
     features, table = graph.features(Context.of(pairs)), graph.candidates
     row, slot = edges.nonzero().unbind(1)

@@ -11,7 +11,7 @@ from tacit.assessment.uncertainty.bootstrap import (
     bootstrap,
     short,
 )
-from tacit.assessment.uncertainty.boundary import rounded_at_boundary
+from tacit.assessment.uncertainty.boundary import rounded_at_boundary, with_usual_errors
 from tacit.assessment.uncertainty.comparison import loss_difference, mean_loss
 from tacit.assessment.uncertainty.curvature import logit_curvature
 from tacit.assessment.uncertainty.decisions import (
@@ -36,6 +36,7 @@ from tacit.assessment.uncertainty.pair_gradients import (
 )
 from tacit.assessment.uncertainty.reliability import Reliability, reliability
 from tacit.assessment.uncertainty.resampled_edges import Kept, resample_rows
+from tacit.assessment.uncertainty.residual import residual_deviation
 from tacit.assessment.uncertainty.sandwich import MOST_PARAMETERS, Sandwich, sandwich
 
 __all__ = [
@@ -76,9 +77,11 @@ __all__ = [
     "predictor_names",
     "reliability",
     "resample_rows",
+    "residual_deviation",
     "rounded_at_boundary",
     "sandwich",
     "short",
     "significant_edges",
     "some_pairs",
+    "with_usual_errors",
 ]

@@ -14,8 +14,8 @@ $\tilde h_{st}$ is $h(y_s, y_t)$ less the means of its row and column over all o
 expectation. With credit by receptive field a node counts only scores of edges that it can feel. For the predictor's
 parameters the gradient is differenced, under the same graphs.
 
-Where logits depend on the situation, $z_{ba} = \sum_k d_{bak}\, \beta_{ak}$ of pair $b$, the numbers are $\beta$, scores
-are $A_a - \theta_{ba}$ times the design $d$, and $H_{(ak)(cl)}$ is the mean over pairs of $d_{bak}\, d_{bcl}$ times the
+Logits that depend on the situation, $z_{ba} = \sum_k d_{bak}\, \beta_{ak}$, have the numbers $\beta$. Scores are
+$A_a - \theta_{ba}$ times the design $d$, and $H_{(ak)(cl)}$ is the mean over pairs of $d_{bak}\, d_{bcl}$ times the
 curvature of the two logits.
 """
 
@@ -52,7 +52,7 @@ def edge_curvature(
     found = logit_curvature(model, pairs, edges, generator=generator, num_graphs=num_graphs)
     probs = model.graph.edge_probs.detach()[edges].double()
     slope = probs * (1 - probs)  # of a probability in its logit
-    return found / slope[:, None] / slope
+    return found / (slope[:, None] * slope)
 
 
 @torch.no_grad()
@@ -131,19 +131,25 @@ def _own_rows(
 def _felt(
     model: LatentGraphModel, graph: GraphDistribution, graphs: Graphs, edges: EdgeMask, costs: PairCosts
 ) -> Float[Tensor, "batch edge edge"]:
-    """Return the curvature of each pair; a unit counts the scores of the edges that it can feel."""
-    scores, (target, source) = _scores(graph, graphs, edges)[:, :, None], _ends(model.graph, edges)
-    credit = model.estimator.credit
-    if costs.shape[-1] > 1 and credit is not None and credit.num_hops is not None:
-        reached = reachability(_over_all_pairs(graphs, model.graph), credit.num_hops - 1)  # from unit to node
-        felt = reached[..., target]
-        if model.graph.symmetric:
-            felt = torch.maximum(felt, reached[..., source])
-        scores = scores * felt  # (batch, graph, unit, edge)
-    else:
-        scores = scores.expand(-1, -1, costs.shape[-1], -1)
+    """Return the curvature of each pair."""
+    scores = _felt_scores(model, graph, graphs, edges, costs.shape[-1])
     received = torch.einsum("bstu,bsue->btue", costs, scores)
     return torch.einsum("btue,btuf->bef", received, scores)
+
+
+def _felt_scores(
+    model: LatentGraphModel, graph: GraphDistribution, graphs: Graphs, edges: EdgeMask, units: int
+) -> Float[Tensor, "batch graph unit edge"]:
+    """Return the score of each marked edge, for each unit those that it can feel."""
+    scores, (target, source) = _scores(graph, graphs, edges)[:, :, None], _ends(model.graph, edges)
+    credit = model.estimator.credit
+    if units == 1 or credit is None or credit.num_hops is None:
+        return scores.expand(-1, -1, units, -1)
+    reached = reachability(_over_all_pairs(graphs, model.graph), credit.num_hops - 1)  # from unit to node
+    felt = reached[..., target]
+    if model.graph.symmetric:
+        felt = torch.maximum(felt, reached[..., source])
+    return scores * felt
 
 
 def _scores(graph: GraphDistribution, graphs: Graphs, edges: EdgeMask) -> EdgeScores:
@@ -169,4 +175,4 @@ def _over_all_pairs(graphs: Graphs, graph: GraphDistribution) -> Graphs:
     full = graphs.new_zeros(*graphs.shape[:2], table.num_nodes**2)
     places = (table.row_node[:, None] * table.num_nodes + table.sources)[table.used]
     full[..., places] = graphs[..., table.used]
-    return full.unflatten(-1, (table.num_nodes, table.num_nodes))
+    return full.view(*graphs.shape[:2], table.num_nodes, table.num_nodes)

@@ -1,0 +1,16 @@
+"""Regimes of a graph: how many there are, how often each holds, and which one holds for each observation."""
+
+from tacit.assessment.regimes.fitted import Estimate, RegimeFit, RegimeStep
+from tacit.assessment.regimes.fitting import MOST_REGIMES, fit_regimes
+from tacit.assessment.regimes.matching import match_regimes
+from tacit.assessment.regimes.posterior import regime_posterior
+
+__all__ = [
+    "MOST_REGIMES",
+    "Estimate",
+    "RegimeFit",
+    "RegimeStep",
+    "fit_regimes",
+    "match_regimes",
+    "regime_posterior",
+]

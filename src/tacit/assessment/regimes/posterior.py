@@ -1,0 +1,134 @@
+r"""Which regime holds for each observation.
+
+$$P(k \mid x, y) \propto \pi_k \prod_i \frac1S \sum_s p\big(y_i \mid x, A_s^{(k)}\big)$$
+
+$A_s^{(k)}$ are graphs of regime $k$, shared by all pairs. The product runs over the nodes of the block: all of them, or
+one where each node has regimes of its own. Given the regime the rows are independent, so that this is exact for one
+hop up to the number of graphs. With more hops nodes share edges, which the product leaves out.
+
+$p$ is the density of the observation model. Without noise, or where it has none, it is a Gaussian kernel of width
+
+$$h_i = 0.1\, \mathrm{sd}_s(y_{si}) + 0.01\, \mathrm{sd}(y_i)$$
+
+with a small probability of anything else, so that one odd node does not decide alone. Missing targets count nothing.
+"""
+
+import math
+
+import torch
+from jaxtyping import Float, Int
+from torch import Generator, Tensor
+
+from tacit.data import Pairs
+from tacit.errors import require, require_int
+from tacit.graph import MixtureGraph
+from tacit.observation import ObservationModel
+from tacit.predictors import num_hops_of
+from tacit.shapes import Graphs, Samples, TargetParams, Targets
+from tacit.training import LatentGraphModel
+
+NUM_GRAPHS = 256
+WIDTH, FLOOR = 0.1, 0.01  # of the kernel: share of the spread over graphs, and over targets
+ODD = 1e-3  # probability of something else, per target
+CHUNK_NUMBERS = 2**23  # outputs at once
+
+RegimeProbability = Float[Tensor, "pair block regime"]
+
+
+@torch.no_grad()
+def regime_posterior(
+    model: LatentGraphModel, pairs: Pairs, *, generator: Generator, num_graphs: int = NUM_GRAPHS
+) -> RegimeProbability:
+    """Return the probability of each regime of each block, given inputs and targets of a pair.
+
+    ``num_graphs``  graphs for each regime
+    """
+    graph = model.graph
+    require(
+        isinstance(graph, MixtureGraph),
+        f"regime_posterior requires a graph with regimes, got {type(graph).__name__}; use fit_regimes",
+    )
+    assert isinstance(graph, MixtureGraph)
+    require_int("num_graphs", num_graphs, 2)
+    graphs, regime = _graphs(graph, num_graphs, num_hops_of(model.predictor) == 1, generator)
+    scale = _scale(pairs)
+    chunk = max(1, CHUNK_NUMBERS // (graphs.shape[1] * pairs.num_nodes))
+    logs = torch.cat(
+        [
+            _node_logs(model, pairs[start : start + chunk], graphs, regime, scale)
+            for start in range(0, len(pairs), chunk)
+        ]
+    )  # (pair, node, regime)
+    of_block = logs if graph.blocks == "rows" else logs.sum(1, keepdim=True)
+    return (of_block + graph.weight_logits.log_softmax(-1)).softmax(-1)
+
+
+def _graphs(
+    graph: MixtureGraph, num_graphs: int, one_hop: bool, generator: Generator
+) -> tuple[Graphs, Int[Tensor, "graph node"]]:
+    """Return graphs and the regime that each node has in them.
+
+    With regimes of the whole graph, or where a node depends on its own row alone, all rows of a graph have one regime.
+    Otherwise the regimes of the rows are drawn: those of a node are compared with others at any.
+    """
+    count, (rows, slots) = num_graphs * graph.num_regimes, graph.edge_shape
+    like = graph.raw
+    uniforms = torch.rand(count, rows, slots, generator=generator, device=generator.device).to(like)
+    if graph.blocks == "all" or one_hop:
+        regime = torch.arange(graph.num_regimes, device=like.device).repeat_interleave(num_graphs)
+        of_block = regime[:, None].expand(-1, graph.num_blocks)
+    else:
+        chosen = torch.multinomial(graph.regime_weights.to(generator.device), count, True, generator=generator)
+        of_block = chosen.mT.to(like.device)  # (graph, block)
+    probs = graph.regime_probs[of_block[:, graph.block_of_row], torch.arange(rows, device=like.device)]
+    graphs = (graph.symmetrize(uniforms) < probs).to(like)[None]
+    return graphs, of_block.expand(-1, graph.num_nodes)
+
+
+def _node_logs(
+    model: LatentGraphModel,
+    pairs: Pairs,
+    graphs: Graphs,
+    regime: Int[Tensor, "graph node"],
+    scale: Float[Tensor, "..."],
+) -> Float[Tensor, "pair node regime"]:
+    """Return the log of the mean density of each node's targets over the graphs of each regime."""
+    graph = model.graph
+    assert isinstance(graph, MixtureGraph)
+    described = model.describe(pairs.inputs, graph.as_operator(graphs))
+    logs = _log_density(model.observation, described, pairs.targets, scale)  # (pair, graph, node, channel)
+    if pairs.observed is not None:
+        logs = torch.where(pairs.observed[:, None] > 0, logs, 0.0)
+    logs = logs.sum(-1)
+    means = []
+    for number in range(graph.num_regimes):
+        inside = regime == number  # (graph, node)
+        own = torch.where(inside, logs, -torch.inf).logsumexp(1)
+        mean = own - inside.sum(0).clamp_min(1).log()
+        means.append(torch.where(inside.any(0), mean, 0.0))
+    return torch.stack(means, -1)
+
+
+def _log_density(
+    observation: ObservationModel, described: TargetParams, targets: Targets, scale: Float[Tensor, "..."]
+) -> Samples:
+    """Return the log density of the targets under each graph."""
+    if type(observation).log_prob is not ObservationModel.log_prob:
+        return observation.log_prob(described, targets)
+    means = observation.mean(described)
+    spread = means.std(1, keepdim=True)
+    width = WIDTH * spread + FLOOR * scale
+    away = (targets[:, None] - means) / width
+    near = -0.5 * away.square() - width.log() - 0.5 * math.log(2 * math.pi)
+    odd = (ODD / (spread + scale)).log()
+    return torch.logaddexp(near, odd.expand_as(near))
+
+
+def _scale(pairs: Pairs) -> Float[Tensor, "node channel"]:
+    """Return the spread of the observed targets, of each node and channel."""
+    seen = torch.ones_like(pairs.targets) if pairs.observed is None else pairs.observed
+    values = torch.where(seen > 0, pairs.targets, 0.0)
+    count = seen.sum(0).clamp_min(1)
+    mean = values.sum(0) / count
+    square = (torch.where(seen > 0, pairs.targets - mean, 0.0).square().sum(0) / count).sqrt()
+    return square.clamp_min(torch.finfo(square.dtype).eps)
