@@ -97,9 +97,7 @@ def step(kind: str, num_nodes: int, device: str, *, compiled: bool) -> Callable[
     model = model.to(device)
     settings = FitSettings(epochs=1000, batch_size=batch, average_fraction=0.0)
     state = TrainingState.create(model, (0,), StepPlan.of(settings, model, len(pairs)))
-    training = TrainingStep(
-        model, pairs, settings, state, LiftedGradient(model, compile=compiled), Processes.current()
-    )
+    training = TrainingStep(model, pairs, settings, state, LiftedGradient(model, compile=compiled), Processes.current())
     training.begin_epoch(torch.arange(4 * batch, device=device).view(4, 1, batch))
     taken = [0]
 

@@ -100,7 +100,9 @@ def _grid_context(system: SituationSystem, count: int) -> Context:
     angle = 2 * torch.pi * torch.arange(count) / count
     hours = torch.stack([angle.sin(), angle.cos()], 1)
     nodes = system.base.num_nodes
-    return Context(torch.zeros(count, nodes, 4), hours, torch.arange(count) % 3, torch.zeros(count, dtype=torch.float64))
+    return Context(
+        torch.zeros(count, nodes, 4), hours, torch.arange(count) % 3, torch.zeros(count, dtype=torch.float64)
+    )
 
 
 def summary(rows: list[Figures]) -> Figures:
@@ -130,9 +132,7 @@ def main() -> None:
     for kind in options.kind:
         for psi in options.psi:
             seeds = range(options.first, options.first + options.sets)
-            rows = Parallel(n_jobs=options.jobs)(
-                delayed(one)(kind, psi, seed, device, options.pairs) for seed in seeds
-            )
+            rows = Parallel(n_jobs=options.jobs)(delayed(one)(kind, psi, seed, device, options.pairs) for seed in seeds)
             found = {"device": device, "pairs": options.pairs * 4 // 5, **summary(rows), "rows": rows}
             print(f"{kind}, psi {psi}", {key: value for key, value in found.items() if key != "rows"}, flush=True)
             write(RECORD, f"{kind}, psi {psi}", found)
