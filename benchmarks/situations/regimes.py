@@ -47,6 +47,9 @@ def one(kind: str, psi: str, seed: int, device: str, num_pairs: int = NUM_PAIRS)
         compile=device == "cpu",
     )
     final, truth, edges = found.model or model, system.marginals(), system.edges
+    if kind == "regimes":  # of the training pairs: regimes last for a hundred pairs, so that their shares vary
+        share = regimes[: len(pairs.train)].bincount(minlength=2) / len(pairs.train)
+        truth = torch.einsum("k,kij->ij", share, system.true_graph().regime_probs.detach())
     test = pairs.test[:TEST_PAIRS]
     figures: Figures = {"seed": seed, "regimes": found.num_regimes}
     for name, fitted in (("constant", model), ("mixture", final)):

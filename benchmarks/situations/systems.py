@@ -105,10 +105,7 @@ class SituationSystem:
         context = Context(inputs, hour, category, times)
         regimes = _slow_switches(num_pairs, rng)
         uniforms = torch.rand(num_pairs, 1, NUM_NODES, NUM_NODES, generator=rng)
-        if self.kind == "regimes":
-            probs = self.true_graph().regime_probs.detach()[regimes]
-        else:
-            probs = self.theta(context)
+        probs = self.true_graph().regime_probs.detach()[regimes] if self.kind == "regimes" else self.theta(context)
         if self.kind == "rows":
             uniforms = uniforms[..., :1].expand_as(uniforms)
         graphs = (uniforms < probs[:, None]).float()

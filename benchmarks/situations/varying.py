@@ -4,8 +4,8 @@
     python -m benchmarks.situations.varying --kind constant --sets 100 --jobs 6
 
 Each data set has a seed of its own. A constant graph is fitted first; then the edges with a probability inside (0, 1)
-are tested, and those that are called varying depend on the variable (:func:`tacit.assessment.situations.vary_by_training`).
-Errors are over the hours, levels or test pairs and the edges that truly vary. Seeds from 1,000 on are the test seeds;
+are tested, and those that are called varying depend on the variable
+(:func:`tacit.assessment.situations.vary_by_training`). Errors are over the hours, levels or test pairs and the edges that truly vary. Seeds from 1,000 on are the test seeds;
 nothing was chosen on them. Writes ``benchmarks/results/situations/varying.json``.
 """
 
