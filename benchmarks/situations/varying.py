@@ -5,8 +5,9 @@
 
 Each data set has a seed of its own. A constant graph is fitted first; then the edges with a probability inside (0, 1)
 are tested, and those that are called varying depend on the variable
-(:func:`tacit.assessment.situations.vary_by_training`). Errors are over the hours, levels or test pairs and the edges that truly vary. Seeds from 1,000 on are the test seeds;
-nothing was chosen on them. Writes ``benchmarks/results/situations/varying.json``.
+(:func:`tacit.assessment.situations.vary_by_training`). Errors are over the test pairs and the edges that truly vary,
+coverage is over the places of the grid. Seeds from 1,000 on are the test seeds; nothing was chosen on them. Writes
+``benchmarks/results/situations/varying.json``.
 """
 
 import argparse
