@@ -6,11 +6,12 @@ for each block $B$ by itself, by the assignment of least total distance.
 """
 
 import torch
-from jaxtyping import Int
+from jaxtyping import Float, Int
 from torch import Tensor
 
 from tacit.graph import MixtureGraph
-from tacit.graph.mixture import RegimeProbs
+
+RegimeProbs = Float[Tensor, "regime row slot"]
 
 
 def match_regimes(graph: MixtureGraph, reference: RegimeProbs, other: RegimeProbs) -> Int[Tensor, "block regime"]:
