@@ -2,41 +2,14 @@
 
 import itertools
 import math
+from dataclasses import replace
 
 import pytest
 import torch
 from scipy import stats
 
-from tacit.observation import BernoulliTargets, GaussianNoise, PoissonCounts, StudentTNoise
-from tacit.training import FlatFit, GatedFit, GatedRegression
-
-DOUBLE = torch.float64
-ROWS = 300
-KINDS = {
-    "gaussian": GaussianNoise,
-    "poisson": PoissonCounts,
-    "bernoulli": BernoulliTargets,
-    "student_t": StudentTNoise,
-}
-
-
-def regression(name, rng, probs=(1.0, 0.6), rows=ROWS):
-    """A node with two sources of two lags, of which edges act with the given probabilities."""
-    own = torch.cat([torch.randn(rows, 1, generator=rng), torch.ones(rows, 1)], 1).double()
-    sent = torch.randn(2, rows, 2, generator=rng).double()
-    gates = (torch.rand(2, rows, generator=rng) < torch.tensor(probs)[:, None]).double()
-    weights = torch.tensor([[0.8, 0.3], [1.2, 0.0]], dtype=DOUBLE)
-    outputs = own @ torch.tensor([0.4, 0.5], dtype=DOUBLE) + (gates * torch.einsum("jnl,jl->jn", sent, weights)).sum(0)
-    noise = torch.randn(rows, generator=rng).double()
-    uniform = torch.rand(rows, generator=rng).double()
-    targets = {
-        "gaussian": outputs + 0.4 * noise,
-        "student_t": outputs + 0.4 * noise,
-        "poisson": torch.poisson(torch.nn.functional.softplus(outputs + 2), generator=rng),
-        "bernoulli": (uniform < torch.sigmoid(2 * outputs)).double(),
-    }[name]
-    zeros = torch.zeros(rows, dtype=DOUBLE)
-    return GatedRegression(own, sent, zeros, targets, torch.ones_like(zeros), KINDS[name](1).double())
+from gated_nodes import DOUBLE, KINDS, regression, varying_fit, with_features
+from tacit.training import FlatFit, GatedFit
 
 
 @pytest.mark.parametrize("name", KINDS)
@@ -110,3 +83,63 @@ def test_rows_in_parts_give_the_same(rng, monkeypatch):
     parts = FlatFit(data, start).value_and_gradient(FlatFit(data, start).first)
     assert once[0] == pytest.approx(parts[0], abs=1e-12)
     assert torch.allclose(torch.from_numpy(once[1]), torch.from_numpy(parts[1]), atol=1e-12)
+
+
+@pytest.mark.parametrize("name", KINDS)
+def test_with_features_the_likelihood_is_the_sum_over_all_states(name, rng):
+    data = with_features(name, rng, rows=7)
+    fit = varying_fit(data)
+    found = data.row_log_likelihoods(fit)
+    for row in range(7):
+        total = 0.0
+        for state in itertools.product((0, 1), repeat=2):
+            output, weight = data.own[row] @ fit.own, 1.0
+            for source, acts in enumerate(state):
+                logit = float(fit.logits[source] + fit.slopes[source] @ data.features[row, source])
+                prob = 1 / (1 + math.exp(-logit))
+                weight *= prob if acts else 1 - prob
+                output = output + acts * data.sent[source, row] @ fit.edges[source]
+            described = data.observation.describe(output.view(1, 1, 1, 1), torch.zeros(1, 1, 1).double())
+            log_prob = data.observation.log_prob(described, data.targets[row].view(1, 1, 1))
+            total += weight * math.exp(log_prob.detach().item())
+        assert float(found[row]) == pytest.approx(math.log(total), abs=1e-10)
+
+
+@pytest.mark.parametrize("name", KINDS)
+def test_slopes_of_zero_leave_the_likelihood_as_it_is(name, rng):
+    data = with_features(name, rng)
+    constant = replace(varying_fit(data), slopes=None, varying=None)
+    zero = constant.with_slopes(constant.gated, 3)
+    assert torch.allclose(data.row_log_likelihoods(constant), data.row_log_likelihoods(zero), rtol=0, atol=1e-12)
+
+
+def test_features_without_slopes_change_nothing(rng):
+    data = with_features("gaussian", rng)
+    plain = replace(data, features=None)
+    one, other = (some.fit(some.start().with_gate(1, 0.6)) for some in (data, plain))
+    assert torch.equal(one.edges, other.edges)
+    assert torch.equal(one.logits, other.logits)
+    assert one.log_likelihood == other.log_likelihood
+
+
+@pytest.mark.parametrize("name", KINDS)
+def test_gradients_of_slopes_are_those_of_differences(name, rng):
+    data = with_features(name, rng, rows=40)
+    flat = FlatFit(data, varying_fit(data))
+    _, gradient = flat.value_and_gradient(flat.first)
+    for place in range(len(flat.first)):
+        moved = flat.first.copy()
+        moved[place] += 1e-6
+        higher = flat.value_and_gradient(moved)[0]
+        moved[place] -= 2e-6
+        lower = flat.value_and_gradient(moved)[0]
+        assert (higher - lower) / 2e-6 == pytest.approx(gradient[place], abs=1e-6)
+
+
+def test_an_edge_that_does_not_vary_keeps_a_slope_of_zero(rng):
+    data = with_features("gaussian", rng)
+    fit = varying_fit(data).with_slopes(torch.tensor([True, False]), 3)
+    assert fit.slopes[0].tolist() == varying_fit(data).slopes[0].tolist()
+    found = data.fit(fit)
+    assert found.slopes[1].tolist() == [0, 0, 0]
+    assert found.slopes[0].abs().max() > 0

@@ -3,7 +3,7 @@
 from tacit.graph.aggregation import AnyGraphs, CandidateGraphs, aggregate
 from tacit.graph.bernoulli import BernoulliGraph
 from tacit.graph.candidate_edges import CandidateEdges
-from tacit.graph.conditional import ConditionalBernoulliGraph, shrinkage_of
+from tacit.graph.conditional import PRIOR_DEVIATION, ConditionalBernoulliGraph, Features, shrinkage_of
 from tacit.graph.context_variables import (
     Category,
     ContextVariable,
@@ -35,6 +35,7 @@ from tacit.graph.walks import candidate_powers
 
 __all__ = [
     "ANY_LAG",
+    "PRIOR_DEVIATION",
     "AnyGraphs",
     "BernoulliGraph",
     "Blocks",
@@ -50,6 +51,7 @@ __all__ = [
     "EdgePrior",
     "EdgeProbsPerPair",
     "EdgeRules",
+    "Features",
     "GraphDistribution",
     "LagRange",
     "LagRanges",

@@ -8,7 +8,8 @@ from tacit.training.convergence import TOO_EARLY, late_fall
 from tacit.training.densify import densify, densify_result
 from tacit.training.fit import fit
 from tacit.training.fixed_graph import Difference, pair_losses, paired_difference, with_fixed_graph
-from tacit.training.gated_regression import MOST_LOGIT, FlatFit, GatedFit, GatedRegression
+from tacit.training.gated_fit import GatedFit
+from tacit.training.gated_regression import MOST_LOGIT, FlatFit, GatedRegression
 from tacit.training.gradient import LiftName, constants_of, gradient_of_one, trainable_names
 from tacit.training.local_ridge import LocalRidge, is_affordable, local_ridge
 from tacit.training.loop import Monitor, Trace
@@ -21,6 +22,7 @@ from tacit.training.node_regressions import (
 )
 from tacit.training.processes import Ended, Processes, from_the_first, meet_in_step
 from tacit.training.result import Epoch, FitResult, Listener, Progress, Replica
+from tacit.training.scored_fit import ScoredFit
 from tacit.training.settings import CosineDecay, FitSettings, Schedule, StepDecay
 from tacit.training.warm_start import (
     filter_start,
@@ -56,6 +58,7 @@ __all__ = [
     "Progress",
     "Replica",
     "Schedule",
+    "ScoredFit",
     "StepDecay",
     "Trace",
     "constants_of",

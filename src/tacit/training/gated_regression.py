@@ -8,6 +8,12 @@ model. Of $g$ edges the gates are random; the others always act, $a_j = 1$. All 
 that weights, probabilities and the noise are found without any sampling. Without gates this is a generalised linear
 model.
 
+The logit of a probability may follow features $\phi$ of the row,
+
+$$\mathrm{logit}\, \theta_j = l_j + s_j^\top \phi_j$$
+
+The slopes $s_j$ have a normal prior with a deviation of ``SLOPE_DEVIATION``, towards a constant probability.
+
 Weights have a normal prior with a deviation of ``PRIOR_DEVIATION`` in units of the output for an input of deviation 1:
 it matters only where the data say nothing, as where a yes is perfectly predicted.
 """
@@ -15,6 +21,7 @@ it matters only where the data say nothing, as where a yes is perfectly predicte
 import itertools
 import math
 from dataclasses import dataclass, field, replace
+from typing import ClassVar
 
 import numpy as np
 import torch
@@ -22,7 +29,9 @@ from jaxtyping import Bool, Float
 from torch import Tensor
 from torch.nn.functional import logsigmoid
 
+from tacit.graph import PRIOR_DEVIATION as SLOPE_DEVIATION
 from tacit.observation import ObservationModel
+from tacit.training.gated_fit import GatedFit
 
 PRIOR_DEVIATION = 5.0
 NOISE_DEVIATION = 10.0  # of the prior of the observation model's own parameters, around their start
@@ -33,42 +42,12 @@ RIDGE = 1e-8  # of a column's mean square
 
 
 @dataclass(frozen=True, eq=False)
-class GatedFit:
-    """The maximum: own weights, those of the edges, logits of probabilities (of gated edges) and the noise.
-
-    ``log_likelihood``  without the prior
-    """
-
-    own: Float[Tensor, " own"]
-    edges: Float[Tensor, "source lag"]
-    logits: Float[Tensor, " source"]
-    gated: Bool[Tensor, " source"]
-    observation: ObservationModel
-    log_likelihood: float = -math.inf
-
-    @property
-    def edge_probs(self) -> Float[Tensor, " source"]:
-        """How often each edge acts; 1 where it is not gated."""
-        return torch.where(self.gated, torch.sigmoid(self.logits), 1.0)
-
-    def with_gate(self, source: int, prob: float) -> "GatedFit":
-        """Return a start where one more edge is gated, its mean effect as it was."""
-        logits, gated, edges = self.logits.clone(), self.gated.clone(), self.edges.clone()
-        edges[source] = edges[source] * float(self.edge_probs[source]) / prob
-        gated[source], logits[source] = True, math.log(prob / (1 - prob))
-        return replace(self, logits=logits, gated=gated, edges=edges)
-
-    def without_gate(self, source: int) -> "GatedFit":
-        """Return a start where an edge always acts, its mean effect as it was."""
-        gated, edges = self.gated.clone(), self.edges.clone()
-        edges[source] = edges[source] * float(self.edge_probs[source])
-        gated[source] = False
-        return replace(self, gated=gated, edges=edges)
-
-
-@dataclass(frozen=True, eq=False)
 class GatedRegression:
-    """The data of one node in double precision; ``weights`` says how often each row counts."""
+    """The data of one node in double precision.
+
+    ``weights``   how often each row counts
+    ``features``  what the probabilities of the edges may follow; None: they are constant
+    """
 
     own: Float[Tensor, "row own"]
     sent: Float[Tensor, "source row lag"]
@@ -76,6 +55,7 @@ class GatedRegression:
     targets: Float[Tensor, " row"]
     weights: Float[Tensor, " row"]
     observation: ObservationModel
+    features: Float[Tensor, "row source feature"] | None = None
     _root: Float[Tensor, "column column"] = field(init=False)
 
     def __post_init__(self) -> None:
@@ -137,7 +117,17 @@ class GatedRegression:
         described = observation.describe(outputs[..., None, None], outputs.new_zeros(len(outputs), 1, 1))
         log_probs = observation.log_prob(described, self.targets[rows, None, None])[..., 0, 0]
         logits, gates = fit.logits[fit.gated], states(int(fit.gated.sum()))
-        return log_probs + gates @ logsigmoid(logits) + (1 - gates) @ logsigmoid(-logits)
+        if fit.slopes is None:
+            return log_probs + gates @ logsigmoid(logits) + (1 - gates) @ logsigmoid(-logits)
+        logits = self.row_logits(fit, rows)
+        return log_probs + logits @ gates.mT + logsigmoid(-logits).sum(1, keepdim=True)
+
+    def row_logits(self, fit: GatedFit, rows: slice) -> Float[Tensor, "row gate"]:
+        """Return the logits of the gated edges in some rows."""
+        assert self.features is not None
+        assert fit.slopes is not None
+        features = self.features[rows][:, fit.gated]
+        return fit.logits[fit.gated] + torch.einsum("ngk,gk->ng", features, fit.slopes[fit.gated])
 
     @torch.no_grad()
     def row_log_likelihoods(self, fit: GatedFit) -> Float[Tensor, " row"]:
@@ -161,7 +151,12 @@ def states(gates: int) -> Float[Tensor, "state gate"]:
 
 
 class FlatFit:
-    """The parameters as one vector: whitened weights, logits that are learned, and the noise."""
+    """The parameters as one vector: whitened weights, logits and slopes that are learned, and the noise.
+
+    ``deviations`` of the priors of these four
+    """
+
+    deviations: ClassVar[tuple[float, ...]] = (PRIOR_DEVIATION, math.inf, SLOPE_DEVIATION, NOISE_DEVIATION)
 
     def __init__(self, data: GatedRegression, start: GatedFit, fixed: int | None = None) -> None:
         self.data, self.start = data, start
@@ -172,38 +167,46 @@ class FlatFit:
         self.center = _vector(data.observation)
         weights = torch.cat([start.own, start.edges.flatten()])
         whitened = torch.linalg.solve(data._root.mT, weights)
-        self.sizes = [len(whitened), int(self.learned.sum()), len(self.center)]
-        first = torch.cat([whitened, start.logits[self.learned], _vector(self.observation)])
-        self.first = first.numpy()
+        slopes = weights.new_zeros(0) if start.slopes is None else start.slopes[start.varying].flatten()
+        parts = [whitened, start.logits[self.learned], slopes, _vector(self.observation)]
+        self.sizes = [len(part) for part in parts]
+        self.first = torch.cat(parts).numpy()
 
     @property
     def gates(self) -> slice:
         """Where the logits are."""
         return slice(self.sizes[0], self.sizes[0] + self.sizes[1])
 
-    def _split(self, flat: Float[Tensor, " number"]) -> tuple[Tensor, Tensor, Tensor]:
-        whitened, learned, noise = flat.tensor_split([self.gates.start, self.gates.stop])
-        return whitened, learned, noise
+    @property
+    def slopes(self) -> slice:
+        """Where the slopes are: those of one edge after those of another."""
+        return slice(self.gates.stop, self.gates.stop + self.sizes[2])
 
     def bounds(self) -> list[tuple[float | None, float | None]]:
         """Return the limits of each number: logits have them."""
         free: list[tuple[float | None, float | None]] = [(None, None)]
-        return free * self.sizes[0] + [(-MOST_LOGIT, MOST_LOGIT)] * self.sizes[1] + free * self.sizes[2]
+        return free * self.sizes[0] + [(-MOST_LOGIT, MOST_LOGIT)] * self.sizes[1] + free * sum(self.sizes[2:])
+
+    def split(self, flat: Float[Tensor, " number"]) -> tuple[Tensor, ...]:
+        """Return weights, logits, slopes and noise."""
+        return flat.tensor_split([self.gates.start, self.slopes.start, self.slopes.stop])
 
     def unpacked(self, flat: Float[Tensor, " number"]) -> GatedFit:
         """Return the fit that a vector stands for; derivatives pass through it."""
-        whitened, learned, noise = self._split(flat)
+        whitened, learned, moving, noise = self.split(flat)
         weights = self.data._root.mT @ whitened
         own, edges = weights.tensor_split([len(self.start.own)])
         logits = self.start.logits.masked_scatter(self.learned, learned)
+        slopes = self.start.slopes
+        if slopes is not None and self.start.varying is not None:
+            slopes = slopes.masked_scatter(self.start.varying[:, None].expand_as(slopes), moving)
         first = 0
         with torch.no_grad():
             for value in self.observation.parameters():
                 value.copy_(noise[first : first + value.numel()].view_as(value))
                 first += value.numel()
-        return replace(
-            self.start, own=own, edges=edges.view_as(self.start.edges), logits=logits, observation=self.observation
-        )
+        edges = edges.view_as(self.start.edges)
+        return replace(self.start, own=own, edges=edges, logits=logits, observation=self.observation, slopes=slopes)
 
     def value_and_gradient(self, numbers: np.ndarray) -> tuple[float, np.ndarray]:
         """Return minus the log posterior over the number of rows, and its derivative."""
@@ -217,13 +220,21 @@ class FlatFit:
             found = torch.autograd.grad(value, [flat, *parameters], retain_graph=True)
             total, gradient = total + float(value.detach()), gradient + found[0]
             noise = noise + torch.cat([one.flatten() for one in found[1:]]) if parameters else noise
-        whitened, _, own = self._split(flat.detach())
-        gradient[: self.sizes[0]] -= whitened / PRIOR_DEVIATION**2
-        away = own - self.center
-        gradient[sum(self.sizes[:2]) :] += noise - away / NOISE_DEVIATION**2
-        total -= float(whitened.square().sum() / (2 * PRIOR_DEVIATION**2))
-        total -= float(away.square().sum() / (2 * NOISE_DEVIATION**2))
+        gradient[self.slopes.stop :] += noise
+        away = flat.detach() - self.prior_means()
+        gradient -= away / self.prior_variances()
+        for some, deviation in zip(self.split(away), self.deviations, strict=True):
+            total -= float(some.square().sum() / (2 * deviation**2))
         return -total / float(rows), (-gradient / rows).numpy()
+
+    def prior_means(self) -> Float[Tensor, " number"]:
+        """Return the mean of the normal prior of each number."""
+        return torch.cat([self.center.new_zeros(self.slopes.stop), self.center])
+
+    def prior_variances(self) -> Float[Tensor, " number"]:
+        """Return the variance of the normal prior of each number; infinite for logits, which have none."""
+        sizes = zip(self.sizes, self.deviations, strict=True)
+        return torch.cat([self.center.new_full((size,), deviation**2) for size, deviation in sizes])
 
 
 def _vector(observation: ObservationModel) -> Float[Tensor, " number"]:

@@ -10,7 +10,8 @@ from tacit.data import Pairs
 from tacit.observation import ObservationModel
 from tacit.predictors import GraphFilter, LinearParts
 from tacit.shapes import EdgeMask, EdgeProbs
-from tacit.training.gated_regression import GatedFit, GatedRegression
+from tacit.training.gated_fit import GatedFit
+from tacit.training.gated_regression import GatedRegression
 from tacit.training.model import LatentGraphModel
 
 
@@ -75,8 +76,11 @@ class NodeRegressions:
         """Return the sources that a node can read."""
         return self.present[node].nonzero()[:, 0]
 
-    def node(self, node: int) -> GatedRegression:
-        """Return the regression of one node, of the rows where its target is known."""
+    def node(self, node: int, features: Float[Tensor, "pair source feature"] | None = None) -> GatedRegression:
+        """Return the regression of one node, of the rows where its target is known.
+
+        ``features`` of the pairs and the sources of the node: its probabilities may follow them.
+        """
         known, sources = self.weights[:, node] > 0, self.sources(node)
         own = self.parts.own[known, node]
         sent = self.parts.sent[known][:, sources].transpose(0, 1)  # (source, pair, lag)
@@ -88,6 +92,24 @@ class NodeRegressions:
             self.parts.offset[known, node, 0],
             self.targets[known, node],
             self.weights[known, node],
+            self.observation.chosen([node]).cpu().double(),
+            None if features is None else features[known].double(),
+        )
+
+    def start(self, model: LatentGraphModel, node: int) -> GatedFit:
+        """Return the fit of a node that its model has now; edges that act at times are gated."""
+        graph, predictor, sources = model.graph, model.predictor, self.sources(node)
+        assert isinstance(predictor, GraphFilter)
+        own, edges, bias, probs = (
+            value.detach().cpu().double()
+            for value in (predictor.own, predictor.edge_weights, predictor.bias, graph.edge_probs)
+        )
+        probs = probs[node, sources]
+        return GatedFit(
+            torch.cat([own[node, :, 0], bias[node]]),
+            edges[node, sources, :, 0],
+            torch.logit(probs.clamp(1e-4, 1 - 1e-4)),
+            graph.learned.cpu()[node, sources] & (probs > 0) & (probs < 1),
             self.observation.chosen([node]).cpu().double(),
         )
 

@@ -1,5 +1,6 @@
 """Edges that depend on the situation: which ones, and how often they act in each."""
 
+from tacit.assessment.situations.likelihood import vary_by_likelihood
 from tacit.assessment.situations.trained import conditional_model, vary_by_training
 from tacit.assessment.situations.varying import (
     SituationProbs,
@@ -17,5 +18,6 @@ __all__ = [
     "conditional_model",
     "edge_numbers",
     "situation_probs",
+    "vary_by_likelihood",
     "vary_by_training",
 ]

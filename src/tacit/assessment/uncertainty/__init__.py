@@ -25,7 +25,7 @@ from tacit.assessment.uncertainty.decisions import (
     significant_edges,
 )
 from tacit.assessment.uncertainty.direct import estimate_acting, has_direct_estimate
-from tacit.assessment.uncertainty.gate_tests import choose_gates
+from tacit.assessment.uncertainty.gate_tests import MOST_GATES, choose_gates
 from tacit.assessment.uncertainty.intervals import EdgeIntervals, edge_intervals, intervals_around
 from tacit.assessment.uncertainty.moment_data import has_moment_estimate
 from tacit.assessment.uncertainty.pair_gradients import (
@@ -43,6 +43,7 @@ __all__ = [
     "FDR",
     "FEWEST_REPLICAS",
     "LISTED_FROM",
+    "MOST_GATES",
     "MOST_PARAMETERS",
     "QUICK_SANDWICH",
     "STARTS",

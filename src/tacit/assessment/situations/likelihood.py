@@ -1,0 +1,205 @@
+r"""Which edges of a linear filter depend on the situation, by the exact likelihood of each node.
+
+Every edge of ``tested`` may have slopes $b$ for the features of the situation. It varies if the likelihood with them is
+significantly larger than without, the slopes of all other tested edges free,
+
+$$\frac{n - p}{n}\, \frac{2\, (\ell_{\text{all}} - \ell_{b = 0})}{k} \sim F_{k, n - p}$$
+
+with $k$ features, $n$ rows and $p$ numbers of the fit: for many rows that is $\chi^2_k$, for few it is what linear
+regression has. Slopes are shrunk towards 0 (``PRIOR_DEVIATION`` of
+:mod:`tacit.graph.conditional`), so that the ratio is rather too small than too large. Edges are called at a false
+discovery rate. In the answer only they have slopes, and only nodes that have such an edge are fitted again.
+
+All states of the gates of a node are summed, so that at most ``MOST_GATES`` gates are random: tested edges first, those
+that gain most by a gate before others.
+"""
+
+import copy
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import torch
+from jaxtyping import Bool, Float
+from torch import Tensor, nn
+
+from tacit.assessment.situations.varying import FDR, VaryingEdges, called_varying
+from tacit.assessment.uncertainty import MOST_GATES
+from tacit.data import Pairs
+from tacit.errors import require
+from tacit.graph import BernoulliGraph, ConditionalBernoulliGraph, Context, ContextVariable, Features
+from tacit.shapes import EdgeMask
+from tacit.training import (
+    FlatFit,
+    GatedFit,
+    GatedRegression,
+    LatentGraphModel,
+    NodeRegressions,
+    ScoredFit,
+    fitted_by_likelihood,
+    has_likelihood,
+)
+
+ROUNDS = 3  # of fits with all slopes, each from a better start
+SAME = 1e-3  # of a log likelihood
+MANY_GATES = (
+    "{edges} of the edges were not tested: more than {most} edges into a node act at times, and those that gain least "
+    "by a gate were left out"
+)
+
+
+@dataclass(frozen=True, eq=False)
+class _Node:
+    """One node: its data, its fit with the slopes of all tested edges, and the p-values of these."""
+
+    number: int
+    data: GatedRegression
+    tested: Bool[Tensor, " source"]
+    fit: GatedFit
+    p_values: Float[Tensor, " source"]
+
+
+def vary_by_likelihood(
+    model: LatentGraphModel,
+    variables: Sequence[ContextVariable],
+    train: Pairs,
+    tested: EdgeMask,
+    fdr: float = FDR,
+) -> VaryingEdges:
+    """Return which of the ``tested`` edges depend on the variables; the model, a constant fit, stays as it is."""
+    require(
+        has_likelihood(model) and isinstance(model.graph, BernoulliGraph),
+        "vary_by_likelihood requires a linear filter with noise that has a likelihood, one target per node and no "
+        f"prior, got {type(model.predictor).__name__} with {type(model.observation).__name__}; use vary_by_training",
+    )
+    data, tested = NodeRegressions.of(model, train), (tested.to(model.graph.learned.device) & model.graph.learned).cpu()
+    assert isinstance(model.graph, BernoulliGraph)
+    device, training = model.graph.raw.device, Context.of(train.to(model.graph.raw.device))
+    graph = ConditionalBernoulliGraph(model.graph, variables, training, varying=tested)
+    features = graph.features(training)
+    nodes = [_test_node(model, data, node, features, tested[node]) for node in tested.any(1).nonzero()[:, 0].tolist()]
+    p_values, asked = torch.full(tested.shape, torch.nan, dtype=torch.float64), torch.zeros_like(tested)
+    for one in nodes:
+        sources = data.sources(one.number)
+        p_values[one.number, sources], asked[one.number, sources] = one.p_values, one.tested
+    varies, missed = called_varying(p_values, fdr), int((tested & ~asked).sum())
+    notes = (MANY_GATES.format(edges=missed, most=MOST_GATES),) if missed else ()
+    final = {
+        one.number: _final(one, varies[one.number, data.sources(one.number)])
+        for one in nodes
+        if varies[one.number].any()
+    }
+    numbers = 1 + graph.num_features
+    covariances = torch.cat([torch.zeros(0, numbers, numbers).double(), *(errors for _, errors in final.values())])
+    fitted = None
+    if final:
+        graph.varying.copy_(varies)
+        fitted = _with_fits(model, graph, data, {node: fit for node, (fit, _) in final.items()})
+    return VaryingEdges(fitted, asked.to(device), varies.to(device), p_values.to(device), covariances.to(device), notes)
+
+
+def _test_node(
+    model: LatentGraphModel, regressions: NodeRegressions, node: int, features: Features, tested: Bool[Tensor, " node"]
+) -> _Node:
+    sources = regressions.sources(node)
+    data = regressions.node(node, _of_node(features, node, sources))
+    asked, start = tested[sources], regressions.start(model, node)
+    for source in (asked & ~start.gated).nonzero()[:, 0].tolist():
+        start = start.with_gate(source, 0.8)
+    start, asked = _with_few_gates(data, start, asked)
+    full = _fit(data, start, asked)
+    p_values = torch.full((len(sources),), torch.nan, dtype=torch.float64)
+    for _ in range(ROUNDS):
+        without = {source: _fit(data, full, _less(asked, source)) for source in asked.nonzero()[:, 0].tolist()}
+        best = max(without.values(), key=lambda one: one.log_likelihood, default=full)
+        if best.log_likelihood <= full.log_likelihood + SAME:
+            break
+        full = max(_fit(data, best, asked), full, key=lambda one: one.log_likelihood)
+    for source, fewer in without.items():
+        p_values[source] = _p_value(data, full, fewer)
+    return _Node(node, data, asked, full, p_values)
+
+
+def _fit(data: GatedRegression, start: GatedFit, varying: Bool[Tensor, " source"]) -> GatedFit:
+    """Return the fit in which exactly these edges vary."""
+    return ScoredFit(data, start.with_slopes(varying, _num_features(data))).fit()
+
+
+def _final(node: _Node, varies: Bool[Tensor, " source"]) -> tuple[GatedFit, Float[Tensor, "edge number number"]]:
+    """Return the fit in which only the edges that vary do, and the covariances of their logits and slopes."""
+    fit = _fit(node.data, node.fit, varies)
+    return fit, ScoredFit(node.data, fit).edge_covariances()
+
+
+def _with_few_gates(
+    data: GatedRegression, start: GatedFit, asked: Bool[Tensor, " source"]
+) -> tuple[GatedFit, Bool[Tensor, " source"]]:
+    """Return a start with at most ``MOST_GATES`` gates, and those of the edges that can be tested then."""
+    if int(start.gated.sum()) <= MOST_GATES:
+        return start, asked
+    gates = start.gated.nonzero()[:, 0].tolist()
+    none = torch.zeros_like(start.gated)
+    base = data.fit_gates(none, start)
+    alone = {gate: data.fit(base.with_gate(gate, float(start.edge_probs[gate]))).log_likelihood for gate in gates}
+    order = sorted(gates, key=lambda gate: (not asked[gate], -alone[gate]))
+    kept = none.clone()
+    kept[order[:MOST_GATES]] = True
+    for gate in order[MOST_GATES:]:
+        start = start.without_gate(gate)
+    return start, asked & kept
+
+
+def _of_node(features: Features, node: int, sources: Tensor) -> Float[Tensor, "pair source feature"]:
+    """Return the features of the edges into a node, in the order of the graph's weights."""
+    parts = []
+    if features.shared is not None:
+        parts.append(features.shared[:, None].expand(-1, len(sources), -1))
+    if features.source is not None:
+        parts.append(features.source[:, sources.to(features.source.device)])
+    if features.target is not None:
+        parts.append(features.target[:, node, None].expand(-1, len(sources), -1))
+    return torch.cat(parts, 2).detach().cpu()
+
+
+def _with_fits(
+    model: LatentGraphModel, graph: ConditionalBernoulliGraph, data: NodeRegressions, fits: dict[int, GatedFit]
+) -> LatentGraphModel:
+    """Return a copy of the model with another graph, the nodes of ``fits`` at these."""
+    count = len(data.present)
+    every = [fits.get(node, data.start(model, node)) for node in range(count)]
+    refitted = torch.tensor([node in fits for node in range(count)])
+    probs = data.matrix([one.edge_probs for one in every], model.graph.edge_probs)
+    parameters = fitted_by_likelihood(model, data, every, probs, refitted)
+    logits, slopes = parameters["graph.edge_logits"].clone(), torch.zeros_like(graph.context_weights)
+    for node, fit in fits.items():
+        sources = data.sources(node)
+        assert fit.slopes is not None
+        logits[node, sources[fit.gated]] = fit.logits[fit.gated].to(logits)
+        slopes[node, sources] = fit.slopes.to(slopes)
+    new = copy.deepcopy(model)
+    new.load_state_dict(
+        {name: value for name, value in parameters.items() if not name.startswith("graph.")}, strict=False
+    )
+    graph.edge_logits = nn.Parameter(logits)
+    graph.context_weights = nn.Parameter(slopes)
+    new.graph = graph
+    return new
+
+
+def _less(mask: Bool[Tensor, " source"], source: int) -> Bool[Tensor, " source"]:
+    fewer = mask.clone()
+    fewer[source] = False
+    return fewer
+
+
+def _num_features(data: GatedRegression) -> int:
+    assert data.features is not None
+    return data.features.shape[2]
+
+
+def _p_value(data: GatedRegression, full: GatedFit, fewer: GatedFit) -> float:
+    from scipy.stats import f
+
+    rows, features = float(data.weights.sum()), _num_features(data)
+    degrees = max(1.0, rows - sum(FlatFit(data, full).sizes))
+    ratio = max(0.0, 2 * (full.log_likelihood - fewer.log_likelihood))
+    return float(f.sf(ratio * degrees / (rows * features), features, degrees))
