@@ -1,8 +1,10 @@
 """Run directories: a JSON record, edges, history and model; files are written atomically, the record last."""
 
 from tacit.records.directories import CALL, make_directory, new_directory, require_new, resuming
+from tacit.records.edges_by_csv import BY_COLUMNS, EDGES_BY, REGIME, EdgesBy
 from tacit.records.edges_csv import (
     EDGE_COLUMNS,
+    VARIES,
     WORDS,
     EdgeFindings,
     candidates_text,
@@ -16,18 +18,23 @@ from tacit.records.run import Run
 from tacit.records.writing import history_line, run_of, write_run
 
 __all__ = [
+    "BY_COLUMNS",
     "CALL",
     "CANDIDATES",
     "CANDIDATE_PARTS",
+    "EDGES_BY",
     "EDGE_COLUMNS",
     "FORMAT",
     "INFINITE",
     "LAGS",
     "MODEL",
     "RECORD",
+    "REGIME",
+    "VARIES",
     "WORDS",
     "CandidateCount",
     "EdgeFindings",
+    "EdgesBy",
     "LagTable",
     "Record",
     "Run",

@@ -14,6 +14,7 @@ from pydantic import BaseModel, BeforeValidator, ConfigDict, PlainSerializer
 from tacit.assessment.evidence import DIRECTIONS, OPEN, EdgeUnits, edge_units
 from tacit.assessment.identification import FLAGS
 from tacit.graph import CandidateEdges
+from tacit.records.edges_by_csv import EdgesBy
 from tacit.records.lags_csv import EdgeNumbers, LagTable
 
 EdgeTable = Any  # a pandas.DataFrame; pandas takes long to import, and only read_edges needs it
@@ -33,9 +34,16 @@ EDGE_COLUMNS = (
     "within_step",
     "direction",
     "exists_either",
+    "varies",
 )
-WORDS = {"identifiable": FLAGS, "direction": DIRECTIONS}  # columns of words: numbers are places in these
+VARIES = ("", "no", "yes")  # "" for an edge that was not tested
+WORDS = {
+    "identifiable": FLAGS,
+    "direction": DIRECTIONS,
+    "varies": VARIES,
+}  # columns of words: numbers are places in these
 EDGE_NUMBERS = tuple(name for name in EDGE_COLUMNS[2:] if name not in WORDS)
+OVER_TABLE = ("exists", "probability", "std_error", "low", "high", "effect", "lag", "varies")
 ACTING = ("probability", "std_error", "low", "high", "bagged")  # empty for an edge that is not kept
 
 
@@ -60,6 +68,11 @@ EdgeDirections = Annotated[
     BeforeValidator(partial(_codes, DIRECTIONS)),
     PlainSerializer(partial(_texts, DIRECTIONS), when_used="json"),
 ]
+EdgeVaries = Annotated[
+    torch.Tensor,
+    BeforeValidator(partial(_codes, VARIES)),
+    PlainSerializer(partial(_texts, VARIES), when_used="json"),
+]
 
 
 class EdgeFindings(BaseModel):
@@ -68,8 +81,8 @@ class EdgeFindings(BaseModel):
     Rows are targets and columns are sources; over a table of candidates ``exists``, ``effect`` and ``lag`` have the
     shape of the table. ``probability`` is there where it differs from that of the graph: it is NaN where the graph has
     1 because how often an edge acts is not identifiable. A number is NaN where nothing is known of an edge;
-    ``identifiable`` is a place in ``FLAGS``, ``direction`` one in ``DIRECTIONS``; ``lags`` has the effect of each lag.
-    JSON has nested lists.
+    ``identifiable`` is a place in ``FLAGS``, ``direction`` one in ``DIRECTIONS``, ``varies`` one in ``VARIES``;
+    ``lags`` has the effect of each lag, ``by`` how often edges act in each situation. JSON has nested lists.
 
     >>> EdgeFindings(exists=[[0.5, None]]).exists
     tensor([[0.5000,    nan]], dtype=torch.float64)
@@ -89,6 +102,8 @@ class EdgeFindings(BaseModel):
     within_step: EdgeNumbers | None = None
     direction: EdgeDirections | None = None
     exists_either: EdgeNumbers | None = None
+    varies: EdgeVaries | None = None
+    by: EdgesBy | None = None
     lags: LagTable | None = None
 
     @property
@@ -131,7 +146,7 @@ def candidates_text(
     """Return ``edges.csv`` of a table: a row per candidate, by target and then source; other columns are empty."""
     source, target = candidates.edges()
     known = (edges or EdgeFindings()).known
-    found = {"probability": edge_probs} | {name: known[name] for name in ("exists", "effect", "lag") if name in known}
+    found = {"probability": edge_probs} | {name: known[name] for name in OVER_TABLE if name in known}
     columns = {name: values[candidates.used].numpy() for name, values in found.items()}
     return _text(source.numpy(), target.numpy(), columns, node_names, keep)
 

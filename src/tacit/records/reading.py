@@ -15,6 +15,7 @@ from tacit.atomic_files import read_file
 from tacit.errors import InputError
 from tacit.records.checksums import ChangedError, checksum, read_object, read_sealed
 from tacit.records.directories import CALL, resuming
+from tacit.records.edges_by_csv import EDGES_BY
 from tacit.records.edges_csv import EDGES
 from tacit.records.lags_csv import LAGS
 from tacit.records.record import FORMAT, RECORD, Record
@@ -33,12 +34,12 @@ def read_record(directory: Path) -> Record:
 
 
 def read_run(directory: Path) -> Run:
-    """Read record, edges, lags and history."""
+    """Read record, edges, lags, edges by situation and history."""
     record = read_record(directory)
     with _said_in_one_line(directory):
         history = [json.loads(line) for line in _belonging(directory, HISTORY, record).splitlines()]
-        lags = _belonging(directory, LAGS, record) if LAGS in record.files else None
-        return Run.of(record, _belonging(directory, EDGES, record), history, lags)
+        lags, by = (_belonging(directory, name, record) if name in record.files else None for name in (LAGS, EDGES_BY))
+        return Run.of(record, _belonging(directory, EDGES, record), history, lags, by)
 
 
 def _require_format(directory: Path, fields: dict[str, Any]) -> None:

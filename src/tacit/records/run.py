@@ -6,6 +6,7 @@ import numpy as np
 from jaxtyping import Float
 from pydantic import BaseModel, ConfigDict, model_validator
 
+from tacit.records.edges_by_csv import EdgesBy, read_edges_by
 from tacit.records.edges_csv import EdgeTable, read_edges
 from tacit.records.lags_csv import LagTable, read_lags
 from tacit.records.record import Record
@@ -16,7 +17,8 @@ HISTORY = "history.jsonl"
 class Run(BaseModel):
     """A run directory, read back; ``edges`` is the table of ``edges.csv``, with the numbers of source and target.
 
-    ``lags`` is ``lags.csv``; None where no lags were found, as without time.
+    ``lags`` is ``lags.csv``; None where no lags were found, as without time. ``edges_by`` is ``edges_by.csv``; None
+    where it was not asked, or not found, that edges depend on the situation.
     """
 
     model_config = ConfigDict(arbitrary_types_allowed=True)
@@ -25,14 +27,23 @@ class Run(BaseModel):
     edges: EdgeTable
     history: list[dict[str, Any]]
     lags: LagTable | None = None
+    edges_by: EdgesBy | None = None
 
     @classmethod
-    def of(cls, record: Record, edges: str, history: list[dict[str, Any]], lags: str | None = None) -> "Run":
-        """Return the run of a record, the texts of ``edges.csv`` and ``lags.csv`` and the lines of the history."""
+    def of(
+        cls,
+        record: Record,
+        edges: str,
+        history: list[dict[str, Any]],
+        lags: str | None = None,
+        edges_by: str | None = None,
+    ) -> "Run":
+        """Return the run of a record, the lines of the history and the texts of the CSV files."""
         count = None if record.candidates is None else record.candidates.count
         table = read_edges(edges, record.node_names, count, record.keep)
         profiles = None if lags is None else read_lags(lags, record.node_names)
-        return cls(record=record, edges=table, history=history, lags=profiles)
+        by = None if edges_by is None else read_edges_by(edges_by, record.node_names)
+        return cls(record=record, edges=table, history=history, lags=profiles, edges_by=by)
 
     @property
     def has_candidates(self) -> bool:

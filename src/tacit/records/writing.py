@@ -8,6 +8,7 @@ from typing import Any
 
 from tacit.atomic_files import made, write_together
 from tacit.records.checksums import checksum, sealed
+from tacit.records.edges_by_csv import EDGES_BY
 from tacit.records.edges_csv import EDGES, EdgeFindings, candidates_text, edges_text
 from tacit.records.lags_csv import LAGS
 from tacit.records.model_file import MODEL, pack_model
@@ -27,9 +28,8 @@ def write_run(
     lines = "".join(json.dumps(line) + "\n" for line in history)
     listed = _edges_of(model, record, edges)
     files = {EDGES: listed.encode(), HISTORY: lines.encode(), MODEL: pack_model(model, record)}
-    lags = _lags_of(record, edges)
-    if lags is not None:
-        files[LAGS] = lags.encode()
+    further = {LAGS: _lags_of(record, edges), EDGES_BY: _edges_by_of(record, edges)}
+    files |= {name: text.encode() for name, text in further.items() if text is not None}
     whole = record.model_copy(update={"sha256": "", "files": {name: checksum(data) for name, data in files.items()}})
     files[RECORD] = sealed(whole.model_dump_json(indent=2) + "\n")
     with made(directory):
@@ -40,8 +40,8 @@ def run_of(
     record: Record, model: LatentGraphModel, history: Sequence[Mapping[str, Any]], edges: EdgeFindings | None = None
 ) -> Run:
     """Return what reading the run directory would give, without writing one."""
-    texts = _edges_of(model, record, edges), _lags_of(record, edges)
-    return Run.of(record, texts[0], [dict(line) for line in history], texts[1])
+    further = _lags_of(record, edges), _edges_by_of(record, edges)
+    return Run.of(record, _edges_of(model, record, edges), [dict(line) for line in history], *further)
 
 
 def _edges_of(model: LatentGraphModel, record: Record, edges: EdgeFindings | None) -> str:
@@ -53,6 +53,10 @@ def _edges_of(model: LatentGraphModel, record: Record, edges: EdgeFindings | Non
 
 def _lags_of(record: Record, edges: EdgeFindings | None) -> str | None:
     return None if edges is None or edges.lags is None else edges.lags.text(record.node_names)
+
+
+def _edges_by_of(record: Record, edges: EdgeFindings | None) -> str | None:
+    return None if edges is None or edges.by is None else edges.by.text(record.node_names)
 
 
 def history_line(epoch: Epoch) -> dict[str, Any]:

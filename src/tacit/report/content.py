@@ -6,14 +6,16 @@ from typing import Any
 import numpy as np
 
 from tacit.assessment.uncertainty import LISTED_FROM
-from tacit.records import Run
+from tacit.records import VARIES, Run
 from tacit.report.edge_columns import EdgeColumns, edge_columns, is_symmetric
 from tacit.report.embedding import FLOATS, packed, packed_edges
 from tacit.report.figures import curves
 from tacit.report.lags import packed_lags
 from tacit.report.listed import histogram, histogram_title
 from tacit.report.places import Places, label_sides, run_places
+from tacit.report.regimes import blocks_shown, has_own_regimes, packed_posterior, situations_said, value_words
 from tacit.report.shared import LABELLED_UP_TO, ROWS, panel_titles
+from tacit.report.situations import packed_situations, situation_tables, varying_rows
 from tacit.report.strongest import strongest_edges
 from tacit.report.target_words import further_scores, scores_explained, targets_said
 from tacit.report.trust import coverage_points, rank_shares, reliability_points
@@ -32,13 +34,14 @@ def run_content(run: Run, places: Places | None = None) -> dict[str, Any]:
     columns = edge_columns(run)
     places = run_places(run, columns) if places is None else places
     embedded = _embedded(columns)
+    situations = _situations(run, embedded)
     return {
         "record": run.record,
         "verdict": verdict(run),
         "answer": answer(run, columns),
         "edge_error": edge_error(run),
         "edges": strongest_edges(run, ROWS, columns),
-        "columns": shown_columns(columns),
+        "columns": shown_columns(columns, by_situation=situations is not None),
         "num_edges": len(columns),
         "num_embedded": len(embedded),
         "listed": run.has_candidates,
@@ -65,8 +68,12 @@ def run_content(run: Run, places: Places | None = None) -> dict[str, Any]:
         "config": json.dumps(shortened(run.record.config), indent=2, ensure_ascii=False),
         "symmetric": is_symmetric(run),
         "undirected": columns.undirected is not None and bool(columns.undirected.any()),
+        "situations": situations,
+        "varies_known": columns.varies is not None,
         "data": {
             **_data(run, embedded, places, start_threshold(columns)),
+            **({} if situations is None else situations["data"]),
+            **({} if columns.varies is None else {"variesWords": list(VARIES)}),
             "histogram": _histogram(columns) if run.has_candidates else None,
             "symmetric": is_symmetric(run),
             "titles": panel_titles(has_evidence=columns.exists is not None),
@@ -75,11 +82,11 @@ def run_content(run: Run, places: Places | None = None) -> dict[str, Any]:
     }
 
 
-def shown_columns(columns: EdgeColumns) -> list[str]:
-    """Return the names of the columns of the table that are known."""
+def shown_columns(columns: EdgeColumns, *, by_situation: bool = False) -> list[str]:
+    """Return the names of the columns of the table that are known; ``varies`` also shows regimes."""
     numbers = ("exists", "probability", "std_error", "low", "high", "effect", "lag", "within_step")
-    optional = (*numbers, "direction", "identifiable", "truth")
-    known = [name for name in optional if getattr(columns, name) is not None]
+    optional = (*numbers, "direction", "identifiable", "varies", "truth")
+    known = [name for name in optional if getattr(columns, name) is not None or (name == "varies" and by_situation)]
     return ["source", "target", *known, *(["error"] if columns.truth is not None else [])]
 
 
@@ -130,6 +137,29 @@ def shortened(config: Any) -> Any:
 def _embedded(columns: EdgeColumns) -> EdgeColumns:
     """Return all edges in their order, or of too many the most likely."""
     return columns if len(columns) <= MOST_EMBEDDED else columns[np.sort(columns.strongest(MOST_EMBEDDED))]
+
+
+def _situations(run: Run, columns: EdgeColumns) -> dict[str, Any] | None:
+    """Return what the page says of edges by situation or regime; None where there is nothing."""
+    tables, posterior = situation_tables(run), packed_posterior(run)
+    if not tables:
+        return None
+    return {
+        "tables": [
+            {"by": one.by, "kind": one.kind, "ordered": one.ordered, "values": value_words(run, one)} for one in tables
+        ],
+        "own_regimes": has_own_regimes(run),
+        "blocks": blocks_shown(run, tables),
+        "series": sorted(set(posterior["series"])) if posterior and posterior["series"] else [],
+        "posterior": posterior is not None,
+        "said": situations_said(run, tables),
+        "rows": varying_rows(run, tables),
+        "data": {
+            "situations": packed_situations(tables, columns),
+            "hasOwnRegimes": has_own_regimes(run),
+            "posterior": posterior,
+        },
+    }
 
 
 def _data(run: Run, columns: EdgeColumns, places: Places, threshold: float) -> dict[str, Any]:

@@ -25,7 +25,7 @@ class EdgeColumns:
 
     The probability of an edge that is not kept is NaN. ``listed_from`` is the least ``exists`` of a listed edge.
     ``undirected`` edges have no arrow: their ``exists`` is that of either direction. ``direction`` is a place in
-    ``DIRECTIONS``.
+    ``DIRECTIONS``, ``varies`` one in ``VARIES``.
     """
 
     source: Int[np.ndarray, " edge"]
@@ -41,6 +41,7 @@ class EdgeColumns:
     lag: Numbers | None = None
     within_step: Numbers | None = None
     direction: Int[np.ndarray, " edge"] | None = None
+    varies: Int[np.ndarray, " edge"] | None = None
     undirected: Bool[np.ndarray, " edge"] | None = None
     listed_from: float | None = None
     required: Bool[np.ndarray, " edge"] | None = None
@@ -87,6 +88,22 @@ class EdgeColumns:
         """Return the edges at these places."""
         found = {field.name: getattr(self, field.name) for field in fields(self) if field.name != "listed_from"}
         return replace(self, **{name: values[places] for name, values in found.items() if values is not None})
+
+    def find(
+        self, source: Int[np.ndarray, " row"], target: Int[np.ndarray, " row"]
+    ) -> tuple[Int[np.ndarray, " row"], Bool[np.ndarray, " row"]]:
+        """Return the places of edges by their ends, and which of them are there.
+
+        >>> edges = EdgeColumns(np.array([1, 2, 0]), np.array([0, 0, 0]), np.array([0.3, 0.8, 1.0]))
+        >>> place, there = edges.find(np.array([2, 1]), np.array([0, 1]))
+        >>> place[there].tolist(), there.tolist()
+        ([1], [True, False])
+        """
+        nodes = 1 + max(int(ends.max(initial=0)) for ends in (self.source, self.target, source, target))
+        keys, wanted = self.target.astype(np.int64) * nodes + self.source, target.astype(np.int64) * nodes + source
+        order = np.argsort(keys)
+        place = order[np.searchsorted(keys, wanted, sorter=order).clip(max=len(keys) - 1)]
+        return place, keys[place] == wanted
 
     def strongest(self, count: int, among: Bool[np.ndarray, " edge"] | None = None) -> Int[np.ndarray, " place"]:
         """Return the places of the most likely edges, the most likely first; of equals the more probable, the earlier.

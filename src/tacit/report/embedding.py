@@ -28,7 +28,7 @@ def packed_edges(columns: EdgeColumns, *, dense: bool) -> dict[str, dict[str, st
     """Return the columns that are known; a table of all ordered pairs needs no nodes."""
     numbers = ("probability", "std_error", "low", "high", "truth", "exists", "effect", "lag", "within_step")
     found = {name: packed(getattr(columns, name), FLOATS) for name in numbers if getattr(columns, name) is not None}
-    codes = ("identifiable", "direction", "undirected")
+    codes = ("identifiable", "direction", "varies", "undirected")
     found |= {name: packed(getattr(columns, name), CODE) for name in codes if getattr(columns, name) is not None}
     if not dense:
         largest = max(columns.source.max(initial=0), columns.target.max(initial=0))

@@ -1,4 +1,4 @@
-"""Figures for papers: heatmaps of the edge probabilities, the graph, losses during training, trust."""
+"""Figures for papers: heatmaps of the edge probabilities, the graph, edges by situation, training losses, trust."""
 
 from pathlib import Path
 from typing import Any
@@ -15,6 +15,7 @@ from tacit.report.network import draw_run_network
 from tacit.report.places import Places
 from tacit.report.saving import figure_files
 from tacit.report.shared import BLUE, ERROR_COLOURS, LABELS, PROBABILITY_COLOURS, VERMILION, panel_titles
+from tacit.report.situation_figure import draw_situations
 from tacit.report.trust import draw_ranks, draw_reliability
 
 HEIGHT = 3.0  # inches
@@ -27,6 +28,7 @@ def draw_figures(run: Run, directory: Path, places: Places | None = None) -> lis
         probs = draw_histogram(edge_columns(run)) if run.has_candidates else _matrices(run)
         figures: dict[str, Figure | None] = {"edge_probs": probs, "network": draw_run_network(run, places)}
         figures |= {"losses": _losses(run), "reliability": draw_reliability(run), "ranks": draw_ranks(run)}
+        figures |= {"edges_by": draw_situations(run)}
         drawn = [figure_files(figure, name) for name, figure in figures.items() if figure is not None]
     files = {name: data for one in drawn for name, data in one.items()}
     with made(directory, parents=False):

@@ -11,13 +11,10 @@ from tacit.report.embedding import FLOATS, WHOLE, packed
 
 def packed_lags(run: Run, columns: EdgeColumns) -> dict[str, Any] | None:
     """Return the profiles of the edges in the page, with the place of each edge; None where there are none."""
-    lags, nodes = run.lags, len(run.record.node_names)
+    lags = run.lags
     if lags is None or not lags.source:
         return None
-    keys, ends = columns.target.astype(np.int64) * nodes + columns.source, np.array([lags.target, lags.source])
-    wanted, order = ends[0] * nodes + ends[1], np.argsort(keys)
-    place = order[np.searchsorted(keys, wanted, sorter=order).clip(max=len(keys) - 1)]
-    shown = keys[place] == wanted
+    place, shown = columns.find(np.array(lags.source), np.array(lags.target))
     return {
         "first": lags.first,
         "count": lags.effects.shape[1],

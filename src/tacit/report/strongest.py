@@ -7,7 +7,7 @@ from jaxtyping import Bool
 
 from tacit.assessment.evidence import DIRECTIONS
 from tacit.assessment.identification import FLAGS
-from tacit.records import Run
+from tacit.records import VARIES, Run
 from tacit.report.edge_columns import EdgeColumns, edge_columns
 
 NUMBERS = ("exists", "probability", "std_error", "low", "high", "effect", "lag", "within_step", "truth")
@@ -30,6 +30,7 @@ def strongest_edges(
             **{name: _number(getattr(chosen, name), row) for name in NUMBERS},
             "identifiable": None if chosen.identifiable is None else FLAGS[int(chosen.identifiable[row])],
             "direction": None if chosen.direction is None else DIRECTIONS[int(chosen.direction[row])],
+            "varies": None if chosen.varies is None else VARIES[int(chosen.varies[row])],
             "undirected": chosen.undirected is not None and bool(chosen.undirected[row]),
         }
         for row in range(len(chosen))

@@ -89,10 +89,11 @@ export function edgeTraces(run, { chosenNode }, { edges }) {
     angle: [],
     size: [],
     color: [],
-    line: { width: 0 },
+    line: { width: run.situation ? [] : 0, color: colours().ink },
   };
-  const arrows = { type: "scatter", mode: "markers", name: "arrows", x: [], y: [], hovertext: [], marker };
-  for (const edge of edges.toReversed()) {
+  const meta = { edgeOf: edges.toReversed() };
+  const arrows = { type: "scatter", mode: "markers", name: "arrows", x: [], y: [], hovertext: [], marker, meta };
+  for (const edge of meta.edgeOf) {
     // the most likely last, on top
     const look = lookOf(run, edge, chosenNode);
     if (!traces.has(look.key)) traces.set(look.key, newLines(look));
@@ -105,6 +106,7 @@ export function edgeTraces(run, { chosenNode }, { edges }) {
     marker.angle.push(at.angle);
     marker.size.push(look.arrow);
     marker.color.push(look.colour);
+    if (run.situation) marker.line.width.push(run.situation.isOutlined(edge) ? 1.5 : 0); // this edge varies
   }
   return [...traces.values(), { ...arrows, hoverinfo: "text" }];
 }

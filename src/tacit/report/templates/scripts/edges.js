@@ -1,7 +1,7 @@
 // What is known of one edge, as text for the pointer.
 import { lagText } from "./lags.js";
 import { shared } from "./stored.js";
-import { signed, threeDigits } from "./text.js";
+import { plotlyText, shortened, signed, threeDigits } from "./text.js";
 
 const FLAG_SENTENCES = {
   "": "fixed, not learned",
@@ -33,10 +33,19 @@ export const isListed = (run, edge) => run.hasEvidence && run.decides[edge] >= r
 export const isHidden = (run, edge) =>
   !run.hasEvidence && run.identifiable !== null && shared.flags[run.identifiable[edge]] === "no";
 
+// In which situation the shown probability holds; nothing where edges do not depend on it.
+function situationText(run, edge) {
+  if (!run.situations.length) return "";
+  if (!run.situation?.has(edge)) return " on average";
+  const words = plotlyText(shortened(run.situation.words, 60));
+  return ` ${words} (average ${threeDigits(run.situation.average[edge])})`;
+}
+
 function probabilityLines(run, edge) {
   const probability = run.probability[edge];
-  if (!run.hasEvidence) return [`probability ${probability.toFixed(3)}`];
-  const acts = Number.isNaN(probability) ? "how often it acts was not estimated" : `acts ${probability.toFixed(3)}`;
+  const shown = `${probability.toFixed(3)}${situationText(run, edge)}`;
+  if (!run.hasEvidence) return [`probability ${shown}`];
+  const acts = Number.isNaN(probability) ? "how often it acts was not estimated" : `acts ${shown}`;
   return [`exists ${threeDigits(run.exists[edge])}, ${isListed(run, edge) ? "listed" : "not listed"}`, acts];
 }
 

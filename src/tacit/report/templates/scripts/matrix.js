@@ -3,17 +3,19 @@ import { edgeText } from "./edges.js";
 import { addDrawing } from "./figures.js";
 import { axisTicks, clampedRange, fullMatrix, longestTick, visibleCells } from "./matrix_view.js";
 import { shared } from "./stored.js";
-import { grouped } from "./text.js";
+import { grouped, plotlyText, shortened } from "./text.js";
 import { addZoomControls, zoomedRange } from "./zoom.js";
 
 const AXIS_HEIGHT = 290; // pixels
 const LETTER = 6.5; // pixels
+const LONGEST_VALUE = 24; // letters of a title
 
 // Return the top of the colour scale of probabilities: 1, or just above the most probable edge.
 function scaleTop(run) {
   const largest = (values) =>
     values ? values.reduce((top, value, edge) => (run.between[edge] && value > top ? value : top), 0) : 0;
-  const top = Math.max(largest(run.decides), largest(run.acts), largest(run.truth));
+  const varying = [...run.spreads.values()].reduce((most, { highest }) => Math.max(most, highest.probability), 0);
+  const top = Math.max(largest(run.decides), largest(run.acts), largest(run.truth), varying);
   return top >= 0.5 || !top ? 1 : Math.ceil(10 * top) / 10;
 }
 
@@ -54,6 +56,10 @@ function panelFigure(run, view, element, textOf) {
   const column = element.dataset.shows;
   const isError = column === "error";
   const zmax = isError ? errorTop(run) : scaleTop(run);
+  const title = () => {
+    const isAtValue = column === "probability" && run.situation;
+    return `${run.titles[column]}${isAtValue ? ` ${plotlyText(shortened(run.situation.words, LONGEST_VALUE))}` : ""}`;
+  };
   return () => {
     const { z, edges, block } = visibleCells(run, view, run[column]);
     const text = edges.map(() => []);
@@ -79,7 +85,7 @@ function panelFigure(run, view, element, textOf) {
       hoverongaps: false,
       colorbar: { thickness: 10, outlinewidth: 0, tickfont: { size: 10 } },
     };
-    return { data: [heatmap], layout: panelLayout(run, view, run.titles[column], element.clientWidth) };
+    return { data: [heatmap], layout: panelLayout(run, view, title(), element.clientWidth) };
   };
 }
 
@@ -89,7 +95,9 @@ function viewText(run, view) {
     high - low === run.numNodes ? `all ${count}` : `${grouped(low + 1)} to ${grouped(high)} of ${count}`;
   const top = scaleTop(run);
   const scale = top < 1 ? ` The colour scale ends at ${top.toFixed(1)}, above the most probable edge.` : "";
-  return `Sources ${part(view.x)}, targets ${part(view.y)}.${scale}`;
+  const average = run.situations.length ? "the average" : "";
+  const shown = average && ` Shown: ${run.situation ? shortened(run.situation.words, 40) : average}.`;
+  return `Sources ${part(view.x)}, targets ${part(view.y)}.${shown}${scale}`;
 }
 
 // Return the range that was dragged along an axis, or the old one.
@@ -99,6 +107,7 @@ function draggedRange(change, axis, old) {
   return ends.sort((a, b) => a - b).map((end) => end + 0.5);
 }
 
+// Return a function that shows the matrices again after a change of the run.
 export function showMatrices(section, run) {
   const elements = [...section.querySelectorAll(".matrix")];
   const status = section.querySelector(".matrices .seen");
@@ -127,4 +136,8 @@ export function showMatrices(section, run) {
     else show({ x: zoomedRange(view.x, act, right), y: zoomedRange(view.y, act, down) });
   });
   status.textContent = viewText(run, view);
+  return () => {
+    texts.fill(undefined);
+    show(view);
+  };
 }

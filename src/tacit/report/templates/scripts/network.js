@@ -78,7 +78,7 @@ function addNetworkZoom(section, element, view) {
   });
 }
 
-// Return the element and a function that chooses a node.
+// Return the element, a function that chooses a node, and one that shows the edges again after a change of the run.
 export function showNetwork(section, run) {
   const element = section.querySelector(".network");
   const count = section.querySelector(".graph .count");
@@ -94,7 +94,9 @@ export function showNetwork(section, run) {
   const describe = () => {
     count.textContent = countText(run, state, found);
     const nodes = plural(run.drawnNodes.length, "node");
-    element.ariaLabel = `The learned graph of ${nodes}: ${count.textContent} The table of edges has the same numbers.`;
+    const shown = run.situation ? ` ${run.situation.words}` : "";
+    const learned = `The learned graph of ${nodes}${shown}`;
+    element.ariaLabel = `${learned}: ${count.textContent} The table of edges has the same numbers.`;
   };
   const update = (change) => {
     Object.assign(state, change);
@@ -112,5 +114,5 @@ export function showNetwork(section, run) {
   const check = section.querySelector(".show-hidden");
   check?.addEventListener("change", () => update({ showHidden: check.checked }));
   addNetworkZoom(section, element, view);
-  return { element, chooseNode: (node) => update({ chosenNode: node }) };
+  return { element, chooseNode: (node) => update({ chosenNode: node }), refresh: () => update({}) };
 }

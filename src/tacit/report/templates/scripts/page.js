@@ -5,19 +5,28 @@ import { showCopyButton } from "./clipboard.js";
 import { followMedia } from "./figures.js";
 import { showMatrices } from "./matrix.js";
 import { showNetwork } from "./network.js";
+import { showRegimes } from "./regime_strip.js";
 import { readRun } from "./run.js";
 import { showSearch } from "./search.js";
+import { showSituationControls } from "./situation_controls.js";
+import { newSituation } from "./situation_view.js";
 import { storedRuns } from "./stored.js";
 import { showTable } from "./table.js";
+import { showVarying } from "./varying.js";
 
 const runs = storedRuns.map(readRun);
 followMedia();
 for (const section of document.querySelectorAll("section.run")) {
   const run = runs[Number(section.dataset.run)];
-  const network = showNetwork(section, run);
-  showSearch(section, run, network);
-  showTable(section, run);
-  showMatrices(section, run);
+  const situation = newSituation(run);
+  const network = showNetwork(section, situation.view);
+  const searchAgain = showSearch(section, situation.view, network);
+  const showCurve = showVarying(section, run, situation, network);
+  showTable(section, run, showCurve);
+  const drawMatrices = showMatrices(section, situation.view);
+  for (const listener of [network.refresh, searchAgain, drawMatrices]) situation.onChange(listener);
+  showSituationControls(section, run, situation);
+  showRegimes(section, run);
   showAssessment(section, run);
   showCopyButton(section);
 }

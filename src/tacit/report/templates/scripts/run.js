@@ -3,21 +3,15 @@
 // `decides` decides which edges are shown: the probability that an edge exists, or without evidence its probability.
 // The probability of an edge that is not kept is NaN; `acts` has 0 there.
 import { readLags } from "./lags.js";
-import { unpack } from "./stored.js";
+import { largestSpreads, readSituations } from "./situations.js";
+import { roundToSixDigits, unpack } from "./stored.js";
 import { isolated, plotlyText, shortened } from "./text.js";
 
 const LONGEST_LABEL = 60;
 
-// Round to the six digits of edges.csv: 0.7 in 32 bits is a little less than 0.7.
-function roundToSixDigits(value) {
-  if (value > 1 || value < 0.001) return Number(value.toPrecision(6));
-  const scale = value >= 0.1 ? 1e6 : value >= 0.01 ? 1e7 : 1e8;
-  return Math.round(value * scale) / scale;
-}
-
 function unpackEdges(run, edges) {
   const numbers = ["std_error", "low", "high", "truth", "exists", "effect", "lag", "within_step"];
-  const columns = [...numbers, "identifiable", "direction", "undirected"].map((name) => [name, null]);
+  const columns = [...numbers, "identifiable", "direction", "varies", "undirected"].map((name) => [name, null]);
   for (const [name, packed] of Object.entries({ ...Object.fromEntries(columns), ...edges })) {
     const values = packed && unpack(packed);
     run[name] = values instanceof Float32Array ? Float64Array.from(values, roundToSixDigits) : values;
@@ -59,6 +53,8 @@ export function readRun(stored) {
   run.lagProfile = readLags(stored.lags);
   run.firstLag = stored.lags?.first;
   run.lagCount = stored.lags?.count ?? 0;
+  run.situations = readSituations(stored.situations);
+  run.spreads = largestSpreads(run.situations);
   addPlaces(run, stored.places);
   return run;
 }

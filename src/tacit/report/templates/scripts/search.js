@@ -54,6 +54,7 @@ function manyText(run, matches) {
   return `${plural(matches.length, "name")} ${contain} this; press Enter for ${isolated(run.names[matches[0]])}.`;
 }
 
+// Return a function that searches again after a change of the run.
 export function showSearch(section, run, network) {
   const input = section.querySelector(".search");
   const status = section.querySelector(".graph .found");
@@ -63,7 +64,9 @@ export function showSearch(section, run, network) {
     status.textContent = text;
     network.chooseNode(node !== null && run.placeOf[node] < 0 ? null : node);
   };
+  let tookFirst = false;
   const search = (takeFirst) => {
+    tookFirst = takeFirst;
     const text = input.value.trim();
     if (!text) return choose(null, "");
     const { exact, matches } = matchingNodes(run, text);
@@ -90,4 +93,5 @@ export function showSearch(section, run, network) {
     input.value = run.names[node];
     search(true);
   });
+  return () => input.value.trim() && search(tookFirst);
 }

@@ -13,3 +13,10 @@ export function unpack({ kind, data }) {
   for (let place = 0; place < bytes.length; place += 1) bytes[place] = letters.charCodeAt(place);
   return new ARRAYS[kind](bytes.buffer);
 }
+
+// Round to the six digits of edges.csv: 0.7 in 32 bits is a little less than 0.7.
+export function roundToSixDigits(value) {
+  if (value > 1 || value < 0.001) return Number(value.toPrecision(6));
+  const scale = value >= 0.1 ? 1e6 : value >= 0.01 ? 1e7 : 1e8;
+  return Math.round(value * scale) / scale;
+}

@@ -7,6 +7,7 @@ import { shared } from "./stored.js";
 import { firstColumn, isName, nameFilter, sortedEdges } from "./table_rows.js";
 import { grouped, plural, signed, threeDigits, wholeNumber } from "./text.js";
 import { isPrinting } from "./theme.js";
+import { variesWord, varyingButton } from "./varying_cell.js";
 
 const PAPER_ROWS = 40;
 
@@ -14,19 +15,21 @@ function cellText(run, column, edge) {
   if (isName(column)) return run.names[run[column][edge]];
   if (column === "effect") return signed(run.effect[edge]);
   if (column === "lag") return wholeNumber(run.lag[edge]);
+  if (column === "varies") return variesWord(run, edge);
   if (column === "direction") return directionWord(run, edge);
   if (column === "identifiable") return shared.flagLabels[shared.flags[run.identifiable[edge]]];
   return threeDigits(run[column][edge]);
 }
 
-function newRow(run, columns, edge) {
+function newRow(run, columns, edge, showCurve) {
   const row = document.createElement("tr");
   for (const column of columns) {
     const cell = row.insertCell();
     cell.textContent = cellText(run, column, edge);
     if (isName(column)) cell.dir = "auto";
+    if (column === "lag" || column === "varies") cell.dataset.column = column;
+    if (column === "varies") cell.append(" ", varyingButton(run, edge, showCurve) ?? "");
     if (column !== "lag") continue;
-    cell.dataset.column = column;
     cell.title = lagText(run, edge);
     cell.append(lagChart(run, edge) ?? "");
   }
@@ -34,13 +37,13 @@ function newRow(run, columns, edge) {
 }
 
 // Show a page of the chosen edges. Return its number, which is inside the table.
-function showRows(section, run, columns, chosen, wantedPage, countText) {
+function showRows(section, run, columns, { chosen, page: wantedPage, countText }, showCurve) {
   const find = (name) => section.querySelector(`.edges ${name}`);
   const size = isPrinting() ? PAPER_ROWS : shared.rows;
   const pages = Math.max(1, Math.ceil(chosen.length / size));
   const page = Math.min(Math.max(0, wantedPage), pages - 1);
   const edges = Array.from(chosen.slice(page * size, (page + 1) * size));
-  find("tbody").replaceChildren(...edges.map((edge) => newRow(run, columns, edge)));
+  find("tbody").replaceChildren(...edges.map((edge) => newRow(run, columns, edge, showCurve)));
   const from = page * size + 1;
   const to = Math.min(chosen.length, from + size - 1);
   const printed = isPrinting() && pages > 1 ? ` Rows ${grouped(from)} to ${grouped(to)} are printed.` : "";
@@ -73,12 +76,13 @@ function markSorted(heads, column, descending) {
   }
 }
 
-export function showTable(section, run) {
+// `showCurve` shows how an edge varies; null where edges do not.
+export function showTable(section, run, showCurve) {
   const heads = [...section.querySelectorAll(".edge-table th")];
   const columns = heads.map((head) => head.dataset.column);
   const state = { column: firstColumn(run), descending: true, page: 0, sorted: run.order, chosen: run.order };
   const show = () => {
-    state.page = showRows(section, run, columns, state.chosen, state.page, state.countText);
+    state.page = showRows(section, run, columns, state, showCurve);
   };
   const filter = () => {
     Object.assign(state, filterEdges(section, run, state.sorted), { page: 0 });

@@ -3,6 +3,7 @@
 import { hasArrow } from "./edges.js";
 import { compareEdges } from "./run.js";
 import { shared } from "./stored.js";
+import { variesOrder } from "./varying_cell.js";
 
 const FLAG_ORDER = ["yes", "", "no"];
 
@@ -27,6 +28,7 @@ function sortValues(run, column) {
     return Uint32Array.from(run[column], (node) => run.nameRanks[node]);
   }
   if (column === "identifiable") return run.identifiable.map((code) => FLAG_ORDER.indexOf(shared.flags[code]));
+  if (column === "varies") return Float64Array.from(run.order.keys(), (edge) => variesOrder(run, edge));
   return run[column].map((value) => (Number.isNaN(value) ? -Infinity : value));
 }
 
