@@ -132,11 +132,15 @@ def main() -> None:
     device = "cuda" if torch.cuda.is_available() else "cpu"
     for kind in options.kind:
         for psi in options.psi:
-            seeds = range(options.first, options.first + options.sets)
-            rows = Parallel(n_jobs=options.jobs)(delayed(one)(kind, psi, seed, device, options.pairs) for seed in seeds)
-            found = {"device": device, "pairs": options.pairs * 4 // 5, **summary(rows), "rows": rows}
+            rows: list[Figures] = []
+            for first in range(options.first, options.first + options.sets, 2 * options.jobs):
+                seeds = range(first, min(first + 2 * options.jobs, options.first + options.sets))
+                rows += Parallel(n_jobs=options.jobs)(
+                    delayed(one)(kind, psi, seed, device, options.pairs) for seed in seeds
+                )
+                found = {"device": device, "pairs": options.pairs * 4 // 5, **summary(rows), "rows": rows}
+                write(RECORD, f"{kind}, psi {psi}", found)
             print(f"{kind}, psi {psi}", {key: value for key, value in found.items() if key != "rows"}, flush=True)
-            write(RECORD, f"{kind}, psi {psi}", found)
 
 
 if __name__ == "__main__":
