@@ -31,13 +31,13 @@ AT_ONCE = 10  # data sets; as many as a fit has epochs
 RECORD = RESULTS / "many_sets.json"
 
 
-def batch(seeds: range, device: str, num_pairs: int = NUM_PAIRS) -> list[Figures]:
+def batch(seeds: range, device: str, num_pairs: int = NUM_PAIRS, epochs: int = 10) -> list[Figures]:
     """Return the figures of some data sets."""
     systems = [SituationSystem("rows", seed) for seed in seeds]
     parts = [system.generate(num_pairs)[0].split().to(device) for system in systems]
     start = BernoulliGraph.uniform(parts[0].train.num_nodes, generator=generator_for(0, "graph"))
     constant = LatentGraphModel(start, systems[0].predictor("known"), EnergyScore(scope="node"), num_graphs=NUM_GRAPHS)
-    first = together(constant, parts, seeds)
+    first = together(constant, parts, seeds, epochs)
     probs = constant.graph.probs_of({"edge_logits": first.parameters["graph.edge_logits"]}).detach()
     mixture = copy.deepcopy(constant)
     mixture.graph = MixtureGraph(start.to(device), 2, "rows")
@@ -46,7 +46,7 @@ def batch(seeds: range, device: str, num_pairs: int = NUM_PAIRS) -> list[Figures
         for seed, one in zip(seeds, probs, strict=True)
     ]
     second = together(
-        mixture, parts, seeds, {f"graph.{key}": torch.stack([s[key] for s in starts]) for key in starts[0]}
+        mixture, parts, seeds, epochs, {f"graph.{key}": torch.stack([s[key] for s in starts]) for key in starts[0]}
     )
     return [
         figures(systems[place], parts[place], [constant, mixture], [first, second], place)
@@ -55,14 +55,14 @@ def batch(seeds: range, device: str, num_pairs: int = NUM_PAIRS) -> list[Figures
 
 
 def together(
-    model: LatentGraphModel, parts: list[Split], seeds: range, starts: dict[str, Tensor] | None = None
+    model: LatentGraphModel, parts: list[Split], seeds: range, epochs: int, starts: dict[str, Tensor] | None = None
 ) -> FitResult:
     """Fit a replica on each data set; an epoch over all of them is as many epochs of each."""
     train = Pairs(*(torch.cat([getattr(part.train, name) for part in parts]) for name in ("inputs", "targets")))
     each = len(parts[0].train)
     rows = torch.arange(each, device=train.inputs.device)
     resamples = torch.stack([(rows + number * each).repeat(len(parts)) for number in range(len(parts))])
-    settings = FitSettings(epochs=max(1, SETTINGS.epochs // len(parts)), schedule=SETTINGS.schedule)
+    settings = FitSettings(epochs=max(1, epochs // len(parts)), schedule=SETTINGS.schedule)
     return fit(
         model,
         train,
@@ -104,15 +104,16 @@ def main() -> None:
     parser.add_argument("--first", type=int, default=FIRST_TEST_SEED)
     parser.add_argument("--jobs", type=int, default=1)
     parser.add_argument("--pairs", type=int, default=NUM_PAIRS)
+    parser.add_argument("--epochs", type=int, default=SETTINGS.epochs)
     options = parser.parse_args()
     device = "cuda" if torch.cuda.is_available() else "cpu"
     last = options.first + options.sets
     batches = [range(low, min(low + AT_ONCE, last)) for low in range(options.first, last, AT_ONCE)]
-    done = Parallel(n_jobs=options.jobs)(delayed(batch)(seeds, device, options.pairs) for seeds in batches)
+    done = Parallel(n_jobs=options.jobs)(delayed(batch)(seeds, device, options.pairs, options.epochs) for seeds in batches)
     rows = [row for part in done for row in part]
     found = {"device": device, "pairs": options.pairs * 4 // 5, **summary(rows), "rows": rows}
     print({key: value for key, value in found.items() if key != "rows"}, flush=True)
-    write(RECORD, "rows, psi known", found)
+    write(RECORD, f"rows, psi known, {options.epochs} epochs", found)
 
 
 if __name__ == "__main__":
