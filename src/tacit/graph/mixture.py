@@ -124,27 +124,35 @@ class MixtureGraph(GraphDistribution):
 
     def sample_from(self, uniforms: Uniforms) -> Graphs:
         """Return the graphs that given uniforms make: a regime for each block, then its edges. No gradient passes."""
+        return self.drawn(uniforms, self.regime_weights)
+
+    def drawn(self, uniforms: Uniforms, weights: Float[Tensor, "*any block regime"]) -> Graphs:
+        """Return the graphs that given uniforms make where regimes have these weights, for all pairs or of each."""
         edges, chooser = uniforms[..., :-1], uniforms[..., self.first_row, -1]  # chooser: (draw, graph, block)
-        bounds = self.regime_weights.detach().cumsum(-1)[..., :-1]  # (block, regime - 1)
+        bounds = weights.detach().cumsum(-1)[..., :-1]  # (..., block, regime - 1)
         regime = (chooser[..., None] >= bounds).sum(-1)  # (draw, graph, block)
         numbers = torch.arange(self.num_regimes, device=uniforms.device)
         chosen = (regime[..., None] == numbers).to(uniforms.dtype)[..., self.block_of_row, :]
         probs = torch.einsum("dgrk,krs->dgrs", chosen, self.regime_probs.detach())
         return (self.symmetrize(edges) < probs).to(uniforms.dtype)
 
-    def block_log_prob(self, graphs: Graphs) -> Float[Tensor, "draw graph block"]:
-        """Return the log-probability of the edges of each block."""
-        joint = self._regime_log_probs(graphs) + self.weight_logits.log_softmax(-1)
-        return joint.logsumexp(-1)
+    def block_log_prob(
+        self, graphs: Graphs, log_weights: Float[Tensor, "*any block regime"] | None = None
+    ) -> Float[Tensor, "draw graph block"]:
+        """Return the log-probability of the edges of each block; ``log_weights`` replace those of the regimes."""
+        log_weights = self.weight_logits.log_softmax(-1) if log_weights is None else log_weights
+        return (self._regime_log_probs(graphs) + log_weights).logsumexp(-1)
 
     def log_prob(self, graphs: Graphs) -> LogProb:
         r"""Return $\log P(A)$; a graph that cannot be has about -100 for each impossible edge."""
         return self.block_log_prob(graphs).sum(-1)
 
-    def weighted_log_prob(self, weights: EdgeWeights, graphs: Graphs) -> Scalar:
+    def weighted_log_prob(
+        self, weights: EdgeWeights, graphs: Graphs, log_weights: Float[Tensor, "*any block regime"] | None = None
+    ) -> Scalar:
         r"""Return $\mathrm{mean}_s \sum_B w_{sB} \log P(A_{s,B})$: the edges of a block have one weight."""
         per_block = weights[..., 0].expand(*weights.shape[:2], self.edge_shape[0])[..., self.first_row]
-        return times(per_block, self.block_log_prob(graphs)).mean((0, 1)).sum()
+        return times(per_block, self.block_log_prob(graphs, log_weights)).mean((0, 1)).sum()
 
     def _regime_log_probs(self, graphs: Graphs) -> Float[Tensor, "draw graph block regime"]:
         """Return the log-probability of the edges of each block in each regime."""

@@ -35,7 +35,6 @@ CHUNK_NUMBERS = 2**23  # outputs at once
 RegimeProbability = Float[Tensor, "pair block regime"]
 
 
-@torch.no_grad()
 def regime_posterior(
     model: LatentGraphModel, pairs: Pairs, *, generator: Generator, num_graphs: int = NUM_GRAPHS
 ) -> RegimeProbability:
@@ -43,6 +42,17 @@ def regime_posterior(
 
     ``num_graphs``  graphs for each regime
     """
+    logs, graph = node_logs(model, pairs, generator=generator, num_graphs=num_graphs), model.graph
+    assert isinstance(graph, MixtureGraph)
+    of_block = logs if graph.blocks == "rows" else logs.sum(1, keepdim=True)
+    return (of_block + graph.weight_logits.detach().log_softmax(-1)).softmax(-1)
+
+
+@torch.no_grad()
+def node_logs(
+    model: LatentGraphModel, pairs: Pairs, *, generator: Generator, num_graphs: int = NUM_GRAPHS
+) -> Float[Tensor, "pair node regime"]:
+    r"""Return $\log p(y_i \mid x, k)$ of each node in each regime."""
     graph = model.graph
     require(
         isinstance(graph, MixtureGraph),
@@ -53,14 +63,10 @@ def regime_posterior(
     graphs, regime = _graphs(graph, num_graphs, num_hops_of(model.predictor) == 1, generator)
     scale = _scale(pairs)
     chunk = max(1, CHUNK_NUMBERS // (graphs.shape[1] * pairs.num_nodes))
-    logs = torch.cat(
-        [
-            _node_logs(model, pairs[start : start + chunk], graphs, regime, scale)
-            for start in range(0, len(pairs), chunk)
-        ]
-    )  # (pair, node, regime)
-    of_block = logs if graph.blocks == "rows" else logs.sum(1, keepdim=True)
-    return (of_block + graph.weight_logits.log_softmax(-1)).softmax(-1)
+    parts = [
+        _node_logs(model, pairs[start : start + chunk], graphs, regime, scale) for start in range(0, len(pairs), chunk)
+    ]
+    return torch.cat(parts)
 
 
 def _graphs(

@@ -193,11 +193,14 @@ def _graph_of(model: LatentGraphModel) -> ConditionalBernoulliGraph:
 
 
 def _require_fitting(model: LatentGraphModel) -> None:
-    estimator = model.estimator
-    model.loss.require_compares("depends_on with training")
+    estimator, loss = model.estimator, type(model.loss).__name__
+    require(
+        model.loss.compares,
+        f"depends_on requires a loss that compares graphs, such as EnergyScore or MMD, got {loss}; set another loss",
+    )
     require(
         isinstance(estimator, ScoreFunction),
-        f"depends_on requires the estimator ScoreFunction, got {type(estimator).__name__}; use it",
+        f"depends_on requires the estimator ScoreFunction, got {type(estimator).__name__}; set it",
     )
     require(
         isinstance(model.graph, BernoulliGraph) and model.graph.has_edge_probs,

@@ -1,0 +1,121 @@
+"""Sharpen regimes of the whole graph: each node is trained given the regime that the other nodes show."""
+
+import copy
+from collections.abc import Callable
+from typing import NamedTuple
+
+import torch
+from jaxtyping import Float
+from torch import Tensor
+
+from tacit.assessment.regimes.given import GivenRegimes, LogWeights, with_log_weights
+from tacit.assessment.regimes.posterior import node_logs
+from tacit.data import Pairs
+from tacit.graph import BernoulliGraph, GraphDistribution, MixtureGraph
+from tacit.losses import Loss
+from tacit.randomness import generator_for
+from tacit.training import FitSettings, LatentGraphModel, Progress, fit
+
+ROUNDS = 2
+LEAST_LOG = -50.0  # of a weight
+
+
+class Fitted(NamedTuple):
+    """A fit with regimes, and what its replicas train.
+
+    ``model``      with its regimes
+    ``trained``    what was trained last, on ``train`` and ``validation``: the model itself, or one of given regimes
+    ``posterior``  (pair, block, regime): the regimes of the training pairs, where they are given
+    """
+
+    model: LatentGraphModel
+    trained: LatentGraphModel
+    train: Pairs
+    validation: Pairs
+    posterior: Float[Tensor, "pair block regime"] | None = None
+
+
+def can_sharpen(model: LatentGraphModel, loss: Loss) -> bool:
+    """Say whether each node has a loss and a row of its own."""
+    return loss.scope == "node" and not model.graph.symmetric
+
+
+def sharpened(
+    model: LatentGraphModel,
+    loss: Loss,
+    num_graphs: int,
+    train: Pairs,
+    validation: Pairs,
+    settings: FitSettings,
+    seed: int,
+    compile: bool,
+    on_progress: Callable[[Progress], None] | None,
+) -> Fitted:
+    """Return the fit after some rounds: the regimes that other nodes show, then a training of each node given them.
+
+    ``loss``  of node scope, of ``num_graphs`` graphs for each pair
+    """
+    current, trained, given, posterior = model, model, (train, validation), None
+    for number in range(ROUNDS):
+        mixture = current.graph
+        assert isinstance(mixture, MixtureGraph)
+        logs, held_out = _logs(current, train, seed), _logs(current, validation, seed)
+        given = (
+            with_log_weights(train, _of_others(logs, mixture)),
+            with_log_weights(validation, _of_others(held_out, mixture)),
+        )
+        start = BernoulliGraph(mixture.edge_probs.detach(), mixture.fixed, candidates=mixture.candidates)
+        graph = GivenRegimes(start, mixture.num_regimes).to(mixture.raw)
+        graph.edge_logits.data.copy_(mixture.edge_logits.detach())
+        result = fit(
+            with_graph(current, graph, loss, num_graphs),
+            *given,
+            settings,
+            seeds=(seed + number,),
+            compile=compile,
+            start_at_model=True,
+            on_progress=on_progress,
+        )
+        if result.interrupted:
+            raise KeyboardInterrupt
+        trained = result.model
+        posterior = (logs.sum(1, keepdim=True) + mixture.weight_logits.detach().log_softmax(-1)).softmax(-1)
+        current = _with_regimes(current, trained, posterior)
+    return Fitted(current, trained, *given, posterior)
+
+
+def with_graph(model: LatentGraphModel, graph: GraphDistribution, loss: Loss, num_graphs: int) -> LatentGraphModel:
+    """Return a copy of a model with another graph, loss and number of graphs, without a prior."""
+    return LatentGraphModel(
+        copy.deepcopy(graph),
+        copy.deepcopy(model.predictor),
+        loss,
+        observation=copy.deepcopy(model.observation),
+        num_graphs=max(num_graphs, loss.min_graphs),
+        share_graphs=model.share_graphs,
+    ).to(model.graph.raw)
+
+
+def _logs(model: LatentGraphModel, pairs: Pairs, seed: int) -> LogWeights:
+    return node_logs(model, pairs, generator=generator_for(seed, "posterior", pairs.inputs.device))
+
+
+def _of_others(logs: LogWeights, mixture: MixtureGraph) -> LogWeights:
+    """Return the log-probability of each regime for each node, from the weights and all other nodes."""
+    others = logs.sum(1, keepdim=True) - logs + mixture.weight_logits.detach().log_softmax(-1)
+    return others.log_softmax(-1).clamp_min(LEAST_LOG)
+
+
+@torch.no_grad()
+def _with_regimes(
+    model: LatentGraphModel, trained: LatentGraphModel, posterior: Float[Tensor, "pair block regime"]
+) -> LatentGraphModel:
+    """Return the model with regimes, predictor and noise as trained, and the mean posterior as the weights."""
+    moved = copy.deepcopy(model)
+    assert isinstance(moved.graph, MixtureGraph)
+    assert isinstance(trained.graph, GivenRegimes)
+    moved.graph.edge_logits.copy_(trained.graph.edge_logits)
+    moved.graph.weight_logits.copy_(posterior.mean(0).clamp_min(torch.finfo(posterior.dtype).tiny).log())
+    moved.predictor.load_state_dict(trained.predictor.state_dict())
+    moved.observation.load_state_dict(trained.observation.state_dict())
+    return moved

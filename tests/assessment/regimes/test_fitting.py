@@ -1,0 +1,100 @@
+"""Regimes found by training on small systems with the truth known."""
+
+import pytest
+import torch
+
+from tacit.assessment.regimes import fit_regimes, regime_posterior
+from tacit.data import Pairs
+from tacit.errors import InputError
+from tacit.graph import BernoulliGraph, MixtureGraph
+from tacit.losses import EnergyScore
+from tacit.training import FitSettings, LatentGraphModel
+from toys import LinearHop
+
+SETTINGS = FitSettings(epochs=10, batch_size=40)
+SWITCHED = torch.tensor([[[0.9, 0.8], [0.1, 0.0]], [[0.1, 0.2], [0.9, 0.0]]])  # one of two nodes reads at a time
+
+
+def system(regime_probs, weights, num_pairs=1000, *, by_row=False, seed=0):
+    r"""Two nodes, $y_i = \sum_j A_{ij} x_j$, with a regime for each pair, or for each pair and row."""
+    rng = torch.Generator().manual_seed(seed)
+    inputs = torch.rand(num_pairs, 2, 1, generator=rng) + torch.tensor([0.5, 1.5])[:, None]
+    regime = torch.multinomial(torch.tensor(weights), 2 * num_pairs, True, generator=rng).view(num_pairs, 2)
+    if not by_row:
+        regime = regime[:, :1].expand(-1, 2)
+    probs = regime_probs[regime, torch.arange(2)]
+    graphs = (torch.rand(num_pairs, 2, 2, generator=rng) < probs).float()
+    marginal = torch.einsum("k,kij->ij", torch.tensor(weights), regime_probs)
+    graph = BernoulliGraph(marginal, marginal == 0)
+    predictor = LinearHop(torch.ones(1, 1, 1)).requires_grad_(False)
+    model = LatentGraphModel(graph, predictor, EnergyScore(), num_graphs=6)
+    return model, Pairs(inputs, graphs @ inputs), regime
+
+
+def test_regimes_of_the_whole_graph():
+    model, pairs, regime = system(SWITCHED, [0.7, 0.3])
+    before = {name: value.clone() for name, value in model.state_dict().items()}
+    found = fit_regimes(model, pairs[:700], pairs[700:], SETTINGS, blocks="all", replicas=4, compile=False)
+    assert all(torch.equal(value, before[name]) for name, value in model.state_dict().items()), "the model stays"
+    assert found.num_regimes == 2
+    assert [step.better for step in found.steps] == [True, False]
+    assert torch.allclose(found.regime_probs.value, SWITCHED, atol=0.12)
+    assert found.weights.value.flatten().tolist() == pytest.approx([0.7, 0.3], abs=0.08)
+    for estimate in (found.regime_probs, found.weights):
+        learned = model.graph.learned.expand_as(estimate.value) if estimate.value.ndim == 3 else slice(None)
+        assert (estimate.std_error[learned] > 0).all()
+        assert (estimate.low[learned] < estimate.value[learned]).all()
+        assert (estimate.low >= 0).all()
+        assert (estimate.high <= 1).all()
+    assert isinstance(found.graph, MixtureGraph)
+    assert found.model.loss == model.loss
+    assert torch.equal(found.graph.fixed, model.graph.fixed)
+    posterior = regime_posterior(found.model, pairs, generator=torch.Generator().manual_seed(0))
+    right = (posterior[:, 0].argmax(-1) == regime[:, 0]).float().mean()
+    assert right > 0.85  # of the true model .9
+
+
+def test_edges_of_a_row_that_come_together():
+    together = torch.tensor([[[1.0, 1.0], [0.5, 0.0]], [[0.0, 0.0], [0.5, 0.0]]])
+    model, pairs, _ = system(together, [0.6, 0.4], by_row=True)
+    found = fit_regimes(model, pairs, pairs, SETTINGS, num_regimes=2, replicas=0, compile=False)
+    assert found.steps == ()
+    assert found.blocks == "rows"
+    assert torch.allclose(found.regime_probs.value[:, 0], together[:, 0], atol=0.15)
+    assert found.weights.value[0].tolist() == pytest.approx([0.6, 0.4], abs=0.08)
+    assert not found.weights.std_error.any()
+    assert torch.allclose(found.graph.edge_probs, model.graph.edge_probs, atol=0.06)
+
+
+@pytest.mark.parametrize("blocks", ["rows", "all"])
+def test_independent_edges_have_one_regime(blocks):
+    model, pairs, _ = system(SWITCHED.mean(0).expand(2, 2, 2), [0.5, 0.5])
+    found = fit_regimes(model, pairs[:700], pairs[700:], SETTINGS, blocks=blocks, compile=False)
+    assert found.model is None
+    assert found.num_regimes == 1
+    assert [step.better for step in found.steps] == [False]
+    assert torch.equal(found.regime_probs.value[0], model.graph.edge_probs)
+    assert found.weights.value.tolist() == [[1.0]] * (2 if blocks == "rows" else 1)
+
+
+def test_one_regime_asked_for():
+    model, pairs, _ = system(SWITCHED, [0.7, 0.3])
+    assert fit_regimes(model, pairs, pairs, SETTINGS, num_regimes=1, compile=False).model is None
+
+
+def test_a_loss_in_blocks_of_neighbours():
+    from tacit.assessment.regimes.fitting import _in_blocks
+
+    assert _in_blocks(torch.arange(5.0), 2).tolist() == [1.0, 5.0, 4.0]
+
+
+@pytest.mark.usefixtures("unchecked")
+def test_refusals():
+    model, pairs, _ = system(SWITCHED, [0.7, 0.3], 40)
+    mixed = LatentGraphModel(MixtureGraph(model.graph), model.predictor, model.loss, num_graphs=6)
+    with pytest.raises(InputError, match="regimes requires a fit with constant edges, got MixtureGraph; use Bernoulli"):
+        fit_regimes(mixed, pairs, pairs, SETTINGS)
+    with pytest.raises(InputError, match="num_regimes must be"):
+        fit_regimes(model, pairs, pairs, SETTINGS, num_regimes=0)
+    with pytest.raises(InputError, match="blocks must be one of rows, all, got 'nodes'; use rows"):
+        fit_regimes(model, pairs, pairs, SETTINGS, num_regimes=2, blocks="nodes", compile=False)
