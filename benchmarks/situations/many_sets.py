@@ -109,7 +109,9 @@ def main() -> None:
     device = "cuda" if torch.cuda.is_available() else "cpu"
     last = options.first + options.sets
     batches = [range(low, min(low + AT_ONCE, last)) for low in range(options.first, last, AT_ONCE)]
-    done = Parallel(n_jobs=options.jobs)(delayed(batch)(seeds, device, options.pairs, options.epochs) for seeds in batches)
+    done = Parallel(n_jobs=options.jobs)(
+        delayed(batch)(seeds, device, options.pairs, options.epochs) for seeds in batches
+    )
     rows = [row for part in done for row in part]
     found = {"device": device, "pairs": options.pairs * 4 // 5, **summary(rows), "rows": rows}
     print({key: value for key, value in found.items() if key != "rows"}, flush=True)

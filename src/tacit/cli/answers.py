@@ -86,7 +86,10 @@ def print_fit(job: "FitJob", seconds: float) -> None:
     for sentence in record.answer:
         say(sentence)
     _print_edges(console, job)
-    say(f"\nall edges: {job.directory / 'edges.csv'}\n")
+    say(f"\nall edges: {job.directory / 'edges.csv'}")
+    if job.run.edges_by is not None:
+        say(f"how often they act in each {_in_each(record)}: {job.directory / 'edges_by.csv'}")
+    say("")
     console.print(score_table({"learned graph": record.metrics, **record.references}))
     say(f"\non the test part, {LEGEND}")
     print_lines(console, record.findings)
@@ -100,6 +103,10 @@ def print_fit(job: "FitJob", seconds: float) -> None:
     say(f"took {seconds:.1f} s: {', '.join(parts)}")
     undrawn = f"not drawn because the run was stopped; draw it with tacit report {shlex.quote(str(job.directory))}"
     say(f"report: {undrawn if job.report is None else job.report}")
+
+
+def _in_each(record: Any) -> str:
+    return "regime" if record.situations.get("kind") == "mixture" else "situation"
 
 
 def _print_edges(console: Any, job: "FitJob") -> None:
@@ -129,7 +136,7 @@ def _print_edges(console: Any, job: "FitJob") -> None:
     shown |= {"95% interval": known["std_error"], "effect": known["effect"]}
     lags = job.run.lags
     shown |= {"lag": known["lag"] and lags is not None and lags.effects.shape[1] > 1}
-    shown |= {"direction": directions}
+    shown |= {"direction": directions, "varies": any(row["varies"] for row in rows)}
     for name in (name for name, is_shown in shown.items() if is_shown):
         table.add_column(name, justify="right", no_wrap=True)
     for row in rows:
@@ -142,6 +149,7 @@ def _print_edges(console: Any, job: "FitJob") -> None:
             "effect": "-" if row["effect"] is None else f"{row['effect']:+.3f}",
             "lag": "-" if row["lag"] is None else f"{row['lag']:.0f}",
             "direction": row["direction"] or "-",
+            "varies": row["varies"] or "-",
         }
         arrow = "-" if symmetric or row["undirected"] else "->"
         edge = Text(f"{row['source']} {arrow} {row['target']}")  # no markup

@@ -11,6 +11,7 @@ import typer
 from tacit.cli.answers import LEGEND, print_fit, print_group_scores, print_lines, print_notes, score_table
 from tacit.cli.launch import Launch
 from tacit.cli.options import (
+    MOST_DIGITS,
     Device,
     Json,
     OwnSeed,
@@ -43,7 +44,9 @@ FIT_JSON = {
     "findings",
     "goodness",
     "uncertainty",
+    "situations",
 }
+SITUATIONS_JSON = ("kind", "variables", "tested", "varying", "fdr", "tests", "blocks", "weights", "notes")
 DATA = "Table (.csv, .parquet, .xlsx ...) or .npz file, or beijing-air. Several files, or a folder, are several series."
 NEW_DATA = "Data in the format of the training data."
 ERRORS = "Bootstrap replicas for standard errors; 0 for none. [default: 16 if they are quick]"
@@ -55,6 +58,8 @@ RESUME = "Resume a stopped run; takes no DATA and no other options."
 WHERE = "Only targets in rows where it holds count, such as 'month in (6, 7, 8)'."
 CALENDAR = "Parts of the date as covariates (sine, cosine), such as hour,weekday,month."
 SIMULTANEOUS = "Edges may also act within a step, at lag 0 (series)."
+DEPENDS_ON = "What edge probabilities may depend on, such as hour,season: parts of the date, columns, series, time."
+REGIMES = "Edges may come together in N regimes; auto: as many as the data support."
 STEPS = "Forecast paths of N steps, from the last observed row of each series."
 ORIGIN = "With --steps: start after the row at this time instead."
 EVERY = "With --steps: also start every N rows from there on, up to the last observed row."
@@ -87,6 +92,8 @@ def fit(
     ] = None,
     symmetric: Annotated[bool, typer.Option("--symmetric", help="Edges have no direction.")] = False,
     simultaneous: Annotated[bool, typer.Option("--simultaneous", help=SIMULTANEOUS)] = False,
+    depends_on: Annotated[str | None, typer.Option(metavar="NAMES", help=DEPENDS_ON)] = None,
+    regimes: Annotated[str | None, typer.Option(metavar="N|auto", help=REGIMES)] = None,
     std_errors: Annotated[int | None, typer.Option(parser=at_least(0), metavar="N", help=ERRORS)] = None,
     quick: Annotated[bool, typer.Option("--quick", help=QUICK)] = False,
     thorough: Annotated[bool, typer.Option("--thorough", help=THOROUGH)] = False,
@@ -145,6 +152,8 @@ def fit(
             "--edges": (("graph", "edges"), None if edges is None else str(edges)),
             "--symmetric": (("graph", "symmetric"), symmetric),
             "--simultaneous": (("graph", "simultaneous"), simultaneous),
+            "--depends-on": (("graph", "depends_on"), None if depends_on is None else _names([depends_on])),
+            "--regimes": (("graph", "regimes"), _number_or_word(regimes)),
             "--std-errors": (("assessment", "bootstrap_replicas"), std_errors),
         }
         if resume is not None:
@@ -179,6 +188,7 @@ def fit(
         return
     if as_json:
         record = job.run.record.model_dump(include=FIT_JSON)
+        record["situations"] = {key: value for key, value in record["situations"].items() if key in SITUATIONS_JSON}
         report = None if job.report is None else str(job.report)
         print(json.dumps({"directory": str(job.directory), "report": report, **record}, indent=2))
     elif quiet:
@@ -293,6 +303,11 @@ def _finite(value: Any) -> Any:
 def _names(texts: list[str] | None) -> tuple[str, ...] | None:
     """Return the names of an option that takes several, separated by commas."""
     return None if texts is None else tuple(name.strip() for text in texts for name in text.split(",") if name.strip())
+
+
+def _number_or_word(text: str | None) -> int | str | None:
+    """Return a number that was typed as a number, and anything else as it is."""
+    return int(text) if text is not None and text.isdecimal() and len(text) <= MOST_DIGITS else text
 
 
 def _left_out(value: Any) -> bool:

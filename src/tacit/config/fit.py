@@ -44,6 +44,16 @@ def _in_order(values: tuple[float, ...] | None) -> tuple[float, ...] | None:
     return values
 
 
+def _regimes(value: Any) -> Any:
+    """Refuse a number of regimes that cannot be."""
+    number = isinstance(value, int) and not isinstance(value, bool) and 2 <= value <= MOST_REGIMES
+    require(
+        value in (None, "auto") or number,
+        f"regimes must be an integer from 2 to {MOST_REGIMES}, or 'auto', got {value!r}; pass for example 2",
+    )
+    return value
+
+
 Names = Annotated[tuple[str, ...], BeforeValidator(_listed)]
 Width = Annotated[int, Field(ge=1)]
 Node = str | Annotated[int, Field(ge=0, strict=True)]  # by name or by position
@@ -63,7 +73,8 @@ TABLE_KEYS = (
     *SELECTION_KEYS,
     "y_file",
 )
-SERIES_KEYS = ("targets", "window", "horizon", "where", "calendar", "scale_by")
+SERIES_KEYS = ("targets", "window", "horizon", "where", "calendar", "scale_by", "cut_series")
+MOST_REGIMES = 6
 PAIRS_KEYS = ("shuffle", "scale", "y_file")
 
 
@@ -100,6 +111,9 @@ class DataOptions(Closed):
     scale: bool | None = Field(None, description="pairs: standardize inputs and targets; no for 'hops'")
     scale_by: Literal["auto", "all", "level", "series"] = Field(
         "auto", description="several series: one scale for all, a level of each, or a level and a deviation of each"
+    )
+    cut_series: bool = Field(
+        False, description="several series: the parts are cut in time order within each, instead of whole series"
     )
     from_zero: Names = Field(
         (), description="nodes whose values are measured from 0 and not from their mean; counts and yes or no are"
@@ -139,6 +153,16 @@ class GraphOptions(Closed):
     )
     symmetric: bool = Field(False, description="edges have no direction")
     simultaneous: bool = Field(False, description="edges may also act within a step, at lag 0")
+    depends_on: Names = Field(
+        (),
+        description="what edge probabilities may depend on: hour, month, ..., columns, series, time, source, target",
+    )
+    regimes: Annotated[int | Literal["auto"] | None, BeforeValidator(_regimes)] = Field(
+        None, description="edges may come together in so many regimes; auto: as many as the validation part supports"
+    )
+    blocks: Literal["rows", "all"] = Field(
+        "rows", description="rows: the edges into each node have regimes of their own; all: the graph as a whole has"
+    )
     self_loops: bool = Field(False, description="a node's own past is always an input; this adds a random self-loop")
     coordinates: str | None = Field(None, description="CSV: node and its two coordinates, for nearest and for maps")
     k_nearest: int | None = Field(

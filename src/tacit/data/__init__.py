@@ -1,8 +1,8 @@
 """Data: tables, series and arrays, read and cut into pairs of inputs and targets."""
 
 from tacit.data.air import load_beijing_air, read_aqi36
-from tacit.data.arrays import NamedPairs, pairs_from_arrays, read_named_pairs
-from tacit.data.calendar_features import calendar_columns, calendar_features, with_calendar
+from tacit.data.arrays import NamedPairs, load_arrays, pairs_from_arrays, read_named_pairs
+from tacit.data.calendar_features import PHASES, calendar_columns, calendar_features, with_calendar
 from tacit.data.cells import Table, open_table
 from tacit.data.coming_times import extended_times
 from tacit.data.conditions import Condition
@@ -12,6 +12,7 @@ from tacit.data.formats import TABLE_ENDINGS, frame_of_arrow, is_arrow, is_parqu
 from tacit.data.frames import read_frame
 from tacit.data.labelled_arrays import frame_of_labelled, is_labelled
 from tacit.data.left_out import leave_out
+from tacit.data.pair_covariates import covariate_table, with_covariates
 from tacit.data.pair_tables import holds_pairs, read_pairs_table
 from tacit.data.pairs import Pairs, Split, covering_batches, epoch_batches
 from tacit.data.regression import Deviations, RegressionFit, Rows, regress
@@ -38,6 +39,7 @@ __all__ = [
     "FEWEST_BLOCKS",
     "FEWEST_SERIES",
     "NUMERIC_DATE",
+    "PHASES",
     "RIDGE_PENALTIES",
     "TABLE_ENDINGS",
     "ChannelUnits",
@@ -62,6 +64,7 @@ __all__ = [
     "calendar_columns",
     "calendar_features",
     "chosen_rows",
+    "covariate_table",
     "covering_batches",
     "deviations_differ",
     "epoch_batches",
@@ -75,6 +78,7 @@ __all__ = [
     "is_parquet_folder",
     "leave_out",
     "levels_apart",
+    "load_arrays",
     "load_beijing_air",
     "open_table",
     "pairs_from_arrays",
@@ -94,4 +98,5 @@ __all__ = [
     "time_numbers",
     "usual_block",
     "with_calendar",
+    "with_covariates",
 ]

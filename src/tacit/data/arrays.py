@@ -4,7 +4,7 @@ import math
 import warnings
 import zipfile
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 import numpy as np
@@ -13,6 +13,7 @@ from jaxtyping import Bool
 from torch import Generator
 
 from tacit.data.cells import require_file
+from tacit.data.levels import Levels
 from tacit.data.pairs import Pairs
 from tacit.data.series import LARGEST, RESCALE, require_unique
 from tacit.errors import InputError, require
@@ -26,12 +27,15 @@ class NamedPairs:
 
     ``missing``  true where an input is missing, and 0 in ``pairs``; None if all are there
     ``notes``    what a reader left out
+    ``covariate_names``  those of ``pairs.covariates``, indicators of ``levels`` of words last
     """
 
     pairs: Pairs
     nodes: tuple[str, ...]
     missing: Bool[np.ndarray, "pair node in_channel"] | None = None
     notes: tuple[str, ...] = ()
+    covariate_names: tuple[str, ...] = ()
+    levels: Levels = field(default_factory=dict)
 
     def split(self, fractions: tuple[float, float], *, generator: Generator | None) -> "tuple[NamedPairs, ...]":
         """Return the parts for training, validation and test; see :meth:`Pairs.split`."""

@@ -129,12 +129,13 @@ class Windows:
         generator: Generator | None = None,
         by: ScaleBy = "all",
         from_zero: Sequence[str] = (),
+        cut_series: bool = False,
     ) -> SeriesPairs:
         """Return the three parts of pairs; ``targets`` names the variables to predict, all unless given.
 
         ``by`` says which units several series have: one mean and deviation for all, or a ``"level"`` or both of each
-        ``"series"``, cut in time order then. Some nodes are measured ``from_zero`` and not from their mean. With a
-        ``generator``, series that are split as a whole go to the parts at random.
+        ``"series"``, cut in time order then, as with ``cut_series``. Some nodes are measured ``from_zero`` and not
+        from their mean. With a ``generator``, series that are split as a whole go to the parts at random.
         """
         given = _as_one(series)
         chosen = _chosen(given.channels, targets)
@@ -142,7 +143,7 @@ class Windows:
         notes = self._season_notes(given, chosen) + left_out
         rows = self.target_rows(used, chosen)
         of_pair = used.series_of_row[rows]
-        part, split_notes = assign_parts(of_pair, self.fractions, generator, whole=by == "all")
+        part, split_notes = assign_parts(of_pair, self.fractions, generator, whole=by == "all" and not cut_series)
         self._require_parts(part, used)
         row_of_series = np.arange(len(used)) - used.starts[used.series_of_row]
         train_ends = np.zeros(used.num_series, dtype=np.int64)

@@ -17,12 +17,19 @@ from tacit.pipeline.inference import (
     samples,
 )
 from tacit.pipeline.job import FitJob, resume_fit, run_fit
-from tacit.pipeline.later_assessment import add_identifiability, add_std_errors, goodness_on, same_dataset
+from tacit.pipeline.later_assessment import (
+    add_identifiability,
+    add_std_errors,
+    goodness_on,
+    require_constant,
+    same_dataset,
+)
 from tacit.pipeline.new_file import csv_text, require_new_table, write_table
 from tacit.pipeline.parts import OwnParts
 from tacit.pipeline.path_forecasts import path_class_probabilities, path_predictions, path_samples, path_table
 from tacit.pipeline.plan import Plan
 from tacit.pipeline.preparation import PairsPreparation
+from tacit.pipeline.situation_options import about_depends_on, settle_situations
 from tacit.pipeline.sources import Source, read_source, read_sources, read_table
 from tacit.pipeline.template import write_template
 
@@ -38,6 +45,7 @@ __all__ = [
     "PairsPreparation",
     "Plan",
     "Source",
+    "about_depends_on",
     "add_identifiability",
     "add_std_errors",
     "class_probabilities",
@@ -57,11 +65,13 @@ __all__ = [
     "read_source",
     "read_sources",
     "read_table",
+    "require_constant",
     "require_new_table",
     "resume_fit",
     "run_fit",
     "same_dataset",
     "samples",
+    "settle_situations",
     "write_table",
     "write_template",
 ]

@@ -19,7 +19,7 @@ from tacit.pipeline.within_step import acting_within, gaussian_of, within_senten
 from tacit.records import EdgeFindings
 
 References = Mapping[str, Mapping[str, float]]
-NO_GRAPH, FULL_GRAPH, RIDGE = "no graph", "full graph", "ridge regression"
+NO_GRAPH, FULL_GRAPH, RIDGE, CONSTANT_GRAPH = "no graph", "full graph", "ridge regression", "constant graph"
 ERROR = "the forecast error (scaled CRPS)"
 ALWAYS = 1 - 1e-6  # an interval up to here holds 1
 UNKNOWN = "Whether edges exist was not computed"
@@ -116,18 +116,26 @@ class ListedGraph:
 
 
 def answer_sentences(
-    found: ListedGraph, references: References, notes: Sequence[str] = (), unknown: str = "", too_early: str = ""
+    found: ListedGraph,
+    references: References,
+    notes: Sequence[str] = (),
+    unknown: str = "",
+    too_early: str = "",
+    situations: Sequence[str] = (),
 ) -> list[str]:
-    """Return the answer: a graph or none; the list; how often edges act; their lags; other forecasts; notes.
+    """Return the answer: a graph or none; the list; how often edges act, and when; lags; other forecasts; notes.
 
     ``unknown``    why it was not computed whether edges exist: edges are then listed by how often they act
     ``too_early``  said first where training stopped too early
+    ``situations``  how edges depend on the situation, or their regimes
     """
     return [
         *filter(None, [too_early]),
         *_headline(found, references.get(NO_GRAPH, {}), unknown),
         *_list(found, references.get(NO_GRAPH, {})),
         *_acting(found),
+        *situations,
+        *_constant(references.get(CONSTANT_GRAPH, {})),
         *found.within,
         *_lags(found),
         *_all_edges(found, references.get(FULL_GRAPH, {})),
@@ -249,6 +257,15 @@ def _all_edges(found: ListedGraph, full: Mapping[str, float]) -> list[str]:
         return [f"With all edges the model forecasts better, by {_size(full)}: weak edges may be missing."]
     sparse = "A sparse graph" if found.count else "The model"
     return [f"{sparse} does not forecast better than {'' if found.count else 'with '}all edges ({_change(full)})."]
+
+
+def _constant(constant: Mapping[str, float]) -> list[str]:
+    if "gain_std_error" not in constant:
+        return []
+    if _is_better(constant):
+        return [f"T{ERROR[1:]} is {_size(constant)} lower than with a constant graph."]
+    clearly = "clearly " if constant["gain"] > 0 else ""
+    return [f"T{ERROR[1:]} is not {clearly}lower than with a constant graph ({_change(constant)})."]
 
 
 def _ridge(ridge: Mapping[str, float], *, linear: bool) -> list[str]:

@@ -25,12 +25,16 @@ from tacit.assessment.uncertainty import Kept, expected_wrong_edges, has_direct_
 from tacit.config import FitConfig
 from tacit.data import Pairs, Split
 from tacit.errors import TrainingError
-from tacit.pipeline.comparisons import compare_forecasts
+from tacit.graph import ContextVariable
+from tacit.pipeline.answer import CONSTANT_GRAPH
+from tacit.pipeline.comparisons import compare_forecasts, compare_to
+from tacit.pipeline.dataset import Dataset
 from tacit.pipeline.layout import MOST_EXPANDED
 from tacit.pipeline.preparation import Preparation
 from tacit.pipeline.references import Reference, why_no_ridge
 from tacit.pipeline.resampling import block_length
 from tacit.pipeline.simultaneous import with_held
+from tacit.pipeline.situation_stage import SituationFit, StageInputs, find_varying
 from tacit.pipeline.std_errors import estimate_std_errors
 from tacit.randomness import generator_for, replica_seeds
 from tacit.records import EdgeFindings
@@ -48,6 +52,8 @@ CERTAIN_MEANS = (
 WIDENED = "Intervals are widened to contain every solution that is compatible with these data."
 TOO_FEW = "Fewer than two test forecasts that do not overlap: too few for a fit test."
 NO_ERRORS = "Not computed, standard errors: training stopped too early, and that of the replicas would as well."
+NO_SITUATIONS = "Not computed, whether edges depend on the situation: training stopped too early."
+REGIMES = ("regimes", "which edges come together")
 SHORTER = 0.3  # of the epochs of the fit, for a predictor that starts where it ended
 MOST_FLIPPED = 40_000
 TOO_MANY = (
@@ -66,6 +72,8 @@ class Assessment:
     ``references``  scores of other forecasts, with the gain over them in scaled CRPS where that was computed
     ``simple``      forecasts without a model, where a stage needed them
     ``node_gains``  how much the edges improve the forecast of each node, a share of its scaled CRPS
+    ``model``       the fit in which edges depend on the situation, or have regimes; None where the first fit stands
+    ``situations``  what was found of that, as ``record.json`` has it, and in sentences of the answer
     """
 
     edges: EdgeFindings = field(default_factory=EdgeFindings)
@@ -77,6 +85,9 @@ class Assessment:
     goodness: dict[str, Any] = field(default_factory=dict)
     uncertainty: dict[str, float] = field(default_factory=dict)
     findings: list[str] = field(default_factory=list)
+    model: LatentGraphModel | None = None
+    situations: dict[str, Any] = field(default_factory=dict)
+    situation_sentences: tuple[str, ...] = ()
     scores: ForecastScores | None = None  # of the model on the test part, where a stage needed them
 
 
@@ -90,6 +101,8 @@ class AssessmentInputs:
     ``dropped``    edges that are fixed at 0 because they hardly exist, not because of a rule
     ``closed_form``  regressions gave the fit, and give its controls
     ``levelled``   pairs for the fit test in place of the test part
+    ``variables``  that edges may depend on, where that is asked
+    ``dataset``    what the pairs come from: times and series of regimes
     """
 
     result: FitResult
@@ -104,6 +117,8 @@ class AssessmentInputs:
     dropped: EdgeMask | None = None
     closed_form: bool = False
     levelled: Pairs | None = None
+    variables: tuple[ContextVariable, ...] = ()
+    dataset: Dataset | None = None
 
     @property
     def done(self) -> FitSettings:
@@ -140,16 +155,19 @@ def assess(answer: Assessment, fit: AssessmentInputs) -> None:
     wanted = fit.config.assessment
     graph = fit.result.model.graph
     lacking = TOO_MANY if graph.candidates is not None else "" if graph.has_edge_probs else NO_EDGE_PROBS
+    asked = asks_situations(fit.config)
     other_graphs = bool(wanted.controls) and not fit.untrained.observation.joint  # predictors are trained for them
+    errors = wanted.enabled and (wanted.replicas > 0 or fit.has_direct_estimate)
     stages: list[tuple[str, str, Callable[[Assessment, AssessmentInputs], None], bool]] = [
-        ("standard errors", _errors_from(fit), _errors, wanted.replicas > 0 or fit.has_direct_estimate),
-        ("identification", "which edges are identifiable from the data", _flags, True),
-        ("fit test", "does the model fit the test part", _goodness, True),
+        ("standard errors", _errors_from(fit), _errors, errors),
+        *([(*_situation_stage(fit.config), _situations, True)] if asked else []),
+        ("identification", "which edges are identifiable from the data", _flags, wanted.enabled),
+        ("fit test", "does the model fit the test part", _goodness, wanted.enabled),
         ("other graphs", "which other graphs predict as well", _representations, other_graphs),
         ("controls", "the same model without a graph and with all edges", _controls, bool(wanted.controls)),
     ]
     for name, words, stage, needed in stages:
-        if needed and lacking and stage is not _goodness:
+        if needed and lacking and stage not in (_goodness, _situations):
             answer.findings.append(f"Not computed, {name} ({words}): {lacking}.")
         elif needed:
             fit.listener.stage(f"{name}: {words}")
@@ -158,6 +176,54 @@ def assess(answer: Assessment, fit: AssessmentInputs) -> None:
             except (TrainingError, torch.OutOfMemoryError) as error:
                 first = str(error).splitlines()[0]
                 answer.findings.append(f"Not computed, {name} ({words}): {first}.")
+
+
+def asks_situations(config: FitConfig) -> bool:
+    """Is it asked whether edges depend on the situation, or have regimes?"""
+    return bool(config.graph.depends_on) or config.graph.regimes is not None
+
+
+def _situation_stage(config: FitConfig) -> tuple[str, str]:
+    """Return the name of the stage, and what it asks."""
+    names = config.graph.depends_on
+    return ("situations", f"which edges depend on {', '.join(names)}") if names else REGIMES
+
+
+def _situations(answer: Assessment, fit: AssessmentInputs) -> None:
+    """Ask which edges depend on the situation, or which come together, and compare with the constant graph."""
+    if fit.result.late_fall:
+        answer.findings.append(NO_SITUATIONS)
+        return
+    split = fit.split
+    inputs = StageInputs(
+        fit.result.model,
+        split,
+        answer.edges,
+        fit.preparation.nodes,
+        fit.done,
+        fit.config.assessment.fdr,
+        fit.seed,
+        compile=fit.compile,
+        block=block_length(fit.config.assessment, fit.preparation, len(split.train)),
+        listener=fit.listener,
+    )
+    found = _found_regimes(inputs, fit) if fit.config.graph.regimes is not None else find_varying(inputs, fit.variables)
+    answer.edges = answer.edges.updated(**found.columns)
+    answer.model, answer.situations, answer.situation_sentences = found.model, found.record, found.sentences
+    answer.findings += found.findings
+    if found.model is not None:
+        compared = compare_to(found.model, fit.result.model, split, fit.preparation, fit.seed)
+        answer.references = {**answer.references, CONSTANT_GRAPH: compared}
+
+
+def _found_regimes(inputs: StageInputs, fit: AssessmentInputs) -> SituationFit:
+    """Fit regimes; what fits them is imported where they are asked for."""
+    from tacit.pipeline.regime_stage import find_regimes
+
+    graph = fit.config.graph
+    assert graph.regimes is not None
+    assert fit.dataset is not None
+    return find_regimes(inputs, fit.dataset, graph.regimes, graph.blocks, fit.config.assessment.replicas)
 
 
 def _errors_from(fit: AssessmentInputs) -> str:
@@ -258,7 +324,7 @@ def _flags(answer: Assessment, fit: AssessmentInputs) -> None:
 
 def _goodness(answer: Assessment, fit: AssessmentInputs) -> None:
     pairs = fit.split.test if fit.levelled is None else fit.levelled.to(fit.split.test.inputs.device)
-    found = fit_test(fit.result.model, pairs, fit.preparation, fit.seed)
+    found = fit_test(answer.model or fit.result.model, pairs, fit.preparation, fit.seed)
     said = [TOO_FEW] if found is None else found.sentences()
     answer.goodness = {} if found is None else found.to_dict()
     answer.findings = [*said, *answer.findings]  # the verdict comes first
@@ -312,7 +378,8 @@ def _controls(answer: Assessment, fit: AssessmentInputs) -> None:
         compile=fit.compile,
         on_progress=fit.listener.step,
     ).by_name()
-    found = compare_forecasts(fit.result.model, controls, split, fit.preparation, fit.seed)
+    found = compare_forecasts(answer.model or fit.result.model, controls, split, fit.preparation, fit.seed)
     answer.scores, answer.simple = found.scores, found.simple
-    answer.references, answer.node_gains = found.references, found.node_gains
+    answer.references = {**found.references, **answer.references}
+    answer.node_gains = found.node_gains
     answer.findings += filter(None, [why_no_ridge(fit.preparation, len(split.train))])

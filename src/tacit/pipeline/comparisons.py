@@ -4,7 +4,7 @@ import math
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from tacit.assessment.evaluation import ForecastScores, forecast_scores, paired_gain, target_spreads
+from tacit.assessment.evaluation import ForecastScores, PairedGain, forecast_scores, paired_gain, target_spreads
 from tacit.data import Split
 from tacit.pipeline.answer import NO_GRAPH, RIDGE
 from tacit.pipeline.preparation import Preparation
@@ -27,6 +27,27 @@ class Comparison:
     references: dict[str, dict[str, float]]
     simple: dict[str, Reference]
     node_gains: dict[str, float]
+
+
+def compare_to(
+    model: LatentGraphModel, other: LatentGraphModel, split: Split, preparation: Preparation, seed: int
+) -> dict[str, float]:
+    """Return the scores of another model on the test part, and how much lower the scaled CRPS of the first is."""
+    test, device = split.test, split.test.inputs.device
+    own, theirs = (
+        forecast_scores(one, test, generator=generator_for(seed, "score", device), spread=preparation.spread(test))
+        for one in (model, other)
+    )
+    block = score_block(preparation, len(test))
+    found = paired_gain(own.pair_crps, theirs.pair_crps, test, target_spreads(split.train), block=block)
+    return {**theirs.numbers(), **_gains(found)}
+
+
+def _gains(found: PairedGain | None) -> dict[str, float]:
+    """Return a gain and its standard error, as far as they could be computed."""
+    if found is None:
+        return {}
+    return {"gain": found.gain} | ({} if found.std_error is None else {"gain_std_error": found.std_error})
 
 
 def compare_forecasts(
@@ -52,8 +73,7 @@ def compare_forecasts(
         found = paired_gain(own.pair_crps, theirs, test, spread, block=block)
         if found is None:
             continue
-        error = {} if found.std_error is None else {"gain_std_error": found.std_error}
-        numbers[name] = {**numbers[name], "gain": found.gain, **error}
+        numbers[name] = {**numbers[name], **_gains(found)}
         if name == NO_GRAPH:
             gains = zip(preparation.nodes, found.by_node, strict=True)
             by_node = {node: gain for node, gain in gains if math.isfinite(gain)}

@@ -48,6 +48,7 @@ class Dataset:
     ``notes``        what the readers changed, in words
     ``levelled``     the test part for the fit test, where series have levels of their own; see :class:`SeriesPairs`
     ``series_names``  of the numbers in ``Pairs.series``; none for one series without a name
+    ``dated``        times are dates: ``Pairs.times`` are seconds since 1970
     """
 
     split: Split
@@ -57,6 +58,7 @@ class Dataset:
     notes: tuple[str, ...] = ()
     levelled: Pairs | None = None
     series_names: tuple[str, ...] = ()
+    dated: bool = False
 
     @property
     def nodes(self) -> tuple[str, ...]:
@@ -83,11 +85,14 @@ class Dataset:
     def _of_series(cls, series: Series, options: DataOptions) -> "Dataset":
         windows = Windows(options.window or usual_window(series), options.horizon, options.fractions)
         by = usual_scale(series, options.fractions[0]) if options.scale_by == "auto" else options.scale_by
-        made = windows.prepare(series, targets=options.targets, by=by, from_zero=options.from_zero)
+        made = windows.prepare(
+            series, targets=options.targets, by=by, from_zero=options.from_zero, cut_series=options.cut_series
+        )
         preparation = SeriesPreparation(windows, made.scaling)
         notes = series.notes + made.notes
         seen, names = _seen_rows(made), made.series_names
-        return cls(made.split, preparation, seen, series.coordinates, notes, made.levelled, names)
+        dated = made.train_times.dtype.kind == "M"
+        return cls(made.split, preparation, seen, series.coordinates, notes, made.levelled, names, dated)
 
     @classmethod
     def _of_pairs(cls, named: NamedPairs, options: DataOptions, seed: int, *, scaled: bool) -> "Dataset":

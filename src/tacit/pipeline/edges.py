@@ -17,7 +17,7 @@ from tacit.graph import GraphDistribution, edge_table, listed_table, to_networkx
 from tacit.pipeline.fitted import Fitted
 from tacit.pipeline.layout import MOST_EXPANDED
 from tacit.pipeline.listing import Listing
-from tacit.records import EDGE_COLUMNS, WORDS
+from tacit.records import EDGE_COLUMNS, WORDS, EdgesBy
 
 if TYPE_CHECKING:
     import networkx
@@ -103,7 +103,7 @@ class Edges:
     def attributes(self) -> dict[str, Tensor]:
         """Return what is known of every edge besides ``exists`` and ``probability``, in the order of ``edges.csv``.
 
-        Words are places: ``identifiable`` in ``FLAGS``, ``direction`` in ``DIRECTIONS``.
+        Words are places: ``identifiable`` in ``FLAGS``, ``direction`` in ``DIRECTIONS``, ``varies`` in ``VARIES``.
         """
         edges, found = self.fitted.edges, dict[str, Tensor]()
         for key in EDGE_COLUMNS:
@@ -151,6 +151,15 @@ class Edges:
                 "lags of the edges are not known; fit a series, with evidence in GraphOptions at 'auto'"
             )
         return pandas.DataFrame(lags.columns(self.fitted.nodes))
+
+    def by_table(self) -> "pandas.DataFrame":
+        """Return how often edges act in each situation or regime; no rows where no edge varies."""
+        graph, by = self.fitted.config.graph, self.fitted.edges.by
+        if not graph.depends_on and graph.regimes is None:
+            raise AttributeError(
+                "it was not asked whether edges depend on the situation; set depends_on or regimes in GraphOptions"
+            )
+        return (by or EdgesBy()).frame(self.fitted.nodes)
 
     @property
     def centres(self) -> Tensor:

@@ -1,6 +1,6 @@
 """The result of a fit: record, edges and model, in a run directory or in one file."""
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -12,7 +12,14 @@ from torch import Tensor
 from tacit.config import OWN, FitConfig
 from tacit.data import Pairs
 from tacit.errors import InputError, require
-from tacit.graph import CandidateEdges, EdgePrior, GraphDistribution
+from tacit.graph import (
+    BernoulliGraph,
+    CandidateEdges,
+    ConditionalBernoulliGraph,
+    EdgePrior,
+    GraphDistribution,
+    MixtureGraph,
+)
 from tacit.pipeline.building import empty_graph, empty_model
 from tacit.pipeline.parts import OwnParts, Predictor
 from tacit.pipeline.preparation import Preparation, stored_preparation
@@ -34,6 +41,10 @@ from tacit.records import (
 from tacit.training import LatentGraphModel
 
 ALLOWED_LAGS = "predictor.allowed"
+KINDS: Mapping[str, Callable[[BernoulliGraph, Mapping[str, Any]], GraphDistribution]] = {
+    "conditional": ConditionalBernoulliGraph.from_dict,
+    "mixture": MixtureGraph.from_dict,
+}  # of ``situations`` in a record
 PRIOR = "prior."  # in front of the names of the tensors of a prior
 
 
@@ -61,7 +72,7 @@ class Fitted:
         """The learned distribution of graphs, for which the predictor is not needed."""
         if self._model is not None:
             return self._model.graph
-        return _restored_graph(self.config, self.preparation, self.weights or {})
+        return _restored_graph(self.config, self.preparation, self.weights or {}, self.record.situations)
 
     @property
     def model(self) -> LatentGraphModel:
@@ -101,11 +112,12 @@ class Fitted:
         )
         try:
             parts = _stored_choices(record)
+            situations = record.situations
         except (ValueError, KeyError, TypeError, AttributeError) as error:
             raise _damaged(directory, f"{RECORD}: {_line(error)}") from None
         tensors = read_model(directory, record)
         try:
-            model = restored_model(*parts, tensors, OwnParts()).to(device).eval()
+            model = restored_model(*parts, tensors, OwnParts(), situations=situations).to(device).eval()
         except (ValueError, KeyError, TypeError, RuntimeError) as error:
             raise _damaged(directory, f"{MODEL}: {_line(error)}") from None
         return cls(record, EdgeFindings(), [], *parts, model, restored=True)
@@ -148,7 +160,8 @@ class Fitted:
         self.restored = False
 
     def _build(self, own: OwnParts, device: torch.device) -> None:
-        self._model = restored_model(self.config, self.preparation, self.weights or {}, own).to(device).eval()
+        parts, situations = (self.config, self.preparation, self.weights or {}, own), self.record.situations
+        self._model = restored_model(*parts, situations=situations).to(device).eval()
         self.weights = None
 
 
@@ -160,9 +173,14 @@ def restored_model(
     *,
     train: Pairs | None = None,
     prior: EdgePrior | None = None,
+    situations: Mapping[str, Any] | None = None,
 ) -> LatentGraphModel:
-    """Return the model with these tensors; ValueError where one is missing or of another shape or type."""
+    """Return the model with these tensors; ValueError where one is missing or of another shape or type.
+
+    ``situations``  of the record: how its graph depends on the situation, or its regimes
+    """
     model = empty_model(config, preparation, _restored_candidates(preparation, tensors), own, train, prior)
+    model.graph = with_situations(model.graph, situations or {})
     if ALLOWED_LAGS in tensors and isinstance(model.predictor, GraphFilter):
         model.predictor.restrict_lags(tensors[ALLOWED_LAGS])
     state = model.state_dict()
@@ -177,9 +195,19 @@ def restored_model(
     return model
 
 
-def _restored_graph(config: FitConfig, preparation: Preparation, tensors: Mapping[str, Tensor]) -> GraphDistribution:
+def with_situations(graph: GraphDistribution, situations: Mapping[str, Any]) -> GraphDistribution:
+    """Return a graph of the kind that a record describes, of the right shapes; the same one where it is constant."""
+    if "graph" not in situations:
+        return graph
+    assert isinstance(graph, BernoulliGraph)
+    return KINDS[situations["kind"]](graph, situations["graph"])
+
+
+def _restored_graph(
+    config: FitConfig, preparation: Preparation, tensors: Mapping[str, Tensor], situations: Mapping[str, Any]
+) -> GraphDistribution:
     start = empty_graph(config, preparation, _restored_candidates(preparation, tensors))
-    graph = config.model.build_graph(start)
+    graph = with_situations(config.model.build_graph(start), situations)
     graph.load_state_dict({name: tensors[f"graph.{name}"] for name in graph.state_dict()})
     return graph
 

@@ -14,7 +14,7 @@ from tacit.config import FitConfig
 from tacit.data import Split
 from tacit.interrupts import deferred_interrupts
 from tacit.pipeline.answer import ListedGraph, answer_sentences
-from tacit.pipeline.assessment import Assessment, AssessmentInputs, as_done, assess
+from tacit.pipeline.assessment import Assessment, AssessmentInputs, as_done, asks_situations, assess
 from tacit.pipeline.before_fit import from_evidence, known_before_fit
 from tacit.pipeline.closed_form import fit_closed_form, in_closed_form
 from tacit.pipeline.dropped_edges import with_needed_edges
@@ -25,6 +25,7 @@ from tacit.pipeline.model_evidence import EARLY, judge_edges, judges_edges, why_
 from tacit.pipeline.plan import Plan
 from tacit.pipeline.references import references
 from tacit.pipeline.simultaneous import held_sentences, without_held
+from tacit.pipeline.situations import context_variables
 from tacit.randomness import generator_for, replica_seeds
 from tacit.records import CandidateCount, Record, describe_device, history_line, versions
 from tacit.threads import threads_for
@@ -66,6 +67,11 @@ class Learned:
     complete: bool
     too_early: str = ""
 
+    @property
+    def model(self) -> LatentGraphModel:
+        """The model that forecasts: that with situations or regimes, where they were found."""
+        return self.assessment.model or self.result.model
+
     def compared(self) -> "Learned":
         """Return it with the scores of forecasts without a model; stopped by Ctrl-C meanwhile, it is not complete."""
         if self.assessment.simple or not self.complete:
@@ -95,7 +101,7 @@ class Learned:
             history,
             self.plan.config,
             self.plan.dataset.preparation,
-            self.result.model,
+            self.model,
             own,
         )
 
@@ -116,9 +122,9 @@ def _learn(plan: Plan, checkpoint: Checkpoints | None) -> Learned:
     over_table = result.model.graph.candidates is not None
     assessment, complete = known_before_fit(plan.evidence, config, over_table=over_table), not stopped
     try:
-        if complete and config.assessment.enabled:
+        if complete and (config.assessment.enabled or asks_situations(config)):
             dropped = None if plan.evidence is None or over_table else plan.evidence.dropped
-            if judges_edges(plan, result) and not result.late_fall:
+            if config.assessment.enabled and judges_edges(plan, result) and not result.late_fall:
                 judged = judge_edges(plan, result, untrained, split, as_done(settings, len(result.history)))
                 result, untrained, dropped = judged.result, judged.untrained, judged.dropped
                 assessment = from_evidence(judged.evidence, config, seconds=judged.seconds)
@@ -135,6 +141,8 @@ def _learn(plan: Plan, checkpoint: Checkpoints | None) -> Learned:
                 dropped=dropped,
                 closed_form=not result.history,
                 levelled=plan.dataset.levelled,
+                variables=context_variables(plan.dataset, config),
+                dataset=plan.dataset,
             )
             assess(assessment, inputs)
     except KeyboardInterrupt:  # what was learned is kept
@@ -235,7 +243,7 @@ def fit_settings(config: FitConfig) -> FitSettings:
 def _record(learned: Learned) -> Record:
     plan, result, assessment = learned.plan, learned.result, learned.assessment
     split, few = _scored(learned)
-    model, device, preparation = result.model, split.test.inputs.device, plan.dataset.preparation
+    model, device, preparation = learned.model, split.test.inputs.device, plan.dataset.preparation
     scores = assessment.scores
     if scores is None:
         generator = generator_for(plan.seed, "score", device)
@@ -276,7 +284,7 @@ def _record(learned: Learned) -> Record:
         node_names=list(plan.dataset.nodes),
         converged=not learned.too_early,
         warnings=[*few, *plan.notes, *result.warnings, CAVEAT],
-        choices=plan.choices if result.history else in_closed_form(plan.choices, model),
+        choices=plan.choices if result.history else in_closed_form(plan.choices, result.model),
         references=compared,
         preparation=preparation.to_dict(),
         coordinates=None if plan.coordinates is None else plan.coordinates.tolist(),
@@ -287,12 +295,14 @@ def _record(learned: Learned) -> Record:
             listed,
             compared,
             assessment.evidence.get("notes", ()),
-            EARLY if learned.too_early else why_unknown(plan.config, model.graph),
+            EARLY if learned.too_early else why_unknown(plan.config, result.model.graph),
             learned.too_early,
+            assessment.situation_sentences,
         ),
         evidence=assessment.evidence
         and {**assessment.evidence, "listed_from": listed.listed_from, "required": listed.required_ends()},
         node_gains=assessment.node_gains,
+        situations=assessment.situations,
         candidates=None if candidates is None else CandidateCount(count=candidates.num_edges),
     )
 

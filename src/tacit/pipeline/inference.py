@@ -25,6 +25,8 @@ from tacit.pipeline.fitted import Fitted
 from tacit.pipeline.forecast_frame import LEVELS, forecast_frame, in_units, require_memory_for_table, values_in_units
 from tacit.pipeline.group_scores import group_scores
 from tacit.pipeline.observation_kinds import require_new_values, supports_of
+from tacit.pipeline.regime_columns import regime_columns
+from tacit.pipeline.series_numbers import needs_series, training_names, training_series
 from tacit.pipeline.sources import Source, read_sources
 from tacit.randomness import generator_for
 
@@ -107,6 +109,7 @@ def forecast_table(fitted: Fitted, source: Source, *, seed: int = 0, num_samples
     keys[preparation.row_name] = new.times
     numbers, supports = torch.cat(parts), supports_of(fitted.config, fitted.nodes)
     further = {} if classes is None else classes.columns(torch.cat(masses), numbers[..., 0], supports)
+    further |= regime_columns(fitted, new.pairs, seed)
     return forecast_frame(fitted, keys, numbers, new.actual, new.notes, further)
 
 
@@ -140,6 +143,8 @@ def evaluate(fitted: Fitted, source: Source | None, *, seed: int = 0) -> dict[st
     require(some, f"{source.name}: at least one target must be known, got none; {remedy}")
     known = new.pairs.with_targets().to(device)
     series_names = [] if new.series is None else list(dict.fromkeys(new.series.tolist()))  # in the order of numbers
+    if needs_series(fitted):
+        series_names = training_names(fitted)
     generator = generator_for(seed, "score", device)
     scores = forecast_scores(fitted.model, known, generator=generator, spread=preparation.spread(known))
     goodness = fit_test(fitted.model, known, preparation, seed)
@@ -158,6 +163,10 @@ def new_pairs(fitted: Fitted, source: Source) -> NewPairs:
     """Return the pairs of new data, with all that was changed or left out on the way in ``notes``."""
     notes = require_new_values(fitted.config, fitted.preparation, source)
     new = fitted.preparation.apply(source)
+    if new.series is not None and needs_series(fitted):
+        pairs = new.pairs
+        series, units = training_series(fitted, new.series, pairs.series, pairs.units, source.name)
+        new = replace(new, pairs=replace(pairs, series=series, units=units))
     return replace(new, notes=tuple(dict.fromkeys((*source.content.notes, *new.notes, *notes))))
 
 

@@ -16,6 +16,7 @@ from tacit.pipeline.fitting import Learned, learn
 from tacit.pipeline.plan import Plan
 from tacit.pipeline.request import Request, files_read
 from tacit.pipeline.simultaneous import settle_simultaneous
+from tacit.pipeline.situation_options import about_depends_on, settle_situations
 from tacit.pipeline.sources import read_sources
 from tacit.pipeline.stage_times import TimedListener
 from tacit.pipeline.unfinished import CHECKPOINT, NOTHING, finish, resume_run, start_run
@@ -57,7 +58,7 @@ def run_fit(
         directory.resolve() != Path.cwd(),
         f"out must be a directory for this run only, got '{directory}', the working directory; choose another --out",
     )
-    settle_simultaneous(config)  # options that do not go together are refused before a file is read
+    settle_simultaneous(settle_situations(config))  # options that do not go together are refused before a file is read
     sources = [source] if isinstance(source, str) else list(source)
     processes = Processes.current()
     if not processes.several:  # of several the first refuses it when it starts the run
@@ -100,13 +101,16 @@ def resume_fit(
 def _plan(request: Request, device: torch.device, listener: Listener) -> Plan:
     name = Path(few_names(request.sources)).name
     listener.stage(f"reading: {name}")
-    config = FitConfig.model_validate(request.config)
+    given = FitConfig.model_validate(request.config)
+    config = settle_situations(given)
+    with about_depends_on(config, given):
+        source = read_sources(request.sources, config.data)
     now = versions()
     others = [
         f"{key} {request.versions.get(key)} and {now[key]}" for key in now if request.versions.get(key) != now[key]
     ]
     return Plan.make(
-        read_sources(request.sources, config.data),
+        source,
         config,
         seed=request.seed,
         device=device,

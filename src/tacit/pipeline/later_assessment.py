@@ -21,10 +21,22 @@ from tacit.pipeline.model_evidence import why_unknown
 from tacit.pipeline.parts import OwnParts
 from tacit.pipeline.resampling import block_length, require_resampling
 from tacit.pipeline.simultaneous import without_held
+from tacit.pipeline.situation_stage import CONSTANT, MIXTURE
 from tacit.pipeline.sources import Source
 from tacit.pipeline.std_errors import NOT_ADOPTED, STANDARD_ERRORS, estimate_std_errors
 from tacit.randomness import generator_for
 from tacit.training import Listener
+
+
+def require_constant(fitted: Fitted, what: str) -> None:
+    """Refuse a fit whose edges depend on the situation or have regimes: its own stage gave the errors."""
+    kind = fitted.record.situations.get("kind", CONSTANT)
+    require(
+        kind == CONSTANT,
+        f"{what} requires a graph with one probability per edge, got one in which edges "
+        f"{'have regimes' if kind == MIXTURE else 'depend on the situation'}; fit without "
+        f"{'regimes' if kind == MIXTURE else 'depends_on'}, or use what fit found",
+    )
 
 
 def same_dataset(fitted: Fitted, source: Source) -> Dataset:

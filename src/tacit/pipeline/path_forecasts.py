@@ -1,5 +1,6 @@
 """Forecasts of several steps of a fitted model, in the units of the data: a table, point predictions, samples."""
 
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -14,6 +15,8 @@ from tacit.pipeline.forecast_frame import LEVELS, forecast_frame, in_units, requ
 from tacit.pipeline.observation_kinds import require_new_values, supports_of
 from tacit.pipeline.origins import Origins, find_origins
 from tacit.pipeline.paths import NUM_PATHS, drawn_paths, path_points
+from tacit.pipeline.regime_columns import weight_columns
+from tacit.pipeline.series_numbers import needs_series, training_series
 from tacit.pipeline.sources import Source
 
 if TYPE_CHECKING:
@@ -48,6 +51,7 @@ def path_table(
     numbers, further = numbers.flatten(0, 1), {}
     if classes is not None and probs is not None:
         further = classes.columns(probs.flatten(0, 1), numbers[..., 0], supports)
+    further |= weight_columns(fitted, len(numbers), numbers.shape[2])
     keys = {} if origins.series_names is None else {"series": origins.series_names.repeat(steps)}
     keys["origin"] = origins.origin_times.repeat(steps)
     keys["step"] = np.tile(np.arange(1, steps + 1), len(origins))
@@ -104,7 +108,11 @@ def path_samples(
 def _origins(fitted: Fitted, source: Source, steps: int, origin: Any, every: int | None = None) -> Origins:
     """Return where paths start; data that the fit could not have is refused."""
     require_new_values(fitted.config, fitted.preparation, source)
-    return find_origins(fitted.preparation, source, steps, origin, every)
+    origins = find_origins(fitted.preparation, source, steps, origin, every)
+    if origins.series_names is not None and needs_series(fitted):
+        series, units = training_series(fitted, origins.series_names, origins.series, origins.units, source.name)
+        origins = replace(origins, series=series, units=units)
+    return origins
 
 
 def _in_units(

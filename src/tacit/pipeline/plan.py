@@ -29,7 +29,9 @@ from tacit.pipeline.parts import OwnParts
 from tacit.pipeline.preparation import SeriesPreparation
 from tacit.pipeline.resampling import require_resampling
 from tacit.pipeline.simultaneous import require_series, settle_simultaneous
-from tacit.pipeline.sources import Source
+from tacit.pipeline.situation_options import settle_own_inputs, settle_situations
+from tacit.pipeline.situations import context_variables, require_source
+from tacit.pipeline.sources import Source, about
 from tacit.pipeline.stage_times import TimedListener
 from tacit.registry import PREDICTORS
 from tacit.threads import threads_for
@@ -94,7 +96,11 @@ class Plan:
     ) -> "Plan":
         """Prepare the data and choose what was left open; whatever cannot be is refused here."""
         own, listener = own or OwnParts(), TimedListener.of(listener)
-        config, settled = settle_simultaneous(source.settled(config))
+        config = settle_situations(source.settled(config))
+        require_source(source, config)
+        config, settled = settle_simultaneous(config)
+        config, by_inputs = settle_own_inputs(config)
+        settled = [*settled, *by_inputs]
         config, sorts, values = settle_first(source, config, own, seed)
         kinds = config.observation.kind
         dataset, rules, evidence, config, observed = _with_evidence(source, config, own, seed, listener, sorts)
@@ -212,6 +218,8 @@ def _with_evidence(
     listener.stage(PREPARING)
     dataset = Dataset.prepare(source, data, seed=seed, scaled=scaled)
     require_series(dataset, config)
+    with about(source.name):
+        context_variables(dataset, config)  # what cannot be is refused before the work begins
     rules = read_rules(dataset, config.graph, own.candidates)
     needed = window_for_lags(rules, dataset, config.data.window)
     if needed is not None:

@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, replace
-from typing import Any, Protocol, runtime_checkable
+from typing import Any, NamedTuple, Protocol, runtime_checkable
 
 import numpy as np
 import torch
@@ -28,6 +28,47 @@ class OfSeries(Protocol):
     @property
     def units(self) -> SeriesUnits | None:
         """The units of each series."""
+
+
+class CovariateUnits(NamedTuple):
+    """Names of covariates, and the mean and deviation by which each was scaled."""
+
+    names: tuple[str, ...] = ()
+    mean: Float[np.ndarray, " covariate"] = np.zeros(0)
+    deviation: Float[np.ndarray, " covariate"] = np.zeros(0)
+
+    @classmethod
+    def of(cls, train: NamedPairs) -> "CovariateUnits":
+        """Return those of the pairs of a training part."""
+        if train.pairs.covariates is None:
+            return cls()
+        values = train.pairs.covariates.double().numpy()
+        deviation = values.std(axis=0)
+        return cls(train.covariate_names, values.mean(axis=0), np.where(deviation > 0, deviation, 1.0))
+
+    def scaled(self, named: NamedPairs) -> Float[Tensor, "pair covariate"] | None:
+        """Return the covariates of pairs in these units; refused where they have others."""
+        if not self.names:
+            return None
+        require(
+            named.covariate_names == self.names and named.pairs.covariates is not None,
+            f"covariates must be those of the training data, {', '.join(self.names)}, got "
+            f"{', '.join(named.covariate_names) or 'none'}; pass them too",
+        )
+        assert named.pairs.covariates is not None
+        return torch.from_numpy((named.pairs.covariates.double().numpy() - self.mean) / self.deviation).float()
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return plain values."""
+        return {"names": list(self.names), "mean": self.mean.tolist(), "deviation": self.deviation.tolist()}
+
+    @classmethod
+    def from_dict(cls, stored: Mapping[str, Any]) -> "CovariateUnits":
+        """Return what :meth:`to_dict` gave."""
+        return cls(tuple(stored["names"]), np.array(stored["mean"], float), np.array(stored["deviation"], float))
+
+
+NO_COVARIATES = CovariateUnits()
 
 
 @dataclass(frozen=True, eq=False)
@@ -59,6 +100,12 @@ class SeriesPreparation:
     def reach(self) -> int:
         """Steps that one pair covers."""
         return self.windows.window + self.windows.horizon
+
+    @property
+    def covariate_units(self) -> CovariateUnits:
+        """Names, means and deviations of the covariates, in the order of ``Pairs.covariates``."""
+        scaling = self.scaling
+        return CovariateUnits(scaling.covariate_names, scaling.covariate_mean, scaling.covariate_deviation)
 
     @property
     def target_names(self) -> tuple[str, ...]:
@@ -120,6 +167,7 @@ class PairsPreparation:
     ``fill``   what stands for a missing input: the mean of node and channel over the training part, in units of the
                data; None for predictors that see the numbers as they are, which require all of them
     ``flags``  channels with missing inputs in the training data: 1 where one is observed is a further input
+    ``covariates``  that graphs may depend on, and the units of the training part
     """
 
     nodes: tuple[str, ...]
@@ -128,6 +176,7 @@ class PairsPreparation:
     shuffled: bool = True
     fill: Float[np.ndarray, "node in_channel"] | None = None
     flags: tuple[int, ...] = ()
+    covariates: CovariateUnits = NO_COVARIATES
 
     is_series = False
     row_name = "pair"
@@ -167,12 +216,18 @@ class PairsPreparation:
             )
         flags = tuple(np.flatnonzero(gaps.any(axis=(0, 1))).tolist())
         mean = np.nanmean(inputs, axis=0)
-        return cls(train.nodes, units[0], units[1], shuffled, mean if fills else None, flags if fills else ())
+        fill, flags = (mean, flags) if fills else (None, ())
+        return cls(train.nodes, units[0], units[1], shuffled, fill, flags, CovariateUnits.of(train))
 
     @property
     def reach(self) -> int:
         """Steps that one pair covers; 0 where pairs have no order."""
         return 0 if self.shuffled else 1
+
+    @property
+    def covariate_units(self) -> CovariateUnits:
+        """Names, means and deviations of the covariates, in the order of ``Pairs.covariates``."""
+        return self.covariates
 
     @property
     def target_names(self) -> tuple[str, ...]:
@@ -210,10 +265,12 @@ class PairsPreparation:
         numbers = np.concatenate([self.input_units.scaled(values), there[:, :, list(self.flags)]], axis=-1)
         inputs = torch.from_numpy(numbers).float()
         targets = torch.from_numpy(self.target_units.scaled(pairs.targets.double().numpy())).float()
+        covariates = self.covariates.scaled(named)
         if pairs.observed is None:
-            return Pairs(inputs, targets)
+            return Pairs(inputs, targets, covariates=covariates)
         observed = pairs.observed.float()
-        return Pairs(inputs, targets * observed, observed)  # where nothing was observed any number does
+        targets = targets * observed  # where nothing was observed any number does
+        return Pairs(inputs, targets, observed, covariates=covariates)
 
     def gap_notes(self, named: NamedPairs) -> tuple[str, ...]:
         """Say that inputs were missing."""
@@ -257,7 +314,8 @@ class PairsPreparation:
         units = {"input_units": self.input_units.to_dict(), "target_units": self.target_units.to_dict()}
         fill = None if self.fill is None else self.fill.tolist()
         gaps = {"fill": fill, "flags": list(self.flags)}
-        return {"kind": "pairs", "nodes": list(self.nodes), **units, "shuffled": self.shuffled, **gaps}
+        known = {"covariates": self.covariates.to_dict()} if self.covariates.names else {}
+        return {"kind": "pairs", "nodes": list(self.nodes), **units, "shuffled": self.shuffled, **gaps, **known}
 
 
 Preparation = SeriesPreparation | PairsPreparation
@@ -271,7 +329,9 @@ def stored_preparation(stored: Mapping[str, Any]) -> Preparation:
     inputs, targets = (ChannelUnits.from_dict(stored[name]) for name in ("input_units", "target_units"))
     fill = None if stored["fill"] is None else np.array(stored["fill"], dtype=np.float64)
     flags = tuple(int(channel) for channel in stored["flags"])
-    return PairsPreparation(tuple(stored["nodes"]), inputs, targets, bool(stored["shuffled"]), fill, flags)
+    covariates = CovariateUnits.from_dict(stored["covariates"]) if "covariates" in stored else NO_COVARIATES
+    shuffled = bool(stored["shuffled"])
+    return PairsPreparation(tuple(stored["nodes"]), inputs, targets, shuffled, fill, flags, covariates)
 
 
 def require_inputs(named: NamedPairs) -> None:

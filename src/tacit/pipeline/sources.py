@@ -13,9 +13,11 @@ from tacit.data import (
     NamedPairs,
     Series,
     Table,
+    covariate_table,
     holds_pairs,
     in_season,
     leave_out,
+    load_arrays,
     load_beijing_air,
     open_table,
     read_frame,
@@ -23,11 +25,13 @@ from tacit.data import (
     read_pairs_table,
     read_series,
     with_calendar,
+    with_covariates,
 )
 from tacit.errors import InputError, did_you_mean, require
 from tacit.pipeline.data_files import data_files, few_names, series_labels
 
 SHIPPED = {"beijing-air": load_beijing_air}
+COVARIATE_KEYS = ("covariates", "levels")
 SAME_STEP = 0.25  # of a step: months and years differ in length
 
 
@@ -41,15 +45,16 @@ class Source:
 
     def settled(self, config: FitConfig) -> FitConfig:
         """Return the config with what the reader found by itself, so that new data is read alike."""
-        if not isinstance(self.content, Series):
-            return config
-        found = dict(self.content.settled)
+        series = isinstance(self.content, Series)
+        found = dict(self.content.settled) if isinstance(self.content, Series) else {}
         for name, words in self.content.levels.items():
             require(
                 len(words) > 1,
                 f"{self.name}: covariate '{name}' must have two levels or more, got only '{words[0]}'; leave it out",
             )
             found["levels"] = dict(self.content.levels)
+        if not series:
+            return config.model_copy(update={"data": config.data.model_copy(update=found)})
         found["drop"] = tuple(dict.fromkeys((*config.data.drop, *found.get("drop", ()))))
         return config.model_copy(update={"data": config.data.model_copy(update=found)})
 
@@ -129,7 +134,7 @@ def read_source(
         options.require_unset(TABLE_KEYS, source, "which is not a table")
         return Source(source, with_calendar(in_season(SHIPPED[source](), options.where), options.calendar))
     if path.suffix == ".npz":
-        return Source(source, read_named_pairs(source, out_channels=out_channels))
+        return _pairs_of_arrays(source, options, out_channels)
     if path.suffix == "" and not path.exists():
         raise InputError(
             f"DATA must be a file (.csv, .parquet, .npz) or {', '.join(SHIPPED)}, got '{source}'; check the path"
@@ -141,10 +146,25 @@ def read_source(
     return Source(source, read_series(table, **_table_options(options, nodes), piece=piece))
 
 
+def _pairs_of_arrays(source: str, options: DataOptions, out_channels: int | None) -> Source:
+    """Read pairs from an .npz file, with the covariates that are named."""
+    named = read_named_pairs(source, out_channels=out_channels)
+    if not options.covariates:
+        return Source(source, named)
+    arrays = load_arrays(Path(source))
+    with about(source):
+        table = covariate_table(arrays.get("covariates"), arrays.get("covariate_names"), source)
+        return Source(source, with_covariates(named, table, options.covariates, options.levels), COVARIATE_KEYS)
+
+
 def _pairs_of_table(source: str, table: Table, options: DataOptions, out_channels: int | None) -> Source:
     """Read pairs; new ones have all columns in one file, whatever those of the fit had."""
     y_file = options.y_file if out_channels is None else None
     y_table = None if y_file is None else open_table(y_file, options.decimal)
+    shared = table
+    for name in options.covariates:
+        table.require_column("covariates", name)
+    table = table.without(set(options.covariates))
     made = read_pairs_table(
         table,
         y_table,
@@ -154,7 +174,10 @@ def _pairs_of_table(source: str, table: Table, options: DataOptions, out_channel
         plain=options.y_file is not None,
         out_channels=out_channels,
     )
-    return Source(source, made, (*SELECTION_KEYS, *(("y_file", "separator") if options.y_file else ())))
+    made = with_covariates(made, shared, options.covariates, options.levels)
+    return Source(
+        source, made, (*COVARIATE_KEYS, *SELECTION_KEYS, *(("y_file", "separator") if options.y_file else ()))
+    )
 
 
 def read_table(frame: Any, options: DataOptions, *, piece: bool = False, nodes: tuple[str, ...] = ()) -> Source:

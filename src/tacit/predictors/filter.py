@@ -247,6 +247,7 @@ PREDICTORS.add(
         quick=True,
         compiles=True,
         lag_ranges=True,
+        gated_by_inputs=True,
         edge_weights=lambda sizes: _sent(sizes) * sizes.out_channels,
         edge_channels=lambda sizes, _: _sent(sizes),
     ),

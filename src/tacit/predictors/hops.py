@@ -123,6 +123,7 @@ PREDICTORS.add(
         replicas=8,  # two to four of eight starts end in the best basin
         quick=True,
         compiles=True,
+        gated_by_inputs=True,
         edge_channels=lambda sizes, _: sizes.in_channels,
         num_layers=lambda options: options.num_hops,
     ),

@@ -90,6 +90,7 @@ class PredictorKind:
     ``quick``          it trains in seconds on a CPU: standard errors and controls are made by default
     ``compiles``       compiling its step pays in long trainings
     ``lag_ranges``     it can restrict the lags at which an edge acts: its module has ``restrict_lags``
+    ``gated_by_inputs``  edges may depend on the inputs of their nodes: the module has no layer that could absorb it
     ``edge_weights``   how many weights an edge has of its own
     ``edge_channels``  how many numbers pass along an edge, for estimates of memory
     ``num_layers``     how many times messages are passed
@@ -107,6 +108,7 @@ class PredictorKind:
     quick: bool = False
     compiles: bool = False
     lag_ranges: bool = False
+    gated_by_inputs: bool = False
     edge_weights: Callable[[Sizes], int] = no_weights
     edge_channels: Callable[[Sizes, Any], int] = widest
     num_layers: Callable[[Any], int] = lambda options: options.layers

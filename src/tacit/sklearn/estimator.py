@@ -29,7 +29,9 @@ from tacit.pipeline import (
     goodness_on,
     learn,
     new_pairs,
+    require_constant,
     same_dataset,
+    settle_situations,
 )
 from tacit.report import write_page
 from tacit.sklearn.class_probabilities import known_classes
@@ -50,8 +52,11 @@ class LatentGraphEstimator(LearnedGraph, BaseEstimator):  # type: ignore[misc]  
     random_state: Any
     verbose: Any
 
-    def _source(self, X: Any, y: Any = None, *, reset: bool) -> Source:  # noqa: N803
-        """Read data; in ``fit`` (``reset``) names and sizes are noted, later they are compared."""
+    def _source(self, X: Any, y: Any = None, *, reset: bool, covariates: Any = None) -> Source:  # noqa: N803
+        """Read data; in ``fit`` (``reset``) names and sizes are noted, later they are compared.
+
+        ``covariates``  of pairs; those of a series are columns of its table
+        """
         raise NotImplementedError
 
     def _data_keys(self) -> dict[str, Any]:
@@ -78,8 +83,14 @@ class LatentGraphEstimator(LearnedGraph, BaseEstimator):  # type: ignore[misc]  
             warnings.warn(learned.too_early, ConvergenceWarning, stacklevel=3)
         return self
 
-    def _config(self) -> tuple[FitConfig, OwnParts]:
+    def _given(self) -> tuple[FitConfig, OwnParts]:
+        """Return the config that the parameters stand for."""
         return read_parameters(self.get_params(deep=False), self._data_keys())
+
+    def _config(self) -> tuple[FitConfig, OwnParts]:
+        """Return the config with the columns that ``depends_on`` names."""
+        config, own = self._given()
+        return settle_situations(config), own
 
     def _seed(self, random_state: Any) -> int:
         """Return the seed of samples: that of the fit unless another state is passed."""
@@ -122,6 +133,7 @@ class LatentGraphEstimator(LearnedGraph, BaseEstimator):  # type: ignore[misc]  
             require_int("block", to_python(block))
         fitted = self._with_predictor()
         self._edges().probs("estimate_std_errors")
+        require_constant(fitted, "estimate_std_errors")
         own = self._config()[1]  # refused here where a parameter was not stored
         dataset = same_dataset(fitted, self._source(X, y, reset=False))
         add_std_errors(fitted, dataset, to_python(num_resamples), to_python(block), self._listener(), own)
@@ -135,6 +147,7 @@ class LatentGraphEstimator(LearnedGraph, BaseEstimator):  # type: ignore[misc]  
         """
         fitted = self._with_predictor()
         self._edges().probs("identify")
+        require_constant(fitted, "identify")
         dataset = same_dataset(fitted, self._source(X, y, reset=False))
         return add_identifiability(fitted, dataset, injectivity=injectivity)
 
@@ -143,6 +156,7 @@ class LatentGraphEstimator(LearnedGraph, BaseEstimator):  # type: ignore[misc]  
         X: Any,  # noqa: N803
         y: Any = None,
         *,
+        covariates: Any = None,
         num_samples: int = 199,
         stride: int = 1,
         level: float = 0.05,
@@ -153,13 +167,13 @@ class LatentGraphEstimator(LearnedGraph, BaseEstimator):  # type: ignore[misc]  
         :func:`tacit.assessment.fit_tests.goodness_of_fit`.
         """
         fitted = self._with_predictor()
-        pairs = new_pairs(fitted, self._source(X, y, reset=False)).pairs
+        pairs = new_pairs(fitted, self._source(X, y, reset=False, covariates=covariates)).pairs
         options = {"num_samples": to_python(num_samples), "stride": to_python(stride), "level": to_python(level)}
         return goodness_on(fitted, pairs, **options)
 
-    def evaluate(self, X: Any = None, y: Any = None) -> dict[str, Any]:  # noqa: N803
+    def evaluate(self, X: Any = None, y: Any = None, *, covariates: Any = None) -> dict[str, Any]:  # noqa: N803
         """Return scores and findings, as ``tacit evaluate`` does: on the test part of the fit, or on new data."""
-        source = None if X is None else self._source(X, y, reset=False)
+        source = None if X is None else self._source(X, y, reset=False, covariates=covariates)
         return evaluate(self._with_predictor(), source, seed=self._ready().record.seed)
 
     def save(self, path: str | os.PathLike[str]) -> None:

@@ -8,6 +8,7 @@ from tacit.config import AssessmentOptions, DataOptions, GraphOptions, ModelConf
 from tacit.errors import require
 from tacit.pipeline import (
     Source,
+    about_depends_on,
     class_probabilities,
     forecast_table,
     new_pairs,
@@ -238,10 +239,13 @@ class LatentGraphForecaster(LatentGraphEstimator):
         given["covariates"] = (tuple(names) or None) if several else names
         return {name: value for name, value in given.items() if value is not None}
 
-    def _source(self, X: Any, y: Any = None, *, reset: bool) -> Source:  # noqa: N803
+    def _source(self, X: Any, y: Any = None, *, reset: bool, covariates: Any = None) -> Source:  # noqa: N803
         del y
+        require(covariates is None, "covariates of a series are columns of its table; name them in covariates= of fit")
         if reset:
-            return read_table(X, self._config()[0].data)
+            config = self._config()[0]
+            with about_depends_on(config, self._given()[0]):
+                return read_table(X, config.data)
         fitted = self._ready()
         source = read_table(X, fitted.config.data, piece=True, nodes=fitted.nodes)
         return fitted.preparation.completed(source)

@@ -41,6 +41,11 @@ class LearnedGraph:
         return self._edges().lag_table()
 
     @property
+    def edges_by_(self) -> "pandas.DataFrame":
+        """The columns of ``edges_by.csv``: how often edges act in each situation, or in each regime."""
+        return self._edges().by_table()
+
+    @property
     def exists_(self) -> np.ndarray:
         """The probability that each edge exists, given the data: target row, source column."""
         self._edges().probs("exists_")  # refused over a table of candidates

@@ -12,9 +12,17 @@ import numpy as np
 from sklearn.base import RegressorMixin
 
 from tacit.config import AssessmentOptions, DataOptions, GraphOptions, ModelConfig, TrainingOptions
-from tacit.data import pairs_from_arrays
+from tacit.data import covariate_table, pairs_from_arrays, with_covariates
 from tacit.errors import require
-from tacit.pipeline import Fitted, PairsPreparation, Source, class_probabilities, point_predictions, samples
+from tacit.pipeline import (
+    Fitted,
+    PairsPreparation,
+    Source,
+    about_depends_on,
+    class_probabilities,
+    point_predictions,
+    samples,
+)
 from tacit.sklearn.class_probabilities import has_classes, with_zeros
 from tacit.sklearn.estimator import LatentGraphEstimator
 from tacit.sklearn.options import to_python
@@ -101,47 +109,70 @@ class LatentGraphRegressor(RegressorMixin, LatentGraphEstimator):  # type: ignor
         self.device = device
         self.verbose = verbose
 
-    def fit(self, X: Any, y: Any) -> "LatentGraphRegressor":  # noqa: N803 - scikit-learn's name, which it looks for
-        """Learn from pairs: train all replicas from fresh starts, keep the best, and assess it."""
+    def fit(
+        self,
+        X: Any,  # noqa: N803 - scikit-learn's name, which it looks for
+        y: Any,
+        *,
+        covariates: Any = None,
+    ) -> "LatentGraphRegressor":
+        """Learn from pairs: train all replicas from fresh starts, keep the best, and assess it.
+
+        ``covariates``  a DataFrame, or an array (pairs, covariates), of what edges may depend on: those that
+                        ``depends_on`` of ``GraphOptions`` names are used; :meth:`predict` takes them too
+        """
         inputs, targets = self._tables(X, y, reset=True)
         assert targets is not None
-        self._learn(self._named(inputs, targets, None))
+        self._learn(self._named(inputs, targets, None, covariates))
         self._channels, self._flat = inputs.channels, targets.flat  # a fit that is refused changes nothing
         return self
 
-    def predict(self, X: Any, point: str | float | None = None) -> np.ndarray:  # noqa: N803
+    def predict(
+        self,
+        X: Any,  # noqa: N803
+        point: str | float | None = None,
+        *,
+        covariates: Any = None,
+    ) -> np.ndarray:
         """Return one number for every target, in the shape that ``y`` had; ``point`` None is that of the estimator.
 
         The mean of a yes-or-no target is its probability. The median and quantiles of counts, yes or no and categories
         are values that a target can have.
         """
-        fitted, source = self._with_predictor(), self._source(X, reset=False)
+        fitted, source = self._with_predictor(), self._source(X, reset=False, covariates=covariates)
         kind, graphs = to_python(self.point if point is None else point), to_python(self.point_graphs)
         found = point_predictions(fitted, source, kind, num_graphs=graphs, seed=fitted.record.seed)
         return self._as_targets(found)
 
     @has_classes  # type: ignore[untyped-decorator]
-    def predict_proba(self, X: Any) -> np.ndarray:  # noqa: N803
+    def predict_proba(self, X: Any, *, covariates: Any = None) -> np.ndarray:  # noqa: N803
         """Return (pairs, nodes[, channels], classes): the probability of each value in ``classes_``, over graphs.
 
         It is there where all targets are yes or no ("bernoulli") or ordered categories ("ordered").
         """
-        fitted, source = self._with_predictor(), self._source(X, reset=False)
+        fitted, source = self._with_predictor(), self._source(X, reset=False, covariates=covariates)
         graphs = to_python(self.point_graphs)
         found = class_probabilities(fitted, source, num_graphs=graphs, seed=fitted.record.seed)
         return with_zeros(found, flat=self._flat)
 
-    def sample(self, X: Any, num_samples: int = 100, random_state: Any = None) -> np.ndarray:  # noqa: N803
+    def sample(
+        self,
+        X: Any,  # noqa: N803
+        num_samples: int = 100,
+        random_state: Any = None,
+        *,
+        covariates: Any = None,
+    ) -> np.ndarray:
         """Return (pairs, samples, nodes[, channels]); all pairs share the graph of a sample."""
-        fitted, source = self._with_predictor(), self._source(X, reset=False)
+        fitted, source = self._with_predictor(), self._source(X, reset=False, covariates=covariates)
         seed = self._seed(random_state)
         return self._as_targets(samples(fitted, source, num_samples=to_python(num_samples), seed=seed))
 
-    def score(self, X: Any, y: Any) -> float:  # noqa: N803
+    def score(self, X: Any, y: Any, *, covariates: Any = None) -> float:  # noqa: N803
         """Return $R^2$ of :meth:`predict`, the mean over nodes and channels; missing targets are left out."""
         self._ready()
         targets = self._tables(X, y, reset=False)[1]
-        predictions = self.predict(X)
+        predictions = self.predict(X, covariates=covariates)
         assert targets is not None
         return r_squared(targets.values, predictions.reshape(*predictions.shape[:2], -1))
 
@@ -151,10 +182,10 @@ class LatentGraphRegressor(RegressorMixin, LatentGraphEstimator):  # type: ignor
         self._ready()
         return self._channels
 
-    def _source(self, X: Any, y: Any = None, *, reset: bool) -> Source:  # noqa: N803
-        return self._named(*self._tables(X, y, reset=reset), None if reset else self._ready())
+    def _source(self, X: Any, y: Any = None, *, reset: bool, covariates: Any = None) -> Source:  # noqa: N803
+        return self._named(*self._tables(X, y, reset=reset), None if reset else self._ready(), covariates)
 
-    def _named(self, inputs: Table, targets: Table | None, fitted: Fitted | None) -> Source:
+    def _named(self, inputs: Table, targets: Table | None, fitted: Fitted | None, covariates: Any = None) -> Source:
         """Return pairs with the names of their nodes: those of the tables, or of the fit."""
         nodes = inputs.nodes or (None if targets is None else targets.nodes)
         if fitted is not None and nodes is None:
@@ -162,7 +193,12 @@ class LatentGraphRegressor(RegressorMixin, LatentGraphEstimator):  # type: ignor
         channels = None if fitted is None else fitted.preparation.sizes.out_channels
         values = None if targets is None else targets.values
         named = pairs_from_arrays(inputs.values, values, nodes=nodes, out_channels=channels)
-        return Source("X and y" if targets is not None else "X", named)
+        given = self._given()[0]
+        config = self._config()[0] if fitted is None else fitted.config
+        with about_depends_on(config, given):
+            table = covariate_table(covariates, None, "covariates")
+            named = with_covariates(named, table, config.data.covariates, config.data.levels)
+        return Source("X and y" if targets is not None else "X", named, ("covariates", "levels"))
 
     def _tables(self, X: Any, y: Any, *, reset: bool) -> tuple[Table, Table | None]:  # noqa: N803
         """Read arrays and tables; after the fit they must be like those of the fit."""

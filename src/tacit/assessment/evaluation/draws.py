@@ -19,11 +19,12 @@ Windows = Float[Tensor, "pair path node in_channel"]
 
 
 def pairs_at_once(model: LatentGraphModel, num_graphs: int) -> int:
-    """Return how many pairs share their graphs: 64, and fewer where nodes are many."""
+    """Return how many pairs share their graphs, or the numbers these are made of: 64, and fewer with many nodes."""
     candidates = model.graph.candidates
     numbers = max(model.observation.num_given, model.observation.working_numbers)
     if candidates is None:
-        return max(1, min(PAIRS, MOST_NUMBERS // (num_graphs * model.graph.num_nodes * numbers)))
+        own = model.graph.num_nodes if model.graph.context_fields else 0  # a graph for each pair
+        return max(1, min(PAIRS, MOST_NUMBERS // (num_graphs * model.graph.num_nodes * max(numbers, own))))
     local = num_hops_of(model.predictor) == 1
     each = num_graphs * WIDTH * (candidates.num_nodes if local else candidates.sources.numel())
     return max(1, min(PAIRS, MOST_NUMBERS // each))

@@ -35,6 +35,7 @@ class RegimeFit:
     ``num_regimes``   1 where the model is None
     ``regime_probs``  (regime, row, slot): the edge probabilities of each regime
     ``weights``       (block, regime): how often each holds
+    ``marginals``     (row, slot): how often each edge acts, over the regimes
     ``steps``         the comparisons by which the number of regimes was chosen; empty where it was given
     ``notes``         what limits the answer
     """
@@ -44,6 +45,7 @@ class RegimeFit:
     blocks: Blocks
     regime_probs: Estimate
     weights: Estimate
+    marginals: Estimate
     steps: tuple[RegimeStep, ...] = ()
     notes: tuple[str, ...] = ()
 

@@ -118,9 +118,9 @@ def fit_regimes(
         )
         rise, error = _difference(sharper.model, best, validation, seed, block)
         fitted = sharper if rise <= PRICE * error else fitted
-    probs, weights = _errors(fitted, model.graph.learned, settings, replicas, seed, compile, block, on_progress)
+    estimates = _errors(fitted, model.graph.learned, settings, replicas, seed, compile, block, on_progress)
     final = with_graph(fitted.model, _released(_mixture_of(fitted.model), model.graph), model.loss, model.num_graphs)
-    return RegimeFit(final, _mixture_of(final).num_regimes, blocks, probs, weights, tuple(steps))
+    return RegimeFit(final, _mixture_of(final).num_regimes, blocks, *estimates, tuple(steps))
 
 
 def _joint_loss(model: LatentGraphModel, train: Pairs, seed: int) -> Loss:
@@ -222,13 +222,12 @@ def _errors(
     compile: bool,
     block: int,
     on_progress: OnProgress,
-) -> tuple[Estimate, Estimate]:
-    """Return probabilities and weights with the errors that replicas on resampled pairs show."""
+) -> tuple[Estimate, Estimate, Estimate]:
+    """Return probabilities, weights and marginals with the errors that replicas on resampled pairs show."""
     graph, train = _mixture_of(fitted.model), fitted.train
-    probs, weights = graph.regime_probs.detach(), graph.regime_weights.detach()
+    probs, weights, marginals = graph.regime_probs.detach(), graph.regime_weights.detach(), graph.edge_probs.detach()
     if replicas < 2:
-        nothing, none = torch.zeros_like(probs), torch.zeros_like(weights)
-        return Estimate(probs, nothing, probs, probs), Estimate(weights, none, weights, weights)
+        return _exact(probs), _exact(weights), _exact(marginals)
     seeds = replica_seeds(seed, replicas)
     rows = resample_rows(train, seeds, block)
     result = fit(
@@ -244,7 +243,7 @@ def _errors(
     )
     if result.interrupted:
         raise KeyboardInterrupt
-    all_probs, all_weights = [], []
+    all_probs, all_weights, all_marginals = [], [], []
     for place in range(replicas):
         one = copy.deepcopy(graph)
         own = {name.removeprefix("graph."): value[place] for name, value in result.parameters.items()}
@@ -255,10 +254,17 @@ def _errors(
         else:  # regimes are given, and keep their numbers
             all_weights.append(fitted.posterior[rows[place].to(fitted.posterior.device)].mean(0))
         all_probs.append(one.regime_probs.detach())
+        all_marginals.append(torch.einsum("rk,krs->rs", all_weights[-1][graph.block_of_row], all_probs[-1]))
     return (
         _estimate(probs, torch.stack(all_probs), learned.expand_as(probs), len(train)),
         _estimate(weights, torch.stack(all_weights), torch.ones_like(weights, dtype=torch.bool), len(train)),
+        _estimate(marginals, torch.stack(all_marginals), learned, len(train)),
     )
+
+
+def _exact(values: Tensor) -> Estimate:
+    """Return values without errors."""
+    return Estimate(values, torch.zeros_like(values), values, values)
 
 
 def _estimate(value: Tensor, replicas: Tensor, learned: Tensor, num_pairs: int) -> Estimate:
@@ -289,5 +295,4 @@ def _constant(model: LatentGraphModel, blocks: Blocks, steps: tuple[RegimeStep, 
     """Return the answer that one regime is enough."""
     probs = model.graph.edge_probs.detach()[None]
     weights = probs.new_ones(model.graph.num_nodes if blocks == "rows" else 1, 1)
-    of_probs = Estimate(probs, torch.zeros_like(probs), probs, probs)
-    return RegimeFit(None, 1, blocks, of_probs, Estimate(weights, torch.zeros_like(weights), weights, weights), steps)
+    return RegimeFit(None, 1, blocks, _exact(probs), _exact(weights), _exact(probs[0]), steps)

@@ -1,0 +1,156 @@
+"""The stage of a fit that asks which edges come together: regimes of the edges into each node, or of the whole graph.
+
+A block of edges must have two listed ones: of a single edge, regimes are not identifiable.
+"""
+
+from typing import Any, Literal
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from tacit.assessment.regimes import RegimeFit, fit_regimes, regime_posterior
+from tacit.data import Pairs, Split
+from tacit.graph import Blocks
+from tacit.pipeline.dataset import Dataset
+from tacit.pipeline.listing import Listing
+from tacit.pipeline.situation_stage import CONSTANT, MIXTURE, SituationFit, StageInputs, edge_ends, once
+from tacit.pipeline.situation_words import NO_BLOCK, one_regime, regime_sentence
+from tacit.randomness import generator_for
+from tacit.records import REGIME, EdgesBy
+from tacit.shapes import EdgeMask
+from tacit.training import LatentGraphModel
+
+MOST_SHOWN, MOST_NUMBERS = 2000, 400_000  # observations in a record, and numbers of them together
+WHOLE = "all"
+DIGITS = 3
+
+
+def find_regimes(
+    fit: StageInputs, dataset: Dataset, num_regimes: int | Literal["auto"], blocks: Blocks, replicas: int
+) -> SituationFit:
+    """Fit regimes, and return the fit with them; where one is enough the constant graph stands."""
+    names = [WHOLE] if blocks == WHOLE else list(fit.nodes)
+    listed = Listing.of(fit.model.graph, fit.edges, fit.fdr).listed
+    shown = _in_blocks_of_two(fit.model, listed, blocks)
+    record: dict[str, Any] = {"kind": CONSTANT, "blocks": names}
+    if not shown.any():
+        return SituationFit(None, {}, record, (NO_BLOCK[blocks],))
+    found = fit_regimes(
+        fit.model,
+        fit.split.train,
+        fit.split.validation,
+        fit.settings,
+        num_regimes=num_regimes,
+        blocks=blocks,
+        replicas=replicas,
+        seed=fit.seed,
+        compile=fit.compile,
+        block=fit.block,
+        on_progress=fit.listener.step,
+    )
+    record |= {"notes": list(found.notes)}
+    if found.model is None:
+        return SituationFit(None, {}, record, (one_regime(found),), found.notes)
+    rows = regime_rows(found, shown, errors=replicas > 1)
+    record |= {
+        "kind": MIXTURE,
+        "graph": found.graph.to_dict(),
+        "weights": [[round(value, 6) for value in block] for block in found.weights.value.tolist()],
+        "posterior": posterior_over_time(found.model, fit.split, dataset, fit.seed),
+    }
+    columns = {"by": rows, **_marginals(found, fit)}
+    arrow = "-" if fit.model.graph.symmetric else "->"
+    said = regime_sentence(rows, record["weights"], names, fit.nodes, arrow)
+    return SituationFit(found.model, columns, record, (said,), found.notes)
+
+
+def _in_blocks_of_two(model: LatentGraphModel, listed: EdgeMask, blocks: Blocks) -> EdgeMask:
+    """Return the listed edges of blocks that have two or more."""
+    graph = model.graph
+    each = once(graph, listed)
+    if blocks == WHOLE:
+        return each if int(each.sum()) > 1 else torch.zeros_like(each)
+    row_node = torch.arange(len(each)) if graph.candidates is None else graph.candidates.row_node.cpu()
+    counts = torch.zeros(graph.num_nodes).index_add(0, row_node, each.sum(1).float())
+    return each & (counts[row_node] > 1)[:, None]
+
+
+def regime_rows(found: RegimeFit, shown: EdgeMask, *, errors: bool) -> EdgesBy:
+    """Return how often edges act in each regime."""
+    sources, targets = edge_ends(found.graph, shown)
+    count, chosen = found.num_regimes, shown.to(found.regime_probs.value.device)
+    numbers = {
+        name: values[:, chosen].mT.flatten().tolist()  # (edge * regime)
+        for name, values in zip(
+            ("probability", "std_error", "low", "high"), found.regime_probs[: 4 if errors else 1], strict=False
+        )
+    }
+    return EdgesBy(
+        source=np.repeat(sources, count).tolist(),
+        target=np.repeat(targets, count).tolist(),
+        by=[REGIME] * (count * len(sources)),
+        value=[str(number + 1) for number in range(count)] * len(sources),
+        **numbers,
+    )
+
+
+def _marginals(found: RegimeFit, fit: StageInputs) -> dict[str, Tensor]:
+    """Return errors and intervals of the marginal probabilities, in place of those of the constant graph."""
+    if fit.edges.std_error is None:
+        return {}
+    names = ("std_error", "low", "high")
+    learned = fit.model.graph.learned.cpu()
+    new = {name: values.cpu().double() for name, values in zip(names, found.marginals[1:], strict=True)}
+    old = {name: getattr(fit.edges, name) for name in names}
+    return {name: torch.where(learned, values, old[name].double()) for name, values in new.items()}
+
+
+def posterior_over_time(model: LatentGraphModel, split: Split, dataset: Dataset, seed: int) -> dict[str, Any]:
+    """Return the probability of each regime for some observations of all parts, as a record has it."""
+    parts = {"train": split.train, "validation": split.validation, "test": split.test}
+    order = _in_time_order(list(parts.values()))
+    numbers = model.graph.weight_logits.numel()  # type: ignore[operator]
+    most = max(1, min(MOST_SHOWN, MOST_NUMBERS // int(numbers)))
+    chosen = order[np.linspace(0, len(order) - 1, min(most, len(order))).round().astype(int)]
+    ends = np.cumsum([0, *(len(part) for part in parts.values())])
+    found: dict[int, tuple[Any, ...]] = {}
+    for number, (name, pairs) in enumerate(parts.items()):
+        rows = np.sort(chosen[(chosen >= ends[number]) & (chosen < ends[number + 1])]) - ends[number]
+        if not len(rows):
+            continue
+        some = pairs[torch.from_numpy(rows).to(pairs.inputs.device)]
+        generator = generator_for(seed, "regimes over time", pairs.inputs.device)
+        probs = regime_posterior(model, some, generator=generator).cpu().double()
+        for row, one in zip(rows.tolist(), probs.numpy().round(DIGITS).tolist(), strict=True):
+            found[int(ends[number]) + row] = name, row, one
+    times = [_time(parts[found[key][0]], found[key][1], int(key), dated=dataset.dated) for key in chosen]
+    series = [_series(parts[found[key][0]], found[key][1], dataset) for key in chosen]
+    return {
+        "times": times,
+        **({"series": series} if len(dataset.series_names) > 1 else {}),
+        "parts": [found[key][0] for key in chosen],
+        "probs": [found[key][2] for key in chosen],
+    }
+
+
+def _in_time_order(parts: list[Pairs]) -> np.ndarray:
+    """Return the places of all pairs, series by series in the order of time; as they are without time."""
+    count = sum(len(part) for part in parts)
+    if any(part.times is None for part in parts):
+        return np.arange(count)
+    times = torch.cat([part.times.cpu() for part in parts if part.times is not None]).numpy()
+    series = [torch.zeros(len(part)) if part.series is None else part.series.cpu().float() for part in parts]
+    order: np.ndarray = np.lexsort((times, torch.cat(series).numpy()))
+    return order
+
+
+def _time(pairs: Pairs, row: int, place: int, *, dated: bool) -> str | float | int:
+    if pairs.times is None:
+        return place
+    number = float(pairs.times[row])
+    return str(np.datetime64(round(number), "s")) if dated else number
+
+
+def _series(pairs: Pairs, row: int, dataset: Dataset) -> str:
+    return "" if pairs.series is None else dataset.series_names[int(pairs.series[row])]

@@ -1,0 +1,203 @@
+"""The stage of a fit that asks which edges depend on the situation, after the standard errors of the constant graph.
+
+Only edges that are listed and act at times are tested: an edge that always acts does not depend on the situation, and
+of one that may not exist nothing is known. The probability of an edge that varies is the average over situations,
+
+$$\\bar\\theta = \\tfrac1n \\sum_c \\theta(c), \\qquad \\mathrm{se}(\\bar\\theta)^2 = g^\\top C g,$$
+
+with $g$ the derivatives for the parameters $(a, b)$ of the edge and $C$ their covariance.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import torch
+from torch import Tensor
+
+from tacit.assessment.situations import VaryingEdges
+from tacit.data import Split
+from tacit.graph import ContextVariable, GraphDistribution
+from tacit.pipeline.listing import Listing
+from tacit.pipeline.situation_words import none_tested, varying_sentence
+from tacit.pipeline.situations import described
+from tacit.records import VARIES, EdgeFindings, EdgesBy
+from tacit.shapes import EdgeMask
+from tacit.training import FitSettings, LatentGraphModel, Listener, has_likelihood
+
+NEVER, ALWAYS = 1e-6, 1 - 1e-6  # an interval up to here holds 0 or 1
+RARELY, MOSTLY = 0.02, 0.98  # without intervals
+CONDITIONAL, MIXTURE, CONSTANT = "conditional", "mixture", "constant"  # kinds of ``situations`` in a record
+QUANTILE = 1.959964  # of a normal number: intervals of 95%
+
+
+@dataclass(frozen=True, eq=False)
+class SituationFit:
+    """What the stage found.
+
+    ``model``      the one that forecasts; None where the constant graph stands
+    ``columns``    new columns of the edges
+    ``record``     the field ``situations`` of the record
+    ``sentences``  for the answer
+    ``findings``   what limits it
+    """
+
+    model: LatentGraphModel | None
+    columns: dict[str, Any] = field(default_factory=dict)
+    record: dict[str, Any] = field(default_factory=dict)
+    sentences: tuple[str, ...] = ()
+    findings: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, eq=False)
+class StageInputs:
+    """What both stages, that of ``depends_on`` and that of ``regimes``, take.
+
+    ``model``  the fit with a constant graph, which stays as it is
+    ``edges``  what is known of its edges
+    ``block``  how many neighbouring pairs are resampled together
+    """
+
+    model: LatentGraphModel
+    split: Split
+    edges: EdgeFindings
+    nodes: Sequence[str]
+    settings: FitSettings
+    fdr: float
+    seed: int
+    compile: bool
+    block: int
+    listener: Listener
+
+
+def find_varying(fit: StageInputs, variables: Sequence[ContextVariable]) -> SituationFit:
+    """Test which edges depend on the variables, and return the fit in which those do."""
+    tested = edges_to_test(fit.model, fit.edges, fit.fdr)
+    names = [one.name for one in variables]
+    record: dict[str, Any] = {
+        "kind": CONSTANT,
+        "variables": described(variables),
+        "tested": _count(fit.model.graph, tested),
+        "varying": 0,
+        "fdr": fit.fdr,
+    }
+    if not tested.any():
+        listed = int(Listing.of(fit.model.graph, fit.edges, fit.fdr).listed.sum())
+        return SituationFit(None, {}, record, (none_tested(names, listed, intervals=fit.edges.low is not None),))
+    found = _tested(fit, variables, tested)
+    codes = torch.zeros(tested.shape, dtype=torch.uint8)
+    codes[found.tested.cpu()] = VARIES.index("no")
+    codes[found.varies.cpu()] = VARIES.index("yes")
+    columns: dict[str, Any] = {"varies": codes}
+    record |= {
+        name: _count(fit.model.graph, mask) for name, mask in (("tested", found.tested), ("varying", found.varies))
+    }
+    record |= {"tests": _tests(found, fit.model.graph), "notes": list(found.notes)}
+    rows = None
+    if found.model is not None:
+        rows = varying_rows(found)
+        columns |= {"by": rows, **_averages(found, fit.edges)}
+        record |= {"kind": CONDITIONAL, "graph": found.graph.to_dict()}
+    said = varying_sentence(
+        names, record["tested"], record["varying"], fit.fdr, rows, fit.nodes, "-" if fit.model.graph.symmetric else "->"
+    )
+    return SituationFit(found.model, columns, record, (said,), found.notes)
+
+
+def edges_to_test(model: LatentGraphModel, edges: EdgeFindings, fdr: float) -> EdgeMask:
+    """Return the listed edges that act at times: their interval lies inside (0, 1)."""
+    graph = model.graph
+    listed, probs = Listing.of(graph, edges, fdr).listed, graph.edge_probs.detach().cpu()
+    if edges.low is None or edges.high is None:
+        return listed & (probs > RARELY) & (probs < MOSTLY)
+    return listed & (edges.low > NEVER) & (edges.high < ALWAYS)
+
+
+def _tested(fit: StageInputs, variables: Sequence[ContextVariable], tested: EdgeMask) -> VaryingEdges:
+    """Test by likelihood where the model has one for each node, else by training."""
+    from tacit.assessment import situations
+
+    model, train = fit.model, fit.split.train
+    tested = tested.to(model.graph.raw.device)
+    if has_likelihood(model):
+        return situations.vary_by_likelihood(model, variables, train, tested, fit.fdr)
+    return situations.vary_by_training(
+        model,
+        variables,
+        train,
+        fit.split.validation,
+        fit.settings,
+        tested,
+        fit.fdr,
+        seed=fit.seed,
+        compile=fit.compile,
+        block=fit.block,
+        on_progress=fit.listener.step,
+    )
+
+
+def edge_ends(graph: GraphDistribution, chosen: EdgeMask) -> tuple[list[int], list[int]]:
+    """Return sources and targets of some edges, in the order of ``chosen.nonzero()``."""
+    rows, columns = chosen.cpu().nonzero().unbind(1)
+    if graph.candidates is None:
+        return columns.tolist(), rows.tolist()
+    candidates = graph.candidates.to("cpu")
+    return candidates.sources[rows, columns].tolist(), candidates.row_node[rows].tolist()
+
+
+def _count(graph: GraphDistribution, chosen: EdgeMask) -> int:
+    """Return how many edges are chosen; one without direction counts once."""
+    return int(once(graph, chosen).sum())
+
+
+def once(graph: GraphDistribution, chosen: EdgeMask) -> EdgeMask:
+    """Return the chosen edges, one without direction in one of its two entries."""
+    return chosen & (graph.upper_triangle(torch.ones_like(chosen, dtype=torch.float32)) > 0)
+
+
+def _tests(found: VaryingEdges, graph: GraphDistribution) -> list[dict[str, Any]]:
+    """Return the p-value of each tested edge, as a record has it."""
+    tested = once(graph, found.tested)
+    ends = zip(*edge_ends(graph, tested), strict=True)
+    numbers = zip(found.p_values[tested].tolist(), found.varies[tested].tolist(), strict=True)
+    return [
+        {"source": source, "target": target, "p_value": p if p == p else None, "varies": varies}
+        for (source, target), (p, varies) in zip(ends, numbers, strict=True)
+    ]
+
+
+def varying_rows(found: VaryingEdges) -> EdgesBy:
+    """Return how often the edges that vary act at each value of each variable."""
+    sources, targets = edge_ends(found.graph, found.varies)
+    parts = []
+    probs = [found.by_situation(variable) for variable in found.graph.variables]  # type: ignore[arg-type]
+    shown = once(found.graph, found.varies)[found.varies].tolist()
+    for edge, (source, target) in enumerate(zip(sources, targets, strict=True)):
+        if not shown[edge]:
+            continue
+        for variable, by in zip(found.graph.variables, probs, strict=True):
+            labels: tuple[str, ...] = variable.labels  # type: ignore[assignment]
+            numbers = {name: values[edge].tolist() for name, values in by._asdict().items()}
+            count = len(labels)
+            ends = {"source": [source] * count, "target": [target] * count}
+            parts.append(EdgesBy(**ends, by=[str(variable.name)] * count, value=list(labels), **numbers))
+    return EdgesBy.joined(parts)
+
+
+def _averages(found: VaryingEdges, edges: EdgeFindings) -> dict[str, Tensor]:
+    """Return standard errors and intervals of the average of each edge that varies; those of others stay."""
+    if edges.std_error is None or edges.low is None or edges.high is None or found.graph.rank is not None:
+        return {}
+    graph, varies = found.graph, found.varies
+    with torch.enable_grad():
+        probs = graph.edge_probs[varies]
+        slopes = torch.autograd.grad(probs.sum(), [graph.raw, graph.context_weights])
+    slope = torch.cat([slopes[0][varies][:, None], slopes[1][varies]], 1).double()  # (edge, number)
+    error = torch.einsum("en,enm,em->e", slope, found.covariances.double(), slope).clamp_min(0).sqrt().cpu()
+    mean = probs.detach().double().cpu()
+    away = QUANTILE * error / (mean * (1 - mean)).clamp_min(1e-12)
+    ends = {name: torch.sigmoid(torch.logit(mean) + side * away) for name, side in (("low", -1), ("high", 1))}
+    columns = {"std_error": edges.std_error.clone(), "low": edges.low.clone(), "high": edges.high.clone()}
+    for name, values in {"std_error": error, **ends}.items():
+        columns[name][varies.cpu()] = values.to(columns[name])
+    return columns
