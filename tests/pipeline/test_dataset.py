@@ -110,7 +110,7 @@ def test_tables_that_cannot_be_learned_from(table, sections, message, tmp_path):
     [
         ({"data": {"window": 3}}, "window in .data. has no meaning for .*pairs.npz, which has pairs x and y"),
         ({"data": {"horizon": 2}}, "horizon in .data. has no meaning"),
-        ({"data": {"covariates": "a"}}, "covariates in .data. has no meaning"),
+        ({"data": {"covariates": "a"}}, "covariates names 'a', but there are no covariates"),
         ({"data": {"train_fraction": 0.95}}, "must have a sum below 1, got 0.95 and 0.1; lower one"),
         ({"graph": {"k_nearest": 1}}, "nearest in .graph. requires coordinates, and the data has"),
     ],

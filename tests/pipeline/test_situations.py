@@ -9,6 +9,7 @@ import torch
 
 from gated_tables import gated, options
 from tacit.cli import main
+from tacit.config import DataOptions
 from tacit.errors import InputError
 from tacit.graph import ConditionalBernoulliGraph, Context
 from tacit.pipeline import (
@@ -369,6 +370,10 @@ def test_pairs_have_covariates_in_files_and_in_memory(tmp_path):
     pd.DataFrame(columns).to_csv(tmp_path / "without.csv", index=False)
     with pytest.raises(InputError, match="names the column 'gate', which does not exist"):
         read_new(read, [str(tmp_path / "without.csv")])
+    unused = override_pairs(names=[]).model_copy(update={"data": DataOptions(covariates=["gate"])})
+    source = read_source(str(tmp_path / "pairs.npz"), unused.data)
+    with pytest.raises(InputError, match="has no meaning for pairs unless depends_on"):
+        Plan.make(source, unused, seed=0, device=CPU, command="tests")
     config = settle_situations(override_pairs(names=["hour"]))
     source = read_source(str(tmp_path / "pairs.npz"), override_pairs(names=[]).data)
     with pytest.raises(InputError, match="'hour', but pairs x and y have no time"):

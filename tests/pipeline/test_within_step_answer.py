@@ -46,9 +46,9 @@ def model():
         return LatentGraphForecaster(**options).fit(simultaneous()[list(NODES)])
 
 
-def test_edges_csv_has_three_columns_at_the_end(finished):
+def test_edges_csv_has_three_columns(finished):
     table = pd.read_csv(finished / "edges.csv", keep_default_na=False)
-    assert EDGE_COLUMNS[-4:-1] == tuple(table.columns[-3:]) == ("within_step", "direction", "exists_either")
+    assert EDGE_COLUMNS[-4:-1] == tuple(table.columns[-4:-1]) == ("within_step", "direction", "exists_either")
     cells = table.set_index(["source", "target"])[["within_step", "direction", "exists_either"]]
     for source, target, _, acts, how in EDGES:
         within, direction, either = cells.loc[source, target]

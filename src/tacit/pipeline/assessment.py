@@ -4,12 +4,11 @@ The findings are written here; commands and reports show them.
 """
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
 from typing import Any
 
 import torch
 
-from tacit.assessment.evaluation import ForecastScores
 from tacit.assessment.fit_tests import Goodness, goodness_of_fit, graph_controls
 from tacit.assessment.identification import (
     CERTAIN,
@@ -21,25 +20,20 @@ from tacit.assessment.identification import (
     find_representations,
     identify,
 )
-from tacit.assessment.uncertainty import Kept, expected_wrong_edges, has_direct_estimate
-from tacit.config import FitConfig
-from tacit.data import Pairs, Split
+from tacit.assessment.uncertainty import expected_wrong_edges
+from tacit.data import Pairs
 from tacit.errors import TrainingError
-from tacit.graph import ContextVariable
-from tacit.pipeline.answer import CONSTANT_GRAPH
-from tacit.pipeline.comparisons import compare_forecasts, compare_to
-from tacit.pipeline.dataset import Dataset
+from tacit.pipeline.comparisons import compare_forecasts
+from tacit.pipeline.findings import Assessment, AssessmentInputs
 from tacit.pipeline.layout import MOST_EXPANDED
 from tacit.pipeline.preparation import Preparation
-from tacit.pipeline.references import Reference, why_no_ridge
+from tacit.pipeline.references import why_no_ridge
 from tacit.pipeline.resampling import block_length
 from tacit.pipeline.simultaneous import with_held
-from tacit.pipeline.situation_stage import SituationFit, StageInputs, find_varying
+from tacit.pipeline.situation_answer import ask_situations, asks_situations, situation_stage
 from tacit.pipeline.std_errors import estimate_std_errors
 from tacit.randomness import generator_for, replica_seeds
-from tacit.records import EdgeFindings
-from tacit.shapes import EdgeMask
-from tacit.training import FitResult, FitSettings, LatentGraphModel, Listener
+from tacit.training import LatentGraphModel
 
 # Pairs that the fit test looks at: it finds what matters in these. With many nodes fewer, so that their targets are at
 # most so many numbers, but never fewer than 100.
@@ -52,8 +46,6 @@ CERTAIN_MEANS = (
 WIDENED = "Intervals are widened to contain every solution that is compatible with these data."
 TOO_FEW = "Fewer than two test forecasts that do not overlap: too few for a fit test."
 NO_ERRORS = "Not computed, standard errors: training stopped too early, and that of the replicas would as well."
-NO_SITUATIONS = "Not computed, whether edges depend on the situation: training stopped too early."
-REGIMES = ("regimes", "which edges come together")
 SHORTER = 0.3  # of the epochs of the fit, for a predictor that starts where it ended
 MOST_FLIPPED = 40_000
 TOO_MANY = (
@@ -62,88 +54,6 @@ TOO_MANY = (
 )
 NO_EDGE_PROBS = "it requires a probability for each edge, and this graph distribution has none"
 SHOWN = 0.5  # edges more probable than this count as shown
-
-
-@dataclass
-class Assessment:
-    """The findings of the assessment.
-
-    ``evidence``    how it was found which edges exist, as ``record.json`` has it; empty where that was not asked
-    ``references``  scores of other forecasts, with the gain over them in scaled CRPS where that was computed
-    ``simple``      forecasts without a model, where a stage needed them
-    ``node_gains``  how much the edges improve the forecast of each node, a share of its scaled CRPS
-    ``model``       the fit in which edges depend on the situation, or have regimes; None where the first fit stands
-    ``situations``  what was found of that, as ``record.json`` has it, and in sentences of the answer
-    """
-
-    edges: EdgeFindings = field(default_factory=EdgeFindings)
-    evidence: dict[str, Any] = field(default_factory=dict)
-    evidence_seconds: float = 0.0
-    references: dict[str, dict[str, float]] = field(default_factory=dict)
-    simple: dict[str, Reference] | None = None
-    node_gains: dict[str, float] = field(default_factory=dict)
-    goodness: dict[str, Any] = field(default_factory=dict)
-    uncertainty: dict[str, float] = field(default_factory=dict)
-    findings: list[str] = field(default_factory=list)
-    model: LatentGraphModel | None = None
-    situations: dict[str, Any] = field(default_factory=dict)
-    situation_sentences: tuple[str, ...] = ()
-    scores: ForecastScores | None = None  # of the model on the test part, where a stage needed them
-
-
-@dataclass(frozen=True)
-class AssessmentInputs:
-    """A fit and what it was made from.
-
-    ``untrained``  the model as it was before
-    ``kept``       returns the edges that may be there given the rows of a resample; None where edges were not chosen
-                   before the fit: a probability then also says whether an edge is there at all
-    ``dropped``    edges that are fixed at 0 because they hardly exist, not because of a rule
-    ``closed_form``  regressions gave the fit, and give its controls
-    ``levelled``   pairs for the fit test in place of the test part
-    ``variables``  that edges may depend on, where that is asked
-    ``dataset``    what the pairs come from: times and series of regimes
-    """
-
-    result: FitResult
-    untrained: LatentGraphModel
-    split: Split
-    config: FitConfig
-    settings: FitSettings
-    preparation: Preparation
-    seed: int
-    listener: Listener
-    kept: Kept | None = None
-    dropped: EdgeMask | None = None
-    closed_form: bool = False
-    levelled: Pairs | None = None
-    variables: tuple[ContextVariable, ...] = ()
-    dataset: Dataset | None = None
-
-    @property
-    def done(self) -> FitSettings:
-        """The settings of the fit, with as many epochs as it took."""
-        return as_done(self.settings, len(self.result.history) or self.settings.epochs)
-
-    @property
-    def has_direct_estimate(self) -> bool:
-        """Were edges chosen first, so that mean and variance of the targets tell how often they act?"""
-        return self.kept is not None and has_direct_estimate(self.result.model)
-
-    @property
-    def compile(self) -> bool:
-        """Are steps compiled?"""
-        return bool(self.config.training.compile)
-
-    def generator(self, purpose: str) -> torch.Generator:
-        """Return a generator on the device of the data."""
-        return generator_for(self.seed, purpose, self.split.train.inputs.device)
-
-
-def as_done(settings: FitSettings, epochs: int) -> FitSettings:
-    """Return the settings of a fit that ended after so many epochs."""
-    halvings = tuple(epoch for epoch in settings.halve_after if epoch < epochs)
-    return replace(settings, epochs=epochs, patience=None, halve_after=halvings)
 
 
 def assess(answer: Assessment, fit: AssessmentInputs) -> None:
@@ -160,14 +70,14 @@ def assess(answer: Assessment, fit: AssessmentInputs) -> None:
     errors = wanted.enabled and (wanted.replicas > 0 or fit.has_direct_estimate)
     stages: list[tuple[str, str, Callable[[Assessment, AssessmentInputs], None], bool]] = [
         ("standard errors", _errors_from(fit), _errors, errors),
-        *([(*_situation_stage(fit.config), _situations, True)] if asked else []),
+        *([(*situation_stage(fit.config), ask_situations, True)] if asked else []),
         ("identification", "which edges are identifiable from the data", _flags, wanted.enabled),
         ("fit test", "does the model fit the test part", _goodness, wanted.enabled),
         ("other graphs", "which other graphs predict as well", _representations, other_graphs),
         ("controls", "the same model without a graph and with all edges", _controls, bool(wanted.controls)),
     ]
     for name, words, stage, needed in stages:
-        if needed and lacking and stage not in (_goodness, _situations):
+        if needed and lacking and stage not in (_goodness, ask_situations):
             answer.findings.append(f"Not computed, {name} ({words}): {lacking}.")
         elif needed:
             fit.listener.stage(f"{name}: {words}")
@@ -176,54 +86,6 @@ def assess(answer: Assessment, fit: AssessmentInputs) -> None:
             except (TrainingError, torch.OutOfMemoryError) as error:
                 first = str(error).splitlines()[0]
                 answer.findings.append(f"Not computed, {name} ({words}): {first}.")
-
-
-def asks_situations(config: FitConfig) -> bool:
-    """Is it asked whether edges depend on the situation, or have regimes?"""
-    return bool(config.graph.depends_on) or config.graph.regimes is not None
-
-
-def _situation_stage(config: FitConfig) -> tuple[str, str]:
-    """Return the name of the stage, and what it asks."""
-    names = config.graph.depends_on
-    return ("situations", f"which edges depend on {', '.join(names)}") if names else REGIMES
-
-
-def _situations(answer: Assessment, fit: AssessmentInputs) -> None:
-    """Ask which edges depend on the situation, or which come together, and compare with the constant graph."""
-    if fit.result.late_fall:
-        answer.findings.append(NO_SITUATIONS)
-        return
-    split = fit.split
-    inputs = StageInputs(
-        fit.result.model,
-        split,
-        answer.edges,
-        fit.preparation.nodes,
-        fit.done,
-        fit.config.assessment.fdr,
-        fit.seed,
-        compile=fit.compile,
-        block=block_length(fit.config.assessment, fit.preparation, len(split.train)),
-        listener=fit.listener,
-    )
-    found = _found_regimes(inputs, fit) if fit.config.graph.regimes is not None else find_varying(inputs, fit.variables)
-    answer.edges = answer.edges.updated(**found.columns)
-    answer.model, answer.situations, answer.situation_sentences = found.model, found.record, found.sentences
-    answer.findings += found.findings
-    if found.model is not None:
-        compared = compare_to(found.model, fit.result.model, split, fit.preparation, fit.seed)
-        answer.references = {**answer.references, CONSTANT_GRAPH: compared}
-
-
-def _found_regimes(inputs: StageInputs, fit: AssessmentInputs) -> SituationFit:
-    """Fit regimes; what fits them is imported where they are asked for."""
-    from tacit.pipeline.regime_stage import find_regimes
-
-    graph = fit.config.graph
-    assert graph.regimes is not None
-    assert fit.dataset is not None
-    return find_regimes(inputs, fit.dataset, graph.regimes, graph.blocks, fit.config.assessment.replicas)
 
 
 def _errors_from(fit: AssessmentInputs) -> str:

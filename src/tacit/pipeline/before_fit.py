@@ -4,9 +4,9 @@ from dataclasses import replace
 
 from tacit.assessment.evidence import KEEP, Evidence
 from tacit.config import FitConfig
-from tacit.pipeline.assessment import Assessment
 from tacit.pipeline.edge_lags import lag_of_edges
 from tacit.pipeline.evidence import RegressionEvidence
+from tacit.pipeline.findings import Assessment
 from tacit.pipeline.within_step import GAUSSIAN_P, within_columns
 from tacit.records import EdgeFindings
 

@@ -14,10 +14,11 @@ from tacit.config import FitConfig
 from tacit.data import Split
 from tacit.interrupts import deferred_interrupts
 from tacit.pipeline.answer import ListedGraph, answer_sentences
-from tacit.pipeline.assessment import Assessment, AssessmentInputs, as_done, asks_situations, assess
+from tacit.pipeline.assessment import assess
 from tacit.pipeline.before_fit import from_evidence, known_before_fit
 from tacit.pipeline.closed_form import fit_closed_form, in_closed_form
 from tacit.pipeline.dropped_edges import with_needed_edges
+from tacit.pipeline.findings import Assessment, AssessmentInputs, as_done
 from tacit.pipeline.fitted import Fitted
 from tacit.pipeline.group_scores import group_scores
 from tacit.pipeline.layout import MOST_EXPANDED
@@ -25,6 +26,7 @@ from tacit.pipeline.model_evidence import EARLY, judge_edges, judges_edges, why_
 from tacit.pipeline.plan import Plan
 from tacit.pipeline.references import references
 from tacit.pipeline.simultaneous import held_sentences, without_held
+from tacit.pipeline.situation_answer import asks_situations
 from tacit.pipeline.situations import context_variables
 from tacit.randomness import generator_for, replica_seeds
 from tacit.records import CandidateCount, Record, describe_device, history_line, versions

@@ -10,10 +10,11 @@ from tacit.config import AssessmentOptions
 from tacit.data import Pairs
 from tacit.errors import require
 from tacit.pipeline.answer import ListedGraph, answer_sentences
-from tacit.pipeline.assessment import WIDENED, as_done, identify_edges
+from tacit.pipeline.assessment import WIDENED, identify_edges
 from tacit.pipeline.building import build_prior
 from tacit.pipeline.dataset import Dataset
 from tacit.pipeline.evidence import REGRESSION, find_evidence
+from tacit.pipeline.findings import as_done
 from tacit.pipeline.fitted import Fitted
 from tacit.pipeline.fitting import fit_settings
 from tacit.pipeline.known_edges import read_rules

@@ -62,9 +62,15 @@ def context_variables(dataset: Dataset, config: FitConfig) -> tuple[ContextVaria
 
 
 def require_source(source: Source, config: FitConfig) -> None:
-    """Refuse variables of time for pairs without time."""
+    """Refuse variables of time, and covariates that nothing depends on, for pairs without time."""
     if not isinstance(source.content, NamedPairs):
         return
+    for name in config.data.covariates:
+        require(
+            name in config.graph.depends_on,
+            f"{source.name}: covariates names '{name}', which has no meaning for pairs unless depends_on in [graph] "
+            "names it too; add it there, or put it into x",
+        )
     for name in config.graph.depends_on:
         require(
             name not in (SERIES, TIME) and not (name in PHASES and name not in config.data.covariates),

@@ -1,0 +1,59 @@
+"""The stage of the assessment that asks for situations or regimes: its words, its inputs, and what becomes of it."""
+
+from tacit.config import FitConfig
+from tacit.pipeline.answer import CONSTANT_GRAPH
+from tacit.pipeline.comparisons import compare_to
+from tacit.pipeline.findings import Assessment, AssessmentInputs
+from tacit.pipeline.resampling import block_length
+from tacit.pipeline.situation_stage import SituationFit, StageInputs, find_varying
+
+NO_SITUATIONS = "Not computed, whether edges depend on the situation: training stopped too early."
+REGIMES = ("regimes", "which edges come together")
+
+
+def asks_situations(config: FitConfig) -> bool:
+    """Is it asked whether edges depend on the situation, or have regimes?"""
+    return bool(config.graph.depends_on) or config.graph.regimes is not None
+
+
+def situation_stage(config: FitConfig) -> tuple[str, str]:
+    """Return the name of the stage, and what it asks."""
+    names = config.graph.depends_on
+    return ("situations", f"which edges depend on {', '.join(names)}") if names else REGIMES
+
+
+def ask_situations(answer: Assessment, fit: AssessmentInputs) -> None:
+    """Ask which edges depend on the situation, or which come together, and compare with the constant graph."""
+    if fit.result.late_fall:
+        answer.findings.append(NO_SITUATIONS)
+        return
+    split = fit.split
+    inputs = StageInputs(
+        fit.result.model,
+        split,
+        answer.edges,
+        fit.preparation.nodes,
+        fit.done,
+        fit.config.assessment.fdr,
+        fit.seed,
+        compile=fit.compile,
+        block=block_length(fit.config.assessment, fit.preparation, len(split.train)),
+        listener=fit.listener,
+    )
+    found = _found_regimes(inputs, fit) if fit.config.graph.regimes is not None else find_varying(inputs, fit.variables)
+    answer.edges = answer.edges.updated(**found.columns)
+    answer.model, answer.situations, answer.situation_sentences = found.model, found.record, found.sentences
+    answer.findings += found.findings
+    if found.model is not None:
+        compared = compare_to(found.model, fit.result.model, split, fit.preparation, fit.seed)
+        answer.references = {**answer.references, CONSTANT_GRAPH: compared}
+
+
+def _found_regimes(inputs: StageInputs, fit: AssessmentInputs) -> SituationFit:
+    """Fit regimes; what fits them is imported where they are asked for."""
+    from tacit.pipeline.regime_stage import find_regimes
+
+    graph = fit.config.graph
+    assert graph.regimes is not None
+    assert fit.dataset is not None
+    return find_regimes(inputs, fit.dataset, graph.regimes, graph.blocks, fit.config.assessment.replicas)
