@@ -44,13 +44,12 @@ def one(table: pd.DataFrame, depends_on: tuple[str, ...], rows: int | None) -> F
     model = LatentGraphForecaster(
         random_state=0, data=DataOptions(window=3), predictor="filter", graph=GraphOptions(depends_on=depends_on)
     ).fit(kept)
-    record = model.fitted_.record
+    record = model._fitted.record
     edges, by = model.edges_, model.edges_by_
     varying = edges[edges["varies"] == "yes"]
     spread = by.groupby(["source", "target"])["probability"].agg(lambda one: one.max() - one.min())
     return {
         "rows": len(kept),
-        "listed": len(model.listed_edges()) if hasattr(model, "listed_edges") else None,
         "tested": int(edges["varies"].isin(["yes", "no"]).sum()),
         "varying": len(varying),
         "largest_ranges": {f"{a} -> {b}": float(r) for (a, b), r in spread.sort_values(ascending=False)[:5].items()},
