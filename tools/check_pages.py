@@ -20,6 +20,7 @@ sys.path[:0] = [str(ROOT), str(ROOT / "benchmarks"), str(ROOT / "tests" / "fuzz"
 import fuzz_page  # noqa: E402
 from benchmarks.existence import page as existence_page  # noqa: E402
 from benchmarks.observation import page as observation_page  # noqa: E402
+from benchmarks.situations import page as situations_page  # noqa: E402
 from benchmarks.studies import STUDIES as OWN_STUDIES  # noqa: E402
 from benchmarks.studies import __main__ as own_studies  # noqa: E402
 
@@ -49,6 +50,7 @@ def drawn_pages() -> Complaints:
         (trust_page.PAGE, trust_page.page(trust_page.RESULTS), "python benchmarks/trust_page.py"),
         (existence_page.PAGE, existence_page.page(), "python -m benchmarks.existence.page"),
         (observation_page.PAGE, observation_page.page(), "python -m benchmarks.observation.page"),
+        (situations_page.PAGE, situations_page.page(), "python -m benchmarks.situations.page"),
         (fuzz_page.PAGE, fuzz_page.page(*fuzz_page.read()), "python tests/fuzz/fuzz_page.py"),
     ):
         if read(path) != text:

@@ -1,1 +1,1 @@
-"""Studies of graphs that depend on the situation, with the truth known."""
+"""Graphs that depend on the situation and graphs with regimes, on systems whose truth is known."""

@@ -25,6 +25,7 @@ from tacit.graph import (
     Smooth,
     shrinkage_of,
 )
+from tacit.graph.conditional import REFERENCES
 from tacit.losses import EnergyScore
 from tacit.predictors import HopPredictor
 from tacit.training import Checkpoints, FitSettings, LatentGraphModel, fit
@@ -247,7 +248,7 @@ def test_probabilities_add_up_and_have_their_marginals(choices):
 
 def test_the_average_is_that_over_the_training_situations():
     """Of as many situations as there are references the average is exact."""
-    context = situations(128)
+    context = situations(REFERENCES)
     start = BernoulliGraph(torch.full((2, 2), 0.4, dtype=torch.float64))
     graph = ConditionalBernoulliGraph(start, variables(("series", "source"), context), context)
     assert torch.allclose(graph.edge_probs, start.edge_probs, atol=1e-12)

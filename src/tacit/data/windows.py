@@ -218,9 +218,7 @@ class Windows:
         numbers = torch.from_numpy(series.series_of_row[last]) if several else None
         times = time_numbers(self._target_times(series)[last])
         count = len(scaling.covariate_names)
-        known = (
-            torch.from_numpy(features[last, 0, -count:]) if count else None
-        )  # at the newest step, as all nodes see it
+        known = torch.from_numpy(features[last, 0, -count:]) if count else None  # at the newest step, shared by nodes
         pairs = Pairs.with_missing(
             torch.from_numpy(inputs).flatten(2), torch.from_numpy(targets), numbers, times, known
         )

@@ -31,7 +31,8 @@ from tacit.graph.links import Sigmoid
 from tacit.graph.per_pair import EdgeProbsPerPair
 from tacit.shapes import EdgeMask, EdgeProbs, Graphs, LogProb, Scalar, Uniforms
 
-REFERENCES = 128  # situations over which the average of a probability is taken
+# Situations over which the average of a probability is taken, so that all edges have at most so many numbers in them.
+REFERENCES, FEWEST_REFERENCES, REFERENCE_NUMBERS = 1024, 128, 2**24
 PRIOR_DEVIATION = 1.5  # of a logit over situations: from .5 to .82
 HIDDEN = 16
 START = 0.3  # deviation of embeddings at the start
@@ -123,7 +124,7 @@ class ConditionalBernoulliGraph(BernoulliGraph):
         for name, shape in self._reference_shapes().items():
             self.register_buffer(name, like.new_zeros(shape))
         if training is not None:
-            rows_of = torch.linspace(0, len(training.inputs) - 1, REFERENCES, device=training.inputs.device)
+            rows_of = torch.linspace(0, len(training.inputs) - 1, self._num_references, device=training.inputs.device)
             found = self.features(training[rows_of.round().long()])
             for name, value in found._asdict().items():
                 if value is not None:
@@ -234,13 +235,17 @@ class ConditionalBernoulliGraph(BernoulliGraph):
         variables = [ContextVariable.from_dict(one) for one in stored["variables"]]
         return cls(start, variables, None, rank=stored["rank"])
 
+    @property
+    def _num_references(self) -> int:
+        return max(FEWEST_REFERENCES, min(REFERENCES, REFERENCE_NUMBERS // math.prod(self.edge_shape)))
+
     def _reference_shapes(self) -> dict[str, tuple[int, ...]]:
         shapes = {}
         for name, end in (("shared", None), ("source", "source"), ("target", "target")):
             count = sum(one.num_features for one in self._of_end(end))
             nodes = () if end is None else (self.num_nodes,)
             if count:
-                shapes[f"reference_{name}"] = (REFERENCES, *nodes, count)
+                shapes[f"reference_{name}"] = (self._num_references, *nodes, count)
         return shapes
 
     def _fresh(self, generator: Generator) -> dict[str, Tensor]:

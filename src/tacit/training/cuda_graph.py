@@ -9,6 +9,7 @@ epoch and the random bits of many steps are copied to the device once, and each 
 it moves on itself.
 """
 
+import gc
 from collections.abc import Callable
 
 import torch
@@ -59,6 +60,7 @@ class Recorded:
     def _record(self, inputs: tuple[Tensor, ...]) -> None:
         """Record one call; recording runs nothing, so that a failure leaves everything as it was."""
         self._inputs = list(inputs) if self._fixed else [value.clone() for value in inputs]
+        gc.collect()  # a record that nobody holds any more cannot be freed while another is made
         graph = torch.cuda.CUDAGraph()
         torch.cuda.synchronize()
         try:

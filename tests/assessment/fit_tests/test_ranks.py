@@ -89,10 +89,10 @@ def test_p_value_is_that_of_the_chi_square_test(rng):
     assert 0.001 < test.p_value < 0.999, "the check would be empty"
 
 
-def test_numbers_within_a_hundred_thousandth_of_the_spread_are_one(rng):
+def test_numbers_within_a_thousandth_of_the_spread_are_one(rng):
     samples = torch.randn(50, 40, 2, 1, generator=rng, dtype=torch.float64) * torch.tensor([1.0, 100.0]).view(2, 1)
     spread = samples.std((0, 1), correction=0)
-    assert torch.allclose(scales_of(samples).same, 1e-5 * spread, rtol=1e-12)
+    assert torch.allclose(scales_of(samples).same, 1e-3 * spread, rtol=1e-12)
     constant = scales_of(torch.full((4, 3, 1, 1), 7.0))
     assert 7e-7 < constant.same.item() < 7e-5  # a few roundings of the number itself
 

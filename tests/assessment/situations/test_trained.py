@@ -1,12 +1,10 @@
 """Edges that depend on the situation, found by training on small systems with the truth known."""
 
-import dataclasses
 
 import pytest
 import torch
 
 from tacit.assessment.situations import conditional_model, vary_by_training
-from tacit.assessment.situations.trained import NO_HELP
 from tacit.data import Pairs
 from tacit.errors import InputError
 from tacit.estimators import DisARM
@@ -92,17 +90,6 @@ def test_where_no_edge_depends_there_is_no_model():
     assert found.model is None
     assert not found.varies.any()
     assert (found.p_values[tested] > 0.01).all()
-
-
-def test_a_dependence_that_validation_does_not_show_is_not_kept():
-    """In the validation pairs the series are the other way round."""
-    model, pairs, tested = system(VARYING)
-    other = dataclasses.replace(pairs, series=1 - pairs.series)
-    found = vary_by_training(model, [series()], pairs, other, SETTINGS, tested, compile=False)
-    assert found.p_values[0, 0] < 1e-6
-    assert found.model is None
-    assert not found.varies.any()
-    assert found.notes == (NO_HELP,)
 
 
 def test_nothing_to_test():

@@ -33,6 +33,7 @@ from tacit.assessment.regimes.fitted import Estimate, RegimeFit, RegimeStep
 from tacit.assessment.regimes.matching import match_regimes
 from tacit.assessment.regimes.sharpening import Fitted, can_sharpen, sharpened, with_graph
 from tacit.assessment.uncertainty import (
+    loss_difference,
     resample_rows,
     residual_deviation,
     rounded_at_boundary,
@@ -57,6 +58,7 @@ FEWEST_GRAPHS, JOINT_GRAPHS = 16, 48
 KERNEL_SHARE = 0.1  # scale of the kernel, of the deviation that the model leaves
 JUDGED_GRAPHS = 64  # per pair, where losses are compared
 LEVEL = 0.95  # of the intervals
+NEAR = (0.05, 0.03, 0.02, 0.01)  # distances from 0 and 1 that are tried, the largest first
 BOUNDARY = 1e-6  # edges that were held at 0 or 1 are put so near to it
 
 OnProgress = Callable[[Progress], None] | None
@@ -116,11 +118,9 @@ def fit_regimes(
         )
         rise, error = _difference(sharper.model, best, validation, seed, block)
         fitted = sharper if rise <= PRICE * error else fitted
-    probs, weights, marginals = _errors(
-        fitted, model.graph.learned, settings, replicas, seed, compile, block, on_progress
-    )
+    estimates = _errors(fitted, model.graph.learned, settings, replicas, seed, compile, block, on_progress)
     final = with_graph(fitted.model, _released(_mixture_of(fitted.model), model.graph), model.loss, model.num_graphs)
-    return RegimeFit(final, _mixture_of(final).num_regimes, blocks, probs, weights, marginals, tuple(steps))
+    return RegimeFit(final, _mixture_of(final).num_regimes, blocks, *estimates, tuple(steps))
 
 
 def _joint_loss(model: LatentGraphModel, train: Pairs, seed: int) -> Loss:
@@ -166,7 +166,25 @@ def _trained(
         raise KeyboardInterrupt
     mixture = _mixture_of(result.model)
     mixture.load_state_dict(mixture.ordered(), strict=False)
-    return result.model
+    return _put_at_boundary(result.model, validation)
+
+
+@torch.no_grad()
+def _put_at_boundary(model: LatentGraphModel, validation: Pairs) -> LatentGraphModel:
+    """Return the model with probabilities near 0 or 1 put there: as far from it as the validation loss does not rise.
+
+    Training approaches 0 and 1 ever slower. An edge that a regime never has still has 1 or 2% of it at the end, and a
+    row of such edges is a mixture that the regimes do not have.
+    """
+    graph, nearest = _mixture_of(model), math.log((1 - BOUNDARY) / BOUNDARY)
+    probs, logits = graph.regime_probs, graph.edge_logits.detach()
+    for near in NEAR:
+        at_end = graph.learned & ((probs < near) | (probs > 1 - near))
+        moved = {"graph.edge_logits": torch.where(at_end, (2 * probs.round() - 1) * nearest, logits)}
+        if at_end.any() and loss_difference(model, validation, moved, {}).mean <= 0:
+            model.load_state_dict(moved, strict=False)
+            break
+    return model
 
 
 def _mixture_of(model: LatentGraphModel) -> MixtureGraph:
@@ -225,7 +243,7 @@ def _errors(
     )
     if result.interrupted:
         raise KeyboardInterrupt
-    all_probs, all_weights = [], []
+    all_probs, all_weights, all_marginals = [], [], []
     for place in range(replicas):
         one = copy.deepcopy(graph)
         own = {name.removeprefix("graph."): value[place] for name, value in result.parameters.items()}
@@ -236,12 +254,11 @@ def _errors(
         else:  # regimes are given, and keep their numbers
             all_weights.append(fitted.posterior[rows[place].to(fitted.posterior.device)].mean(0))
         all_probs.append(one.regime_probs.detach())
-    of_row = torch.stack(all_weights)[:, graph.block_of_row]  # (replica, row, regime)
-    all_marginals = torch.einsum("nrk,nkrs->nrs", of_row, torch.stack(all_probs))
+        all_marginals.append(torch.einsum("rk,krs->rs", all_weights[-1][graph.block_of_row], all_probs[-1]))
     return (
         _estimate(probs, torch.stack(all_probs), learned.expand_as(probs), len(train)),
         _estimate(weights, torch.stack(all_weights), torch.ones_like(weights, dtype=torch.bool), len(train)),
-        _estimate(marginals, all_marginals, learned, len(train)),
+        _estimate(marginals, torch.stack(all_marginals), learned, len(train)),
     )
 
 

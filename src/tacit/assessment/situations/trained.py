@@ -7,9 +7,7 @@ Three steps, from a fit in which every edge is constant:
 2. A Wald test for each edge (:mod:`tacit.assessment.situations.wald`), then the false discovery rate.
 3. The edges that vary keep their weights, those of the others are 0, and a shorter training follows.
 
-The answer of step 3 is moved by the step of Newton that the errors belong to, unless the validation loss rises. It is
-kept only if the validation loss is lower than with all weights at 0: without any dependence the tests alone find some
-edge in a tenth of the data sets, and this leaves about a third of them.
+The answer of step 3 is moved by the step of Newton that the errors belong to, unless the validation loss rises.
 """
 
 import copy
@@ -35,8 +33,6 @@ SPLIT = (
     "there are too many edges and features to test all edges at once: edges were tested in groups of nodes, the "
     "others taken as known, so that their errors may be somewhat too small"
 )
-
-NO_HELP = "some edges seem to depend on the situation, but the validation loss does not fall by it: all are constant"
 
 
 def vary_by_training(
@@ -82,9 +78,6 @@ def vary_by_training(
     second = _trained(second, train, validation, short(plain), seed + 1, compile, on_progress)
     errors = edge_numbers(second, train, once, generator=generator_for(seed, "errors", tested.device), block=block)
     final = _moved(second, errors, once, validation)
-    if not _helps(final, validation):
-        none = torch.zeros_like(varies)
-        return VaryingEdges(None, tested, none, _both_ends(first, p_values), torch.zeros(0, 1, 1), (*notes, NO_HELP))
     varies = _both_ends(first, varies)
     covariances = _covariances(final, errors, once, varies)
     return VaryingEdges(_as_before(final, model), tested, varies, _both_ends(first, p_values), covariances, notes)
@@ -159,12 +152,6 @@ def _moved(model: LatentGraphModel, numbers: EdgeNumbers, edges: EdgeMask, valid
     moved = copy.deepcopy(model)
     moved.load_state_dict(state, strict=False)
     return moved
-
-
-def _helps(model: LatentGraphModel, validation: Pairs) -> bool:
-    """Say whether the validation loss is lower than with constant edges."""
-    constant = {"graph.context_weights": torch.zeros_like(_graph_of(model).context_weights)}
-    return loss_difference(model, validation, constant, {}).mean > 0
 
 
 def _covariances(model: LatentGraphModel, numbers: EdgeNumbers, edges: EdgeMask, varies: EdgeMask) -> Tensor:

@@ -207,15 +207,25 @@ def _moments(
 
 
 def _inverse(bend: Float[Tensor, "parameter parameter"]) -> tuple[Tensor, Bool[Tensor, " parameter"]]:
-    """Return the inverse, and which parameters lie mostly in directions that hardly bend.
+    """Return the inverse, and which parameters are left out of it, because the loss hardly bends in them.
 
-    Directions are measured against the curvature of each number by itself, so that units do not matter.
+    The curvature is estimated, and that of an edge that is nearly never or always there is next to nothing: it may come
+    out negative, and would spoil the inverse for all others. Directions are measured against the curvature of each
+    number by itself, so that units do not matter; of one that hardly bends, the number with the largest part in it is
+    left out.
     """
-    scale = bend.diagonal().clamp_min(torch.finfo(bend.dtype).tiny).rsqrt()
-    values, vectors = torch.linalg.eigh(bend * scale[:, None] * scale)
-    inverse = vectors @ torch.diag(1 / values.clamp_min(FLATTEST)) @ vectors.mT
-    flat = vectors[:, values <= FLATTEST].square().sum(1) > 0.5
-    return inverse * scale[:, None] * scale, flat
+    kept = bend.diagonal() > FLATTEST * bend.diagonal().median().clamp_min(torch.finfo(bend.dtype).tiny)
+    inverse = torch.zeros_like(bend)
+    while kept.any():
+        places = kept.nonzero()[:, 0]
+        part = bend[places][:, places]
+        scale = part.diagonal().rsqrt()
+        values, vectors = torch.linalg.eigh(part * scale[:, None] * scale)
+        if values[0] > FLATTEST:
+            inverse[places[:, None], places] = (vectors / values @ vectors.mT) * scale[:, None] * scale
+            break
+        kept[places[vectors[:, 0].square().argmax()]] = False
+    return inverse, ~kept
 
 
 def _p_value(weights: Float[Tensor, " feature"], covariance: Float[Tensor, "feature feature"], *, known: bool) -> float:

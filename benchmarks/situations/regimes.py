@@ -1,0 +1,125 @@
+"""Edges that come together: marginals, fit tests and regimes of observations. 28,000 pairs, 12 nodes.
+
+    python -m benchmarks.situations.regimes --kind rows --psi known --sets 100 --jobs 8
+    python -m benchmarks.situations.regimes --kind rows regimes --psi known learned --sets 5
+
+A constant graph is fitted first, then a graph with regimes, whose number is chosen by validation
+(:func:`tacit.assessment.regimes.fit_regimes`). The fit test looks at 2,000 test pairs. The regime of each test pair is
+the more likely one given x and y; ``accuracy`` is the share of pairs where that is right, ``best_accuracy`` the same
+with the true graph and predictor. Writes ``benchmarks/results/situations/regimes.json``.
+"""
+
+import argparse
+import time
+
+import torch
+from benchmarks.situations.records import RESULTS, Figures, write
+from benchmarks.situations.systems import NUM_PAIRS, SituationSystem
+from benchmarks.situations.varying import FIRST_TEST_SEED, NUM_GRAPHS, SETTINGS, constant_fit
+from joblib import Parallel, delayed
+
+from tacit.assessment.fit_tests import goodness_of_fit
+from tacit.assessment.regimes import fit_regimes, regime_posterior
+from tacit.data import Pairs
+from tacit.losses import EnergyScore
+from tacit.randomness import generator_for
+from tacit.training import LatentGraphModel
+
+RECORD = RESULTS / "regimes.json"
+TEST_PAIRS = 2000
+
+
+def one(kind: str, psi: str, seed: int, device: str, num_pairs: int = NUM_PAIRS) -> Figures:
+    """Return the figures of one data set."""
+    began, system = time.perf_counter(), SituationSystem(kind, seed)
+    made, regimes = system.generate(num_pairs)
+    pairs, test_regimes = made.split().to(device), regimes[-(num_pairs - round(0.9 * num_pairs)) :]
+    model = constant_fit(system, pairs, psi)
+    found = fit_regimes(
+        model,
+        pairs.train,
+        pairs.validation,
+        SETTINGS,
+        num_regimes="auto",
+        blocks="rows" if kind == "rows" else "all",
+        replicas=0,
+        seed=seed,
+        compile=device == "cpu",
+    )
+    final, truth, edges = found.model or model, system.marginals(), system.edges
+    if kind == "regimes":  # of the training pairs: regimes last for a hundred pairs, so that their shares vary
+        share = regimes[: len(pairs.train)].bincount(minlength=2) / len(pairs.train)
+        truth = torch.einsum("k,kij->ij", share, system.true_graph().regime_probs.detach())
+    test = pairs.test[:TEST_PAIRS]
+    figures: Figures = {"seed": seed, "regimes": found.num_regimes}
+    for name, fitted in (("constant", model), ("mixture", final)):
+        off = (fitted.graph.edge_probs.detach().cpu() - truth).abs()
+        verdict = goodness_of_fit(fitted, test, generator=generator_for(seed, "fit test", device))
+        figures |= {
+            f"{name}_mae": float(off.mean()),
+            f"{name}_mae_edges": float(off[edges].mean()),
+            f"{name}_p": float(verdict.p_value),
+        }
+    if kind == "regimes":
+        figures |= accuracies(system, final, pairs.test, test_regimes)
+    return figures | {"seconds": time.perf_counter() - began}
+
+
+def accuracies(system: SituationSystem, fitted: LatentGraphModel, test: Pairs, regimes: torch.Tensor) -> Figures:
+    """Return how often the more likely regime is the right one, for the fit and for the true model."""
+    truth = LatentGraphModel(
+        system.true_graph(), system.base.true_predictor(), EnergyScore(scope="node"), num_graphs=NUM_GRAPHS
+    ).to(test.inputs.device)
+    found = {}
+    for name, model in (("accuracy", fitted), ("best_accuracy", truth)):
+        if getattr(model.graph, "num_regimes", 1) != 2:
+            found[name] = 0.0
+            continue
+        generator = generator_for(system.seed, "posterior", test.inputs.device)
+        likely = regime_posterior(model, test, generator=generator)[:, 0].argmax(-1).cpu()
+        right = float((likely == regimes).float().mean())
+        found[name] = max(right, 1 - right)  # regimes have no names: the order by weight can be the other one
+    return found
+
+
+def summary(rows: list[Figures]) -> Figures:
+    """Return means, deviations and shares over the data sets."""
+    found: Figures = {"sets": len(rows), "two_regimes": sum(row["regimes"] == 2 for row in rows)}
+    for name in ("constant", "mixture"):
+        found[f"{name}_rejected"] = sum(row[f"{name}_p"] <= 0.05 for row in rows)
+    for key in ("constant_mae", "constant_mae_edges", "mixture_mae", "mixture_mae_edges", "accuracy", "best_accuracy"):
+        values = torch.tensor([row[key] for row in rows if key in row])
+        if len(values):
+            found[key] = float(values.mean())
+            found[f"{key}_deviation"] = float(values.std()) if len(values) > 1 else None
+    if "accuracy" in rows[0]:
+        found["least_ratio"] = min(row["accuracy"] / row["best_accuracy"] for row in rows)
+    return found
+
+
+def main() -> None:
+    """Run the settings, and keep a record of each."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--kind", nargs="*", default=["rows", "regimes"])
+    parser.add_argument("--psi", nargs="*", default=["known", "learned"])
+    parser.add_argument("--sets", type=int, default=5)
+    parser.add_argument("--first", type=int, default=FIRST_TEST_SEED)
+    parser.add_argument("--jobs", type=int, default=1)
+    parser.add_argument("--pairs", type=int, default=NUM_PAIRS)
+    options = parser.parse_args()
+    device = "cuda" if torch.cuda.is_available() else "cpu"
+    for kind in options.kind:
+        for psi in options.psi:
+            rows: list[Figures] = []
+            for first in range(options.first, options.first + options.sets, 2 * options.jobs):
+                seeds = range(first, min(first + 2 * options.jobs, options.first + options.sets))
+                rows += Parallel(n_jobs=options.jobs)(
+                    delayed(one)(kind, psi, seed, device, options.pairs) for seed in seeds
+                )
+                found = {"device": device, "pairs": options.pairs * 4 // 5, **summary(rows), "rows": rows}
+                write(RECORD, f"{kind}, psi {psi}", found)
+            print(f"{kind}, psi {psi}", {key: value for key, value in found.items() if key != "rows"}, flush=True)
+
+
+if __name__ == "__main__":
+    main()
