@@ -1,6 +1,5 @@
 """Edges that depend on the situation, found by training on small systems with the truth known."""
 
-
 import pytest
 import torch
 
