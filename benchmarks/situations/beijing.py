@@ -3,8 +3,9 @@
     python -m benchmarks.situations.beijing --data FOLDER
 
 FOLDER holds the twelve ``PRSA_Data_*.csv.gz`` of the UCI set (Zhang et al. 2017). Targets are the logarithm of hourly
-PM2.5 at twelve stations one hour ahead, with Gaussian noise: on that scale it depends less on the season. ``wind`` is the mean wind speed over the stations, ``season`` a word. For each variable: how
-many edges are listed, tested and called varying, and the CRPS of the test part with and without the dependence. Writes
+PM2.5 at twelve stations one hour ahead, with Gaussian noise: on that scale it depends less on the season. ``wind`` is
+the mean wind speed over the stations, ``season`` a word. For each variable: how many edges are tested and called
+varying, and the CRPS of the test part with and without the dependence. Writes
 ``benchmarks/results/situations/beijing.json``.
 """
 
