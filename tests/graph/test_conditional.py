@@ -19,6 +19,7 @@ from tacit.graph import (
     Context,
     CovariateColumn,
     EdgePrior,
+    EdgeProbsPerPair,
     OwnInput,
     SeriesNumber,
     SineSquared,
@@ -146,9 +147,8 @@ def expected_of(model, context, targets, observed=None):
         penalty = 0.0
         if graph.rank is None:
             weights = own["context_weights"]
-            if graph.symmetric:  # both entries of a pair have the weights of i <= j, and both count
-                upper = torch.ones(2, 2, dtype=torch.bool).triu()[..., None]
-                weights = torch.where(upper, weights, weights.transpose(0, 1))
+            if graph.symmetric:  # a pair of nodes is one edge
+                weights = torch.where(torch.ones(2, 2, dtype=torch.bool).triu()[..., None], weights, 0.0)
             penalty = 0.5 * graph.shrinkage * (weights.square() * graph.varying[..., None]).sum()
         return total / count + penalty
 
@@ -259,6 +259,27 @@ def test_the_average_is_that_over_the_training_situations():
     assert torch.allclose(graph.edge_probs, each.mean(0), atol=1e-12)
 
 
+def test_the_average_does_not_follow_the_clock():
+    """Steps of equal length through hourly data could meet the same hour every time."""
+    hours = torch.arange(24 * REFERENCES + 1) % 24
+    context = Context(torch.zeros(len(hours), 2, 1), series=hours)
+    day = Category("hour", SeriesNumber(), labels=[str(hour) for hour in range(24)])
+    graph = ConditionalBernoulliGraph(BernoulliGraph(torch.full((2, 2), 0.5)), [day], context)
+    with torch.no_grad():
+        graph.context_weights.copy_(torch.linspace(-1, 1, 23).expand_as(graph.context_weights))
+    each = torch.sigmoid(graph.logits_of(graph.features(context[:24]))).mean(0)
+    assert torch.allclose(graph.edge_probs, each, atol=0.02)
+
+
+def test_an_edge_that_is_always_there_keeps_the_objective_finite(rng):
+    """Its absence is impossible, and never counted, whatever the rounding of the weights."""
+    logits = torch.tensor([torch.inf, 0.3]).view(1, 1, 2).expand(4, 1, 2)
+    graph = EdgeProbsPerPair(logits)
+    graphs = graph.sample(7, num_pairs=4, generator=rng)
+    weights = torch.randn(4, 7, 1, 1, generator=rng)
+    assert bool(graph.weighted_log_prob(weights, graphs).isfinite())
+
+
 def small(num_pairs=200, **choices):
     """Pairs whose edge 0 <- 1 acts in series 1 alone, and a model for them."""
     rng = torch.Generator().manual_seed(0)
@@ -359,6 +380,9 @@ def test_refusals():
         )
     with pytest.raises(InputError, match="rank requires variables that all edges share, got one that is read at"):
         ConditionalBernoulliGraph(coins, variables(("source",), context), context, rank=2)
+    undirected = BernoulliGraph(torch.full((2, 2), 0.5, dtype=torch.float64), symmetric=True)
+    with pytest.raises(InputError, match="symmetric requires variables that both ends of an edge share, got one"):
+        ConditionalBernoulliGraph(undirected, variables(("source",), context), context)
     same = dataclasses.replace(context, series=torch.zeros(6, dtype=torch.long))
     with pytest.raises(InputError, match="depends_on names 'series', which is the same in all training pairs"):
         ConditionalBernoulliGraph(coins, variables(("series",), context), same)

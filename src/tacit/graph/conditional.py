@@ -20,7 +20,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any, ClassVar, NamedTuple
 
 import torch
-from jaxtyping import Float
+from jaxtyping import Float, Int
 from torch import Generator, Tensor, nn
 
 from tacit.errors import require
@@ -31,7 +31,8 @@ from tacit.graph.links import Sigmoid
 from tacit.graph.per_pair import EdgeProbsPerPair
 from tacit.shapes import EdgeMask, EdgeProbs, Graphs, LogProb, Scalar, Uniforms
 
-# Situations over which the average of a probability is taken, so that all edges have at most so many numbers in them.
+# Situations over which the average of a probability is taken: fewer for large graphs, so that all edges have so many
+# numbers in them, or those of the fewest.
 REFERENCES, FEWEST_REFERENCES, REFERENCE_NUMBERS = 1024, 128, 2**24
 PRIOR_DEVIATION = 1.5  # of a logit over situations: from .5 to .82
 HIDDEN = 16
@@ -66,6 +67,7 @@ class ConditionalBernoulliGraph(BernoulliGraph):
 
     has_edge_probs: ClassVar[bool] = False
     varying: EdgeMask
+    reference_shared: Float[Tensor, "situation feature"]
 
     def __init__(
         self,
@@ -97,6 +99,11 @@ class ConditionalBernoulliGraph(BernoulliGraph):
             start.candidates,
         )
         self.initial_spread = start.initial_spread
+        require(
+            not start.symmetric or all(one.reading.end is None for one in variables),
+            "symmetric requires variables that both ends of an edge share, got one that is read at an end; leave one "
+            "of them out",
+        )
         require(len(variables) > 0, "variables must have at least one variable, got none; name one in depends_on")
         if training is not None:
             for variable in variables:
@@ -124,8 +131,7 @@ class ConditionalBernoulliGraph(BernoulliGraph):
         for name, shape in self._reference_shapes().items():
             self.register_buffer(name, like.new_zeros(shape))
         if training is not None:
-            rows_of = torch.linspace(0, len(training.inputs) - 1, self._num_references, device=training.inputs.device)
-            found = self.features(training[rows_of.round().long()])
+            found = self.features(training[_spread_rows(len(training.inputs), self._num_references).to(like.device)])
             for name, value in found._asdict().items():
                 if value is not None:
                     getattr(self, f"reference_{name}").copy_(value)
@@ -147,10 +153,14 @@ class ConditionalBernoulliGraph(BernoulliGraph):
         first = 0
         for end in (None, "source", "target"):
             for one in self._of_end(end):
-                if one is variable:
+                if one.name == variable.name:
                     return slice(first, first + one.num_features)
                 first += one.num_features
         raise ValueError(f"'{variable.name}' is not a variable of this graph")
+
+    def variable(self, name: str) -> ContextVariable:
+        """Return one of the variables."""
+        return next(one for one in self._variables if one.name == name)
 
     def features(self, context: Context) -> Features:
         """Return the features of some pairs."""
@@ -175,7 +185,7 @@ class ConditionalBernoulliGraph(BernoulliGraph):
         weights, table = self.weights(), self.candidates
         logits = self.symmetrize(self.raw)[None]
         if features.shared is not None:
-            shared = features.shared if self.rank is None else torch.tanh(features.shared @ self.hidden) @ self.mixing
+            shared = self._shared_features(features.shared)
             logits = logits + torch.einsum("bk,rsk->brs", shared, weights[..., : shared.shape[-1]])
         first = 0 if features.shared is None else features.shared.shape[-1]
         for end, values in (("source", features.source), ("target", features.target)):
@@ -205,8 +215,17 @@ class ConditionalBernoulliGraph(BernoulliGraph):
         return GraphDistribution.probs_of(self, parameters)
 
     def penalty(self) -> Scalar:
-        r"""Return $\tfrac\lambda2 \sum_{ij} |b_{ij}|^2$."""
-        return 0.5 * self.shrinkage * self.weights().square().sum()
+        r"""Return $\tfrac\lambda2$ times the sum over edges of the variance of their logits, which is $|b_{ij}|^2$."""
+        weights = self.weights()
+        sizes = weights.square().sum(-1)
+        if self.rank is not None:  # features of the network have another variance than 1
+            features = self._shared_features(self.reference_shared)
+            sizes = torch.einsum("rsk,kl,rsl->rs", weights, features.mT @ features / len(features), weights)
+        return 0.5 * self.shrinkage * self.upper_triangle(sizes).sum()
+
+    def _shared_features(self, features: Float[Tensor, "batch feature"]) -> Float[Tensor, "batch used"]:
+        """Return what the weights multiply: the features themselves, or those of the network."""
+        return features if self.rank is None else torch.tanh(features @ self.hidden) @ self.mixing
 
     def initial_parameters(self, generator: Generator) -> dict[str, Tensor]:
         """Return where a replica starts: edges that do not depend on the situation; embeddings at random."""
@@ -261,12 +280,19 @@ class ConditionalBernoulliGraph(BernoulliGraph):
         return RuntimeError("a graph that depends on the situation is drawn by condition(context)")
 
 
+def _spread_rows(count: int, num_references: int) -> Int[Tensor, " situation"]:
+    """Return rows all over the training pairs, one at random in each stretch: equal steps could follow the clock."""
+    within = torch.rand(num_references, generator=Generator().manual_seed(0), dtype=torch.float64)
+    rows = (torch.arange(num_references, dtype=torch.float64) + within) * count / num_references
+    return rows.long().clamp_max(count - 1)
+
+
 def shrinkage_of(num_pairs: int, num_nodes: int, sigma: float, deviation: float = PRIOR_DEVIATION) -> float:
     r"""Return $\lambda$ for the energy score at node scope, from a normal prior of the weights.
 
     A logit varies over situations by about ``deviation`` $\tau$: the prior is worth $|b|^2 / 2\tau^2$ nats, and a nat
     is worth $\sigma / \sqrt\pi$ of a node's score (:mod:`tacit.graph.density`), $\sigma$ the deviation of what the
-    model leaves. So $\lambda = \sigma / (\sqrt\pi\, n N \tau^2)$.
+    model leaves. So $\lambda = \sigma / (\sqrt\pi\, n N \tau^2)$. With other losses it is a convention.
 
     >>> round(shrinkage_of(1000, 10, 0.5) * 1e5, 3)
     1.254

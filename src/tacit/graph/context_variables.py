@@ -288,7 +288,7 @@ class Smooth(ContextVariable):
         found = torch.quantile(values[:: max(1, len(values) // 1_000_000)], at).unique()  # type: ignore[no-untyped-call]
         require(len(found) > 1, f"depends_on names '{name}', which is the same in all training pairs; leave it out")
         quantiles = [float(value) for value in found]
-        return cls(name, reading, quantiles, quantiles, [f"{value:.{digits}g}" for value in quantiles])
+        return cls(name, reading, quantiles, quantiles, _labels(quantiles, digits))
 
     def basis(self, values: Raw) -> Float[Tensor, "batch *node basis"]:
         """Return the splines; beyond the range of training they stay as they are at its ends."""
@@ -299,6 +299,19 @@ class Smooth(ContextVariable):
 
     def _own(self) -> dict[str, Any]:
         return {"quantiles": list(self.quantiles)}
+
+
+def _labels(values: Sequence[float], digits: int) -> list[str]:
+    """Return numbers as text, with as many digits as it takes to tell them apart.
+
+    >>> _labels([990.0, 1001.3, 1001.9], 3)
+    ['990', '1001', '1002']
+    """
+    for more in range(digits, 12):
+        labels = [f"{float(f'{value:.{more}g}'):.12g}" for value in values]
+        if len(set(labels)) == len(labels):
+            return labels
+    return [repr(value) for value in values]
 
 
 KINDS: dict[str, type[Any]] = {kind.__name__: kind for kind in (Category, Periodic, Smooth)}

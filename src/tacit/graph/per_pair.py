@@ -70,7 +70,7 @@ class EdgeProbsPerPair(GraphDistribution):
         Edges are counted over the graphs of a pair first: logarithms are taken once for each edge of each pair.
         """
         present = (weights * graphs).mean(1)  # (batch, row, slot)
-        absent = weights.mean(1) - present
+        absent = (weights * (1 - graphs)).mean(1)
         logs = times(present, logsigmoid(self.logits)) + times(absent, logsigmoid(-self.logits))
         return self.upper_triangle(logs).mean(0).sum()
 

@@ -77,6 +77,11 @@ def _require_together(config: FitConfig) -> None:
     )
     kind = config.predictor.kind
     for name in graph.depends_on:
+        require(
+            name not in ENDS or not graph.symmetric,
+            f"depends_on in [graph] names '{name}', but an edge without direction has no {name}; leave out symmetric, "
+            "or name another variable",
+        )
         absorbs = kind != AUTO and not (kind in PREDICTORS and PREDICTORS[kind].gated_by_inputs)
         require(
             name not in ENDS or not absorbs,

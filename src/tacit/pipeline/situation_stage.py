@@ -15,7 +15,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from tacit.assessment.situations import VaryingEdges
+from tacit.assessment.situations import QUANTILE, VaryingEdges
 from tacit.data import Split
 from tacit.graph import ContextVariable, GraphDistribution
 from tacit.pipeline.listing import Listing
@@ -28,7 +28,6 @@ from tacit.training import FitSettings, LatentGraphModel, Listener, has_likeliho
 NEVER, ALWAYS = 1e-6, 1 - 1e-6  # an interval up to here holds 0 or 1
 RARELY, MOSTLY = 0.02, 0.98  # without intervals
 CONDITIONAL, MIXTURE, CONSTANT = "conditional", "mixture", "constant"  # kinds of ``situations`` in a record
-QUANTILE = 1.959964  # of a normal number: intervals of 95%
 
 
 @dataclass(frozen=True, eq=False)
@@ -189,15 +188,19 @@ def _averages(found: VaryingEdges, edges: EdgeFindings) -> dict[str, Tensor]:
     if edges.std_error is None or edges.low is None or edges.high is None or found.graph.rank is not None:
         return {}
     graph, varies = found.graph, found.varies
+    each = once(graph, varies)
     with torch.enable_grad():
-        probs = graph.edge_probs[varies]
+        probs = graph.edge_probs[each]
         slopes = torch.autograd.grad(probs.sum(), [graph.raw, graph.context_weights])
-    slope = torch.cat([slopes[0][varies][:, None], slopes[1][varies]], 1).double()  # (edge, number)
-    error = torch.einsum("en,enm,em->e", slope, found.covariances.double(), slope).clamp_min(0).sqrt().cpu()
+    slope = torch.cat([slopes[0][each][:, None], slopes[1][each]], 1).double()  # (edge, number)
+    covariances = found.covariances[each[varies]].double()
+    error = torch.einsum("en,enm,em->e", slope, covariances, slope).clamp_min(0).sqrt().cpu()
     mean = probs.detach().double().cpu()
     away = QUANTILE * error / (mean * (1 - mean)).clamp_min(1e-12)
     ends = {name: torch.sigmoid(torch.logit(mean) + side * away) for name, side in (("low", -1), ("high", 1))}
     columns = {"std_error": edges.std_error.clone(), "low": edges.low.clone(), "high": edges.high.clone()}
     for name, values in {"std_error": error, **ends}.items():
-        columns[name][varies.cpu()] = values.to(columns[name])
+        placed = torch.zeros_like(columns[name])
+        placed[each.cpu()] = values.to(placed)
+        columns[name] = torch.where(varies.cpu(), graph.symmetrize(placed), columns[name])
     return columns

@@ -1,5 +1,6 @@
 """Errors of logits and weights where the answer is known: a graph that can be read off the targets is counted."""
 
+import dataclasses
 from importlib import import_module
 
 import pytest
@@ -280,3 +281,36 @@ def test_of_a_flat_direction_nothing_is_known(monkeypatch):
     assert found.p_values[1] == 1
     assert found.covariances[1, 1, 1] == module.UNKNOWN
     assert float(found.estimates[1, 1]) == float(model.graph.context_weights[1, 1, 0].detach())
+
+
+def test_pairs_in_the_order_of_their_series_show_every_situation(monkeypatch, sharp):
+    """Curvature and covariance come from pairs of all series, though a series hangs together."""
+    for name, value in (("CURVED_PAIRS", 200), ("KEPT_PAIRS", 200), ("PART", 50)):
+        monkeypatch.setattr(module, name, value)
+    model, pairs, _ = counted(THETA, 800)
+    edges, order = torch.eye(3, dtype=torch.bool), pairs.series.argsort(stable=True)
+    found = edge_numbers(model, pairs[order], edges, generator=torch.Generator().manual_seed(0), block=2)
+    assert (found.p_values[[0, 2]] < 1e-3).all()
+    assert (found.covariances.diagonal(dim1=1, dim2=2) < 1).all()
+
+
+def test_a_part_without_targets_counts_nothing(monkeypatch, sharp):
+    monkeypatch.setattr(module, "PART", 100)
+    model, pairs, _ = counted(THETA)
+    known = torch.ones_like(pairs.targets)
+    known[-100:] = 0
+    edges = torch.eye(3, dtype=torch.bool)
+    found = edge_numbers(
+        model, dataclasses.replace(pairs, observed=known), edges, generator=torch.Generator().manual_seed(0)
+    )
+    assert found.p_values.isfinite().all()
+    assert found.p_values[2] < 1e-3
+
+
+def test_units_of_the_predictor_do_not_matter():
+    """Numbers of the graph are compared with each other only."""
+    bend = torch.diag(torch.tensor([1.0, 2.0, 1e6, 2e6], dtype=torch.float64))
+    inverse, flat = module._inverse(bend, 2)
+    assert not flat.any()
+    assert torch.allclose(inverse, torch.linalg.inv(bend))
+    assert module._inverse(torch.diag(torch.tensor([1.0, 1.0, -1e-3]).double()), 3)[1].tolist() == [False, False, True]

@@ -15,10 +15,11 @@ from tacit.shapes import Samples, Targets
 from tacit.training import LatentGraphModel
 
 PILOT_PAIRS, PILOT_SAMPLES = 256, 32  # units need no more: an error of 5% in them changes no p-value's validity
-# Of a node's spread. A target of a noise-free model equals samples up to rounding, about 1e-7 in float32, where the
-# predictor is known. A learned one is off by some 1e-4: where few graphs make large atoms, as in rows that come
-# together, a smaller number would call any learned predictor wrong (seen: p = 1e-169 with weights right to 4 digits).
-SAME = 1e-3
+# Of a node's spread: numbers nearer than this are one. A target of a model without noise equals samples up to rounding,
+# about 1e-7 in float32, where the predictor is known. A learned one is off by some 1e-4: where few graphs make large
+# atoms, as in rows that come together, a smaller number would call any learned predictor wrong (seen: p = 1e-169 with
+# weights right to 4 digits). With noise there are no atoms, and a larger one would tie what is different.
+SAME, ROUNDED = 1e-3, 1e-5
 
 ByNumber = Float[Tensor, "node channel"]
 
@@ -42,11 +43,11 @@ def pilot_scales(model: LatentGraphModel, pairs: Pairs, *, generator: Generator)
     """
     some = pairs[:: max(1, len(pairs) // PILOT_PAIRS)]
     parts = [samples for _, samples in sample_chunks(model, some, PILOT_SAMPLES, generator=generator)]
-    return scales_of(torch.cat(parts))
+    return scales_of(torch.cat(parts), ROUNDED if model.observation.random else SAME)
 
 
-def scales_of(samples: Samples) -> Scales:
-    """Return the scales of given samples.
+def scales_of(samples: Samples, share: float = SAME) -> Scales:
+    """Return the scales of given samples; numbers nearer than a ``share`` of the spread are one.
 
     >>> two_pairs = torch.tensor([[0.0, 2.0], [4.0, 6.0]]).view(2, 2, 1, 1)
     >>> scales = scales_of(two_pairs)
@@ -55,7 +56,7 @@ def scales_of(samples: Samples) -> Scales:
     """
     means, deviations = samples.mean(1), samples.std(1, correction=0)
     rounding = 16 * torch.finfo(samples.dtype).eps * samples.abs().amax((0, 1))
-    same = torch.maximum(SAME * samples.std((0, 1), correction=0), rounding)
+    same = torch.maximum(share * samples.std((0, 1), correction=0), rounding)
     spreads = [torch.where(s > same, s, 1.0) for s in (means.std(0, correction=0), deviations.std(0, correction=0))]
     return Scales(means.mean(0), spreads[0], deviations.mean(0), spreads[1], same)
 

@@ -3,6 +3,7 @@
 from tacit.assessment.situations.likelihood import vary_by_likelihood
 from tacit.assessment.situations.trained import conditional_model, vary_by_training
 from tacit.assessment.situations.varying import (
+    QUANTILE,
     SituationProbs,
     VaryingEdges,
     called_varying,
@@ -11,6 +12,7 @@ from tacit.assessment.situations.varying import (
 from tacit.assessment.situations.wald import EdgeNumbers, edge_numbers
 
 __all__ = [
+    "QUANTILE",
     "EdgeNumbers",
     "SituationProbs",
     "VaryingEdges",

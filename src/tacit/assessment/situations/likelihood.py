@@ -42,8 +42,7 @@ from tacit.training import (
 ROUNDS = 3  # of fits with all slopes, each from a better start
 SAME = 1e-3  # of a log likelihood
 MANY_GATES = (
-    "{edges} of the edges were not tested: more than {most} edges into a node act at times, and those that gain least "
-    "by a gate were left out"
+    "not tested because a node has more than {most} edges that act at times: {edges}, those that gain least by a gate"
 )
 
 
@@ -108,15 +107,21 @@ def _test_node(
     start, asked = _with_few_gates(data, start, asked)
     full = _fit(data, start, asked)
     p_values = torch.full((len(sources),), torch.nan, dtype=torch.float64)
+    without = _without_each(data, full, asked)
     for _ in range(ROUNDS):
-        without = {source: _fit(data, full, _less(asked, source)) for source in asked.nonzero()[:, 0].tolist()}
         best = max(without.values(), key=lambda one: one.log_likelihood, default=full)
         if best.log_likelihood <= full.log_likelihood + SAME:
             break
         full = max(_fit(data, best, asked), full, key=lambda one: one.log_likelihood)
+        without = _without_each(data, full, asked)
     for source, fewer in without.items():
         p_values[source] = _p_value(data, full, fewer)
     return _Node(node, data, asked, full, p_values)
+
+
+def _without_each(data: GatedRegression, full: GatedFit, asked: Bool[Tensor, " source"]) -> dict[int, GatedFit]:
+    """Return the fits in which one of the edges that may vary is constant."""
+    return {source: _fit(data, full, _less(asked, source)) for source in asked.nonzero()[:, 0].tolist()}
 
 
 def _fit(data: GatedRegression, start: GatedFit, varying: Bool[Tensor, " source"]) -> GatedFit:

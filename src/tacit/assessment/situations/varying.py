@@ -20,7 +20,6 @@ from tacit.training import LatentGraphModel
 
 FDR = 0.1  # the share of edges called varying that may be constant
 ANY = 0.05  # the chance that any edge is called where none varies
-LEVEL = 0.95
 QUANTILE = 1.959964  # of a normal number, two-sided
 
 
@@ -62,10 +61,10 @@ class VaryingEdges:
         """Return how often the edges of ``varies`` act at the places of a variable's grid."""
         graph, chosen = self.graph, self.graph.feature_slice(variable)
         return situation_probs(
-            graph.raw.detach()[self.varies],
+            graph.symmetrize(graph.raw.detach())[self.varies],
             graph.weights().detach()[self.varies][:, chosen],
             _of_variable(self.covariances, chosen),
-            variable.on_grid().detach(),
+            graph.variable(variable.name).on_grid().detach(),
         )
 
 

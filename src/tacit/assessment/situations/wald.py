@@ -90,7 +90,8 @@ def is_split(model: LatentGraphModel, edges: EdgeMask) -> bool:
     """Say whether some of the numbers are taken as known while others are estimated, as there are too many."""
     graph = model.graph
     assert isinstance(graph, ConditionalBernoulliGraph)
-    return int(edges.sum()) * (1 + graph.num_features) + _num_predictor(model) > MOST_PARAMETERS
+    numbers, predictor = int(edges.sum()) * (1 + graph.num_features), _num_predictor(model)
+    return numbers + predictor > MOST_PARAMETERS or predictor > MOST_PARAMETERS // 2
 
 
 def _num_predictor(model: LatentGraphModel) -> int:
@@ -127,14 +128,14 @@ def _group(
 
     view = PairGradients(model, names, of_edges, generator, NUM_GRAPHS)
     mean, spread = _moments(view, train, block)
-    some = some_pairs(train, CURVED_PAIRS, block)
+    some = some_pairs(train, CURVED_PAIRS, 1)  # a mean: it needs every situation, and no neighbours
     top = logit_curvature(
         model, some, edges, generator=generator, design=lambda part: design_of(graph, part, edges), num_numbers=size
     )
     shrunk = torch.full((count, size), graph.shrinkage, dtype=top.dtype, device=top.device)
     shrunk[:, 0] = 0
     bend = view.with_predictor((top + torch.diag(shrunk.flatten()))[chosen][:, chosen], some)
-    inverse, flat = _inverse(bend)
+    inverse, flat = _inverse(bend, int(chosen.sum()))
     variance = inverse @ spread @ inverse / len(train)
     step = -inverse @ mean
     return _assembled(model, edges, names, free, step, variance, flat)
@@ -194,27 +195,32 @@ def design_of(graph: ConditionalBernoulliGraph, pairs: Pairs, edges: EdgeMask) -
 def _moments(
     view: PairGradients, train: Pairs, block: int
 ) -> tuple[Float[Tensor, " parameter"], Float[Tensor, "parameter parameter"]]:
-    """Return the mean gradient over all pairs, and the covariance from the last of them, at most ``KEPT_PAIRS``."""
-    total, kept, seen = torch.zeros(()), [], 0
-    for start in range(0, len(train), PART):
-        gradients = view(train[start : start + PART])
-        total = total.to(gradients) + gradients.sum(0)
-        seen += len(gradients)
-        if start + len(gradients) > len(train) - KEPT_PAIRS:
+    """Return the mean gradient over all pairs, and the covariance from every so many parts of neighbours."""
+    total, observed, kept = torch.zeros(()), torch.zeros(()), []
+    every = -(-len(train) // KEPT_PAIRS)
+    for number, start in enumerate(range(0, len(train), PART)):
+        gradients, weights = view.weighted(train[start : start + PART])
+        total, observed = total.to(gradients) + gradients.sum(0), observed.to(weights) + weights.sum()
+        if number % every == 0:
             kept.append(gradients)
-    rows = torch.cat(kept)
-    return total / seen, long_run_covariance(rows, rows, block)
+    rows = torch.cat(kept) * (len(train) / observed)  # a pair counts by what was observed of it
+    return total / observed, long_run_covariance(rows, rows, block)
 
 
-def _inverse(bend: Float[Tensor, "parameter parameter"]) -> tuple[Tensor, Bool[Tensor, " parameter"]]:
+def _inverse(
+    bend: Float[Tensor, "parameter parameter"], count: int
+) -> tuple[Float[Tensor, "parameter parameter"], Bool[Tensor, " parameter"]]:
     """Return the inverse, and which parameters are left out of it, because the loss hardly bends in them.
 
     The curvature is estimated, and that of an edge that is nearly never or always there is next to nothing: it may come
-    out negative, and would spoil the inverse for all others. Directions are measured against the curvature of each
-    number by itself, so that units do not matter; of one that hardly bends, the number with the largest part in it is
-    left out.
+    out negative, and would spoil the inverse for all others. The first ``count`` numbers, those of the graph, are
+    compared with each other, and those of the predictor with each other, since they have other units. Directions are
+    measured against the curvature of each number by itself; of one that hardly bends, the number with the largest part
+    in it is left out.
     """
-    kept = bend.diagonal() > FLATTEST * bend.diagonal().median().clamp_min(torch.finfo(bend.dtype).tiny)
+    sizes, tiny = bend.diagonal(), torch.finfo(bend.dtype).tiny
+    parts = [part for part in (sizes[:count], sizes[count:]) if len(part)]
+    kept = torch.cat([part > FLATTEST * part.median().clamp_min(tiny) for part in parts])
     inverse = torch.zeros_like(bend)
     while kept.any():
         places = kept.nonzero()[:, 0]

@@ -17,7 +17,8 @@ def loss_difference(model: LatentGraphModel, pairs: Pairs, one: State, other: St
     """Return how much higher the mean loss of ``pairs`` is with one state than with the other, and its standard error.
 
     States are parameters and buffers of the model by name; what they lack is taken from the model. The data alone
-    decides: a prior's penalty, which leaves out fixed edges, does not count. Every pair has graphs of its own.
+    decides: a prior's penalty, which leaves out fixed edges, does not count; the shrinkage of a graph does. Every pair
+    has graphs of its own.
     """
     (first, weights), (second, _) = (_losses(model, pairs, state) for state in (one, other))
     return paired_difference(first, second, weights)

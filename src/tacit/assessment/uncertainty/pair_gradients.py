@@ -40,9 +40,14 @@ class PairGradients:
 
     def __call__(self, pairs: Pairs) -> Gradients:
         """Return the gradient of each pair, under graphs drawn for it; a pair counts by what was observed of it."""
+        gradients, weights = self.weighted(pairs)
+        return gradients / weights.mean()
+
+    def weighted(self, pairs: Pairs) -> tuple[Gradients, Float[Tensor, " pair"]]:
+        """Return the gradient of each pair times its weight, and the weights: shares of the targets that are known."""
         parts = [self._each(pairs[start : start + CHUNK]) for start in range(0, len(pairs), CHUNK)]
         gradients, weights = (torch.cat(part).double() for part in zip(*parts, strict=True))
-        return gradients * (weights / weights.mean())[:, None]
+        return gradients * weights[:, None], weights
 
     def _each(self, pairs: Pairs) -> tuple[Gradients, Float[Tensor, " pair"]]:
         shape = (len(pairs), *self.model.uniforms_shape(1)[1:])
