@@ -29,6 +29,7 @@ from tacit.training import LatentGraphModel
 
 NUM_GRAPHS = 256
 WIDTH, FLOOR = 0.1, 0.01  # of the kernel: share of the spread over graphs, and over targets
+FEWEST = 16  # graphs of each regime of a node, where regimes are drawn
 ODD = 1e-3  # probability of something else, per target
 CHUNK_NUMBERS = 2**23  # outputs at once
 
@@ -72,23 +73,42 @@ def node_logs(
 def _graphs(
     graph: MixtureGraph, num_graphs: int, one_hop: bool, generator: Generator
 ) -> tuple[Graphs, Int[Tensor, "graph node"]]:
-    """Return graphs and the regime that each node has in them.
+    """Return graphs and the regime that each node is judged at in them, -1 for none.
 
     With regimes of the whole graph, or where a node depends on its own row alone, all rows of a graph have one regime.
     Otherwise the regimes of the rows are drawn: those of a node are compared with others at any.
     """
-    count, (rows, slots) = num_graphs * graph.num_regimes, graph.edge_shape
     like = graph.raw
-    uniforms = torch.rand(count, rows, slots, generator=generator, device=generator.device).to(like)
     if graph.blocks == "all" or one_hop:
         regime = torch.arange(graph.num_regimes, device=like.device).repeat_interleave(num_graphs)
-        of_block = regime[:, None].expand(-1, graph.num_blocks)
+        of_block = judged = regime[:, None].expand(-1, graph.num_blocks)
     else:
-        chosen = torch.multinomial(graph.regime_weights.to(generator.device), count, True, generator=generator)
-        of_block = chosen.mT.to(like.device)  # (graph, block)
+        of_block, judged = (each.to(like.device) for each in _drawn_regimes(graph, num_graphs, generator))
+    rows, slots = graph.edge_shape
+    uniforms = torch.rand(len(of_block), rows, slots, generator=generator, device=generator.device).to(like)
     probs = graph.regime_probs[of_block[:, graph.block_of_row], torch.arange(rows, device=like.device)]
     graphs = (graph.symmetrize(uniforms) < probs).to(like)[None]
-    return graphs, of_block.expand(-1, graph.num_nodes)
+    return graphs, judged.expand(-1, graph.num_nodes)
+
+
+def _drawn_regimes(
+    graph: MixtureGraph, num_graphs: int, generator: Generator
+) -> tuple[Int[Tensor, "graph block"], Int[Tensor, "graph block"]]:
+    """Return regimes drawn at their weights, and those at which each block is judged, -1 for none.
+
+    A regime that a block shows in fewer than ``FEWEST`` graphs has so many more of its own, in which other blocks are
+    drawn and not judged.
+    """
+    weights, fewest = graph.regime_weights.detach().to(generator.device), min(FEWEST, num_graphs)
+    drawn = torch.multinomial(weights, num_graphs * graph.num_regimes, True, generator=generator).mT
+    counts = torch.nn.functional.one_hot(drawn, graph.num_regimes).sum(0)  # (block, regime)
+    block, regime = (counts < fewest).nonzero().repeat_interleave(fewest, 0).unbind(1)
+    if not len(block):
+        return drawn, drawn
+    further = torch.multinomial(weights, len(block), True, generator=generator).mT
+    own = torch.arange(graph.num_blocks, device=block.device) == block[:, None]
+    further = torch.where(own, regime[:, None], further)
+    return torch.cat([drawn, further]), torch.cat([drawn, torch.where(own, regime[:, None], -1)])
 
 
 def _node_logs(
@@ -110,8 +130,7 @@ def _node_logs(
     for number in range(graph.num_regimes):
         inside = regime == number  # (graph, node)
         own = torch.where(inside, logs, -torch.inf).logsumexp(1)
-        mean = own - inside.sum(0).clamp_min(1).log()
-        means.append(torch.where(inside.any(0), mean, 0.0))
+        means.append(own - inside.sum(0).log())
     return torch.stack(means, -1)
 
 
