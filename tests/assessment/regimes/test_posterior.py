@@ -139,6 +139,21 @@ def test_without_noise_a_kernel_decides():
     assert torch.allclose(undecided, torch.full((4, 1, 2), 0.5), atol=0.05)
 
 
+@pytest.mark.parametrize("size", [1.0, 1000.0])
+def test_a_pair_alone_has_the_same_answer(size):
+    """Without noise: the width of the kernel depends on the pair and the model alone, and grows with the targets."""
+    model, pairs = model_of("all", noise=False)
+    targets = torch.linspace(0.1, 2, 6)[:, None, None] * pairs.targets
+    together, alone = (
+        regime_posterior(model, some, generator=torch.Generator().manual_seed(0))
+        for some in (Pairs(pairs.inputs, targets), Pairs(pairs.inputs[:1], targets[:1]))
+    )
+    assert torch.allclose(together[:1], alone, atol=1e-6)
+    larger = Pairs(size * pairs.inputs, size * targets)
+    found = regime_posterior(model, larger, generator=torch.Generator().manual_seed(0))
+    assert torch.allclose(found, together, atol=1e-4)
+
+
 def test_pairs_in_chunks_have_the_same_answer(monkeypatch):
     model, pairs = model_of("all")
     whole = regime_posterior(model, pairs, generator=torch.Generator().manual_seed(0))

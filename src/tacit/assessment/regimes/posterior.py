@@ -8,9 +8,10 @@ hop up to the number of graphs. With more hops nodes share edges, which the prod
 
 $p$ is the density of the observation model. Without noise, or where it has none, it is a Gaussian kernel of width
 
-$$h_i = 0.1\, \mathrm{sd}_s(y_{si}) + 0.01\, \mathrm{sd}(y_i)$$
+$$h_i = 0.1\, d_i + 0.01\, \sqrt{\mathrm{mean}_j\, d_j^2}, \qquad d_i = \mathrm{sd}_s(\hat y_{si})$$
 
-with a small probability of anything else, so that one odd node does not decide alone. Missing targets count nothing.
+with a small probability of anything else, so that one odd node does not decide alone. $\hat y_s$ is the output under
+graph $s$, so that the width depends on the pair and the model alone. Missing targets count nothing.
 """
 
 import math
@@ -28,7 +29,7 @@ from tacit.shapes import Graphs, Samples, TargetParams, Targets
 from tacit.training import LatentGraphModel
 
 NUM_GRAPHS = 256
-WIDTH, FLOOR = 0.1, 0.01  # of the kernel: share of the spread over graphs, and over targets
+WIDTH, FLOOR = 0.1, 0.01  # of the kernel: share of the spread over graphs, of the node and of all
 FEWEST = 16  # graphs of each regime of a node, where regimes are drawn
 ODD = 1e-3  # probability of something else, per target
 CHUNK_NUMBERS = 2**23  # outputs at once
@@ -62,11 +63,8 @@ def node_logs(
     assert isinstance(graph, MixtureGraph)
     require_int("num_graphs", num_graphs, 2)
     graphs, regime = _graphs(graph, num_graphs, num_hops_of(model.predictor) == 1, generator)
-    scale = _scale(pairs)
     chunk = max(1, CHUNK_NUMBERS // (graphs.shape[1] * pairs.num_nodes))
-    parts = [
-        _node_logs(model, pairs[start : start + chunk], graphs, regime, scale) for start in range(0, len(pairs), chunk)
-    ]
+    parts = [_node_logs(model, pairs[start : start + chunk], graphs, regime) for start in range(0, len(pairs), chunk)]
     return torch.cat(parts)
 
 
@@ -116,13 +114,12 @@ def _node_logs(
     pairs: Pairs,
     graphs: Graphs,
     regime: Int[Tensor, "graph node"],
-    scale: Float[Tensor, "..."],
 ) -> Float[Tensor, "pair node regime"]:
     """Return the log of the mean density of each node's targets over the graphs of each regime."""
     graph = model.graph
     assert isinstance(graph, MixtureGraph)
     described = model.describe(pairs.inputs, graph.as_operator(graphs))
-    logs = _log_density(model.observation, described, pairs.targets, scale)  # (pair, graph, node, channel)
+    logs = _log_density(model.observation, described, pairs.targets)  # (pair, graph, node, channel)
     if pairs.observed is not None:
         logs = torch.where(pairs.observed[:, None] > 0, logs, 0.0)
     logs = logs.sum(-1)
@@ -134,26 +131,15 @@ def _node_logs(
     return torch.stack(means, -1)
 
 
-def _log_density(
-    observation: ObservationModel, described: TargetParams, targets: Targets, scale: Float[Tensor, "..."]
-) -> Samples:
+def _log_density(observation: ObservationModel, described: TargetParams, targets: Targets) -> Samples:
     """Return the log density of the targets under each graph."""
     if type(observation).log_prob is not ObservationModel.log_prob:
         return observation.log_prob(described, targets)
     means = observation.mean(described)
-    spread = means.std(1, keepdim=True)
+    spread = means.std(1, keepdim=True)  # (pair, 1, node, channel)
+    scale = spread.square().mean(2, keepdim=True).sqrt().clamp_min(torch.finfo(spread.dtype).eps)
     width = WIDTH * spread + FLOOR * scale
     away = (targets[:, None] - means) / width
     near = -0.5 * away.square() - width.log() - 0.5 * math.log(2 * math.pi)
     odd = (ODD / (spread + scale)).log()
     return torch.logaddexp(near, odd.expand_as(near))
-
-
-def _scale(pairs: Pairs) -> Float[Tensor, "node channel"]:
-    """Return the spread of the observed targets, of each node and channel."""
-    seen = torch.ones_like(pairs.targets) if pairs.observed is None else pairs.observed
-    values = torch.where(seen > 0, pairs.targets, 0.0)
-    count = seen.sum(0).clamp_min(1)
-    mean = values.sum(0) / count
-    square = (torch.where(seen > 0, pairs.targets - mean, 0.0).square().sum(0) / count).sqrt()
-    return square.clamp_min(torch.finfo(square.dtype).eps)
