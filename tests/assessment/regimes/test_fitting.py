@@ -77,6 +77,17 @@ def test_independent_edges_have_one_regime(blocks):
     assert found.weights.value.tolist() == [[1.0]] * (2 if blocks == "rows" else 1)
 
 
+@pytest.mark.parametrize("blocks", ["rows", "all"])
+def test_a_poor_constant_fit_is_no_reason_for_regimes(blocks):
+    """Independent edges, and a constant fit whose logits are off by .35: one regime is trained as long as two."""
+    model, pairs, _ = system(SWITCHED.mean(0).expand(2, 2, 2), [0.5, 0.5], seed=4)
+    with torch.no_grad():
+        model.graph.raw.add_(0.35 * torch.tensor([[1.0, 1.0], [-1.0, -1.0]]))
+    found = fit_regimes(model, pairs[:700], pairs[700:], SETTINGS, blocks=blocks, replicas=0, compile=False)
+    assert found.num_regimes == 1
+    assert torch.equal(found.marginals.value, model.graph.edge_probs), "the constant fit stands"
+
+
 def test_one_regime_asked_for():
     model, pairs, _ = system(SWITCHED, [0.7, 0.3])
     assert fit_regimes(model, pairs, pairs, SETTINGS, num_regimes=1, compile=False).model is None
