@@ -1,9 +1,13 @@
 """Regimes found by training on small systems with the truth known."""
 
+import copy
+from importlib import import_module
+
 import pytest
 import torch
 
 from tacit.assessment.regimes import fit_regimes, regime_posterior
+from tacit.assessment.regimes.sharpening import Fitted
 from tacit.data import Pairs
 from tacit.errors import InputError
 from tacit.graph import BernoulliGraph, MixtureGraph
@@ -86,6 +90,28 @@ def test_a_poor_constant_fit_is_no_reason_for_regimes(blocks):
     found = fit_regimes(model, pairs[:700], pairs[700:], SETTINGS, blocks=blocks, replicas=0, compile=False)
     assert found.num_regimes == 1
     assert torch.equal(found.marginals.value, model.graph.edge_probs), "the constant fit stands"
+
+
+def test_regimes_are_in_the_order_of_their_weights_after_sharpening(monkeypatch):
+    """Sharpening changes weights: here it turns the regimes round."""
+    fitting = import_module("tacit.assessment.regimes.fitting")
+
+    def turned(fitted, *_others):
+        model = copy.deepcopy(fitted.model)
+        model.graph.load_state_dict(model.graph.permuted(torch.tensor([[1, 0]])), strict=False)
+        return Fitted(model, model, fitted.train, fitted.validation)
+
+    monkeypatch.setattr(fitting, "_sharper", turned)
+    model, pairs, _ = system(SWITCHED, [0.7, 0.3], 200)
+    few = FitSettings(epochs=3, batch_size=40)
+    found = fit_regimes(model, pairs, pairs, few, num_regimes=2, blocks="all", replicas=2, compile=False)
+    weights = found.weights.value[0]
+    assert float(weights[0]) > float(weights[1])
+    assert torch.allclose(found.graph.regime_weights, found.weights.value)
+    assert torch.allclose(found.graph.regime_probs, found.regime_probs.value, atol=1e-5)
+    for estimate in (found.regime_probs, found.weights):
+        assert (estimate.low <= estimate.value).all()
+        assert (estimate.value <= estimate.high).all()
 
 
 def test_one_regime_asked_for():

@@ -110,7 +110,7 @@ def fit_regimes(
         fitted = _sharper(fitted, model, settings, seed, compile, block, on_progress)
     estimates = _errors(fitted, model.graph.learned, settings, replicas, seed, compile, block, on_progress)
     final = with_graph(fitted.model, _released(_mixture_of(fitted.model), model.graph), model.loss, model.num_graphs)
-    return RegimeFit(final, _mixture_of(final).num_regimes, blocks, *estimates, steps)
+    return RegimeFit(final, _mixture_of(final).num_regimes, blocks, *_by_weight(final, *estimates), steps)
 
 
 def _chosen(
@@ -307,6 +307,21 @@ def _estimate(value: Tensor, replicas: Tensor, learned: Tensor, num_pairs: int) 
     errors = with_usual_errors(flat, errors, learned.flatten(0, -2), num_pairs).clamp_max(0.5)
     reach = float(student_t.isf((1 - LEVEL) / 2, len(replicas) - 1)) * errors.view_as(value)
     return Estimate(value, errors.view_as(value), (value - reach).clamp_min(0), (value + reach).clamp_max(1))
+
+
+def _by_weight(
+    model: LatentGraphModel, probs: Estimate, weights: Estimate, marginals: Estimate
+) -> tuple[Estimate, Estimate, Estimate]:
+    """Put the regimes of the model in the order of their weights, the largest first; return the estimates in it."""
+    graph = _mixture_of(model)
+    order = graph.regime_weights.detach().argsort(-1, descending=True)
+    graph.load_state_dict(graph.permuted(order), strict=False)
+    of_row = order[graph.block_of_row].mT[..., None]  # (regime, row, 1)
+    return (
+        Estimate(*(values.gather(0, of_row.expand_as(values)) for values in probs)),
+        Estimate(*(values.gather(1, order) for values in weights)),
+        marginals,
+    )
 
 
 def _released(graph: MixtureGraph, constant: GraphDistribution) -> MixtureGraph:
