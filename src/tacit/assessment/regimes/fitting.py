@@ -257,7 +257,7 @@ def _errors(
     graph, train = _mixture_of(fitted.model), fitted.train
     probs, weights, marginals = graph.regime_probs.detach(), graph.regime_weights.detach(), graph.edge_probs.detach()
     if replicas < 2:
-        return _exact(probs), _exact(weights), _exact(marginals)
+        return _without_errors(probs), _without_errors(weights), _without_errors(marginals)
     seeds = replica_seeds(seed, replicas)
     rows = resample_rows(train, seeds, block)
     result = fit(
@@ -292,9 +292,10 @@ def _errors(
     )
 
 
-def _exact(values: Tensor) -> Estimate:
-    """Return values without errors."""
-    return Estimate(values, torch.zeros_like(values), values, values)
+def _without_errors(values: Tensor) -> Estimate:
+    """Return values whose errors are not known."""
+    unknown = torch.full_like(values, torch.nan)
+    return Estimate(values, unknown, unknown, unknown)
 
 
 def _estimate(value: Tensor, replicas: Tensor, learned: Tensor, num_pairs: int) -> Estimate:
@@ -340,4 +341,6 @@ def _constant(model: LatentGraphModel, blocks: Blocks, steps: tuple[RegimeStep, 
     """Return the answer that one regime is enough."""
     probs = model.graph.edge_probs.detach()[None]
     weights = probs.new_ones(model.graph.num_nodes if blocks == "rows" else 1, 1)
-    return RegimeFit(None, 1, blocks, _exact(probs), _exact(weights), _exact(probs[0]), steps)
+    return RegimeFit(
+        None, 1, blocks, _without_errors(probs), _without_errors(weights), _without_errors(probs[0]), steps
+    )
