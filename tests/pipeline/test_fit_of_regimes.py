@@ -34,7 +34,7 @@ def rivers(rows=900, seed=0):
     return table.assign(time=pd.date_range("2024-03-01", periods=rows, freq="h"))
 
 
-def known_regimes(model, *_pairs, num_regimes, blocks, **_options):
+def known_regimes(model, *_pairs, num_regimes, blocks, replicas, **_options):
     """A fit with the numbers above; None of one regime where so many are not asked for."""
     graph = MixtureGraph(model.graph, 2, blocks)
     with torch.no_grad():
@@ -44,7 +44,8 @@ def known_regimes(model, *_pairs, num_regimes, blocks, **_options):
     made = copy.deepcopy(model)
     made.graph = graph
     values = graph.regime_probs.detach(), graph.regime_weights.detach(), graph.edge_probs.detach()
-    estimates = [Estimate(one, 0.01 + torch.zeros_like(one), one - 0.02, one + 0.02) for one in values]
+    off = 0.02 if replicas else torch.nan
+    estimates = [Estimate(one, torch.full_like(one, off / 2), one - off, one + off) for one in values]
     if num_regimes == "auto":
         return RegimeFit(None, 1, blocks, *estimates)
     return RegimeFit(made, 2, blocks, *estimates)
@@ -83,6 +84,18 @@ def test_a_run_with_regimes_is_written_and_read(blocks, monkeypatch, tmp_path):
     probs = np.array(posterior["probs"])
     assert probs.shape == (899, 1 if blocks == "all" else 3, 2)
     assert np.allclose(probs.sum(-1), 1, atol=2e-3)
+
+
+def test_without_replicas_errors_are_not_known(monkeypatch, tmp_path):
+    """A filter has errors of the constant graph without replicas; those of a mixture are left empty."""
+    fitted = fit(monkeypatch, graph={"regimes": 2}, assessment={"enabled": True, "bootstrap_replicas": 0})
+    fitted.write(tmp_path / "run")
+    run = read_run(tmp_path / "run")
+    rows = run.edges_by.frame(run.record.node_names)
+    assert rows.probability.notna().all()
+    assert rows[["std_error", "low", "high"]].isna().all(axis=None)
+    table = pd.read_csv(tmp_path / "run" / "edges.csv")
+    assert table[["std_error", "low", "high"]].isna().all(axis=None)
 
 
 def test_many_observations_are_thinned(monkeypatch):

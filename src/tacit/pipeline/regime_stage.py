@@ -59,7 +59,7 @@ def find_regimes(
         "weights": [[round(value, 6) for value in block] for block in found.weights.value.tolist()],
         "posterior": posterior_over_time(found.model, fit.split, dataset, fit.seed),
     }
-    columns = {"by": rows, **_marginals(found, fit)}
+    columns = {"by": rows, **_marginals(found, fit, errors=replicas > 1)}
     arrow = "-" if fit.model.graph.symmetric else "->"
     said = regime_sentence(rows, record["weights"], names, fit.nodes, arrow)
     return SituationFit(found.model, columns, record, (said,), found.notes)
@@ -95,11 +95,16 @@ def regime_rows(found: RegimeFit, shown: EdgeMask, *, errors: bool) -> EdgesBy:
     )
 
 
-def _marginals(found: RegimeFit, fit: StageInputs) -> dict[str, Tensor]:
-    """Return errors and intervals of the marginal probabilities, in place of those of the constant graph."""
+def _marginals(found: RegimeFit, fit: StageInputs, *, errors: bool) -> dict[str, Tensor | None]:
+    """Return errors and intervals of the marginal probabilities, in place of those of the constant graph.
+
+    Without replicas they are not known: those of the constant graph are of other probabilities.
+    """
     if fit.edges.std_error is None:
         return {}
     names = ("std_error", "low", "high")
+    if not errors:
+        return dict.fromkeys(names)
     learned = fit.model.graph.learned.cpu()
     new = {name: values.cpu().double() for name, values in zip(names, found.marginals[1:], strict=True)}
     old = {name: getattr(fit.edges, name) for name in names}

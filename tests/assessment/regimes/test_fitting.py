@@ -1,9 +1,13 @@
 """Regimes found by training on small systems with the truth known."""
 
+import copy
+from importlib import import_module
+
 import pytest
 import torch
 
 from tacit.assessment.regimes import fit_regimes, regime_posterior
+from tacit.assessment.regimes.sharpening import Fitted
 from tacit.data import Pairs
 from tacit.errors import InputError
 from tacit.graph import BernoulliGraph, MixtureGraph
@@ -62,7 +66,8 @@ def test_edges_of_a_row_that_come_together():
     assert found.blocks == "rows"
     assert torch.allclose(found.regime_probs.value[:, 0], together[:, 0], atol=0.15)
     assert found.weights.value[0].tolist() == pytest.approx([0.6, 0.4], abs=0.08)
-    assert not found.weights.std_error.any()
+    for estimate in (found.regime_probs, found.weights, found.marginals):
+        assert torch.stack(estimate[1:]).isnan().all(), "without replicas errors are not known"
     assert torch.allclose(found.graph.edge_probs, model.graph.edge_probs, atol=0.06)
 
 
@@ -77,9 +82,44 @@ def test_independent_edges_have_one_regime(blocks):
     assert found.weights.value.tolist() == [[1.0]] * (2 if blocks == "rows" else 1)
 
 
+@pytest.mark.parametrize("blocks", ["rows", "all"])
+def test_a_poor_constant_fit_is_no_reason_for_regimes(blocks):
+    """Independent edges, and a constant fit whose logits are off by .35: one regime is trained as long as two."""
+    model, pairs, _ = system(SWITCHED.mean(0).expand(2, 2, 2), [0.5, 0.5], seed=4)
+    with torch.no_grad():
+        model.graph.raw.add_(0.35 * torch.tensor([[1.0, 1.0], [-1.0, -1.0]]))
+    found = fit_regimes(model, pairs[:700], pairs[700:], SETTINGS, blocks=blocks, replicas=0, compile=False)
+    assert found.num_regimes == 1
+    assert torch.equal(found.marginals.value, model.graph.edge_probs), "the constant fit stands"
+
+
+def test_regimes_are_in_the_order_of_their_weights_after_sharpening(monkeypatch):
+    """Sharpening changes weights: here it turns the regimes round."""
+    fitting = import_module("tacit.assessment.regimes.fitting")
+
+    def turned(fitted, *_others):
+        model = copy.deepcopy(fitted.model)
+        model.graph.load_state_dict(model.graph.permuted(torch.tensor([[1, 0]])), strict=False)
+        return Fitted(model, model, fitted.train, fitted.validation)
+
+    monkeypatch.setattr(fitting, "_sharper", turned)
+    model, pairs, _ = system(SWITCHED, [0.7, 0.3], 200)
+    few = FitSettings(epochs=3, batch_size=40)
+    found = fit_regimes(model, pairs, pairs, few, num_regimes=2, blocks="all", replicas=2, compile=False)
+    weights = found.weights.value[0]
+    assert float(weights[0]) > float(weights[1])
+    assert torch.allclose(found.graph.regime_weights, found.weights.value)
+    assert torch.allclose(found.graph.regime_probs, found.regime_probs.value, atol=1e-5)
+    for estimate in (found.regime_probs, found.weights):
+        assert (estimate.low <= estimate.value).all()
+        assert (estimate.value <= estimate.high).all()
+
+
 def test_one_regime_asked_for():
     model, pairs, _ = system(SWITCHED, [0.7, 0.3])
-    assert fit_regimes(model, pairs, pairs, SETTINGS, num_regimes=1, compile=False).model is None
+    found = fit_regimes(model, pairs, pairs, SETTINGS, num_regimes=1, compile=False)
+    assert found.model is None
+    assert torch.stack(found.regime_probs[1:]).isnan().all()
 
 
 def test_a_loss_in_blocks_of_neighbours():

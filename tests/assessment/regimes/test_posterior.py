@@ -86,6 +86,27 @@ def test_a_node_whose_output_depends_on_other_rows():
     assert torch.allclose(found, exact, atol=CLOSE)
 
 
+def test_a_regime_that_is_never_drawn():
+    """Two hops: a regime of weight 1e-4 has graphs of its own. Node 1 reads nothing, in the rare regime both nodes."""
+    predictor = HopPredictor(torch.tensor([[[1.0]], [[1.0]]]))
+    model, _ = model_of("rows", predictor=predictor)
+    with torch.no_grad():
+        model.graph.edge_logits.copy_(torch.tensor([-20.0, 20.0]).view(2, 1, 1).expand(2, 2, 2))
+        model.graph.weight_logits.copy_(torch.tensor([0.9999, 0.0001]).log().expand(2, 2))
+    inputs, reads = torch.ones(2, 2, 1), torch.tensor([[1.0, 1.0], [0.0, 0.0]])
+    nothing, both = (predictor(inputs, graph[None, None])[0, 0, 0].detach() for graph in (0 * reads, reads))
+    targets = torch.stack([nothing, both])[:, None].expand(2, 2, 1).clone()
+    observed = torch.ones_like(targets)
+    observed[:, 1] = targets[:, 1] = 0.0
+    pairs = Pairs(inputs, targets, observed)
+    found = regime_posterior(model, pairs, generator=torch.Generator().manual_seed(0), num_graphs=20)
+    factor = math.exp(-0.5 * float((both - nothing) / SIGMA) ** 2)
+    assert factor < 0.1, "the check would be empty"
+    odds = 1e-4 / 0.9999
+    assert (found[:, 0, 1] / found[:, 0, 0]).tolist() == pytest.approx([odds * factor, odds / factor], rel=1e-3)
+    assert found[:, 1, 1].tolist() == pytest.approx([1e-4, 1e-4], rel=1e-3), "without a target, its weight"
+
+
 @pytest.mark.parametrize("blocks", ["rows", "all"])
 def test_missing_targets_count_nothing(blocks):
     model, pairs = model_of(blocks)
@@ -116,6 +137,21 @@ def test_without_noise_a_kernel_decides():
     odd = Pairs(inputs, torch.full((4, 2, 1), 50.0))
     undecided = regime_posterior(model, odd, generator=torch.Generator().manual_seed(0))
     assert torch.allclose(undecided, torch.full((4, 1, 2), 0.5), atol=0.05)
+
+
+@pytest.mark.parametrize("size", [1.0, 1000.0])
+def test_a_pair_alone_has_the_same_answer(size):
+    """Without noise: the width of the kernel depends on the pair and the model alone, and grows with the targets."""
+    model, pairs = model_of("all", noise=False)
+    targets = torch.linspace(0.1, 2, 6)[:, None, None] * pairs.targets
+    together, alone = (
+        regime_posterior(model, some, generator=torch.Generator().manual_seed(0))
+        for some in (Pairs(pairs.inputs, targets), Pairs(pairs.inputs[:1], targets[:1]))
+    )
+    assert torch.allclose(together[:1], alone, atol=1e-6)
+    larger = Pairs(size * pairs.inputs, size * targets)
+    found = regime_posterior(model, larger, generator=torch.Generator().manual_seed(0))
+    assert torch.allclose(found, together, atol=1e-4)
 
 
 def test_pairs_in_chunks_have_the_same_answer(monkeypatch):

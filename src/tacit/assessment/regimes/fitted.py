@@ -11,7 +11,7 @@ from tacit.training import Difference, LatentGraphModel
 
 
 class Estimate(NamedTuple):
-    """Values with standard errors and 95% intervals within 0 and 1."""
+    """Values with standard errors and 95% intervals within 0 and 1; NaN where there were no replicas."""
 
     value: Float[Tensor, "*any"]
     std_error: Float[Tensor, "*any"]

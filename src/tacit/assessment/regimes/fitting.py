@@ -2,8 +2,9 @@ r"""Fit a graph with regimes, and choose how many there are.
 
 Each number of regimes $K$ is trained from several starts around the constant fit, with the predictor if it is learned;
 the start with the lowest validation loss is taken. $K + 1$ regimes are preferred to $K$ where the validation loss falls
-by more than ``PRICE`` = 2 paired standard errors. That is the price of a regime: one that the data do not need is added
-in about one fit of forty.
+by more than ``PRICE`` = 2 paired standard errors: that is the price of a regime. $K = 1$ is trained like the others, so
+that what is compared differs in the number of regimes alone, and not in how long it was trained. Where it is preferred
+the constant fit stands as it was.
 
 Regimes of the rows (``blocks="rows"``) are trained with the loss of the model: its rows are independent blocks, so that
 a loss of node scope sees all of it, with credit by receptive field. Regimes of the whole graph (``blocks="all"``) are
@@ -93,34 +94,63 @@ def fit_regimes(
     if num_regimes != "auto":
         require_int("num_regimes", num_regimes)
     require_int("replicas", replicas, 0)
+    if num_regimes == 1:
+        return _constant(model, blocks, ())
     loss = model.loss if blocks == "rows" else _joint_loss(model, train, seed)
     held = rounded_at_boundary(model, validation)
-    num_graphs = max(model.num_graphs, FEWEST_GRAPHS)
-    best, steps = with_graph(held, held.graph, loss, num_graphs), []
-    for count in range(2, MOST_REGIMES + 1) if num_regimes == "auto" else range(num_regimes, num_regimes + 1):
-        if count == 1:
-            break
-        richer = _trained(held, loss, count, blocks, train, validation, settings, seed, compile, on_progress)
-        if num_regimes != "auto":
-            best = richer
-            break
+
+    def trained(count: int) -> LatentGraphModel:
+        return _trained(held, loss, count, blocks, train, validation, settings, seed, compile, on_progress)
+
+    found, steps = _chosen(trained, validation, seed, block) if num_regimes == "auto" else (trained(num_regimes), ())
+    if _mixture_of(found).num_regimes == 1:
+        return _constant(model, blocks, steps)
+    fitted = Fitted(found, found, train, validation)
+    if blocks == "all" and can_sharpen(found, model.loss):
+        fitted = _sharper(fitted, model, settings, seed, compile, block, on_progress)
+    estimates = _errors(fitted, model.graph.learned, settings, replicas, seed, compile, block, on_progress)
+    final = with_graph(fitted.model, _released(_mixture_of(fitted.model), model.graph), model.loss, model.num_graphs)
+    return RegimeFit(final, _mixture_of(final).num_regimes, blocks, *_by_weight(final, *estimates), steps)
+
+
+def _chosen(
+    trained: Callable[[int], LatentGraphModel], validation: Pairs, seed: int, block: int
+) -> tuple[LatentGraphModel, tuple[RegimeStep, ...]]:
+    """Return the fit up to the last regime that is worth its price, and the comparisons; all are trained alike."""
+    best, steps = trained(1), list[RegimeStep]()
+    for count in range(2, MOST_REGIMES + 1):
+        richer = trained(count)
         difference = _difference(richer, best, validation, seed, block)
         steps.append(RegimeStep(count, difference, difference.mean < -PRICE * difference.std_error))
         if not steps[-1].better:
             break
         best = richer
-    if not isinstance(best.graph, MixtureGraph):
-        return _constant(model, blocks, tuple(steps))
-    fitted = Fitted(best, best, train, validation)
-    if blocks == "all" and can_sharpen(best, model.loss):
-        sharper = sharpened(
-            best, model.loss, num_graphs, train, validation, short(settings), seed, compile, on_progress
-        )
-        rise, error = _difference(sharper.model, best, validation, seed, block)
-        fitted = sharper if rise <= PRICE * error else fitted
-    estimates = _errors(fitted, model.graph.learned, settings, replicas, seed, compile, block, on_progress)
-    final = with_graph(fitted.model, _released(_mixture_of(fitted.model), model.graph), model.loss, model.num_graphs)
-    return RegimeFit(final, _mixture_of(final).num_regimes, blocks, *estimates, tuple(steps))
+    return best, tuple(steps)
+
+
+def _sharper(
+    fitted: Fitted,
+    constant: LatentGraphModel,
+    settings: FitSettings,
+    seed: int,
+    compile: bool,
+    block: int,
+    on_progress: OnProgress,
+) -> Fitted:
+    """Return the fit after trainings of each node given the others, or as it was where the joint loss rises."""
+    sharper = sharpened(
+        fitted.model,
+        constant.loss,
+        max(constant.num_graphs, FEWEST_GRAPHS),
+        fitted.train,
+        fitted.validation,
+        short(settings),
+        seed,
+        compile,
+        on_progress,
+    )
+    rise, error = _difference(sharper.model, fitted.model, fitted.validation, seed, block)
+    return sharper if rise <= PRICE * error else fitted
 
 
 def _joint_loss(model: LatentGraphModel, train: Pairs, seed: int) -> Loss:
@@ -227,7 +257,7 @@ def _errors(
     graph, train = _mixture_of(fitted.model), fitted.train
     probs, weights, marginals = graph.regime_probs.detach(), graph.regime_weights.detach(), graph.edge_probs.detach()
     if replicas < 2:
-        return _exact(probs), _exact(weights), _exact(marginals)
+        return _without_errors(probs), _without_errors(weights), _without_errors(marginals)
     seeds = replica_seeds(seed, replicas)
     rows = resample_rows(train, seeds, block)
     result = fit(
@@ -262,9 +292,10 @@ def _errors(
     )
 
 
-def _exact(values: Tensor) -> Estimate:
-    """Return values without errors."""
-    return Estimate(values, torch.zeros_like(values), values, values)
+def _without_errors(values: Tensor) -> Estimate:
+    """Return values whose errors are not known."""
+    unknown = torch.full_like(values, torch.nan)
+    return Estimate(values, unknown, unknown, unknown)
 
 
 def _estimate(value: Tensor, replicas: Tensor, learned: Tensor, num_pairs: int) -> Estimate:
@@ -277,6 +308,21 @@ def _estimate(value: Tensor, replicas: Tensor, learned: Tensor, num_pairs: int) 
     errors = with_usual_errors(flat, errors, learned.flatten(0, -2), num_pairs).clamp_max(0.5)
     reach = float(student_t.isf((1 - LEVEL) / 2, len(replicas) - 1)) * errors.view_as(value)
     return Estimate(value, errors.view_as(value), (value - reach).clamp_min(0), (value + reach).clamp_max(1))
+
+
+def _by_weight(
+    model: LatentGraphModel, probs: Estimate, weights: Estimate, marginals: Estimate
+) -> tuple[Estimate, Estimate, Estimate]:
+    """Put the regimes of the model in the order of their weights, the largest first; return the estimates in it."""
+    graph = _mixture_of(model)
+    order = graph.regime_weights.detach().argsort(-1, descending=True)
+    graph.load_state_dict(graph.permuted(order), strict=False)
+    of_row = order[graph.block_of_row].mT[..., None]  # (regime, row, 1)
+    return (
+        Estimate(*(values.gather(0, of_row.expand_as(values)) for values in probs)),
+        Estimate(*(values.gather(1, order) for values in weights)),
+        marginals,
+    )
 
 
 def _released(graph: MixtureGraph, constant: GraphDistribution) -> MixtureGraph:
@@ -295,4 +341,6 @@ def _constant(model: LatentGraphModel, blocks: Blocks, steps: tuple[RegimeStep, 
     """Return the answer that one regime is enough."""
     probs = model.graph.edge_probs.detach()[None]
     weights = probs.new_ones(model.graph.num_nodes if blocks == "rows" else 1, 1)
-    return RegimeFit(None, 1, blocks, _exact(probs), _exact(weights), _exact(probs[0]), steps)
+    return RegimeFit(
+        None, 1, blocks, _without_errors(probs), _without_errors(weights), _without_errors(probs[0]), steps
+    )

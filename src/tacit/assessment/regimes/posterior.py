@@ -8,9 +8,10 @@ hop up to the number of graphs. With more hops nodes share edges, which the prod
 
 $p$ is the density of the observation model. Without noise, or where it has none, it is a Gaussian kernel of width
 
-$$h_i = 0.1\, \mathrm{sd}_s(y_{si}) + 0.01\, \mathrm{sd}(y_i)$$
+$$h_i = 0.1\, d_i + 0.01\, \sqrt{\mathrm{mean}_j\, d_j^2}, \qquad d_i = \mathrm{sd}_s(\hat y_{si})$$
 
-with a small probability of anything else, so that one odd node does not decide alone. Missing targets count nothing.
+with a small probability of anything else, so that one odd node does not decide alone. $\hat y_s$ is the output under
+graph $s$, so that the width depends on the pair and the model alone. Missing targets count nothing.
 """
 
 import math
@@ -28,7 +29,8 @@ from tacit.shapes import Graphs, Samples, TargetParams, Targets
 from tacit.training import LatentGraphModel
 
 NUM_GRAPHS = 256
-WIDTH, FLOOR = 0.1, 0.01  # of the kernel: share of the spread over graphs, and over targets
+WIDTH, FLOOR = 0.1, 0.01  # of the kernel: share of the spread over graphs, of the node and of all
+FEWEST = 16  # graphs of each regime of a node, where regimes are drawn
 ODD = 1e-3  # probability of something else, per target
 CHUNK_NUMBERS = 2**23  # outputs at once
 
@@ -61,34 +63,50 @@ def node_logs(
     assert isinstance(graph, MixtureGraph)
     require_int("num_graphs", num_graphs, 2)
     graphs, regime = _graphs(graph, num_graphs, num_hops_of(model.predictor) == 1, generator)
-    scale = _scale(pairs)
     chunk = max(1, CHUNK_NUMBERS // (graphs.shape[1] * pairs.num_nodes))
-    parts = [
-        _node_logs(model, pairs[start : start + chunk], graphs, regime, scale) for start in range(0, len(pairs), chunk)
-    ]
+    parts = [_node_logs(model, pairs[start : start + chunk], graphs, regime) for start in range(0, len(pairs), chunk)]
     return torch.cat(parts)
 
 
 def _graphs(
     graph: MixtureGraph, num_graphs: int, one_hop: bool, generator: Generator
 ) -> tuple[Graphs, Int[Tensor, "graph node"]]:
-    """Return graphs and the regime that each node has in them.
+    """Return graphs and the regime that each node is judged at in them, -1 for none.
 
     With regimes of the whole graph, or where a node depends on its own row alone, all rows of a graph have one regime.
     Otherwise the regimes of the rows are drawn: those of a node are compared with others at any.
     """
-    count, (rows, slots) = num_graphs * graph.num_regimes, graph.edge_shape
     like = graph.raw
-    uniforms = torch.rand(count, rows, slots, generator=generator, device=generator.device).to(like)
     if graph.blocks == "all" or one_hop:
         regime = torch.arange(graph.num_regimes, device=like.device).repeat_interleave(num_graphs)
-        of_block = regime[:, None].expand(-1, graph.num_blocks)
+        of_block = judged = regime[:, None].expand(-1, graph.num_blocks)
     else:
-        chosen = torch.multinomial(graph.regime_weights.to(generator.device), count, True, generator=generator)
-        of_block = chosen.mT.to(like.device)  # (graph, block)
+        of_block, judged = (each.to(like.device) for each in _drawn_regimes(graph, num_graphs, generator))
+    rows, slots = graph.edge_shape
+    uniforms = torch.rand(len(of_block), rows, slots, generator=generator, device=generator.device).to(like)
     probs = graph.regime_probs[of_block[:, graph.block_of_row], torch.arange(rows, device=like.device)]
     graphs = (graph.symmetrize(uniforms) < probs).to(like)[None]
-    return graphs, of_block.expand(-1, graph.num_nodes)
+    return graphs, judged.expand(-1, graph.num_nodes)
+
+
+def _drawn_regimes(
+    graph: MixtureGraph, num_graphs: int, generator: Generator
+) -> tuple[Int[Tensor, "graph block"], Int[Tensor, "graph block"]]:
+    """Return regimes drawn at their weights, and those at which each block is judged, -1 for none.
+
+    A regime that a block shows in fewer than ``FEWEST`` graphs has so many more of its own, in which other blocks are
+    drawn and not judged.
+    """
+    weights, fewest = graph.regime_weights.detach().to(generator.device), min(FEWEST, num_graphs)
+    drawn = torch.multinomial(weights, num_graphs * graph.num_regimes, True, generator=generator).mT
+    counts = torch.nn.functional.one_hot(drawn, graph.num_regimes).sum(0)  # (block, regime)
+    block, regime = (counts < fewest).nonzero().repeat_interleave(fewest, 0).unbind(1)
+    if not len(block):
+        return drawn, drawn
+    further = torch.multinomial(weights, len(block), True, generator=generator).mT
+    own = torch.arange(graph.num_blocks, device=block.device) == block[:, None]
+    further = torch.where(own, regime[:, None], further)
+    return torch.cat([drawn, further]), torch.cat([drawn, torch.where(own, regime[:, None], -1)])
 
 
 def _node_logs(
@@ -96,13 +114,12 @@ def _node_logs(
     pairs: Pairs,
     graphs: Graphs,
     regime: Int[Tensor, "graph node"],
-    scale: Float[Tensor, "..."],
 ) -> Float[Tensor, "pair node regime"]:
     """Return the log of the mean density of each node's targets over the graphs of each regime."""
     graph = model.graph
     assert isinstance(graph, MixtureGraph)
     described = model.describe(pairs.inputs, graph.as_operator(graphs))
-    logs = _log_density(model.observation, described, pairs.targets, scale)  # (pair, graph, node, channel)
+    logs = _log_density(model.observation, described, pairs.targets)  # (pair, graph, node, channel)
     if pairs.observed is not None:
         logs = torch.where(pairs.observed[:, None] > 0, logs, 0.0)
     logs = logs.sum(-1)
@@ -110,31 +127,19 @@ def _node_logs(
     for number in range(graph.num_regimes):
         inside = regime == number  # (graph, node)
         own = torch.where(inside, logs, -torch.inf).logsumexp(1)
-        mean = own - inside.sum(0).clamp_min(1).log()
-        means.append(torch.where(inside.any(0), mean, 0.0))
+        means.append(own - inside.sum(0).log())
     return torch.stack(means, -1)
 
 
-def _log_density(
-    observation: ObservationModel, described: TargetParams, targets: Targets, scale: Float[Tensor, "..."]
-) -> Samples:
+def _log_density(observation: ObservationModel, described: TargetParams, targets: Targets) -> Samples:
     """Return the log density of the targets under each graph."""
     if type(observation).log_prob is not ObservationModel.log_prob:
         return observation.log_prob(described, targets)
     means = observation.mean(described)
-    spread = means.std(1, keepdim=True)
+    spread = means.std(1, keepdim=True)  # (pair, 1, node, channel)
+    scale = spread.square().mean(2, keepdim=True).sqrt().clamp_min(torch.finfo(spread.dtype).eps)
     width = WIDTH * spread + FLOOR * scale
     away = (targets[:, None] - means) / width
     near = -0.5 * away.square() - width.log() - 0.5 * math.log(2 * math.pi)
     odd = (ODD / (spread + scale)).log()
     return torch.logaddexp(near, odd.expand_as(near))
-
-
-def _scale(pairs: Pairs) -> Float[Tensor, "node channel"]:
-    """Return the spread of the observed targets, of each node and channel."""
-    seen = torch.ones_like(pairs.targets) if pairs.observed is None else pairs.observed
-    values = torch.where(seen > 0, pairs.targets, 0.0)
-    count = seen.sum(0).clamp_min(1)
-    mean = values.sum(0) / count
-    square = (torch.where(seen > 0, pairs.targets - mean, 0.0).square().sum(0) / count).sqrt()
-    return square.clamp_min(torch.finfo(square.dtype).eps)
