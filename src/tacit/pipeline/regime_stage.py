@@ -49,9 +49,8 @@ def find_regimes(
         block=fit.block,
         on_progress=fit.listener.step,
     )
-    record |= {"notes": list(found.notes)}
     if found.model is None:
-        return SituationFit(None, {}, record, (one_regime(found),), found.notes)
+        return SituationFit(None, {}, record, (one_regime(found),))
     rows = regime_rows(found, shown, errors=replicas > 1)
     record |= {
         "kind": MIXTURE,
@@ -62,7 +61,7 @@ def find_regimes(
     columns = {"by": rows, **_marginals(found, fit, errors=replicas > 1)}
     arrow = "-" if fit.model.graph.symmetric else "->"
     said = regime_sentence(rows, record["weights"], names, fit.nodes, arrow)
-    return SituationFit(found.model, columns, record, (said,), found.notes)
+    return SituationFit(found.model, columns, record, (said,))
 
 
 def _in_blocks_of_two(model: LatentGraphModel, listed: EdgeMask, blocks: Blocks) -> EdgeMask:

@@ -37,7 +37,6 @@ class RegimeFit:
     ``weights``       (block, regime): how often each holds
     ``marginals``     (row, slot): how often each edge acts, over the regimes
     ``steps``         the comparisons by which the number of regimes was chosen; empty where it was given
-    ``notes``         what limits the answer
     """
 
     model: LatentGraphModel | None
@@ -47,7 +46,6 @@ class RegimeFit:
     weights: Estimate
     marginals: Estimate
     steps: tuple[RegimeStep, ...] = ()
-    notes: tuple[str, ...] = ()
 
     @property
     def graph(self) -> MixtureGraph:
