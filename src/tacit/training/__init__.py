@@ -7,7 +7,7 @@ from tacit.training.checkpoint import Checkpoints
 from tacit.training.convergence import TOO_EARLY, late_fall
 from tacit.training.densify import densify, densify_result
 from tacit.training.fit import fit
-from tacit.training.fixed_graph import Difference, pair_losses, paired_difference, with_fixed_graph
+from tacit.training.fixed_graph import Difference, pair_losses, paired_difference, with_fixed_graph, with_graph
 from tacit.training.gated_fit import GatedFit
 from tacit.training.gated_regression import MOST_LOGIT, FlatFit, GatedRegression
 from tacit.training.gradient import LiftName, constants_of, gradient_of_one, trainable_names
@@ -86,4 +86,5 @@ __all__ = [
     "table_ridge",
     "trainable_names",
     "with_fixed_graph",
+    "with_graph",
 ]

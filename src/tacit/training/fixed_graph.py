@@ -18,7 +18,8 @@ from torch import Generator, Tensor
 from torch.func import functional_call
 
 from tacit.data import Pairs
-from tacit.graph import BernoulliGraph, Context
+from tacit.graph import BernoulliGraph, Context, GraphDistribution
+from tacit.losses import Loss
 from tacit.randomness import draw_uniforms
 from tacit.shapes import EdgeProbs, PairLoss
 from tacit.training.model import LatentGraphModel
@@ -60,6 +61,21 @@ def with_fixed_graph(model: LatentGraphModel, edge_probs: EdgeProbs) -> LatentGr
         num_graphs=num_graphs,
         share_graphs=model.share_graphs,
     )
+
+
+def with_graph(
+    model: LatentGraphModel, graph: GraphDistribution, loss: Loss | None = None, num_graphs: int | None = None
+) -> LatentGraphModel:
+    """Return a copy of a model with another graph and no prior; loss and number of graphs are the same unless given."""
+    loss = model.loss if loss is None else loss
+    return LatentGraphModel(
+        copy.deepcopy(graph),
+        copy.deepcopy(model.predictor),
+        loss,
+        observation=copy.deepcopy(model.observation),
+        num_graphs=max(num_graphs or model.num_graphs, loss.min_graphs),
+        share_graphs=model.share_graphs,
+    ).to(model.graph.raw)
 
 
 @torch.no_grad()

@@ -32,7 +32,7 @@ from torch import Tensor
 
 from tacit.assessment.regimes.fitted import Estimate, RegimeFit, RegimeStep
 from tacit.assessment.regimes.matching import match_regimes
-from tacit.assessment.regimes.sharpening import Fitted, can_sharpen, sharpened, with_graph
+from tacit.assessment.regimes.sharpening import Fitted, can_sharpen, sharpened
 from tacit.assessment.uncertainty import (
     loss_difference,
     resample_rows,
@@ -47,7 +47,16 @@ from tacit.graph import BernoulliGraph, Blocks, GraphDistribution, MixtureGraph
 from tacit.losses import MMD, Loss, RationalQuadratic
 from tacit.randomness import generator_for, replica_seeds
 from tacit.shapes import EdgeMask, PairLoss
-from tacit.training import Difference, FitSettings, LatentGraphModel, Progress, fit, pair_losses, paired_difference
+from tacit.training import (
+    Difference,
+    FitSettings,
+    LatentGraphModel,
+    Progress,
+    fit,
+    pair_losses,
+    paired_difference,
+    with_graph,
+)
 
 MOST_REGIMES = 4
 STARTS = 4

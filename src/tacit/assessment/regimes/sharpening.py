@@ -11,10 +11,10 @@ from torch import Tensor
 from tacit.assessment.regimes.given import GivenRegimes, LogWeights, with_log_weights
 from tacit.assessment.regimes.posterior import node_logs
 from tacit.data import Pairs
-from tacit.graph import BernoulliGraph, GraphDistribution, MixtureGraph
+from tacit.graph import BernoulliGraph, MixtureGraph
 from tacit.losses import Loss
 from tacit.randomness import generator_for
-from tacit.training import FitSettings, LatentGraphModel, Progress, fit
+from tacit.training import FitSettings, LatentGraphModel, Progress, fit, with_graph
 
 ROUNDS = 2
 LEAST_LOG = -50.0  # of a weight
@@ -82,18 +82,6 @@ def sharpened(
         posterior = (logs.sum(1, keepdim=True) + mixture.weight_logits.detach().log_softmax(-1)).softmax(-1)
         current = _with_regimes(current, trained, posterior)
     return Fitted(current, trained, *given, posterior)
-
-
-def with_graph(model: LatentGraphModel, graph: GraphDistribution, loss: Loss, num_graphs: int) -> LatentGraphModel:
-    """Return a copy of a model with another graph, loss and number of graphs, without a prior."""
-    return LatentGraphModel(
-        copy.deepcopy(graph),
-        copy.deepcopy(model.predictor),
-        loss,
-        observation=copy.deepcopy(model.observation),
-        num_graphs=max(num_graphs, loss.min_graphs),
-        share_graphs=model.share_graphs,
-    ).to(model.graph.raw)
 
 
 def _logs(model: LatentGraphModel, pairs: Pairs, seed: int) -> LogWeights:

@@ -26,7 +26,7 @@ from tacit.estimators import ScoreFunction
 from tacit.graph import BernoulliGraph, ConditionalBernoulliGraph, Context, ContextVariable, shrinkage_of
 from tacit.randomness import generator_for
 from tacit.shapes import EdgeMask
-from tacit.training import FitSettings, LatentGraphModel, Progress, fit
+from tacit.training import FitSettings, LatentGraphModel, Progress, fit, with_graph
 
 LONGEST = 1.0  # of the Newton step of a logit: farther it is not believed
 SPLIT = (
@@ -94,18 +94,7 @@ def conditional_model(
     varying = ConditionalBernoulliGraph(
         start, copy.deepcopy(list(variables)), Context.of(train), varying=tested, shrinkage=shrinkage
     )
-    return _with_graph(model, varying)
-
-
-def _with_graph(model: LatentGraphModel, graph: ConditionalBernoulliGraph) -> LatentGraphModel:
-    return LatentGraphModel(
-        graph,
-        copy.deepcopy(model.predictor),
-        model.loss,
-        observation=copy.deepcopy(model.observation),
-        num_graphs=model.num_graphs,
-        share_graphs=model.share_graphs,
-    ).to(model.graph.raw)
+    return with_graph(model, varying)
 
 
 def _trained(
