@@ -20,7 +20,7 @@ from joblib import Parallel, delayed
 from torch import Tensor
 
 from tacit.assessment.fit_tests import goodness_of_fit
-from tacit.assessment.regimes.fitting import _put_at_boundary
+from tacit.assessment.regimes.at_boundary import put_at_boundary
 from tacit.data import Pairs, Split
 from tacit.graph import BernoulliGraph, MixtureGraph
 from tacit.losses import EnergyScore
@@ -86,7 +86,7 @@ def figures(
         own = copy.deepcopy(model)
         own.load_state_dict({key: value[place] for key, value in result.parameters.items()}, strict=False)
         if isinstance(own.graph, MixtureGraph):
-            own = _put_at_boundary(own, pairs.validation)
+            own = put_at_boundary(own, pairs.validation)
         off = (own.graph.edge_probs.detach().cpu() - system.marginals()).abs()
         verdict = goodness_of_fit(own, test, generator=generator_for(system.seed, "fit test", test.inputs.device))
         found |= {

@@ -21,7 +21,6 @@ to those of the fit. Their spread contains the randomness of training.
 """
 
 import copy
-import math
 from collections.abc import Callable
 from dataclasses import replace
 from typing import Literal
@@ -30,11 +29,11 @@ import torch
 from jaxtyping import Float
 from torch import Tensor
 
+from tacit.assessment.regimes.at_boundary import put_at_boundary, released
 from tacit.assessment.regimes.fitted import Estimate, RegimeFit, RegimeStep
 from tacit.assessment.regimes.matching import match_regimes
 from tacit.assessment.regimes.sharpening import Fitted, can_sharpen, sharpened
 from tacit.assessment.uncertainty import (
-    loss_difference,
     resample_rows,
     residual_deviation,
     rounded_at_boundary,
@@ -43,7 +42,7 @@ from tacit.assessment.uncertainty import (
 )
 from tacit.data import Pairs
 from tacit.errors import require, require_int
-from tacit.graph import BernoulliGraph, Blocks, GraphDistribution, MixtureGraph
+from tacit.graph import BernoulliGraph, Blocks, MixtureGraph
 from tacit.losses import MMD, Loss, RationalQuadratic
 from tacit.randomness import generator_for, replica_seeds
 from tacit.shapes import EdgeMask, PairLoss
@@ -68,8 +67,6 @@ FEWEST_GRAPHS, JOINT_GRAPHS = 16, 48
 KERNEL_SHARE = 0.1  # scale of the kernel, of the deviation that the model leaves
 JUDGED_GRAPHS = 64  # per pair, where losses are compared
 LEVEL = 0.95  # of the intervals
-NEAR = (0.05, 0.03, 0.02, 0.01)  # distances from 0 and 1 that are tried, the largest first
-BOUNDARY = 1e-6  # edges that were held at 0 or 1 are put so near to it
 
 OnProgress = Callable[[Progress], None] | None
 
@@ -118,7 +115,7 @@ def fit_regimes(
     if blocks == "all" and can_sharpen(found, model.loss):
         fitted = _sharper(fitted, model, settings, seed, compile, block, on_progress)
     estimates = _errors(fitted, model.graph.learned, settings, replicas, seed, compile, block, on_progress)
-    final = with_graph(fitted.model, _released(_mixture_of(fitted.model), model.graph), model.loss, model.num_graphs)
+    final = with_graph(fitted.model, released(_mixture_of(fitted.model), model.graph), model.loss, model.num_graphs)
     return RegimeFit(final, _mixture_of(final).num_regimes, blocks, *_by_weight(final, *estimates), steps)
 
 
@@ -205,25 +202,7 @@ def _trained(
         raise KeyboardInterrupt
     mixture = _mixture_of(result.model)
     mixture.load_state_dict(mixture.ordered(), strict=False)
-    return _put_at_boundary(result.model, validation)
-
-
-@torch.no_grad()
-def _put_at_boundary(model: LatentGraphModel, validation: Pairs) -> LatentGraphModel:
-    """Return the model with probabilities near 0 or 1 put there: as far from it as the validation loss does not rise.
-
-    Training approaches 0 and 1 ever slower. An edge that a regime never has still has 1 or 2% of it at the end, and a
-    row of such edges is a mixture that the regimes do not have.
-    """
-    graph, nearest = _mixture_of(model), math.log((1 - BOUNDARY) / BOUNDARY)
-    probs, logits = graph.regime_probs, graph.edge_logits.detach()
-    for near in NEAR:
-        at_end = graph.learned & ((probs < near) | (probs > 1 - near))
-        moved = {"graph.edge_logits": torch.where(at_end, (2 * probs.round() - 1) * nearest, logits)}
-        if at_end.any() and loss_difference(model, validation, moved, {}).mean <= 0:
-            model.load_state_dict(moved, strict=False)
-            break
-    return model
+    return put_at_boundary(result.model, validation)
 
 
 def _mixture_of(model: LatentGraphModel) -> MixtureGraph:
@@ -332,18 +311,6 @@ def _by_weight(
         Estimate(*(values.gather(1, order) for values in weights)),
         marginals,
     )
-
-
-def _released(graph: MixtureGraph, constant: GraphDistribution) -> MixtureGraph:
-    """Return the graph with the fixed edges of the constant fit: edges held at 0 or 1 are put next to it."""
-    released = copy.deepcopy(graph)
-    held = (graph.fixed & ~constant.fixed).expand_as(graph.edge_logits)
-    nearest = math.log((1 - BOUNDARY) / BOUNDARY)
-    with torch.no_grad():
-        released.edge_logits[held] = (2 * graph.regime_probs[held] - 1) * nearest
-        released.fixed.copy_(constant.fixed)
-        released.fixed_probs.copy_(constant.fixed_probs)
-    return released
 
 
 def _constant(model: LatentGraphModel, blocks: Blocks, steps: tuple[RegimeStep, ...]) -> RegimeFit:
