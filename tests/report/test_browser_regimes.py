@@ -78,6 +78,7 @@ def test_each_node_has_its_own_regimes(opened, page_file):
     assert page.evaluate(STRIP)[1]["y"] == pytest.approx(strip_of(run, 3)[1].tolist(), abs=1e-3)
 
 
+@pytest.mark.slow
 def test_of_many_observations_the_strip_has_means(opened, page_file):
     page = opened(page_file("many observations", many_run))
     run = many_run()
@@ -95,6 +96,7 @@ def many_run():
     return regimes_run(times=2000)
 
 
+@pytest.mark.slow
 def test_series_have_a_strip_each(opened, page_file):
     page = opened(page_file("regimes of series", panel_run))
     assert len(page.evaluate(STRIP)[0]["x"]) == 100
@@ -102,6 +104,7 @@ def test_series_have_a_strip_each(opened, page_file):
     until(page, f"{STRIP}[0].x[0] === '{panel_run().record.situations['posterior']['times'][100]}'")
 
 
+@pytest.mark.slow
 def test_a_run_without_a_posterior_has_no_strip(opened, page_file):
     page = opened(page_file("no posterior", without_posterior))
     assert page.locator(".strip").count() == 0
@@ -114,6 +117,7 @@ def without_posterior():
     return run.model_copy(update={"record": run.record.model_copy(update={"situations": found})})
 
 
+@pytest.mark.slow
 def test_paper_has_a_strip_as_wide_as_the_page(opened, page_file):
     page = opened(page_file("own regimes", own_run))
     page.emulate_media(media="print")

@@ -194,6 +194,7 @@ def test_categories_have_a_list_and_points_with_error_bars(opened, page_file):
     assert page.evaluate("document.querySelector('.varying-curve').layout.xaxis.ticktext") == ["dry", "wet", "snow"]
 
 
+@pytest.mark.slow
 def test_of_several_variables_one_is_chosen_at_a_time(opened, page_file):
     page = opened(page_file("two variables", two_variables_run))
     hour, season = page.locator(".graph .situation-value").all()
@@ -207,6 +208,7 @@ def test_of_several_variables_one_is_chosen_at_a_time(opened, page_file):
     assert "0.500 at season = wet (95% interval 0.440 to 0.560)" in page.locator(".varying-text").inner_text()
 
 
+@pytest.mark.slow
 def test_without_evidence_the_value_decides_what_is_drawn(opened, page_file):
     page = opened(page_file("no evidence", plain_run))
     assert "2 edges of" in page.locator(".graph .count").inner_text()
@@ -228,6 +230,7 @@ def plain_run():
     return run.model_copy(update={"edges": edges, "edges_by": by})
 
 
+@pytest.mark.slow
 def test_paper_has_the_average_and_a_table_of_the_varying_edges(opened, page_file):
     page = opened(page_file("situations", varying_run))
     choose_hour(page, 6)

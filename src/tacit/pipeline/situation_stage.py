@@ -15,7 +15,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from tacit.assessment.situations import QUANTILE, VaryingEdges
+from tacit.assessment.situations import VaryingEdges
 from tacit.data import Split
 from tacit.graph import ContextVariable, GraphDistribution
 from tacit.pipeline.listing import Listing
@@ -27,6 +27,7 @@ from tacit.training import FitSettings, LatentGraphModel, Listener, has_likeliho
 
 NEVER, ALWAYS = 1e-6, 1 - 1e-6  # an interval up to here holds 0 or 1
 RARELY, MOSTLY = 0.02, 0.98  # without intervals
+QUANTILE = 1.959964  # of a normal number: intervals of 95%
 CONDITIONAL, MIXTURE, CONSTANT = "conditional", "mixture", "constant"  # kinds of ``situations`` in a record
 
 

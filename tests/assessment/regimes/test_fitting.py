@@ -35,6 +35,7 @@ def system(regime_probs, weights, num_pairs=1000, *, by_row=False, seed=0):
     return model, Pairs(inputs, graphs @ inputs), regime
 
 
+@pytest.mark.slow
 def test_regimes_of_the_whole_graph():
     model, pairs, regime = system(SWITCHED, [0.7, 0.3])
     before = {name: value.clone() for name, value in model.state_dict().items()}
@@ -71,7 +72,7 @@ def test_edges_of_a_row_that_come_together():
     assert torch.allclose(found.graph.edge_probs, model.graph.edge_probs, atol=0.06)
 
 
-@pytest.mark.parametrize("blocks", ["rows", "all"])
+@pytest.mark.parametrize("blocks", ["rows", pytest.param("all", marks=pytest.mark.slow)])
 def test_independent_edges_have_one_regime(blocks):
     model, pairs, _ = system(SWITCHED.mean(0).expand(2, 2, 2), [0.5, 0.5])
     found = fit_regimes(model, pairs[:700], pairs[700:], SETTINGS, blocks=blocks, compile=False)
@@ -82,7 +83,7 @@ def test_independent_edges_have_one_regime(blocks):
     assert found.weights.value.tolist() == [[1.0]] * (2 if blocks == "rows" else 1)
 
 
-@pytest.mark.parametrize("blocks", ["rows", "all"])
+@pytest.mark.parametrize("blocks", ["rows", pytest.param("all", marks=pytest.mark.slow)])
 def test_a_poor_constant_fit_is_no_reason_for_regimes(blocks):
     """Independent edges, and a constant fit whose logits are off by .35: one regime is trained as long as two."""
     model, pairs, _ = system(SWITCHED.mean(0).expand(2, 2, 2), [0.5, 0.5], seed=4)

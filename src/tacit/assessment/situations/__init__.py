@@ -3,7 +3,6 @@
 from tacit.assessment.situations.likelihood import vary_by_likelihood
 from tacit.assessment.situations.trained import conditional_model, vary_by_training
 from tacit.assessment.situations.varying import (
-    QUANTILE,
     SituationProbs,
     VaryingEdges,
     called_varying,
@@ -12,7 +11,6 @@ from tacit.assessment.situations.varying import (
 from tacit.assessment.situations.wald import EdgeNumbers, edge_numbers
 
 __all__ = [
-    "QUANTILE",
     "EdgeNumbers",
     "SituationProbs",
     "VaryingEdges",
