@@ -12,10 +12,10 @@ import argparse
 import copy
 
 import torch
-from benchmarks.situations.records import RESULTS, Figures, write
+from benchmarks.situations.records import FIRST_TEST_SEED, RESULTS, Figures, write
 from benchmarks.situations.regimes import TEST_PAIRS, summary
 from benchmarks.situations.systems import NUM_PAIRS, SituationSystem
-from benchmarks.situations.varying import FIRST_TEST_SEED, NUM_GRAPHS, SETTINGS
+from benchmarks.situations.varying import NUM_GRAPHS, SETTINGS
 from joblib import Parallel, delayed
 from torch import Tensor
 

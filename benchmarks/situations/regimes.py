@@ -9,14 +9,12 @@ the more likely one given x and y; ``accuracy`` is the share of pairs where that
 with the true graph and predictor. Writes ``benchmarks/results/situations/regimes.json``.
 """
 
-import argparse
 import time
 
 import torch
-from benchmarks.situations.records import RESULTS, Figures, write
+from benchmarks.situations.records import RESULTS, Figures, run_study
 from benchmarks.situations.systems import NUM_PAIRS, SituationSystem
-from benchmarks.situations.varying import FIRST_TEST_SEED, NUM_GRAPHS, SETTINGS, constant_fit
-from joblib import Parallel, delayed
+from benchmarks.situations.varying import NUM_GRAPHS, SETTINGS, constant_fit
 
 from tacit.assessment.fit_tests import goodness_of_fit
 from tacit.assessment.regimes import fit_regimes, regime_posterior
@@ -99,26 +97,7 @@ def summary(rows: list[Figures]) -> Figures:
 
 def main() -> None:
     """Run the settings, and keep a record of each."""
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--kind", nargs="*", default=["rows", "regimes"])
-    parser.add_argument("--psi", nargs="*", default=["known", "learned"])
-    parser.add_argument("--sets", type=int, default=5)
-    parser.add_argument("--first", type=int, default=FIRST_TEST_SEED)
-    parser.add_argument("--jobs", type=int, default=1)
-    parser.add_argument("--pairs", type=int, default=NUM_PAIRS)
-    options = parser.parse_args()
-    device = "cuda" if torch.cuda.is_available() else "cpu"
-    for kind in options.kind:
-        for psi in options.psi:
-            rows: list[Figures] = []
-            for first in range(options.first, options.first + options.sets, 2 * options.jobs):
-                seeds = range(first, min(first + 2 * options.jobs, options.first + options.sets))
-                rows += Parallel(n_jobs=options.jobs)(
-                    delayed(one)(kind, psi, seed, device, options.pairs) for seed in seeds
-                )
-                found = {"device": device, "pairs": options.pairs * 4 // 5, **summary(rows), "rows": rows}
-                write(RECORD, f"{kind}, psi {psi}", found)
-            print(f"{kind}, psi {psi}", {key: value for key, value in found.items() if key != "rows"}, flush=True)
+    run_study(__doc__, ["rows", "regimes"], one, summary, RECORD)
 
 
 if __name__ == "__main__":

@@ -10,13 +10,11 @@ coverage is over the places of the grid. Seeds from 1,000 on are the test seeds;
 ``benchmarks/results/situations/varying.json``.
 """
 
-import argparse
 import time
 
 import torch
-from benchmarks.situations.records import RESULTS, Figures, write
+from benchmarks.situations.records import RESULTS, Figures, run_study
 from benchmarks.situations.systems import NUM_PAIRS, SituationSystem
-from joblib import Parallel, delayed
 
 from tacit.assessment.situations import VaryingEdges, vary_by_training
 from tacit.data import Split
@@ -26,7 +24,6 @@ from tacit.randomness import generator_for
 from tacit.training import CosineDecay, FitSettings, LatentGraphModel, fit
 
 RECORD = RESULTS / "varying.json"
-FIRST_TEST_SEED = 1000
 NUM_GRAPHS, SETTINGS = 16, FitSettings(epochs=10, schedule=CosineDecay(0.1))
 STARTS = 6  # of the constant fit with psi learned: some end in poor local minima
 INSIDE = 0.05  # edges nearer to 0 or 1 are not tested
@@ -121,26 +118,7 @@ def summary(rows: list[Figures]) -> Figures:
 
 def main() -> None:
     """Run the settings, and keep a record of each."""
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--kind", nargs="*", default=["hour", "category", "input", "constant"])
-    parser.add_argument("--psi", nargs="*", default=["known", "learned"])
-    parser.add_argument("--sets", type=int, default=5)
-    parser.add_argument("--first", type=int, default=FIRST_TEST_SEED)
-    parser.add_argument("--jobs", type=int, default=1)
-    parser.add_argument("--pairs", type=int, default=NUM_PAIRS)
-    options = parser.parse_args()
-    device = "cuda" if torch.cuda.is_available() else "cpu"
-    for kind in options.kind:
-        for psi in options.psi:
-            rows: list[Figures] = []
-            for first in range(options.first, options.first + options.sets, 2 * options.jobs):
-                seeds = range(first, min(first + 2 * options.jobs, options.first + options.sets))
-                rows += Parallel(n_jobs=options.jobs)(
-                    delayed(one)(kind, psi, seed, device, options.pairs) for seed in seeds
-                )
-                found = {"device": device, "pairs": options.pairs * 4 // 5, **summary(rows), "rows": rows}
-                write(RECORD, f"{kind}, psi {psi}", found)
-            print(f"{kind}, psi {psi}", {key: value for key, value in found.items() if key != "rows"}, flush=True)
+    run_study(__doc__, ["hour", "category", "input", "constant"], one, summary, RECORD)
 
 
 if __name__ == "__main__":
