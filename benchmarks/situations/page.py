@@ -50,6 +50,9 @@ Two regimes that last for a hundred observations on average, of weights .6 and .
 .9 and those of the second with .3, or the other way round. The number of regimes is chosen by validation. *accuracy*:
 share of the test pairs whose more likely regime, given x and y, is the right one; *true model*: the same with the true
 graph and predictor.
+
+These records were made before regimes of the whole graph were sharpened node by node and before one regime was trained
+like several; they have not been measured again.
 """
 LIKELIHOOD_TEXT = """
 ## Linear filters, by the exact likelihood
