@@ -1,21 +1,24 @@
-r"""Rows that come together in many data sets at once: each data set is a replica of one training.
+r"""Rows that come together, in many data sets: errors of the marginals, and the fit test on 2,000 test pairs.
 
     python -m benchmarks.situations.many_sets --sets 100 --jobs 5
+    python -m benchmarks.situations.many_sets --psi learned --epochs 20 --first 2000 --sets 100 --jobs 2
 
-The pairs of ten data sets are put one after another, and each replica draws from its own: ten fits in one program. The
-predictor is known, regimes are two and start around the constant fit of their data set, as in
-:func:`tacit.assessment.regimes.fit_regimes`. For each data set: errors of the marginals, and the fit test of both
-models on 2,000 test pairs. Writes ``benchmarks/results/situations/many_sets.json``.
+The graph has two regimes, which start around the constant fit of their data set, as in
+:func:`tacit.assessment.regimes.fit_regimes`. With psi known, the pairs of ten data sets are put one after another, and
+each replica draws from its own: ten fits in one program. With psi learned, each data set is fitted by itself. The
+constant fit is the best of several starts, and the regimes are trained together with its predictor. Writes
+``benchmarks/results/situations/many_sets.json``.
 """
 
 import argparse
 import copy
+from dataclasses import replace
 
 import torch
 from benchmarks.situations.records import FIRST_TEST_SEED, RESULTS, Figures, write
 from benchmarks.situations.regimes import TEST_PAIRS, summary
 from benchmarks.situations.systems import NUM_PAIRS, SituationSystem
-from benchmarks.situations.varying import NUM_GRAPHS, SETTINGS
+from benchmarks.situations.varying import NUM_GRAPHS, SETTINGS, constant_fit
 from joblib import Parallel, delayed
 from torch import Tensor
 
@@ -25,7 +28,7 @@ from tacit.data import Pairs, Split
 from tacit.graph import BernoulliGraph, MixtureGraph
 from tacit.losses import EnergyScore
 from tacit.randomness import generator_for
-from tacit.training import FitResult, FitSettings, LatentGraphModel, fit
+from tacit.training import FitResult, FitSettings, LatentGraphModel, fit, with_graph
 
 AT_ONCE = 10  # data sets; as many as a fit has epochs
 RECORD = RESULTS / "many_sets.json"
@@ -49,8 +52,8 @@ def batch(seeds: range, device: str, num_pairs: int = NUM_PAIRS, epochs: int = 1
         mixture, parts, seeds, epochs, {f"graph.{key}": torch.stack([s[key] for s in starts]) for key in starts[0]}
     )
     return [
-        figures(systems[place], parts[place], [constant, mixture], [first, second], place)
-        for place in range(len(seeds))
+        figures(system, part, of_replica(constant, first, place), of_replica(mixture, second, place))
+        for place, (system, part) in enumerate(zip(systems, parts, strict=True))
     ]
 
 
@@ -76,19 +79,40 @@ def together(
     )
 
 
-def figures(
-    system: SituationSystem, pairs: Split, models: list[LatentGraphModel], results: list[FitResult], place: int
-) -> Figures:
+def alone(seed: int, device: str, num_pairs: int = NUM_PAIRS, epochs: int = 10) -> Figures:
+    """Return the figures of one data set, the predictor learned."""
+    system, settings = SituationSystem("rows", seed), replace(SETTINGS, epochs=epochs)
+    pairs = system.generate(num_pairs)[0].split().to(device)
+    constant = constant_fit(system, pairs, "learned", settings)
+    probs = constant.graph.edge_probs.detach()
+    start = MixtureGraph(BernoulliGraph(probs), 2, "rows")
+    start.load_state_dict(start.initial_parameters(generator_for(seed, "regimes")), strict=False)
+    mixture = fit(
+        with_graph(constant, start),
+        pairs.train,
+        pairs.validation,
+        settings,
+        seeds=[seed],
+        compile=device == "cpu",
+        start_at_model=True,
+    ).model
+    return figures(system, pairs, constant, mixture)
+
+
+def of_replica(model: LatentGraphModel, result: FitResult, place: int) -> LatentGraphModel:
+    """Return the model of one data set."""
+    own = copy.deepcopy(model)
+    own.load_state_dict({key: value[place] for key, value in result.parameters.items()}, strict=False)
+    return own
+
+
+def figures(system: SituationSystem, pairs: Split, constant: LatentGraphModel, mixture: LatentGraphModel) -> Figures:
     """Return errors and fit tests of one data set."""
     found: Figures = {"seed": system.seed, "regimes": 2}
     test, edges = pairs.test[:TEST_PAIRS], system.edges
-    for name, model, result in zip(("constant", "mixture"), models, results, strict=True):
-        own = copy.deepcopy(model)
-        own.load_state_dict({key: value[place] for key, value in result.parameters.items()}, strict=False)
-        if isinstance(own.graph, MixtureGraph):
-            own = put_at_boundary(own, pairs.validation)
-        off = (own.graph.edge_probs.detach().cpu() - system.marginals()).abs()
-        verdict = goodness_of_fit(own, test, generator=generator_for(system.seed, "fit test", test.inputs.device))
+    for name, model in (("constant", constant), ("mixture", put_at_boundary(mixture, pairs.validation))):
+        off = (model.graph.edge_probs.detach().cpu() - system.marginals()).abs()
+        verdict = goodness_of_fit(model, test, generator=generator_for(system.seed, "fit test", test.inputs.device))
         found |= {
             f"{name}_mae": float(off.mean()),
             f"{name}_mae_edges": float(off[edges].mean()),
@@ -98,8 +122,9 @@ def figures(
 
 
 def main() -> None:
-    """Run all data sets, and keep the record."""
+    """Run all data sets, and keep the record, with psi learned after every few of them."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--psi", choices=["known", "learned"], default="known")
     parser.add_argument("--sets", type=int, default=100)
     parser.add_argument("--first", type=int, default=FIRST_TEST_SEED)
     parser.add_argument("--jobs", type=int, default=1)
@@ -107,15 +132,21 @@ def main() -> None:
     parser.add_argument("--epochs", type=int, default=SETTINGS.epochs)
     options = parser.parse_args()
     device = "cuda" if torch.cuda.is_available() else "cpu"
-    last = options.first + options.sets
-    batches = [range(low, min(low + AT_ONCE, last)) for low in range(options.first, last, AT_ONCE)]
-    done = Parallel(n_jobs=options.jobs)(
-        delayed(batch)(seeds, device, options.pairs, options.epochs) for seeds in batches
-    )
-    rows = [row for part in done for row in part]
-    found = {"device": device, "pairs": options.pairs * 4 // 5, **summary(rows), "rows": rows}
+    seeds, key = range(options.first, options.first + options.sets), f"rows, psi {options.psi}, {options.epochs} epochs"
+    parallel = Parallel(n_jobs=options.jobs, return_as="generator")
+    if options.psi == "known":
+        batches = [seeds[low : low + AT_ONCE] for low in range(0, len(seeds), AT_ONCE)]
+        done = parallel(delayed(batch)(part, device, options.pairs, options.epochs) for part in batches)
+    else:
+        done = (
+            [row] for row in parallel(delayed(alone)(seed, device, options.pairs, options.epochs) for seed in seeds)
+        )
+    rows, found = list[Figures](), Figures()
+    for part in done:
+        rows += part
+        found = {"device": device, "pairs": options.pairs * 4 // 5, **summary(rows), "rows": rows}
+        write(RECORD, key, found)
     print({key: value for key, value in found.items() if key != "rows"}, flush=True)
-    write(RECORD, f"rows, psi known, {options.epochs} epochs", found)
 
 
 if __name__ == "__main__":
