@@ -185,13 +185,13 @@ def quoted_figures() -> Complaints:
             measured[name] = [value.split(" ")[0] for value in (theta, mae, mse)]
     named = {"ELBO": "elbo", "point MSE": "point mse", "energy, joint": "energy", "MMD, joint": "mmd"}
     named["energy, node (default)"] = "ours: energy, node"
-    page = read(DOCS / "choosing.md").replace("**", "").splitlines()
+    page = read(DOCS / "how-to" / "choosing.md").replace("**", "").splitlines()
     rows = [cells(line) for line in page if re.match(r"\| (literature|ELBO|point MSE|energy|MMD)", line)]
     if not len(rows) == len(measured) == 9:
-        yield f"docs/choosing.md must have the 9 losses, got {len(rows)}"
+        yield f"docs/how-to/choosing.md must have the 9 losses, got {len(rows)}"
     for name, theta, _, mae, mse, _ in rows:
         if [theta, mae, mse] != measured[named.get(name, name)]:
-            yield f"docs/choosing.md: {name} must be {measured[named.get(name, name)]}, got {[theta, mae, mse]}"
+            yield f"docs/how-to/choosing.md: {name} must be {measured[named.get(name, name)]}, got {[theta, mae, mse]}"
 
 
 def pages() -> Complaints:
@@ -202,13 +202,13 @@ def pages() -> Complaints:
     for part in ("docs/images/report.png", "make demo", "## Ten lines of Python", "## Comparison with other packages"):
         if part not in readme:
             yield f"README.md must hold {part!r}"
-    theory, numbers = read(DOCS / "theory.md"), []
+    theory, numbers = read(DOCS / "concepts" / "theory.md"), []
     for first, last in re.findall(r"\*\*\((\d+)\)(?: to \((\d+)\))?", theory):
         numbers += range(int(first), int(last or first) + 1)
     if numbers != list(range(1, 25)):
-        yield f"docs/theory.md must have the equations 1 to 24 in order, got {numbers}"
+        yield f"docs/concepts/theory.md must have the equations 1 to 24 in order, got {numbers}"
     if len(set(re.findall(r"\]\[(tacit[\w.]*)\]", theory))) <= 45:
-        yield "docs/theory.md must name what computes each equation"
+        yield "docs/concepts/theory.md must name what computes each equation"
     for page in (ROOT / "README.md", *DOCS.glob("*.md")):
         for path in re.findall(r"`((?:tests|benchmarks|tools)/[\w/.-]+\.\w+)`", read(page)):
             if not (ROOT / path).exists():

@@ -79,7 +79,7 @@ REGISTRIES = {registry.what: registry for registry in (LOSSES, ESTIMATORS, GRAPH
 def register(what: str, name: str, kind: T | None = None) -> Callable[[T], T] | T:
     """Register a ``kind`` of ``what`` ("loss", "estimator", "graph", "predictor" or "observation") under a name.
 
-    Without ``kind`` it returns a decorator. What a kind must be is said in docs/extending.md.
+    Without ``kind`` it returns a decorator. What a kind must be is said in docs/how-to/extending.md.
     """
     if what not in REGISTRIES:
         raise InputError(f"what must be one of {', '.join(REGISTRIES)}, got '{what}'{did_you_mean(what, REGISTRIES)}")

@@ -1,6 +1,6 @@
 """The biased estimators: how far their expected gradient for theta is from the exact one, summed over every graph.
 
-docs/estimators.md quotes these figures; a change of an estimator that moves them has to change the page too.
+docs/concepts/estimators.md quotes these figures; a change of an estimator that moves them has to change the page too.
 """
 
 import pytest

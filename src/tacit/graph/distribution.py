@@ -10,7 +10,7 @@ $$\nabla_\theta E[L] = E\Big[ \tfrac1S \sum_s w_s\, \nabla_\theta \log P_\theta(
 with a weight $w_s$ per graph, or, where edges are independent, a weight per edge.
 
 A distribution of a user's own requires ``edge_shape``, ``edge_probs``, ``sample_from``, ``log_prob`` and
-``initial_parameters``; docs/extending.md has one in ten lines.
+``initial_parameters``; docs/how-to/extending.md has one in ten lines.
 """
 
 from abc import ABC, abstractmethod
