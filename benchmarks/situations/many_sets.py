@@ -1,13 +1,13 @@
 r"""Rows that come together, in many data sets: errors of the marginals, and the fit test on 2,000 test pairs.
 
     python -m benchmarks.situations.many_sets --sets 100 --jobs 5
-    python -m benchmarks.situations.many_sets --psi learned --epochs 20 --first 2000 --sets 100 --jobs 2
+    python -m benchmarks.situations.many_sets --psi learned --epochs 20 --first 3000 --sets 100 --jobs 2
 
 The graph has two regimes, which start around the constant fit of their data set, as in
 :func:`tacit.assessment.regimes.fit_regimes`. With psi known, the pairs of ten data sets are put one after another, and
 each replica draws from its own: ten fits in one program. With psi learned, each data set is fitted by itself. The
-constant fit is the best of several starts, and the regimes are trained together with its predictor. Writes
-``benchmarks/results/situations/many_sets.json``.
+constant fit is the best of several starts, its edges near 0 are fixed there if the validation loss permits it, and the
+regimes are trained together with its predictor, as in a fit. Writes ``benchmarks/results/situations/many_sets.json``.
 """
 
 import argparse
@@ -24,6 +24,7 @@ from torch import Tensor
 
 from tacit.assessment.fit_tests import goodness_of_fit
 from tacit.assessment.regimes.at_boundary import put_at_boundary
+from tacit.assessment.uncertainty import rounded_at_boundary
 from tacit.data import Pairs, Split
 from tacit.graph import BernoulliGraph, MixtureGraph
 from tacit.losses import EnergyScore
@@ -84,11 +85,11 @@ def alone(seed: int, device: str, num_pairs: int = NUM_PAIRS, epochs: int = 10) 
     system, settings = SituationSystem("rows", seed), replace(SETTINGS, epochs=epochs)
     pairs = system.generate(num_pairs)[0].split().to(device)
     constant = constant_fit(system, pairs, "learned", settings)
-    probs = constant.graph.edge_probs.detach()
-    start = MixtureGraph(BernoulliGraph(probs), 2, "rows")
+    held = rounded_at_boundary(constant, pairs.validation)
+    start = MixtureGraph(BernoulliGraph(held.graph.edge_probs.detach(), held.graph.fixed), 2, "rows")
     start.load_state_dict(start.initial_parameters(generator_for(seed, "regimes")), strict=False)
     mixture = fit(
-        with_graph(constant, start),
+        with_graph(held, start),
         pairs.train,
         pairs.validation,
         settings,
