@@ -1,4 +1,4 @@
-"""Targets with values of their own: what a model needs to go from scaled targets to the units of the data and back."""
+"""Conversion between scaled targets and values in the units of the data."""
 
 from torch import Tensor
 
@@ -7,7 +7,7 @@ from tacit.observation.model import ObservationModel, TargetValues
 
 
 class InUnits(ObservationModel):
-    r"""The common part of models of values in the units of the data, $v = \text{offset} + \text{unit} \cdot y$."""
+    r"""Base class of models for values in the units of the data, $v = \text{offset} + \text{unit} \cdot y$."""
 
     offset: Tensor
     unit: Tensor
