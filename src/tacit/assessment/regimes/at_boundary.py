@@ -1,4 +1,4 @@
-"""Probabilities of regimes at 0 and 1, which training approaches ever slower."""
+"""Edge probabilities of regimes at 0 and 1, which training approaches slowly."""
 
 import copy
 import math
@@ -10,16 +10,16 @@ from tacit.data import Pairs
 from tacit.graph import GraphDistribution, MixtureGraph
 from tacit.training import LatentGraphModel
 
-NEAR = (0.05, 0.03, 0.02, 0.01)  # distances from 0 and 1 that are tried, the largest first
-BOUNDARY = 1e-6  # edges that were held at 0 or 1 are put so near to it
+NEAR = (0.05, 0.03, 0.02, 0.01)  # tested distances from 0 and 1, the largest first
+BOUNDARY = 1e-6  # distance from 0 or 1 of edges that were fixed there
 
 
 @torch.no_grad()
 def put_at_boundary(model: LatentGraphModel, validation: Pairs) -> LatentGraphModel:
-    """Return the model with probabilities near 0 or 1 put there: as far from it as the validation loss does not rise.
+    """Set probabilities near 0 or 1 to 0 or 1, up to the largest distance that does not raise the validation loss.
 
-    Training approaches 0 and 1 ever slower. An edge that a regime never has still has 1 or 2% of it at the end, and a
-    row of such edges is a mixture that the regimes do not have.
+    Training approaches 0 and 1 slowly. An edge that is absent from a regime still has a probability of 1 or 2% at the
+    end, and a row with many such edges has a notable probability of some extra edge.
     """
     graph, nearest = model.graph, math.log((1 - BOUNDARY) / BOUNDARY)
     assert isinstance(graph, MixtureGraph)
@@ -34,7 +34,7 @@ def put_at_boundary(model: LatentGraphModel, validation: Pairs) -> LatentGraphMo
 
 
 def released(graph: MixtureGraph, constant: GraphDistribution) -> MixtureGraph:
-    """Return the graph with the fixed edges of the constant fit: edges held at 0 or 1 are put next to it."""
+    """Return the graph with the fixed edges of the constant fit; other edges fixed at 0 or 1 are moved next to it."""
     free = copy.deepcopy(graph)
     held = (graph.fixed & ~constant.fixed).expand_as(graph.edge_logits)
     nearest = math.log((1 - BOUNDARY) / BOUNDARY)
