@@ -189,11 +189,11 @@ class GraphDistribution(nn.Module, ABC):
     def probs_from(self, raw: Float[Tensor, "*replica row slot"]) -> Float[Tensor, "*replica row slot"]:
         """Return the probabilities of the stored numbers ``raw``; requires one probability per edge."""
         del raw
-        raise self._without_coins("probs_from")
+        raise self._without_edge_probs("probs_from")
 
     def log_probs(self) -> tuple[EdgeLogProbs, EdgeLogProbs]:
         r"""Return $\log \theta$ and $\log(1 - \theta)$; requires one probability per edge."""
-        raise self._without_coins("log_probs")
+        raise self._without_edge_probs("log_probs")
 
     def clamp_probs(
         self, raw: Float[Tensor, "*replica row slot"], floor: float | Tensor
@@ -218,7 +218,7 @@ class GraphDistribution(nn.Module, ABC):
     def require_edge_probs(self, what: str) -> None:
         """Raise :class:`InputError` unless this distribution has one probability per edge."""
         if not self.has_edge_probs:
-            raise self._without_coins(what)
+            raise self._without_edge_probs(what)
 
     def require_all_pairs(self, what: str) -> None:
         """Raise :class:`InputError` unless this distribution has one probability per ordered pair of nodes."""
@@ -229,7 +229,7 @@ class GraphDistribution(nn.Module, ABC):
             "tacit.training.densify(model) for small graphs",
         )
 
-    def _without_coins(self, what: str) -> InputError:
+    def _without_edge_probs(self, what: str) -> InputError:
         return InputError(
             f"{what} requires a graph with independent edges, got {type(self).__name__}; use BernoulliGraph"
         )

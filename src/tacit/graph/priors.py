@@ -96,7 +96,7 @@ class EdgePrior(nn.Module):
     def penalty(self, graph: GraphDistribution) -> Scalar:
         """Return the weighted KL divergence from this prior."""
         probs, (log_present, log_absent) = graph.edge_probs, graph.log_probs()
-        # theta log theta is 0 at 0, whatever the logarithm
+        # theta log theta is 0 at theta = 0
         log_present, log_absent = (torch.where(log.isinf(), 0.0, log) for log in (log_present, log_absent))
         divergence = probs * (log_present - self.probs.log()) + (1 - probs) * (log_absent - (-self.probs).log1p())
         left_out = graph.fixed if self.edges is None else graph.fixed | ~self.edges

@@ -171,7 +171,7 @@ class GaussianNoise(Gaussian):
         return {"log_sigma": (sigmas - SIGMA_FLOOR).clamp_min(SIGMA_FLOOR).log().to(self.log_sigma)}
 
     def chosen(self, nodes: list[int]) -> "GaussianNoise":
-        """Return the model of some nodes, with their parameters as they are now."""
+        """Return the model of some nodes, with their current parameters."""
         part = GaussianNoise(len(nodes), self.channels or 1, initial_sigma=self.initial_sigma)
         part.log_sigma.data = self.log_sigma.detach()[nodes].clone()
         return part

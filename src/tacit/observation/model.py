@@ -162,7 +162,7 @@ class ObservationModel(nn.Module, ABC):
         raise InputError(f"{type(self).__name__} has no information; use an observation model that has it")
 
     def chosen(self, nodes: list[int]) -> "ObservationModel":
-        """Return the model of some nodes, with their parameters as they are now."""
+        """Return the model of some nodes, with their current parameters."""
         del nodes
         raise InputError(f"{type(self).__name__} cannot be split by nodes; use another observation model")
 

@@ -98,7 +98,7 @@ class StudentTNoise(ObservationModel):
         return ((self.degrees + 1) / ((self.degrees + 3) * self.sigma.square())).expand_as(parameters)
 
     def chosen(self, nodes: list[int]) -> "StudentTNoise":
-        """Return the model of some nodes, with their parameters as they are now."""
+        """Return the model of some nodes, with their current parameters."""
         part = StudentTNoise(len(nodes), self.channels or 1)
         for name, value in self.named_parameters():
             getattr(part, name).data = value.detach()[nodes].clone()

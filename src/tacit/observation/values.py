@@ -36,7 +36,7 @@ class InUnits(ObservationModel):
         return (values - self.offset) / self.unit
 
     def chosen(self, nodes: list[int]) -> "ObservationModel":
-        """Return the model of some nodes, with their parameters as they are now."""
+        """Return the model of some nodes, with their current parameters."""
         part = type(self)(len(nodes), self.channels or 1, self.values.chosen(nodes)).to(self.offset)
         for name, value in self.named_parameters(recurse=False):
             getattr(part, name).data = value.detach()[nodes].clone()

@@ -80,14 +80,14 @@ class GraphNetwork(nn.Module):
     def recurrent(
         cls, window: int, num_features: int, out_channels: int = 1, hidden: int = 32, *more: Any, **head: Any
     ) -> "GraphNetwork":
-        """Build a network with a recurrent encoder; ``more`` and ``head`` are further arguments of the class."""
+        """Build a network with a recurrent encoder; further arguments are those of the class from ``num_layers`` on."""
         return cls(SeriesLayout(window, num_features, out_channels), GRU(num_features, hidden), *more, **head)
 
     @classmethod
     def feedforward(
         cls, window: int, num_features: int, out_channels: int = 1, hidden: int = 32, *more: Any, **head: Any
     ) -> "GraphNetwork":
-        """Build a network with an encoder of two dense layers; ``more`` and ``head`` are arguments of the class."""
+        """Build a network with two dense layers as encoder; further arguments as in :meth:`recurrent`."""
         encoder = WindowLayers(window, num_features, hidden)
         return cls(SeriesLayout(window, num_features, out_channels), encoder, *more, **head)
 

@@ -51,8 +51,8 @@ class SimultaneousFilter(GraphFilter):
         >>> predictor.allow_within(torch.tensor([[0, 1], [1, 0]]))
         Traceback (most recent call last):
         ...
-        tacit.errors.InputError: allowed must have no cycle within a step, got one through node 0; leave an edge of it \
-out
+        tacit.errors.InputError: allowed must have no cycle within a step, got one through node 0; remove one of its \
+edges
         """
         require(
             tuple(allowed.shape) == tuple(self.within.shape),
@@ -137,7 +137,7 @@ def sources_first(edges: Shaped[Tensor, "node node"]) -> list[tuple[int, list[in
         if not ready:
             first = next(node for node in range(len(sources)) if node not in known)
             raise InputError(
-                f"allowed must have no cycle within a step, got one through node {first}; leave an edge of it out"
+                f"allowed must have no cycle within a step, got one through node {first}; remove one of its edges"
             )
         order += ready
     return [(node, sources[node]) for node in order]

@@ -16,8 +16,8 @@ from itertools import accumulate
 LATE = 0.8  # progress at which the last part begins
 STILL_FALLING = 0.05  # threshold, as a share of the loss and of its total decrease
 TOO_EARLY = (
-    "Training stopped too early: in its last part the validation loss still fell by {fall:.0%} of its value. Raise "
-    "epochs, or leave the options of the training out."
+    "Training stopped too early: in its last part the validation loss still decreased by {fall:.0%} of its value. "
+    "Raise epochs, or use the default training options."
 )
 
 

@@ -96,7 +96,7 @@ def pair_losses(
 
 
 def paired_difference(other: PairLoss, own: PairLoss, weights: Float[Tensor, " batch"]) -> Difference:
-    """Return the difference of the means of two losses, the second minus the first, with its standard error.
+    """Return the difference of the mean losses, ``other`` minus ``own``, with its standard error.
 
     >>> difference = paired_difference(torch.tensor([1.0, 4.0]), torch.tensor([1.0, 2.0]), torch.ones(2))
     >>> difference.mean, round(difference.std_error, 6)

@@ -65,8 +65,8 @@ def table_ridge(
 ) -> LocalRidge:
     """Return the regressions on the values that nodes send, over all pairs; the penalty is chosen on the last pairs.
 
-    Residuals in sample are too small, so ``sigmas`` are the errors on the last pairs. With ``lags`` only that many
-    newest steps are used, and the weights of older steps are 0.
+    In-sample residuals are too small, so ``sigmas`` are scaled up to the errors on the last pairs. With ``lags`` only
+    that many newest steps are used, and the weights of older steps are 0.
     """
     pairs, lagged = _sent(pairs, predictor, lags), (lags or predictor.layout.window) * predictor.sent_features
     allowed = _allowed(predictor, candidates, pairs.inputs.shape[2])

@@ -64,7 +64,7 @@ class SharedDraws:
 
     @torch.no_grad()
     def mean(self, pairs: Pairs) -> PointPrediction:
-        """Return the mean over graphs; the noise has mean 0."""
+        """Return the mean over graphs of the conditional means, without noise."""
         return self.model.observation.mean(self.described(pairs)).mean(1)
 
     def values(self, pairs: Pairs) -> Samples:

@@ -197,7 +197,7 @@ class Candidates:
         gone: Bool[Tensor, "target parent"],
         parents: Callable[[Int[Tensor, " place"]], Float[Tensor, "place parent row"]],
     ) -> ResampledMatrices:
-        """Return the matrices of each resample and target for the columns from ``parents``."""
+        """Return the matrices of each resample and target for the columns from ``parents``, without those ``gone``."""
         channels = columns.targets.shape[2]
         width = gone.shape[1] + channels
         found = columns.targets.new_empty(len(weights), len(gone), width, width)

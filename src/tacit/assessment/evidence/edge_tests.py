@@ -69,7 +69,7 @@ class EdgeTests:
         return torch.where(known, (probs > 0).double(), torch.where(missed, replaceable, inserted))
 
     def _screen(self, present: EdgeMask) -> EdgeMask:
-        """Return the edges whose removal lowers the score if the other edges do not change."""
+        """Return the edges whose removal worsens the score if all other parameters are fixed."""
         places, found = places_of(present, symmetric=self.model.graph.symmetric), torch.zeros_like(self.prior)
         if len(places):
             pairs, generator = self.pairs[:SCREENED_PAIRS], self._generator("screen")

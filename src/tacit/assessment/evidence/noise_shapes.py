@@ -4,9 +4,9 @@ For residuals $u_t$ with mean 0 and variance 1 the log Bayes factor against a Ga
 
 $$\log\Big( \tfrac12 + \tfrac12 \sum_d \pi_d \prod_t \frac{f_d(u_t)}{\varphi(u_t)} \Big),$$
 
-with densities $f_d$ of many shapes (peaked, flat, heavy-tailed, skewed, bimodal). The Gaussian has half of the prior
-probability, so Gaussian residuals get about 0. All densities are tabulated over bins: the sums over $t$ are products of
-a histogram with these tables.
+with densities $f_d$ of many shapes (peaked, flat, heavy-tailed, skewed, bimodal) at several scales. The Gaussian has
+half of the prior probability, so Gaussian residuals get about 0. All densities are tabulated over bins: the sums over
+$t$ are products of a histogram with these tables.
 """
 
 from functools import cache

@@ -125,12 +125,12 @@ def _require_sizes(
     nodes, known = observed.shape[1], int(observed.sum(0).min())
     require(
         nodes <= MOST_NODES,
-        f"simultaneous in [graph] is for up to {MOST_NODES} nodes, got {nodes}; leave it out, or choose columns",
+        f"simultaneous in [graph] supports at most {MOST_NODES} nodes, got {nodes}; leave it out, or choose columns",
     )
     needed = ROWS_PER_NODE * (nodes + first.form.lags + 1)
     require(
         known >= needed,
-        f"simultaneous in [graph] requires at least {needed} known values of each node for {nodes} nodes, got {known}; "
+        f"simultaneous in [graph] requires at least {needed} observed values per node for {nodes} nodes, got {known}; "
         "leave it out, or pass more rows",
     )
     counts = required.sum(1)
@@ -245,9 +245,9 @@ class _Search:
         node = int(known.argmin())
         require(
             int(known[node]) >= needed,
-            f"simultaneous in [graph] requires at least {needed} rows in which a node is known together with all nodes "
-            f"that it may act on within the step, got {int(known[node])} for {names[node]}; leave it out, or fill "
-            "missing values",
+            f"simultaneous in [graph] requires at least {needed} rows in which a node and all nodes that it may act on "
+            f"within the step are observed, got {int(known[node])} for {names[node]}; leave it out, or fill missing "
+            "values",
         )
 
     @property

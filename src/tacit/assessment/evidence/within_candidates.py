@@ -94,16 +94,16 @@ def require_distinct(
     if len(alike):
         first, second = (names[node] for node in alike[0].tolist())
         raise InputError(
-            f"simultaneous in [graph] requires nodes that differ, got {first} and {second} with the same values up to "
-            "scale; drop one of them"
+            f"simultaneous in [graph] requires nodes with different values, got {first} and {second} with the same "
+            "values up to scale; drop one of them"
         )
     if rows > 2 * len(names) and bool(known.all()):
         sizes, vectors = torch.linalg.eigh(correlation)
         if float(sizes[0]) < EXACT:
             name = names[int(vectors[:, 0].abs().argmax())]
             raise InputError(
-                f"simultaneous in [graph] requires nodes that differ, got {name} as an exact combination of other "
-                "nodes in every row; drop it"
+                f"simultaneous in [graph] requires nodes with different values, got {name} as an exact linear "
+                "combination of other nodes; drop it"
             )
 
 

@@ -68,7 +68,7 @@ def describe_edges(mask: EdgeMask, learned: EdgeMask, nodes: NamedNodes) -> str:
 
 
 def _whole_lines(left: EdgeMask, learned: EdgeMask, nodes: NamedNodes, phrase: Callable[[str], str]) -> list[str]:
-    """Name the rows of which every learned edge is in the mask, and remove them from the mask."""
+    """Name the rows whose learned edges are all in the mask, and remove them from the mask."""
     whole = (learned.sum(1) > 1) & ((left & learned) == learned).all(1) & left.any(1)
     numbers: list[int] = whole.nonzero().flatten().tolist()
     for row in numbers:

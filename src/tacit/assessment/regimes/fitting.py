@@ -212,7 +212,7 @@ def _mixture_of(model: LatentGraphModel) -> MixtureGraph:
 
 @torch.no_grad()
 def _difference(richer: LatentGraphModel, poorer: LatentGraphModel, pairs: Pairs, seed: int, block: int) -> Difference:
-    """Return the difference of the losses of two models, over blocks of neighbouring pairs if they are correlated."""
+    """Return the loss of ``richer`` minus that of ``poorer``, with blocks of neighbouring pairs if ``block`` > 1."""
     (one, weights), (other, _) = (_losses(model, pairs, seed) for model in (richer, poorer))
     if block > 1 and len(one) >= 2 * block:
         one, other, weights = (_in_blocks(values, block) for values in (one, other, weights))

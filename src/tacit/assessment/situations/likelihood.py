@@ -42,7 +42,8 @@ from tacit.training import (
 ROUNDS = 3  # of fits with all slopes, each from better initial values
 SAME = 1e-3  # tolerance of a log likelihood
 MANY_GATES = (
-    "not tested because a node has more than {most} edges that act at times: {edges}, those that gain least by a gate"
+    "not tested because a node has more than {most} edges that act at times: {edges} (those with the smallest gain "
+    "from a gate)"
 )
 
 

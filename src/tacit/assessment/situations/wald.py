@@ -11,8 +11,8 @@ penalty (:mod:`tacit.assessment.uncertainty.curvature`), all for the tested edge
 together. $g$ is estimated from ``NUM_GRAPHS`` graphs; the additional variance is part of $\mathrm{Cov}(g)$ and so of
 the standard errors. For a series, covariances of neighbouring gradients are included.
 
-The estimate is shrunk towards the null hypothesis only, so the test has at most its nominal level. Edges in directions
-with almost no curvature are not identifiable: their p-value is 1.
+Under the null hypothesis the weights are shrunk towards their true value 0, so the test keeps its level. Edges in
+directions with almost no curvature are not identifiable: their p-value is 1.
 """
 
 from typing import NamedTuple

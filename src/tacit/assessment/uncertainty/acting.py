@@ -43,7 +43,10 @@ ROWS_PER_COLUMN = 2  # fewer pairs per coefficient are not enough to estimate th
 MOST_COLUMNS = 512  # coefficients of a node: time grows with their square, and weights of so many lags are noise
 USUAL_SPREAD = 0.1  # standard deviation of the log inflation between data sets
 MUCH_WIDER = 2.0  # spread of one edge over resamples, in units of its error
-NORMAL_MAD, MAD_EFFICIENCY = 1.4826, 0.37  # the deviation of a normal over its median absolute deviation
+NORMAL_MAD, MAD_EFFICIENCY = (
+    1.4826,
+    0.37,
+)  # standard deviation over MAD of a normal; efficiency
 REPLICA_ROUNDS = 2
 MOST_NUMBERS = 2**24  # of the weighted designs of replicas that are fitted at once: 128 MiB
 LEAST_NOISE = 0.05  # smallest share of the noise in the variance around the mean

@@ -14,7 +14,7 @@ State = dict[str, Tensor]
 
 @torch.no_grad()
 def loss_difference(model: LatentGraphModel, pairs: Pairs, one: State, other: State) -> Difference:
-    """Return the difference of the mean losses of ``pairs`` between two states, and its standard error.
+    """Return the mean loss of ``pairs`` with state ``one`` minus that with ``other``, and its standard error.
 
     States are parameters and buffers of the model by name; missing ones are those of the model. The penalty of a prior,
     which excludes fixed edges, is not included; the shrinkage of a graph is. Every pair has separate graphs.
