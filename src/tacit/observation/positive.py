@@ -34,8 +34,8 @@ class PositiveMean(InUnits):
     def means_of(self, outputs: Outputs) -> Tensor:
         """Return the means in the units of the data from the predictor's outputs."""
         self._require_outputs(outputs)
-        bend = self._bend
-        return bend * (softplus((self.offset + self.unit * outputs) / bend) + LEAST_MEAN)
+        width = self._link_width
+        return width * (softplus((self.offset + self.unit * outputs) / width) + LEAST_MEAN)
 
     def scales(self, spread: Float[Tensor, "node channel"]) -> Float[Tensor, "node number"]:
         """Return the standard deviation of the targets in the units of the data."""
@@ -43,9 +43,9 @@ class PositiveMean(InUnits):
 
     def slopes_of(self, means: Tensor) -> Tensor:
         r"""Return $\partial m / \partial f = u\,(1 - e^{-m / s})$ for means in the units of the data."""
-        return -self.unit * torch.expm1(LEAST_MEAN - means / self._bend)
+        return -self.unit * torch.expm1(LEAST_MEAN - means / self._link_width)
 
     @property
-    def _bend(self) -> Tensor:
-        """$s$."""
+    def _link_width(self) -> Tensor:
+        """The width $s$ of the curved part of the link."""
         return torch.ones_like(self.unit) if self.support == "counts" else self.unit

@@ -91,7 +91,7 @@ def forecast_scores(
             "point_mse": ((mean_prediction(model, outputs) - chunk.targets) * scale).square(),
             "crps": crps * scale,
             "scaled_crps": crps,
-            **_held(observation, described, chunk.targets),
+            **_covered(observation, described, chunk.targets),
         }
         own = class_scores(model.observation, outputs, chunk.targets, scale)
         errors |= {name: scores for name, (scores, _) in own.items()}
@@ -125,7 +125,7 @@ def _crps(observation: ObservationModel, described: TargetParams, targets: Targe
     return observation.expected_distance(described, targets).mean(1) - spread / 2
 
 
-def _held(observation: ObservationModel, described: TargetParams, targets: Targets) -> dict[str, PointPrediction]:
+def _covered(observation: ObservationModel, described: TargetParams, targets: Targets) -> dict[str, PointPrediction]:
     r"""Return, for each level, 1 if the central interval contains the target, else 0.
 
     $y$ is inside the interval of level $l$ if $F(y) \ge (1 - l) / 2$ and $F(y^-) \le (1 + l) / 2$, with $F$ the

@@ -92,12 +92,12 @@ def logit_curvature(
             weight += float(counted.sum())
         else:
             weight += len(part) * units
-        bend = _own_rows(model, graph, graphs, edges, costs) if local else _felt(model, graph, graphs, edges, costs)
+        found = (_own_rows if local else _all_rows)(model, graph, graphs, edges, costs)
         if design is None:
-            total += bend.double().sum(0)
+            total += found.double().sum(0)
         else:
             numbers = design(part)
-            total += torch.einsum("bef,bek,bfl->ekfl", bend, numbers, numbers).reshape(size, size).double()
+            total += torch.einsum("bef,bek,bfl->ekfl", found, numbers, numbers).reshape(size, size).double()
     return 2 * (total + total.mT) / 2 / (num_graphs * (num_graphs - 1) * weight)
 
 
@@ -128,16 +128,16 @@ def _own_rows(
     return torch.einsum("bte,btf->bef", received, scores) * (target[:, None] == target)
 
 
-def _felt(
+def _all_rows(
     model: LatentGraphModel, graph: GraphDistribution, graphs: Graphs, edges: EdgeMask, costs: PairCosts
 ) -> Float[Tensor, "batch edge edge"]:
     """Return the curvature of each pair."""
-    scores = _felt_scores(model, graph, graphs, edges, costs.shape[-1])
+    scores = _unit_scores(model, graph, graphs, edges, costs.shape[-1])
     received = torch.einsum("bstu,bsue->btue", costs, scores)
     return torch.einsum("btue,btuf->bef", received, scores)
 
 
-def _felt_scores(
+def _unit_scores(
     model: LatentGraphModel, graph: GraphDistribution, graphs: Graphs, edges: EdgeMask, units: int
 ) -> Float[Tensor, "batch graph unit edge"]:
     """Return the score of each marked edge for each unit, 0 if the edge cannot affect the unit."""
@@ -146,10 +146,10 @@ def _felt_scores(
     if units == 1 or credit is None or credit.num_hops is None:
         return scores.expand(-1, -1, units, -1)
     reached = reachability(_over_all_pairs(graphs, model.graph), credit.num_hops - 1)  # from unit to node
-    felt = reached[..., target]
+    affected = reached[..., target]
     if model.graph.symmetric:
-        felt = torch.maximum(felt, reached[..., source])
-    return scores * felt
+        affected = torch.maximum(affected, reached[..., source])
+    return scores * affected
 
 
 def _scores(graph: GraphDistribution, graphs: Graphs, edges: EdgeMask) -> EdgeScores:

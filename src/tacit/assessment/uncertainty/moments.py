@@ -118,7 +118,7 @@ def fit_moments(
         spread = torch.cat([node.spread.expand(len(weights), -1, -1), contributions.square()], 2)
         gamma = regress(spread, squares, weights / variances.square(), terms)
         mean = (weights * squares).sum(1, keepdim=True) / weights.sum(1, keepdim=True)
-        explained = torch.einsum("rnt,rt->rn", spread, _no_less_than_none(gamma, node.spread.shape[1]))
+        explained = torch.einsum("rnt,rt->rn", spread, _nonnegative_for_edges(gamma, node.spread.shape[1]))
         variances = torch.maximum(explained, LOWEST_VARIANCE * mean).clamp_min(SMALLEST_VARIANCE)
     split = node.spread.shape[1]
     corrections = _corrections(node, contributions, weights, variances, columns) if start is None else start.corrections
@@ -227,6 +227,6 @@ def _scaled_moments(
     return gram * sizes[:, :, None] * sizes[:, None] + torch.diag_embed(ridge), sizes
 
 
-def _no_less_than_none(gamma: Float[Tensor, "replica term"], split: int) -> Float[Tensor, "replica term"]:
+def _nonnegative_for_edges(gamma: Float[Tensor, "replica term"], split: int) -> Float[Tensor, "replica term"]:
     """Return slopes with nonnegative terms for edges; the terms of the noise may have any sign."""
     return torch.cat([gamma[:, :split], gamma[:, split:].clamp_min(0)], 1)
