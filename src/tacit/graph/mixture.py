@@ -24,7 +24,7 @@ from tacit.graph.links import Sigmoid
 from tacit.shapes import EdgeMask, EdgeProbs, EdgeWeights, Graphs, LogProb, Scalar, Uniforms
 
 Blocks = Literal["rows", "all"]
-APART = 1.0  # initial range of the regimes' logits, from the first regime to the last
+APART = 1.0  # initial logits of the regimes are spread from plus to minus this value
 SPREAD = 0.5  # standard deviation of the normal noise that is added to each
 IMPOSSIBLE = -100.0  # log-probability of an edge that is impossible in a regime; other regimes may have it
 
