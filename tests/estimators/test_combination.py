@@ -124,7 +124,7 @@ REFUSALS = {
     ),
     "two priors": (
         lambda: build(ELBO(), prior=EdgePrior(0.5)),
-        "ELBO has its own prior and takes no second one; pass it to the loss",
+        "ELBO has its own prior and does not accept a second one; pass the prior to the loss",
     ),
     "prior of another size": (
         lambda: build(EnergyScore(), prior=EdgePrior(torch.full((2, 2), 0.5))),

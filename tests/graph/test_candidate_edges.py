@@ -132,7 +132,7 @@ def test_errors(unchecked):
         edges([0, 3], [0, 1])
     with pytest.raises(InputError, match="target must have nodes from 0 to 2, got -1 for edge 0; correct it"):
         edges([0, 2], [-1, 1])
-    with pytest.raises(InputError, match="source and target must have one node per edge each, got 2 and 1"):
+    with pytest.raises(InputError, match="source and target must have equal length, got 2 and 1"):
         edges([0, 2], [1])
     with pytest.raises(InputError, match="source must be a tensor of integers, one per edge"):
         edges([0.0], [1])
@@ -154,7 +154,7 @@ def test_a_table_made_by_hand_is_checked(unchecked):
         CandidateEdges(2, nodes, torch.tensor([[1, 0], [0, 1]]), yes)
     with pytest.raises(InputError, match="sources must have nodes from 0 to 1, got 2 for edge 3"):
         CandidateEdges(2, nodes, torch.tensor([[0, 1], [0, 2]]), yes)
-    with pytest.raises(InputError, match="sources must hold the row's own node where a slot is empty"):
+    with pytest.raises(InputError, match="sources must contain the row's own node in empty slots"):
         CandidateEdges(2, nodes, torch.tensor([[0, 1], [0, 1]]), ~yes)
     for rows in ([0, 0], [0, 2], [1, 0], [1, 1]):
         with pytest.raises(InputError, match="row_node must have each node from 0 to 1, in order"):

@@ -52,7 +52,10 @@ def test_free_weights_leave_the_density_as_it_is():
     [
         ((0, 1.0, 10, 5), "density must be a share strictly between 0 and 1, got 0; pass for example 0.1"),
         ((1.0, 1.0, 10, 5), "density must be a share strictly between 0 and 1, got 1.0"),
-        ((0.1, 0.0, 10, 5), "sigma must be a positive number, got 0.0; pass the deviation of a regression's residuals"),
+        (
+            (0.1, 0.0, 10, 5),
+            "sigma must be a positive number, got 0.0; pass the standard deviation of a regression's residuals",
+        ),
         ((0.1, math.nan, 10, 5), "sigma must be a positive number, got nan"),
         ((0.1, 1.0, 0, 5), "num_pairs must be an integer of at least 1, got 0"),
         ((0.1, 1.0, 10, 0), "num_nodes must be an integer of at least 1, got 0"),

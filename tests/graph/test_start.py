@@ -48,7 +48,9 @@ def test_held_entries_stay_and_a_symmetric_graph_takes_the_higher_of_two():
 
 def test_errors(unchecked):
     graph = BernoulliGraph(torch.full((3, 3), 0.1))
-    with pytest.raises(InputError, match=r"edge_probs must have the nodes of the graph, 3, got \(2, 2\)"):
+    with pytest.raises(
+        InputError, match=r"edge_probs must have a row and a column for each of 3 nodes, got shape \(2, 2\)"
+    ):
         graph.start_around(torch.full((2, 2), 0.1))
     with pytest.raises(InputError, match="spread must be at least 0, got -1"):
         graph.start_around(START, spread=-1.0)

@@ -92,7 +92,7 @@ def test_the_rules_of_later_lags_drop_what_names_an_edge_of_lag_0_alone():
 
 @pytest.mark.parametrize(("low", "high"), [(0, None), (None, 0), (0, 0), (0, 3)])
 def test_lag_0_without_the_option_names_the_option(tmp_path, low, high):
-    text = "must be at least 1 where edges act after their step, got 0; .*--simultaneous"
+    text = "must be at least 1 unless edges may act within a step, got 0; .*--simultaneous"
     with pytest.raises(InputError, match=rf"in \[graph\] {text}"):
         EdgeRules(NODES, lag_range=LagRange(low, high))
     with pytest.raises(InputError, match=text):
@@ -125,5 +125,5 @@ def test_required_edges_with_later_lags_may_form_a_cycle(tmp_path):
 def test_a_forbidden_pair_and_edges_without_direction_are_refused():
     with pytest.raises(InputError, match="lags names edge 'a -> b', which is forbidden"):
         EdgeRules(NODES, forbidden={("a", "b")}, lags={("a", "b"): LagRange(high=0)}, simultaneous=True)
-    with pytest.raises(InputError, match="symmetric must be false where edges may act within a step"):
+    with pytest.raises(InputError, match="symmetric must be false if edges may act within a step"):
         EdgeRules(NODES, symmetric=True, simultaneous=True)

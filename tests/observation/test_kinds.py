@@ -276,13 +276,13 @@ def test_a_mix_with_closed_forms(rng):
 
 def test_errors(unchecked):
     for message, call in {
-        r"categories must be two increasing values or more for OrderedCategories, got \[\]; name all values": (
+        r"categories must be at least two increasing values for OrderedCategories, got \[\]; name all values": (
             lambda: OrderedCategories(2)
         ),
         r"parts must name every node exactly once, got the nodes \[0, 0\]; give each node one model": (
             lambda: MixedObservation([(PoissonCounts(1), [0]), (GaussianNoise(1), [0])])
         ),
-        r"parts must agree in channels and num_given, got \[1, 2\] and \[1\]; use models that take as many": (
+        r"parts must agree in channels and num_given, got \[1, 2\] and \[1\]; use models with equal": (
             lambda: MixedObservation([(PoissonCounts(1), [0]), (GaussianNoise(1, 2), [1])])
         ),
         "StudentTNoise has no closed forms": (lambda: StudentTNoise(1).pair_distance(torch.zeros(1, 2, 1, 1))),

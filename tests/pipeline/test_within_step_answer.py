@@ -228,7 +228,10 @@ def test_sentences_of_few_edges():
 @pytest.mark.parametrize(
     ("arguments", "words"),
     [
-        (["--set", "graph.max_lag=0"], "max_lag in [graph] must be at least 1 where edges act after their step, got 0"),
+        (
+            ["--set", "graph.max_lag=0"],
+            "max_lag in [graph] must be at least 1 unless edges may act within a step, got 0",
+        ),
         (["--set", "graph.min_lag=0"], "(--simultaneous)"),
         (["--simultaneous", "--symmetric"], "symmetric"),
         (["--simultaneous", "--horizon", "2"], "horizon"),

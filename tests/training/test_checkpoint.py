@@ -454,7 +454,7 @@ def test_a_stream_goes_on_within_what_was_drawn_ahead(ahead):
 
 def test_wrong_calls(unchecked, tmp_path):
     for every in (-1, float("inf"), "often"):
-        with pytest.raises(InputError, match=f"every must be seconds, 0 or more, got {every!r}"):
+        with pytest.raises(InputError, match=f"every must be a non-negative number of seconds, got {every!r}"):
             Checkpoints(tmp_path / "a", every=every)
     with pytest.raises(InputError, match="path must be a Path, got 'a'"):
         Checkpoints("a")

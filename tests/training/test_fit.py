@@ -277,7 +277,7 @@ def test_errors(system, pairs, unchecked):
         InputError, match=r"EnergyScore with baseline 'leave_one_out' requires num_graphs >= 3, got 2; raise num_graphs"
     ):
         make(system, num_graphs=2)
-    with pytest.raises(InputError, match=r"halve_after must be epochs up to epochs=2, got \(3,\)"):
+    with pytest.raises(InputError, match=r"halve_after must be at most epochs=2, got \(3,\)"):
         fit(make(system), pairs.train, pairs.validation, FitSettings(epochs=2, halve_after=(3,)))
     for bad, match in (
         ({"epochs": 0}, "epochs must be an integer of at least 1, got 0"),
@@ -577,7 +577,7 @@ def test_resampled_replicas_can_be_dropped(system, pairs):
 def test_wrong_resamples_are_refused(system, pairs, unchecked):
     good = torch.arange(320).expand(3, -1)
     assert len(pairs.train) == 320
-    shape = r"resamples must be integers of shape \(3, 320\), a place for each replica and training pair, got "
+    shape = r"resamples must be integers of shape \(3, 320\), a row for each replica and training pair, got "
     for bad, match in (
         (good[:2], shape + r"torch.int64 \(2, 320\); use bootstrap_rows"),
         (good[:, :319], shape + r"torch.int64 \(3, 319\)"),
@@ -586,8 +586,8 @@ def test_wrong_resamples_are_refused(system, pairs, unchecked):
         (good.double(), shape + r"torch.float64 \(3, 320\)"),
         (good > 5, shape + r"torch.bool \(3, 320\)"),
         (good.tolist(), shape + r"list \(\)"),
-        (good + 1, "resamples must be places from 0 to 319, got 1 to 320; use bootstrap_rows"),
-        (good - 1, "resamples must be places from 0 to 319, got -1 to 318; use bootstrap_rows"),
+        (good + 1, "resamples must be rows from 0 to 319, got 1 to 320; use bootstrap_rows"),
+        (good - 1, "resamples must be rows from 0 to 319, got -1 to 318; use bootstrap_rows"),
     ):
         with pytest.raises(InputError, match=match):
             resampled(system, pairs, bad)

@@ -315,7 +315,9 @@ def test_impossible_combinations_are_refused(rng, unchecked):
     ):
         model.check(torch.zeros(4, 3, 4), torch.zeros(4, 3, 1))
     model = LatentGraphModel(graph, bare, EnergyScore(), observation=two)
-    with pytest.raises(InputError, match=r"channels of GaussianNoise must be that of targets, 1, got 2; build it with"):
+    with pytest.raises(
+        InputError, match=r"channels of GaussianNoise must equal that of targets, 1, got 2; build it with"
+    ):
         model.check(torch.zeros(4, 3, 2), torch.zeros(4, 3, 1))
 
 

@@ -46,7 +46,7 @@ CASES = {  # model, settings, seeds, the part of the pairs that has no targets, 
 ON_GPU = ("graphs shared, psi trained", "missing targets", "replicas at once, halved", "temperature")
 REFUSED = {
     "paper": "baseline 'paper' mixes the pairs of a batch, and these are split between 2 processes; use",
-    "moving average": "baseline 'moving_average' weighs pairs by their missing targets, and these are split",
+    "moving average": "baseline 'moving_average' weights pairs by their missing targets, and these are split",
     "small batch": "batch_size must have a pair for each of 2 processes, got 1; start fewer processes",
     "other data": "training inputs must be the same in every process, got #",
     "fewer data": "training pairs must be the same in every process, got 320 in process 0 and 319 in process 1;",

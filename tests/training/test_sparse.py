@@ -265,7 +265,7 @@ def test_parts_that_need_all_pairs_say_so(rng):
     for name, call in calls.items():
         with pytest.raises(InputError, match=f"{name} requires a graph over all pairs of nodes, got a table of"):
             call()
-    with pytest.raises(InputError, match="num_nodes must be that of candidates, 7, got 9"):
+    with pytest.raises(InputError, match="num_nodes must equal that of candidates, 7, got 9"):
         BernoulliGraph.uniform(9, generator=rng, candidates=candidates)
     two = LatentGraphModel(
         graph,

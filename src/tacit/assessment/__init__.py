@@ -1,1 +1,1 @@
-"""Assessment of an answer: evidence for edges, uncertainty, identifiability and goodness of fit."""
+"""Assessment of a fit: evidence for edges, uncertainty, identifiability and goodness of fit."""

@@ -3,9 +3,9 @@ r"""DisARM: graphs in antithetic pairs, one from uniforms $u$ and one from $1 - 
 $$\frac{\partial E[L]}{\partial \theta_{ij}} = E\Big[ \tfrac12 (w_s - w_{\tilde s})\,
   \frac{A_{s,ij} - A_{\tilde s,ij}}{\min(\theta_{ij}, 1 - \theta_{ij})} \Big]$$
 
-The edges that two partners have in common drop out, and so does any baseline. Exact in expectation: each $w$ must be
-the same function of its own graph for both partners, so the loss compares neither of them with the other. The formula
-holds for each edge by itself with a cost of its own, and so with credit by receptive field too.
+Edges that are equal in both graphs cancel, and so does any baseline. The estimate is exact in expectation if each $w$
+is the same function of its own graph, so the loss does not compare the two graphs of a pair. The formula is valid for
+each edge with a separate cost, and therefore also with credit by receptive field.
 """
 
 from dataclasses import dataclass, field, replace
@@ -23,7 +23,7 @@ from tacit.shapes import Graphs, GroupUniforms, Scalar
 
 @dataclass(frozen=True)
 class DisARM(Estimator):
-    """Compare the costs of two graphs that are as different as the edge probabilities allow."""
+    """Antithetic estimator: the difference in cost of two graphs from opposite uniforms."""
 
     takes_credit: ClassVar[bool] = True
     group_size: ClassVar[int] = 2
@@ -31,11 +31,11 @@ class DisARM(Estimator):
     credit: Credit = field(default_factory=GlobalCredit)
 
     def with_credit(self, credit: Credit) -> "DisARM":
-        """Return the same with another credit."""
+        """Return the same estimator with another credit."""
         return replace(self, credit=credit)
 
     def draw(self, graph: GraphDistribution, uniforms: GroupUniforms, progress: Scalar) -> Graphs:
-        """Return two graphs in a row for each set of uniforms."""
+        """Return two consecutive graphs for each set of uniforms."""
         del progress
         return graph.sample_from(torch.stack([uniforms, 1 - uniforms], 2).flatten(1, 2))
 

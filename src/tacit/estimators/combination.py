@@ -23,7 +23,7 @@ def require_combination(
     predictor: nn.Module,
     graph: GraphDistribution,
 ) -> None:
-    """Raise :class:`InputError` if a loss, an estimator and a graph distribution cannot serve each other."""
+    """Raise :class:`InputError` if a loss, an estimator and a graph distribution cannot be combined."""
     require(
         credit in get_args(CreditName),
         f"credit must be one of {', '.join(get_args(CreditName))}, got '{credit}'; use 'auto'",
@@ -31,7 +31,7 @@ def require_combination(
     require(
         graph.has_edge_probs or not estimator.needs_edge_probs,
         f"{type(estimator).__name__} requires a graph with independent edges, got {type(graph).__name__}; use "
-        "ScoreFunction(), which takes any",
+        "ScoreFunction(), which accepts any graph",
     )
     names = f"{type(loss).__name__} with {type(estimator).__name__}"
     if not estimator.takes_credit:
@@ -77,14 +77,14 @@ def require_combination(
 
 
 def _less_demanding(loss: Loss, num_graphs: int) -> str:
-    """Name what would do with the graphs at hand."""
+    """Suggest an alternative that works with the given number of graphs."""
     if num_graphs >= 1 + loss.pairwise:
         return ", or use baseline='none' with ScoreFunction()"
     return ", or use loss ExpectedError" if num_graphs >= 1 else ""
 
 
 def choose_credit(credit: CreditName, loss: Loss, predictor: nn.Module, graph: GraphDistribution) -> Credit:
-    """Return the credit of a name; "auto" is the most local one that is exact, or the one that makes the loss."""
+    """Return the credit with a given name; "auto" is the most local exact one, or the one that the loss requires."""
     num_hops, chosen = num_hops_of(predictor), str(credit)
     if chosen == "auto":
         local = loss.scope == "node" and num_hops is not None and graph.independent_rows

@@ -1,10 +1,11 @@
-r"""Binary concrete: edges between 0 and 1 that sharpen as the temperature falls (Maddison et al. 2017).
+r"""Binary concrete relaxation: edges between 0 and 1 that approach 0 or 1 at low temperature (Maddison et al. 2017).
 
 $$A_{ij} = \mathrm{sigmoid}\big( (\mathrm{logit}\,\theta_{ij} - \mathrm{logit}\,u_{ij}) / \tau \big)$$
 
-At $\tau \to 0$ this is $1[u < \theta]$. It is a model of its own at any other temperature, with partial edges, so the
-gradient is biased; lower temperatures lower the bias and raise the variance. The temperature falls geometrically from
-``first`` to ``last`` over a training. The loss that a fit reports is that of graphs of 0 and 1, which is what predicts.
+For $\tau \to 0$ this is $1[u < \theta]$. At any other temperature it is a different model with fractional edges, so the
+gradient is biased; a lower temperature reduces the bias and increases the variance. The temperature decreases
+geometrically from ``first`` to ``last`` over a training. The reported loss of a fit uses graphs of 0 and 1, as
+predictions do.
 """
 
 from dataclasses import dataclass
@@ -22,7 +23,7 @@ from tacit.shapes import Graphs, GroupUniforms, Scalar
 
 @dataclass(frozen=True)
 class Concrete(Estimator):
-    """Relax the edges, and differentiate through them."""
+    """Concrete estimator: relax the edges and differentiate through them."""
 
     through_graphs: ClassVar[bool] = True
     needs_edge_probs: ClassVar[bool] = True
@@ -43,7 +44,7 @@ class Concrete(Estimator):
 
     @classmethod
     def from_options(cls, options: EstimatorOptions) -> "Concrete":
-        """Return the estimator with the temperatures of a config."""
+        """Build the estimator with the temperatures of a config."""
         require(
             options.final_temperature <= options.temperature,
             f"final_temperature in [model] must be at most temperature={options.temperature:g}, got "
@@ -52,7 +53,7 @@ class Concrete(Estimator):
         return cls(options.temperature, options.final_temperature)
 
     def temperature(self, progress: Scalar) -> Scalar:
-        """Return the temperature when this part of the training is done.
+        """Return the temperature at a given progress of the training, from 0 to 1.
 
         >>> [round(Concrete(1.0, 0.25).temperature(torch.tensor(p)).item(), 3) for p in (0.0, 0.5, 1.0)]
         [1.0, 0.5, 0.25]
@@ -66,7 +67,7 @@ class Concrete(Estimator):
         return torch.where(graph.fixed, graph.sample_from(uniforms), soft)
 
     def surrogate(self, terms: LossTerms, graphs: Graphs, graph: GraphDistribution) -> Scalar:
-        """Return nothing: the gradient passes through the graphs."""
+        """Return 0: the gradient passes through the graphs."""
         del graphs, graph
         return terms.value.new_zeros(())
 

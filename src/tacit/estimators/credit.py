@@ -1,18 +1,18 @@
-r"""Credit: which edges of the graph answer for which part of the loss.
+r"""Credit: which part of the loss is assigned to which edges of the graph.
 
-A mean of node losses has a cost $w_i$ per node. All of it may be credited to every edge (global), or, when the
-predictor is local with $L$ hops, only to the edges that could have changed node $i$'s output: $A_{jk}$ can do that
-only when $j$ is reached from $i$ over at most $L - 1$ edges. Whether $j$ is reached does not depend on $A_{jk}$
-itself, so that the gradient stays exact, with far less variance.
+A mean of node losses has a cost $w_i$ per node. All of it may be credited to every edge (global). If the predictor is
+local with $L$ hops, the cost of node $i$ may be credited only to the edges that can change its output: $A_{jk}$ can do
+so only if $j$ is reached from $i$ over at most $L - 1$ edges. Whether $j$ is reached does not depend on $A_{jk}$
+itself, so the gradient remains exact, with far less variance.
 
-In a symmetric graph $A_{jk} = A_{kj}$ is one coin in two rows. It answers, once, for every node that reaches $j$ or $k$
-over at most $L - 1$ edges: the first arrival at either does not pass the edge between them, so that this, too, does not
-depend on the coin itself. With $R_{ij}$ = 1 where $j$ is reached from $i$, the weight is
+In a symmetric graph $A_{jk} = A_{kj}$ is one random variable in two rows. It is credited, once, with every node that
+reaches $j$ or $k$ over at most $L - 1$ edges. A shortest path to the nearer of the two does not use the edge between
+them, so this does not depend on $A_{jk}$ either. With $R_{ij} = 1$ if $j$ is reached from $i$, the weight is
 
 $$\tfrac1N \sum_i w_i \max(R_{ij}, R_{ik}) = \tfrac1N \sum_i w_i (R_{ij} + R_{ik} - R_{ij} R_{ik})$$
 
-Over a table of candidates a row has the weight of its node. For two hops, the nodes that read $j$ are added up along
-the edges; who is reached over more edges would have to be listed, which is not done.
+Over a table of candidates a row has the weight of its node. For two hops, the costs of the nodes that read $j$ are
+added along the edges; more than two hops are not supported, because the reached nodes would have to be listed.
 """
 
 from dataclasses import dataclass
@@ -25,9 +25,9 @@ from tacit.shapes import Cost, DrawCost, EdgeWeights, Graphs
 
 @runtime_checkable
 class Credit(Protocol):
-    """The call that the score function makes.
+    """Interface of credit assignment.
 
-    ``num_hops``  the locality of the predictor that it relies on; None where it takes any predictor
+    ``num_hops``  the locality that it assumes of the predictor; None if it is valid for any predictor
     """
 
     @property
@@ -38,17 +38,17 @@ class Credit(Protocol):
     def __call__(
         self, advantage: Cost, graphs: Graphs, *, symmetric: bool = False, candidates: CandidateEdges | None = None
     ) -> EdgeWeights:
-        """Return what multiplies the log-probability of each edge (an axis of 1: the same for all rows or sources).
+        """Return the weight of each edge's log-probability (an axis of size 1 applies to all rows or sources).
 
-        ``symmetric``  the two entries of a pair are one coin
-        ``candidates``      the table of candidates that the graphs are over, if not all pairs of nodes
+        ``symmetric``   the two entries of a pair are one edge
+        ``candidates``  the table of candidate edges; None for all pairs of nodes
         """
         ...
 
 
 @dataclass(frozen=True)
 class GlobalCredit:
-    """Every edge gets credit for the total loss; correct for any predictor."""
+    """Global credit: every edge is credited with the total loss; exact for any predictor."""
 
     num_hops: ClassVar[int | None] = None
 
@@ -62,7 +62,7 @@ class GlobalCredit:
 
 @dataclass(frozen=True)
 class ReceptiveFieldCredit:
-    """A row answers for the nodes that reach it; right for a local predictor and a node-scope loss."""
+    """Credit by receptive field: a row is credited with the nodes that reach it; exact for a local predictor."""
 
     num_hops: int
 
@@ -81,7 +81,7 @@ class ReceptiveFieldCredit:
         if self.num_hops == 1:
             return weight[..., None] / weight.shape[-1]
         walks = walks_within(graphs, self.num_hops - 1)
-        # Every node reaches itself, once: by a walk or without one. (A maximum with the identity is slower.)
+        # Every node reaches itself: set the diagonal to 1. (A maximum with the identity is slower.)
         from_others = (weight[..., None, :] @ walks)[..., 0, :]
         itself = weight * (1 - walks.diagonal(dim1=-2, dim2=-1))
         return (from_others + itself)[..., None] / weight.shape[-1]
@@ -89,14 +89,14 @@ class ReceptiveFieldCredit:
 
 @dataclass(frozen=True)
 class OwnRowCredit:
-    """A row answers for its own node alone: what literature 2 does. Exact for one hop, biased for more."""
+    """Own-row credit, "literature 2": a row is credited only with its own node. Exact for one hop, biased for more."""
 
     num_hops: ClassVar[int | None] = None
 
     def __call__(
         self, advantage: Cost, graphs: Graphs, *, symmetric: bool = False, candidates: CandidateEdges | None = None
     ) -> EdgeWeights:
-        r"""Return $w_j / N$ for the edges of each row $j$; $(w_j + w_k) / N$ for a coin that two rows share."""
+        r"""Return $w_j / N$ for the edges of each row $j$; $(w_j + w_k) / N$ for a symmetric pair."""
         weight = _per_draw(advantage, graphs)
         if candidates is not None:
             return _along_candidates(weight, graphs, candidates, 1)
@@ -104,7 +104,7 @@ class OwnRowCredit:
 
 
 def _of_either_end(weight: DrawCost, graphs: Graphs, num_hops: int) -> EdgeWeights:
-    """Return for each pair what the nodes weigh that reach either of its ends, none of them twice."""
+    """Return, for each pair, the summed weights of the nodes that reach either end, each counted once."""
     reached = reachability(graphs, num_hops - 1)
     from_nodes = weight[..., None] * reached
     one_end = from_nodes.sum(-2)  # (draw, graph, node)
@@ -113,9 +113,9 @@ def _of_either_end(weight: DrawCost, graphs: Graphs, num_hops: int) -> EdgeWeigh
 
 
 def _along_candidates(weight: DrawCost, graphs: Graphs, candidates: CandidateEdges, num_hops: int) -> EdgeWeights:
-    """Return for each row what its node weighs and, for two hops, what the nodes weigh that read it."""
+    """Return, for each row, the weight of its node and, for two hops, of the nodes that read it."""
     if num_hops == 2:
-        others = candidates.sources != candidates.row_node[:, None]  # an empty slot holds its own node
+        others = candidates.sources != candidates.row_node[:, None]  # an empty slot contains its own node
         read = graphs * others * weight[..., candidates.row_node, None]
         weight = weight.index_add(-1, candidates.sources.flatten(), read.flatten(-2))
     return weight[..., candidates.row_node, None] / candidates.num_nodes

@@ -13,10 +13,10 @@ from tacit.graph import GraphDistribution
 from tacit.predictors import initial_parameters
 from tacit.shapes import Inputs
 
-# Expected degrees of the graphs tried: sparse ones leave most nodes out of reach, in denser ones normalisations show.
+# Expected degrees of the random graphs: sparse graphs leave most nodes out of reach, dense ones reveal normalisations.
 DEGREES = (0.5, 1.5, 3.0)
 FLIPS = 192
-MOST_ENTRIES = 2**24  # of all graphs that are tried: over large graphs fewer flips
+MOST_ENTRIES = 2**24  # limit on the entries of all graphs: large graphs use fewer flips
 PAIRS = 3
 TOLERANCE = 1e-4
 
@@ -24,12 +24,12 @@ TOLERANCE = 1e-4
 class Flips(NamedTuple):
     """One random graph and one flipped edge per trial.
 
-    ``predictor``    with fresh random parameters where it has trainable ones
-    ``row, column``  the edge that was flipped in each graph: its row, and its column or slot
-    ``node``         the node whose row that is
-    ``before``       its output before the flips
+    ``predictor``    the predictor with random values of its trainable parameters
+    ``row, column``  the flipped edge of each graph: its row, and its column or slot
+    ``node``         the node of that row
+    ``before``       the output before the flips
     ``change``       the largest change at each node
-    ``scale``        below ``TOLERANCE`` times this a change is rounding
+    ``scale``        changes below ``TOLERANCE`` times this are rounding errors
     """
 
     predictor: nn.Module
@@ -44,18 +44,18 @@ class Flips(NamedTuple):
 
     @property
     def trials(self) -> Int[Tensor, " flip"]:
-        """The numbers of the trials, as an index."""
+        """Indices of the trials."""
         return torch.arange(len(self.row), device=self.row.device)
 
     @property
     def changed(self) -> Tensor:
-        """Which nodes changed by more than rounding: (flip, node)."""
+        """Mask of the nodes that changed by more than the rounding error: (flip, node)."""
         return self.change > TOLERANCE * self.scale
 
 
 @torch.no_grad()
 def flip_edges(predictor: nn.Module, graph: GraphDistribution, in_channels: int, *, generator: Generator) -> Flips:
-    """Try random flips with random inputs and fresh random parameters, over the edges of the graph."""
+    """Flip random edges of random graphs, with random inputs and random parameters."""
     reference = next(predictor.parameters(), torch.zeros(()))
     device, dtype = reference.device, reference.dtype
 
@@ -70,7 +70,7 @@ def flip_edges(predictor: nn.Module, graph: GraphDistribution, in_channels: int,
     density = (degrees * graph.num_nodes / used.sum()).clamp(max=0.9)[:, None, None]
     graphs = ((draw(torch.rand, len(degrees), *shape) < density) & used).to(dtype)  # (flip, row, slot)
     row, column = ((draw(torch.rand, len(degrees)) * most).long().clamp(max=most - 1) for most in shape)
-    if candidates is not None:  # the edges of the table, not its empty places
+    if candidates is not None:  # used slots only
         row, column = (part[(row * shape[1] + column) % int(used.sum())] for part in used.nonzero(as_tuple=True))
     inputs = draw(torch.randn, PAIRS, graph.num_nodes, in_channels).to(dtype)
     trials = torch.arange(len(degrees), device=device)

@@ -14,8 +14,8 @@ def check_locality(
 ) -> None:
     """Raise :class:`InputError` if flipping an edge changes a node that it cannot reach in ``num_hops`` hops.
 
-    The output of every node that does not reach the flipped row within ``num_hops - 1`` edges must stay the same.
-    A predictor whose output no flip changes is refused too: it would pass without showing anything.
+    The output of every node that does not reach the flipped row within ``num_hops - 1`` edges must not change. If no
+    flip changes the output, that is an error as well, because the check would have no power.
     """
     flips = flip_edges(predictor, graph, in_channels, generator=generator)
     name = type(predictor).__name__
@@ -37,7 +37,7 @@ def check_locality(
 
 
 def _reaching(flips: Flips, graph: GraphDistribution, num_steps: int) -> Bool[Tensor, "flip node"]:
-    """Return which nodes reach the flipped row over at most ``num_steps`` edges; over a table, one at most."""
+    """Return which nodes reach the flipped row over at most ``num_steps`` edges; at most one over a table."""
     if graph.candidates is None:
         return reachability(flips.graphs[None], num_steps)[0, flips.trials, :, flips.row] > 0
     reaching = torch.zeros(len(flips.row), graph.num_nodes, dtype=torch.bool, device=flips.row.device)

@@ -12,25 +12,26 @@ from tacit.shapes import Graphs, GroupUniforms, Scalar
 
 @dataclass(frozen=True)
 class EstimatorOptions:
-    """What ``from_options`` of an estimator may use; the estimator names in ``uses`` what it does use."""
+    """Options for ``from_options`` of an estimator; ``uses`` of the estimator names the ones that it supports."""
 
     temperature: float = 1.0
     final_temperature: float = 0.1
 
 
 class Estimator(ABC):
-    """The interface; capabilities are attributes of the class.
+    """Interface of gradient estimators; capabilities are attributes of the class.
 
-    ``takes_credit``    weighs graphs by their cost, so credit can be assigned to rows
-    ``through_graphs``  differentiates the predictor for the graphs instead
+    ``takes_credit``    weights graphs by their cost, so credit can be assigned to rows
+    ``through_graphs``  differentiates the predictor with respect to the graphs instead
     ``takes_baseline``  subtracts a baseline from the cost
-    ``scheduled``       changes with the progress of a training; for others it is 0
-    ``hard``            draws graphs of 0 and 1 only
-    ``group_size``      the number of consecutive graphs that depend on each other
-    ``needs_edge_probs``  made for a probability per edge (:class:`~tacit.graph.BernoulliGraph`); others take any graph
-    ``uses``            the keys of [model] in a config that mean something to it
+    ``scheduled``       depends on the progress of a training; for others progress is 0
+    ``hard``            draws only graphs of 0 and 1
+    ``group_size``      number of consecutive graphs that depend on each other
+    ``needs_edge_probs``  requires one probability per edge (:class:`~tacit.graph.BernoulliGraph`); others accept any
+                        graph distribution
+    ``uses``            the keys of [model] in a config that it supports
 
-    ``credit``          how it gives credit, where it takes any
+    ``credit``          the credit assignment, if it uses one
     """
 
     takes_credit: ClassVar[bool] = False
@@ -45,12 +46,12 @@ class Estimator(ABC):
 
     @classmethod
     def from_options(cls, options: EstimatorOptions) -> "Estimator":
-        """Return the estimator that a config asks for by name."""
+        """Build the estimator that a config names."""
         del options
         return cls()
 
     def with_credit(self, credit: Credit) -> "Estimator":
-        """Return the same estimator with another credit; itself where it takes none."""
+        """Return the same estimator with another credit; ``self`` if it does not use credit."""
         del credit
         return self
 
@@ -60,4 +61,4 @@ class Estimator(ABC):
 
     @abstractmethod
     def surrogate(self, terms: LossTerms, graphs: Graphs, graph: GraphDistribution) -> Scalar:
-        """Return a number that adds the estimate for theta to the gradient of the loss; its value means nothing."""
+        """Return a scalar to add to the loss; its gradient is the estimate for theta, its value has no meaning."""

@@ -1,4 +1,4 @@
-"""Can a predictor be differentiated for the graph? Flip edges and see whether its derivative knew."""
+"""Check that a predictor is differentiable in the graph: flip edges and compare the change with the derivative."""
 
 import torch
 from torch import Generator, nn
@@ -8,9 +8,9 @@ from tacit.estimators.flips import TOLERANCE, flip_edges
 from tacit.graph import GraphDistribution
 from tacit.predictors import relaxed_call
 
-# Units that saturate (ReLU) hide a few changes from the derivative; a threshold on the graph hides half or more.
+# Saturated units (ReLU) hide a few changes from the derivative; a threshold on the graph hides at least half of them.
 HIDDEN_SHARE = 0.25
-# The derivative is taken this far inside of 0 and 1: at 0 itself a ReLU that no neighbour reaches has none.
+# The derivative is taken this far inside of 0 and 1: at 0 a ReLU without active neighbours has derivative 0.
 INSIDE = 0.05
 REMEDY = "or use estimator ScoreFunction() or DisARM()"
 
@@ -19,9 +19,9 @@ REMEDY = "or use estimator ScoreFunction() or DisARM()"
 def check_relaxation(predictor: nn.Module, graph: GraphDistribution, in_channels: int, *, generator: Generator) -> None:
     """Raise :class:`InputError` unless the predictor's relaxed form agrees with it and has derivatives for the graph.
 
-    Of the nodes that a flip changed one is taken per trial, not the flipped row itself where there are others: a
-    derivative is most easily lost on the way. Its derivative for the flipped edge must not be zero, in at least three
-    quarters of the trials.
+    Each trial selects one node that a flip changed, preferably not the flipped row itself, because derivatives are most
+    easily lost along longer paths. Its derivative for the flipped edge must be nonzero in at least three quarters of
+    the trials.
     """
     flips = flip_edges(predictor, graph, in_channels, generator=generator)
     name = type(predictor).__name__

@@ -1,4 +1,4 @@
-r"""The score function: weigh each graph's log-probability by its cost. Exact in expectation for any predictor.
+r"""The score-function estimator: weight each graph's log-probability by its cost. Unbiased for any predictor.
 
 $$\nabla_\theta E[L] = E\Big[ \tfrac1S \sum_s (w_s - b_s)\, \nabla_\theta \log P_\theta(A_s) \Big]$$
 
@@ -18,7 +18,7 @@ from tacit.shapes import Graphs, GroupUniforms, Scalar
 
 @dataclass(frozen=True)
 class ScoreFunction(Estimator):
-    """Weigh the log-probability of each sampled graph by how much worse than the baseline it did."""
+    """Score-function estimator: weight the log-probability of each sampled graph by its cost minus the baseline."""
 
     takes_credit: ClassVar[bool] = True
     takes_baseline: ClassVar[bool] = True
@@ -26,7 +26,7 @@ class ScoreFunction(Estimator):
     credit: Credit = field(default_factory=GlobalCredit)
 
     def with_credit(self, credit: Credit) -> "ScoreFunction":
-        """Return the same with another credit."""
+        """Return the same estimator with another credit."""
         return replace(self, credit=credit)
 
     def draw(self, graph: GraphDistribution, uniforms: GroupUniforms, progress: Scalar) -> Graphs:

@@ -1,9 +1,9 @@
-r"""Straight-through: compute with graphs of 0 and 1, differentiate as if $\partial A / \partial \theta = 1$.
+r"""Straight-through estimator: graphs of 0 and 1, differentiated as if $\partial A / \partial \theta = 1$.
 
 $$\nabla_\theta E[L] \approx E[\nabla_A L]$$
 
-Exact only where the loss is linear in each single edge. Where it bends, as through a tanh or a kernel, the derivative
-at 0 or 1 stands for the difference between them: a bias that no number of graphs removes.
+Exact only if the loss is linear in each single edge. With a nonlinear loss, as through a tanh or a kernel, the
+derivative at 0 or 1 replaces the difference between them, a bias that does not vanish with more graphs.
 """
 
 from dataclasses import dataclass
@@ -18,7 +18,7 @@ from tacit.shapes import Graphs, GroupUniforms, Scalar
 
 @dataclass(frozen=True)
 class StraightThrough(Estimator):
-    """Take the derivative for the sampled edges as that for their probabilities."""
+    """Straight-through estimator: use the derivative for the sampled edges as that for their probabilities."""
 
     through_graphs: ClassVar[bool] = True
     needs_edge_probs: ClassVar[bool] = True
@@ -30,7 +30,7 @@ class StraightThrough(Estimator):
         return graph.sample_from(uniforms) + (probs - probs.detach())
 
     def surrogate(self, terms: LossTerms, graphs: Graphs, graph: GraphDistribution) -> Scalar:
-        """Return nothing: the gradient passes through the graphs."""
+        """Return 0: the gradient passes through the graphs."""
         del graphs, graph
         return terms.value.new_zeros(())
 

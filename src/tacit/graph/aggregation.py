@@ -1,11 +1,10 @@
-r"""Graphs over a table of candidates, read as if they were matrices.
+r"""Graphs over a table of candidate edges, with the operations of a matrix that predictors use.
 
 $$(A m)_i = \sum_{k} A_{ik}\, m_{c(i, k)}$$
 
-$c(i, k)$ is the node in slot $k$ of node $i$. Time and memory go with the number of candidates, not with that of
-pairs of
-nodes. A predictor that uses of its graphs no more than ``graphs @ messages``, ``graphs.sum(-1, keepdim=True)`` and
-``graphs.diagonal(dim1=-2, dim2=-1)`` works with matrices and with tables alike.
+$c(i, k)$ is the node in slot $k$ of node $i$. Time and memory are proportional to the number of candidates, not to the
+number of pairs of nodes. A predictor works with both matrices and tables if it uses only ``graphs @ messages``,
+``graphs.sum(-1, keepdim=True)`` and ``graphs.diagonal(dim1=-2, dim2=-1)``.
 """
 
 from dataclasses import dataclass
@@ -18,7 +17,7 @@ from torch import Tensor
 from tacit.graph.candidate_edges import CandidateEdges
 from tacit.shapes import Graphs, Samples
 
-# Up to so many nodes a compiled sum beats thousands of small products on a GPU (H200, 12 nodes: 4 us instead of 10).
+# Up to this many nodes a compiled sum is faster than small matrix products on a GPU (H200, 12 nodes: 4 us, not 10).
 FEW_NODES = 32
 Messages = Float[Tensor, "batch #graph node channel"]
 
@@ -43,20 +42,20 @@ class CandidateGraphs:
         return self.values.shape
 
     def __matmul__(self, messages: Messages) -> Float[Tensor, "batch graph node channel"]:
-        """Return for every node the sum of the messages of the nodes that it reads."""
+        """Sum, for every node, the messages of the nodes that it reads."""
         sent = self.from_sources(messages)  # (batch, graph or 1, row, slot, channel)
-        if messages.shape[1] == 1:  # the same for every graph: gathered once, and then a product per row
+        if messages.shape[1] == 1:  # shared by all graphs: gather once, then one product per row
             return self.by_node(torch.einsum("bsrk,brkc->bsrc", self.values, sent[:, 0]), -2)
         return self.by_node((self.values[..., None] * sent).sum(-2), -2)  # compiled, one pass that gathers and adds
 
     def from_sources(self, values: Float[Tensor, "*any node channel"]) -> Float[Tensor, "*any row slot channel"]:
-        """Return in each slot what its node sends."""
+        """Return, for each slot, the values of its source node."""
         sources = self.candidates.sources
         chosen = values.index_select(-2, sources.flatten())
         return chosen.view(*values.shape[:-2], *sources.shape, values.shape[-1])
 
     def read_edges(self, messages: Float[Tensor, "batch row slot channel"]) -> Samples:
-        """Return for every node the sum of messages that differ from edge to edge."""
+        """Sum, for every node, messages that differ from edge to edge."""
         return self.by_node(torch.einsum("bsrk,brkc->bsrc", self.values, messages), -2)
 
     def sum(self, dim: int, keepdim: bool = False) -> Tensor:
@@ -67,14 +66,14 @@ class CandidateGraphs:
         return degree[..., None] if keepdim else degree
 
     def diagonal(self, *, dim1: int, dim2: int) -> Float[Tensor, "draw graph node"]:
-        """Return the self-loops, 0 where a node is no candidate of its own: the last two axes, dim1=-2 and dim2=-1."""
+        """Return the self-loops, 0 where a node is not its own candidate; requires dim1=-2 and dim2=-1."""
         if (dim1, dim2) != (-2, -1):
             raise ValueError(f"dim1, dim2 must be -2, -1, got {dim1}, {dim2}; a table has no other diagonal")
         return self.by_node((self.values * self.self_loops).sum(-1), -1)
 
     @cached_property
     def self_loops(self) -> Bool[Tensor, "row slot"]:
-        """Where a node is a candidate of its own."""
+        """Mask of the slots in which a node is its own candidate."""
         return self.candidates.used & (self.candidates.sources == self.candidates.row_node[:, None])
 
     def by_node(self, rows: Tensor, dim: int) -> Tensor:
@@ -91,7 +90,7 @@ AnyGraphs = Graphs | CandidateGraphs  # over all pairs of nodes, or over a table
 
 
 def aggregate(graphs: AnyGraphs, messages: Float[Tensor, "batch node channel"]) -> Samples:
-    """Return for every node, pair and graph the sum of the messages that it reads."""
+    """Sum, for every node, pair and graph, the messages of the nodes that the node reads."""
     if isinstance(graphs, CandidateGraphs):
         return graphs @ messages[:, None]
     if len(graphs) > 1 and graphs.is_cuda and graphs.shape[-1] <= FEW_NODES:

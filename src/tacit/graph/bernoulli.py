@@ -2,14 +2,13 @@ r"""Graphs with independent Bernoulli edges.
 
 $$P_\theta(A) = \prod_{ij} \theta_{ij}^{A_{ij}} (1 - \theta_{ij})^{1 - A_{ij}}$$
 
-$A_{ij} = 1$ means that node $i$ reads node $j$: row receives, column sends. $\theta$ covers every ordered pair,
-self-loops included; in a symmetric graph $A_{ij}$ and $A_{ji}$ are one coin, and the product runs over $i \le j$. Shown
-is ``edge_probs`` $= \theta$; stored is an unconstrained number per edge, under a name that says what it is:
+$A_{ij} = 1$ means that node $i$ reads node $j$: the row is the target, the column is the source. $\theta$ covers every
+ordered pair, self-loops included. In a symmetric graph $A_{ij}$ and $A_{ji}$ are the same random variable, and the
+product runs over $i \le j$. ``edge_probs`` is $\theta$. The stored parameter is an unconstrained number per edge:
 ``edge_logits``, or ``edge_angles`` with the link ``SineSquared``.
 
-With a table of candidates (:class:`~tacit.graph.candidate_edges.CandidateEdges`) only those edges can be, and every
-tensor here has an
-entry per slot of the table, (row, slot), instead of one per ordered pair of nodes: the same coins, fewer of them.
+With a table of candidates (:class:`~tacit.graph.candidate_edges.CandidateEdges`) only the candidate edges are possible.
+Every tensor then has one entry per slot of the table, (row, slot), instead of one per ordered pair of nodes.
 """
 
 from collections.abc import Callable, Mapping
@@ -26,15 +25,15 @@ from tacit.graph.links import Link, Sigmoid
 from tacit.registry import register
 from tacit.shapes import EdgeLogProbs, EdgeMask, EdgeProbs, EdgeWeights, Graphs, LogProb, RowLogProb, Scalar, Uniforms
 
-# Where the paper starts (its appendix on the experimental set-up): few edges, none impossible.
+# Initial probabilities of the paper (its appendix on the experimental set-up): few edges, none impossible.
 INITIAL_PROBS = (0.0, 0.1)
 
 
 class BernoulliGraph(GraphDistribution):
-    """A probability for each ordered pair of nodes; entries can be fixed.
+    """A graph distribution with one probability per ordered pair of nodes; entries can be fixed.
 
-    Exact at 0 and 1: such an edge is never or always sampled, and log-probability and score stay finite for
-    every graph that can occur (one that cannot has log-probability minus infinity).
+    Probabilities of 0 and 1 are exact: such an edge is never or always sampled. Log-probability and score are finite
+    for every possible graph; an impossible graph has log-probability minus infinity.
 
     >>> graph = BernoulliGraph(torch.tensor([[0.0, 0.5], [1.0, 0.5]]))
     >>> graphs = graph.sample(1000, generator=Generator().manual_seed(0))
@@ -60,12 +59,11 @@ class BernoulliGraph(GraphDistribution):
         symmetric: bool = False,
         candidates: CandidateEdges | None = None,
     ) -> None:
-        """Start at ``edge_probs``; entries where ``fixed`` is true stay there.
+        """Start at ``edge_probs``; entries where ``fixed`` is true are not learned.
 
         With ``initial_range`` each replica of a fit starts at its own probabilities, uniform in that range. With
-        ``symmetric`` edges have no direction: what is stored above the diagonal counts for both entries of a pair, and
-        what is stored below is not used. With ``candidates`` there is an entry per slot, and empty slots stay at
-        0.
+        ``symmetric`` edges have no direction: the values above the diagonal apply to both entries of a pair, and the
+        values below it are not used. With ``candidates`` there is one entry per slot, and empty slots stay at 0.
         """
         super().__init__()
         link = Sigmoid() if link is None else link
@@ -116,7 +114,7 @@ class BernoulliGraph(GraphDistribution):
         require_range(low, high)
         require(
             candidates is None or candidates.num_nodes == num_nodes,
-            f"num_nodes must be that of candidates, {getattr(candidates, 'num_nodes', 0)}, got {num_nodes}; pass that",
+            f"num_nodes must equal that of candidates, {getattr(candidates, 'num_nodes', 0)}, got {num_nodes}; pass it",
         )
         shape = (num_nodes, num_nodes) if candidates is None else tuple(candidates.sources.shape)
         start = torch.full(shape, high, device=generator.device)
@@ -126,19 +124,19 @@ class BernoulliGraph(GraphDistribution):
 
     @classmethod
     def from_start(cls, start: GraphDistribution) -> GraphDistribution:
-        """Return ``start``: it is such a graph."""
+        """Return ``start``, which already is a Bernoulli graph."""
         return start
 
     def start_around(self, edge_probs: EdgeProbs, spread: float = 0.0) -> None:
-        """Go to ``edge_probs``, and start every replica of a fit near them: logits moved by ``spread`` normals.
+        """Set ``edge_probs``, and start every replica of a fit near them: logits plus ``spread`` times normal noise.
 
-        Fixed entries stay where they are. A symmetric graph takes the higher of the two entries of a pair.
+        Fixed entries do not change. A symmetric graph uses the higher of the two entries of a pair.
         """
         _require_probabilities(edge_probs, self.candidates)
         require(
             edge_probs.shape == self.fixed.shape,
-            f"edge_probs must have the nodes of the graph, {self.num_nodes}, got {tuple(edge_probs.shape)}; pass a "
-            "square",
+            f"edge_probs must have a row and a column for each of {self.num_nodes} nodes, got shape "
+            f"{tuple(edge_probs.shape)}; pass a square matrix",
         )
         require(0 <= spread < float("inf"), f"spread must be at least 0, got {spread}; pass for example 0.5")
         probs = torch.maximum(edge_probs, edge_probs.mT) if self.symmetric else edge_probs
@@ -146,7 +144,7 @@ class BernoulliGraph(GraphDistribution):
         self.initial_range, self.initial_spread = None, spread
 
     def initial_parameters(self, generator: Generator) -> dict[str, Tensor]:
-        """Return where a replica starts: fresh uniform probabilities, or without a range the present ones, or near."""
+        """Return initial values of a replica: uniform in the initial range, or at or near the current values."""
         raw = self.raw.detach()
         if self.initial_range is None and not self.initial_spread:
             return {self.link.parameter: raw}
@@ -156,12 +154,12 @@ class BernoulliGraph(GraphDistribution):
             return {self.link.parameter: self.link.raw(self.symmetrize(torch.sigmoid(logits)))}
         low, high = self.initial_range
         uniforms = torch.rand(raw.shape, generator=generator, device=generator.device, dtype=raw.dtype)
-        smallest = torch.finfo(raw.dtype).eps  # an open interval: an edge that starts at 0 would stay there
+        smallest = torch.finfo(raw.dtype).eps  # open interval: an edge that starts at 0 would stay at 0
         probs = self.symmetrize(low + (high - low) * uniforms.clamp_min(smallest))
         return {self.link.parameter: self.link.raw(probs).to(raw.device)}
 
     def _apply(self, fn: Callable[[Tensor], Tensor], *args: Any, **kwargs: Any) -> "BernoulliGraph":
-        """Move to another device or type; the table of candidates, the same for every replica, comes along."""
+        """Move to another device or type, together with the table of candidates that all replicas share."""
         super()._apply(fn, *args, **kwargs)  # type: ignore[no-untyped-call]
         if self.candidates is not None:
             self.candidates = self.candidates.to(self.raw.device)
@@ -169,19 +167,19 @@ class BernoulliGraph(GraphDistribution):
 
     @property
     def raw(self) -> Float[Tensor, "row slot"]:
-        """What is stored: unconstrained, a number per edge; in a symmetric graph only those with i <= j are used."""
+        """The stored parameter: one unconstrained number per edge; a symmetric graph uses only i <= j."""
         raw: Tensor = getattr(self, self.link.parameter)
         return raw
 
     @property
     def edge_shape(self) -> tuple[int, int]:
-        """Rows and columns of the tensors of edges."""
+        """Shape of a tensor with one entry per edge."""
         rows, columns = self.fixed.shape
         return rows, columns
 
     @property
     def learned(self) -> EdgeMask:
-        """Which edges are learned: those that are not fixed."""
+        """Mask of the edges that are learned, that is, not fixed."""
         return ~self.fixed
 
     @property
@@ -190,7 +188,7 @@ class BernoulliGraph(GraphDistribution):
         return self.probs_from(self.raw)
 
     def probs_from(self, raw: Float[Tensor, "*replica row slot"]) -> Float[Tensor, "*replica row slot"]:
-        """Return the probabilities that other stored numbers would give, for one replica or for many."""
+        """Return the probabilities that belong to the stored numbers ``raw``, for one or many replicas."""
         return torch.where(self.fixed, self.fixed_probs, self.link.probs(self.symmetrize(raw)))
 
     def probs_of(self, parameters: Mapping[str, Tensor]) -> Float[Tensor, "replica row slot"]:
@@ -200,7 +198,7 @@ class BernoulliGraph(GraphDistribution):
     def clamp_probs(
         self, raw: Float[Tensor, "*replica row slot"], floor: float | Tensor
     ) -> Float[Tensor, "*replica row slot"]:
-        """Return stored numbers whose probabilities are no nearer to 0 and 1 than ``floor``; fixed entries stay."""
+        """Return stored numbers with probabilities clamped to [floor, 1 - floor]; fixed entries do not change."""
         lowest = torch.as_tensor(floor, dtype=raw.dtype, device=raw.device)
         return torch.where(self.fixed, raw, self.link.clamp_probs(raw, lowest))
 
@@ -213,13 +211,13 @@ class BernoulliGraph(GraphDistribution):
         )
 
     def sample_from(self, uniforms: Uniforms) -> Graphs:
-        r"""Return the graphs that given uniforms make: $A_{ij} = 1[u_{ij} < \theta_{ij}]$. No gradient passes."""
+        r"""Return the graphs of given uniforms, $A_{ij} = 1[u_{ij} < \theta_{ij}]$, without a gradient."""
         return (self.symmetrize(uniforms) < self.edge_probs.detach()).to(uniforms.dtype)
 
     def row_log_prob(self, graphs: Graphs) -> RowLogProb:
         r"""Return $\log P(A_{i,:})$ for each row; rows are independent, so they add up to $\log P(A)$.
 
-        In a symmetric graph a pair $i < j$ is counted in row $i$ alone.
+        In a symmetric graph a pair $i < j$ is counted in row $i$ only.
         """
         log_present, log_absent = self.log_probs()
         logs = torch.where(graphs > 0, log_present, log_absent)
@@ -245,13 +243,13 @@ class BernoulliGraph(GraphDistribution):
     def score(self, graphs: Graphs) -> Graphs:
         r"""Return $\partial \log P_\theta(A) / \partial \mathrm{logit}\,\theta_{ij} = A_{ij} - \theta_{ij}$.
 
-        It is zero where an entry is fixed, and below the diagonal of a symmetric graph.
+        It is zero for fixed entries, and below the diagonal of a symmetric graph.
         """
         return self.upper_triangle(torch.where(self.fixed, 0.0, graphs - self.edge_probs))
 
 
 def require_range(low: float, high: float) -> None:
-    """Raise :class:`InputError` unless two probabilities are in order."""
+    """Raise :class:`InputError` unless 0 <= ``low`` <= ``high`` <= 1."""
     require(
         0 <= low <= high <= 1,
         f"low and high must satisfy 0 <= low <= high <= 1, got {low} and {high}; pass two probabilities in order",
@@ -259,7 +257,7 @@ def require_range(low: float, high: float) -> None:
 
 
 def require_symmetric(name: str, matrix: Tensor, remedy: str) -> None:
-    """Raise :class:`InputError` at the first entry that differs from its mirror image."""
+    """Raise :class:`InputError` if a matrix differs from its transpose; the message names the first such entry."""
     differs = matrix != matrix.mT
     if differs.any():
         i, j = (int(k) for k in differs.nonzero()[0])

@@ -1,4 +1,4 @@
-r"""Candidate edges as a table: a row for each node, and in it a slot for each node that it may read.
+r"""Candidate edges as a table: one row per node, with one slot per node that it may read.
 
     node 0 may read 1 and 4             row_node   sources    used
     node 1 may read 0, 2, 3 and 4          0       1  4  0    yes yes no
@@ -6,8 +6,8 @@ r"""Candidate edges as a table: a row for each node, and in it a slot for each n
     ...                                    1       4  1  1    yes no  no
                                            2       2  2  2    no  no  no
 
-A node with more candidates than the table is wide has several rows, so that one hub does not widen the rows of all:
-with $E$ edges and $N$ nodes the table has at most $3E + 10N$ candidates, and $E$ when all nodes have equally many.
+A node with more candidates than the table has columns gets several rows, so that one hub does not widen all rows. With
+$E$ edges and $N$ nodes the table has at most $3E + 10N$ slots, and $E$ slots if all nodes have equally many candidates.
 """
 
 from dataclasses import dataclass, replace
@@ -20,18 +20,17 @@ from tacit.errors import InputError, require, require_int
 from tacit.graph.footprint import require_memory
 from tacit.shapes import EdgeMask
 
-# What a row costs beside its candidates, counted in candidates: its node's number, and adding its sum to those of the
-# other rows of the node. Any small number would do; without it a table of one column would always be the
-# smallest.
+# Cost of a row beside its candidates, in units of one candidate: storing its node, and adding its sum to those of the
+# node's other rows. Any small number works; with 0, a table of one column would always be the smallest.
 ROW_COST = 8
 WHOLE = (torch.int8, torch.int16, torch.int32, torch.int64, torch.uint8)
 
 
 @dataclass(frozen=True, eq=False)
 class CandidateEdges:
-    """The candidate sources of each node: a row per node (or several for a node with many) and a slot per source.
+    """The candidate sources of each node: one row per node (or several for a node with many), one slot per source.
 
-    Rows ascend by node, and sources within a node; an edge comes once.
+    Rows are sorted by node, sources are sorted within a node, and each edge occurs once.
 
     >>> source, target = torch.tensor([[4, 1, 0, 2], [0, 0, 1, 3]])
     >>> candidates = CandidateEdges.from_edges(source, target, num_nodes=5)
@@ -64,7 +63,7 @@ class CandidateEdges:
         )
         require(
             bool((used | (sources == rows[:, None])).all()),
-            "sources must hold the row's own node where a slot is empty; use CandidateEdges.from_edges",
+            "sources must contain the row's own node in empty slots; use CandidateEdges.from_edges",
         )
         source, target = self.edges()
         _require_nodes("sources", source, self.num_nodes)
@@ -75,7 +74,7 @@ class CandidateEdges:
 
     @classmethod
     def from_edges(cls, source: Int[Tensor, " edge"], target: Int[Tensor, " edge"], num_nodes: int) -> "CandidateEdges":
-        """Return the table of edges given in any order, each once; ``target`` reads ``source``."""
+        """Build the table from edges in any order, each once; ``target`` reads ``source``."""
         require_int("num_nodes", num_nodes)
         _require_edges(source, target, num_nodes)
         keys = _keys(source, target, num_nodes).sort().values
@@ -100,7 +99,7 @@ class CandidateEdges:
 
     @classmethod
     def from_mask(cls, mask: EdgeMask) -> "CandidateEdges":
-        """Return the table of a mask, true at [i, j] where node i may read node j."""
+        """Build the table from a mask, true at [i, j] where node i may read node j."""
         require(
             isinstance(mask, Tensor) and mask.dtype == torch.bool and mask.ndim == 2 and len(mask) == mask.shape[1],
             "mask must be a square tensor of booleans; pass one true or false per ordered pair of nodes",
@@ -123,9 +122,9 @@ class CandidateEdges:
         return self.sources[self.used], self.row_node.repeat_interleave(self.used.sum(1))
 
     def positions(self, source: Int[Tensor, " edge"], target: Int[Tensor, " edge"]) -> Int[Tensor, " edge"]:
-        """Return where edges stand in the table laid flat (row times width plus slot), -1 for those that do not.
+        """Return the flat position of each edge in the table (row times width plus slot), -1 for edges not in it.
 
-        A call goes over the whole table once: ask for many edges together.
+        A call scans the whole table once, so pass many edges together.
         """
         _require_edges(source, target, self.num_nodes)
         known, flat = _keys(*self.edges(), self.num_nodes), self.used.flatten().nonzero()[:, 0]
@@ -136,7 +135,7 @@ class CandidateEdges:
         return torch.where(known[found] == wanted, flat[found], -1)
 
     def to_mask(self) -> EdgeMask:
-        """Return a mask, true at [i, j] where node i may read node j: for small graphs, as it has every pair."""
+        """Return a mask, true at [i, j] where node i may read node j; for small graphs, since it has every pair."""
         size = (self.num_nodes, self.num_nodes)
         what = f"a mask of {self.num_nodes:,} x {self.num_nodes:,} nodes"
         require_memory(self.num_nodes**2, self.sources.device, what, "keep the table of candidates")
@@ -153,11 +152,11 @@ class CandidateEdges:
 
 
 def _width(degree: Int[Tensor, " node"]) -> int:
-    """Return the width that makes the table cheapest, of the numbers of candidates that nodes have and powers of two.
+    """Return the cheapest width of the table among the nodes' numbers of candidates and the powers of two.
 
-    A power of two near the mean is among them, and bounds the table.
+    A power of two near the mean is one of the options, which bounds the size of the table.
     """
-    nodes = torch.bincount(degree).cpu()  # how many nodes have so many candidates
+    nodes = torch.bincount(degree).cpu()  # number of nodes by number of candidates
     sizes = nodes.nonzero()[:, 0]
     most = max(int(sizes[-1]), 1)
     widths = {1 << power for power in range(most.bit_length())} | {size for size in sizes.tolist() if size}
@@ -166,12 +165,12 @@ def _width(degree: Int[Tensor, " node"]) -> int:
 
 
 def _rows(degree: Int[Tensor, " size"], width: int) -> Int[Tensor, " size"]:
-    """Return how many rows of a width hold so many candidates; a node without any has one."""
+    """Return the number of rows that each node needs for its candidates; a node without candidates has one row."""
     return ((degree + width - 1) // width).clamp_min(1)
 
 
 def _before(counts: Int[Tensor, " node"]) -> Int[Tensor, " node"]:
-    """Return the sum of all counts before each."""
+    """Return the cumulative sum of the counts before each entry."""
     return counts.cumsum(0) - counts
 
 
@@ -185,8 +184,7 @@ def _require_edges(source: Int[Tensor, " edge"], target: Int[Tensor, " edge"], n
     _require_nodes("target", target, num_nodes)
     require(
         len(source) == len(target),
-        f"source and target must have one node per edge each, got {len(source)} and {len(target)}; pass two of one "
-        "length",
+        f"source and target must have equal length, got {len(source)} and {len(target)}; pass one node per edge",
     )
 
 
@@ -195,7 +193,7 @@ def _require_nodes(name: str, nodes: Int[Tensor, " edge"], num_nodes: int) -> No
         isinstance(nodes, Tensor) and nodes.ndim == 1 and nodes.dtype in WHOLE,
         f"{name} must be a tensor of integers, one per edge; use torch.as_tensor(nodes)",
     )
-    nodes = nodes.long()  # a small type would wrap the number of nodes
+    nodes = nodes.long()  # a small integer type could overflow
     outside = (nodes < 0) | (nodes >= num_nodes)
     if outside.any():
         edge = int(outside.nonzero()[0])

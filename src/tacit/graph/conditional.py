@@ -4,15 +4,16 @@ $$\mathrm{logit}\,\theta_{ij}(c) = a_{ij} + b_{ij} \cdot \phi(c)$$
 
 $c$ is the context of a pair: covariates, a category, the series, the time, or the input of the node at one end of the
 edge. $\phi$ are the features of these variables (:mod:`tacit.graph.context_variables`), with mean 0 and variance 1 over
-the training pairs, so that $|b_{ij}|^2$ is the variance of the logit over situations. It is shrunk towards 0,
+the training pairs, so that $|b_{ij}|^2$ is the variance of the logit over situations. A penalty shrinks it towards 0,
+that is, towards an edge that does not depend on the situation:
 
-$$\text{penalty} = \frac{\lambda}{2} \sum_{ij} |b_{ij}|^2,$$
+$$\text{penalty} = \frac{\lambda}{2} \sum_{ij} |b_{ij}|^2$$
 
-towards an edge that does not depend on the situation. Only edges marked in ``varying`` have weights.
+Only edges marked in ``varying`` have weights.
 
-With a weight for each edge and feature (``rank`` None) edges share nothing. For many edges the weights are those of a
-small network: $b_{ij} \cdot \phi$ is replaced by $\sum_r u_{ir} v_{jr} h_r(\phi(c))$, $u$ and $v$ embeddings of the two
-nodes and $h$ a layer of ``HIDDEN`` units that all edges share.
+With ``rank`` None there is one weight per edge and feature, and edges share no parameters. For many edges, the weights
+come from a small network: $\sum_r u_{ir} v_{jr} h_r(\phi(c))$ replaces $b_{ij} \cdot \phi$, where $u$ and $v$ are
+embeddings of the two nodes and $h$ is a layer of ``HIDDEN`` units that all edges share.
 """
 
 import math
@@ -31,18 +32,18 @@ from tacit.graph.links import Sigmoid
 from tacit.graph.per_pair import EdgeProbsPerPair
 from tacit.shapes import EdgeMask, EdgeProbs, Graphs, LogProb, Scalar, Uniforms
 
-# Situations over which the average of a probability is taken: fewer for large graphs, so that all edges have so many
-# numbers in them, or those of the fewest.
+# Number of situations over which a probability is averaged. Large graphs use fewer, so that the total number of values
+# is bounded, but never fewer than the minimum.
 REFERENCES, FEWEST_REFERENCES, REFERENCE_NUMBERS = 1024, 128, 2**24
-PRIOR_DEVIATION = 1.5  # of a logit over situations: from .5 to .82
+PRIOR_DEVIATION = 1.5  # standard deviation of a logit over situations: from .5 to .82
 HIDDEN = 16
-START = 0.3  # deviation of embeddings at the start
+START = 0.3  # standard deviation of the initial embeddings
 
 EdgeFeatureWeights = Float[Tensor, "row slot feature"]
 
 
 class Features(NamedTuple):
-    """Features that all edges of a pair share, and those of the nodes that send and receive; None where none are."""
+    """Features shared by all edges of a pair, and features of the source and target nodes; None if there are none."""
 
     shared: Float[Tensor, "batch feature"] | None
     source: Float[Tensor, "batch node feature"] | None
@@ -50,11 +51,11 @@ class Features(NamedTuple):
 
 
 class ConditionalBernoulliGraph(BernoulliGraph):
-    """Edge probabilities that depend on the context of a pair; see the module's text for the equations.
+    """Edge probabilities that depend on the context of a pair; the equations are in the module docstring.
 
     ``edge_logits``      (row, slot): $a$
     ``context_weights``  (row, slot, feature): $b$, without ``rank``
-    ``varying``          which edges have weights: others are constant
+    ``varying``          mask of the edges that have weights; the others are constant
 
     >>> from tacit.graph.context_variables import Category, SeriesNumber
     >>> night = Category("night", SeriesNumber(), labels=("day", "night"))
@@ -81,8 +82,8 @@ class ConditionalBernoulliGraph(BernoulliGraph):
     ) -> None:
         r"""Start at the probabilities of ``start`` in every situation.
 
-        ``training``   the context of the training pairs: features and averages are measured on it; None where they are
-                       to be read from a file
+        ``training``   the context of the training pairs, from which features and averages are computed; None if they
+                       will be loaded from a file
         ``shrinkage``  $\lambda$; see :func:`shrinkage_of`
         """
         require(
@@ -101,7 +102,7 @@ class ConditionalBernoulliGraph(BernoulliGraph):
         self.initial_spread = start.initial_spread
         require(
             not start.symmetric or all(one.reading.end is None for one in variables),
-            "symmetric requires variables that both ends of an edge share, got one that is read at an end; leave one "
+            "symmetric requires variables that both ends of an edge share, got one that is read at one end; leave one "
             "of them out",
         )
         require(len(variables) > 0, "variables must have at least one variable, got none; name one in depends_on")
@@ -138,7 +139,7 @@ class ConditionalBernoulliGraph(BernoulliGraph):
 
     @property
     def num_features(self) -> int:
-        """Number of features of all variables."""
+        """Total number of features of the variables."""
         return sum(one.num_features for one in self._variables)
 
     @property
@@ -149,7 +150,7 @@ class ConditionalBernoulliGraph(BernoulliGraph):
         return [one for one in self._variables if one.reading.end == end]
 
     def feature_slice(self, variable: ContextVariable) -> slice:
-        """Return where the weights of a variable are: those that edges share come first, then source, then target."""
+        """Return the slice of a variable's weights: shared variables come first, then source, then target."""
         first = 0
         for end in (None, "source", "target"):
             for one in self._of_end(end):
@@ -159,7 +160,7 @@ class ConditionalBernoulliGraph(BernoulliGraph):
         raise ValueError(f"'{variable.name}' is not a variable of this graph")
 
     def variable(self, name: str) -> ContextVariable:
-        """Return one of the variables."""
+        """Return the variable with a given name."""
         return next(one for one in self._variables if one.name == name)
 
     def features(self, context: Context) -> Features:
@@ -168,7 +169,7 @@ class ConditionalBernoulliGraph(BernoulliGraph):
         return Features(*(torch.cat(part, -1) if part else None for part in parts))
 
     def weights(self) -> EdgeFeatureWeights:
-        """Return what the features are multiplied by, 0 where an edge does not vary."""
+        """Return the weights of the features, 0 for edges that do not vary."""
         if self.rank is None:
             weights: Tensor = self.context_weights
             if self.symmetric:
@@ -206,7 +207,7 @@ class ConditionalBernoulliGraph(BernoulliGraph):
 
     @property
     def edge_probs(self) -> EdgeProbs:
-        """The average over situations of the training pairs."""
+        """The edge probabilities averaged over the situations of the training pairs."""
         reference = Features(*(getattr(self, f"reference_{name}", None) for name in Features._fields))
         return torch.sigmoid(self.logits_of(reference)).mean(0)
 
@@ -218,39 +219,39 @@ class ConditionalBernoulliGraph(BernoulliGraph):
         r"""Return $\tfrac\lambda2$ times the sum over edges of the variance of their logits, which is $|b_{ij}|^2$."""
         weights = self.weights()
         sizes = weights.square().sum(-1)
-        if self.rank is not None:  # features of the network have another variance than 1
+        if self.rank is not None:  # the variance of the network's features is not 1
             features = self._shared_features(self.reference_shared)
             sizes = torch.einsum("rsk,kl,rsl->rs", weights, features.mT @ features / len(features), weights)
         return 0.5 * self.shrinkage * self.upper_triangle(sizes).sum()
 
     def _shared_features(self, features: Float[Tensor, "batch feature"]) -> Float[Tensor, "batch used"]:
-        """Return what the weights multiply: the features themselves, or those of the network."""
+        """Return the features that the weights apply to: the variables' own, or those of the network."""
         return features if self.rank is None else torch.tanh(features @ self.hidden) @ self.mixing
 
     def initial_parameters(self, generator: Generator) -> dict[str, Tensor]:
-        """Return where a replica starts: edges that do not depend on the situation; embeddings at random."""
+        """Return initial values of a replica: edges that do not depend on the situation, random embeddings."""
         start = super().initial_parameters(generator)
         if self.rank is None:
             return start | {"context_weights": self.context_weights.detach()}
         return start | self._fresh(generator)
 
     def sample_from(self, uniforms: Uniforms) -> Graphs:
-        """Refuse: graphs are drawn for pairs."""
+        """Raise an error: graphs can only be drawn given the context of a pair."""
         del uniforms
         raise self._unconditioned()
 
     def log_prob(self, graphs: Graphs) -> LogProb:
-        """Refuse: graphs have a probability for pairs."""
+        """Raise an error: the probability of a graph is only defined given the context of a pair."""
         del graphs
         raise self._unconditioned()
 
     def to_dict(self) -> dict[str, Any]:
-        """Return what is not in the tensors."""
+        """Return the settings that are not stored in tensors."""
         return {"variables": [one.to_dict() for one in self._variables], "rank": self.rank}
 
     @classmethod
     def from_dict(cls, start: BernoulliGraph, stored: Mapping[str, Any]) -> "ConditionalBernoulliGraph":
-        """Return a graph of the right shapes, to be filled with what was stored."""
+        """Return a graph with the right shapes, ready to load a state dict."""
         variables = [ContextVariable.from_dict(one) for one in stored["variables"]]
         return cls(start, variables, None, rank=stored["rank"])
 
@@ -268,7 +269,7 @@ class ConditionalBernoulliGraph(BernoulliGraph):
         return shapes
 
     def _fresh(self, generator: Generator) -> dict[str, Tensor]:
-        """Return embeddings and layers at random."""
+        """Return random embeddings and layers."""
         shapes = {name: getattr(self, name).shape for name in ("receiving", "sending", "hidden", "mixing")}
         like, scale = self.raw, {"hidden": self.hidden.shape[0] ** -0.5, "mixing": HIDDEN**-0.5}
         return {
@@ -277,11 +278,11 @@ class ConditionalBernoulliGraph(BernoulliGraph):
         }
 
     def _unconditioned(self) -> RuntimeError:
-        return RuntimeError("a graph that depends on the situation is drawn by condition(context)")
+        return RuntimeError("a graph that depends on the situation requires a context; use condition(context)")
 
 
 def _spread_rows(count: int, num_references: int) -> Int[Tensor, " situation"]:
-    """Return rows all over the training pairs, one at random in each stretch: equal steps could follow the clock."""
+    """Return rows spread over the training pairs, one at random per segment: equal steps could alias with a period."""
     within = torch.rand(num_references, generator=Generator().manual_seed(0), dtype=torch.float64)
     rows = (torch.arange(num_references, dtype=torch.float64) + within) * count / num_references
     return rows.long().clamp_max(count - 1)
@@ -290,9 +291,10 @@ def _spread_rows(count: int, num_references: int) -> Int[Tensor, " situation"]:
 def shrinkage_of(num_pairs: int, num_nodes: int, sigma: float, deviation: float = PRIOR_DEVIATION) -> float:
     r"""Return $\lambda$ for the energy score at node scope, from a normal prior of the weights.
 
-    A logit varies over situations by about ``deviation`` $\tau$: the prior is worth $|b|^2 / 2\tau^2$ nats, and a nat
-    is worth $\sigma / \sqrt\pi$ of a node's score (:mod:`tacit.graph.density`), $\sigma$ the deviation of what the
-    model leaves. So $\lambda = \sigma / (\sqrt\pi\, n N \tau^2)$. With other losses it is a convention.
+    The prior standard deviation of a logit over situations is ``deviation`` $\tau$, so the negative log prior is
+    $|b|^2 / 2\tau^2$ nats. One nat corresponds to $\sigma / \sqrt\pi$ of a node's score (:mod:`tacit.graph.density`),
+    where $\sigma$ is the standard deviation of the residuals. So $\lambda = \sigma / (\sqrt\pi\, n N \tau^2)$. For
+    other losses this value is a convention.
 
     >>> round(shrinkage_of(1000, 10, 0.5) * 1e5, 3)
     1.254

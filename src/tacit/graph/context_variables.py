@@ -2,10 +2,10 @@ r"""Variables that edge probabilities may depend on, and their features.
 
 $$\phi(c) = R^\top (\beta(c) - m)$$
 
-$\beta$ is the basis of a variable $c$: an indicator of each level, or cubic splines, around a circle where the variable
-is periodic. $m$ and $R$ are such that over the training pairs the features $\phi$ have mean 0, are uncorrelated and
-have variance 1. A constant edge then has all weights 0, and the sum of its squared weights is the variance of its
-logit.
+$\beta$ is the basis of a variable $c$: an indicator of each level, or cubic splines, which are periodic for a periodic
+variable. $m$ and $R$ are chosen so that over the training pairs the features $\phi$ have mean 0, are uncorrelated and
+have variance 1. All weights of a constant edge are then 0, and the sum of an edge's squared weights is the variance of
+its logit.
 
 A variable is read from the :class:`~tacit.graph.Context` of a pair: from covariates, the number of the series, the
 time, or the input of the node at one end of an edge.
@@ -27,26 +27,26 @@ from tacit.graph.splines import interval_splines, periodic_splines
 
 End = Literal["source", "target"]
 Raw = Float[Tensor, "batch *node"]
-PERIODIC_SPLINES, INTERVAL_SPLINES = 8, 5  # 7 and 4 free numbers per edge: one bump a day (6 splines miss it by .013)
-QUANTILES = 9  # of a number, between which its position is linear
-# Directions of the basis that vary less than this share of the mean are left out: nothing is known of them.
+PERIODIC_SPLINES, INTERVAL_SPLINES = 8, 5  # 7 and 4 free weights per edge: one peak a day (6 splines miss it by .013)
+QUANTILES = 9  # of a numeric variable; its position is linear between them
+# Directions of the basis with less than this share of the mean variance are dropped: the data do not inform them.
 LEAST_SPLINE, LEAST_LEVEL = 1e-3, 1e-9
 
 
 class Reading(ABC):
-    """Where the value of a variable is; ``fields`` are those of the context that it needs."""
+    """How the value of a variable is read; ``fields`` are the fields of the context that it requires."""
 
     fields: ClassVar[tuple[str, ...]] = ()
     end: End | None = None
 
     @abstractmethod
     def __call__(self, context: Context) -> Raw:
-        """Return the value of each pair, or of each pair and node."""
+        """Return the value for each pair, or for each pair and node."""
 
 
 @dataclass(frozen=True)
 class CovariateColumn(Reading):
-    """A covariate of numbers: column ``column``, times ``scale`` plus ``shift``."""
+    """A numeric covariate: column ``column``, times ``scale`` plus ``shift``."""
 
     fields: ClassVar[tuple[str, ...]] = ("covariates",)
     column: int
@@ -61,7 +61,7 @@ class CovariateColumn(Reading):
 
 @dataclass(frozen=True)
 class CovariateLevel(Reading):
-    """A covariate of words: the number of the level whose indicator is 1; of the first level none is."""
+    """A categorical covariate: the number of the level whose indicator is 1; the first level has no indicator."""
 
     fields: ClassVar[tuple[str, ...]] = ("covariates",)
     columns: tuple[int, ...]
@@ -80,7 +80,7 @@ class CovariateLevel(Reading):
 
 @dataclass(frozen=True)
 class CovariatePhase(Reading):
-    """A part of the date, which covariates have as a sine and a cosine: its phase from 0 to 1."""
+    """A part of the date, stored in the covariates as a sine and a cosine; its phase from 0 to 1."""
 
     fields: ClassVar[tuple[str, ...]] = ("covariates",)
     columns: tuple[int, int]
@@ -142,9 +142,9 @@ READINGS: dict[str, type[Reading]] = {
 
 
 class ContextVariable(nn.Module, ABC):
-    """One variable: where it is read, its basis, and the places ``grid`` at which tables show it, with ``labels``.
+    """One variable: how it is read, its basis, and the values ``grid`` at which tables show it, with ``labels``.
 
-    ``centre`` is $m$ and ``root`` is $R$ of the module's text; :meth:`measure` sets them.
+    ``centre`` is $m$ and ``root`` is $R$ of the module docstring; :meth:`measure` sets them.
     """
 
     least: ClassVar[float] = LEAST_SPLINE
@@ -156,8 +156,8 @@ class ContextVariable(nn.Module, ABC):
         super().__init__()
         require(
             len(grid) == len(labels) and len(grid) > 1,
-            f"grid and labels of '{name}' must have two entries or more and as many as each other, got {len(grid)} and "
-            f"{len(labels)}; correct them",
+            f"grid and labels of '{name}' must have equal length, at least 2, got {len(grid)} and {len(labels)}; "
+            "correct them",
         )
         self.name, self.reading = name, reading
         self.grid, self.labels = tuple(grid), tuple(labels)
@@ -175,7 +175,7 @@ class ContextVariable(nn.Module, ABC):
         return self.root.shape[1]
 
     def measure(self, context: Context) -> "ContextVariable":
-        """Centre and decorrelate the basis over some pairs, those of training; return itself."""
+        """Centre and decorrelate the basis over the training pairs; return ``self``."""
         values = self.reading(context).double()
         rows = self.basis(values).flatten(0, -2)
         centre = rows.mean(0)
@@ -200,7 +200,7 @@ class ContextVariable(nn.Module, ABC):
         return (self.basis(values) - self.centre) @ self.root
 
     def on_grid(self) -> Float[Tensor, "place feature"]:
-        """Return the features at the places of the grid."""
+        """Return the features at the values of the grid."""
         return self.at(self.places)
 
     def to_dict(self) -> dict[str, Any]:
@@ -222,7 +222,7 @@ class ContextVariable(nn.Module, ABC):
 
     @staticmethod
     def from_dict(stored: Mapping[str, Any]) -> "ContextVariable":
-        """Return what :meth:`to_dict` gave."""
+        """Build the variable from the values of :meth:`to_dict`."""
         parts = dict(stored)
         kind, centre, root = KINDS[parts.pop("kind")], parts.pop("centre"), parts.pop("root")
         read = dict(parts.pop("reading"))
@@ -235,7 +235,7 @@ class ContextVariable(nn.Module, ABC):
 
 
 class Category(ContextVariable):
-    """A category: an indicator of each level.
+    """A categorical variable: one indicator per level.
 
     >>> season = Category("season", SeriesNumber(), labels=("dry", "wet"))
     >>> context = Context(torch.zeros(4, 1, 1), series=torch.tensor([0, 0, 1, 1]))
@@ -254,7 +254,7 @@ class Category(ContextVariable):
 
 
 class Periodic(ContextVariable):
-    """A phase from 0 to 1, splines around the circle."""
+    """A periodic variable: a phase from 0 to 1, with periodic splines."""
 
     def basis(self, values: Raw) -> Float[Tensor, "batch *node basis"]:
         """Return the splines."""
@@ -262,9 +262,9 @@ class Periodic(ContextVariable):
 
 
 class Smooth(ContextVariable):
-    """A number: splines over its range, with as many training pairs between knots as possible.
+    """A numeric variable: splines over its range, with about equally many training pairs between knots.
 
-    ``quantiles`` of the training pairs, increasing: the position in the range is linear between them.
+    ``quantiles`` are increasing quantiles of the training pairs; the position in the range is linear between them.
     """
 
     knots: Float[Tensor, " quantile"]
@@ -282,7 +282,7 @@ class Smooth(ContextVariable):
 
     @classmethod
     def of(cls, name: str, reading: Reading, context: Context, digits: int = 3) -> "Smooth":
-        """Return the variable with the quantiles of some pairs, which are its grid as well."""
+        """Build the variable from the quantiles of ``values``, which are also its grid."""
         values = reading(context).double().flatten()
         at = torch.linspace(0, 1, QUANTILES, dtype=torch.float64, device=values.device)
         found = torch.quantile(values[:: max(1, len(values) // 1_000_000)], at).unique()  # type: ignore[no-untyped-call]
@@ -291,7 +291,7 @@ class Smooth(ContextVariable):
         return cls(name, reading, quantiles, quantiles, _labels(quantiles, digits))
 
     def basis(self, values: Raw) -> Float[Tensor, "batch *node basis"]:
-        """Return the splines; beyond the range of training they stay as they are at its ends."""
+        """Return the splines; they are constant beyond the range of the training pairs."""
         knots = self.knots.to(values)
         low, width = knots[:-1], knots.diff()
         position = ((values[..., None] - low) / width).clamp(0, 1).mean(-1)
@@ -302,7 +302,7 @@ class Smooth(ContextVariable):
 
 
 def _labels(values: Sequence[float], digits: int) -> list[str]:
-    """Return numbers as text, with as many digits as it takes to tell them apart.
+    """Format numbers with enough digits to distinguish them.
 
     >>> _labels([990.0, 1001.3, 1001.9], 3)
     ['990', '1001', '1002']

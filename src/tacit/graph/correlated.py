@@ -1,13 +1,13 @@
-r"""The nodes whose past goes most with a node's present, a block of nodes at a time.
+r"""The nodes whose past correlates most with a node's present, computed in blocks of nodes.
 
-$r_{ij}$ is the correlation of $x_{t,i}$ with $x_{t - \mathrm{lag},j}$ over the times at which both are there. With
-$m_t$ the flags of what is there and values that are 0 where they are not, its sums are products of matrices,
+$r_{ij}$ is the correlation of $x_{t,i}$ with $x_{t - \mathrm{lag},j}$ over the times at which both are observed. $m_t$
+flags the observed values, and missing values are set to 0, so the sums are matrix products,
 
 $$n_{ij} = \sum_t m_{t,i} m_{t-\mathrm{lag},j}, \qquad
   n_{ij} \bar x_{ij} = \sum_t x_{t,i} m_{t-\mathrm{lag},j}, \qquad \ldots$$
 
-six of them, or one when nothing is missing. A block has as many rows as its budget of bytes allows: all $N^2$
-correlations are computed, and never held together. Of several channels the two that go together most count.
+six of them, or one if no value is missing. A block has as many rows as the memory budget allows: all $N^2$ correlations
+are computed, but never stored at the same time. With several channels, the most correlated two count.
 """
 
 import torch
@@ -19,11 +19,11 @@ from tacit.graph.candidate_edges import CandidateEdges
 from tacit.graph.nearest import require_neighbours
 
 BLOCK_BYTES = 256 * 2**20
-# Matrices of (block, node), 8 bytes an entry, that are alive at once: sums, means, variances, ranks and temporaries. As
-# seen with missing values; without them it is half of that.
+# Matrices of (block, node), 8 bytes an entry, that exist at once: sums, means, variances, ranks and temporaries.
+# Measured with missing values; without them it is half of that.
 BLOCK_MATRICES = 18
-NO_SPREAD = 1e-12  # a variance below this part of the mean square is what rounding leaves of a constant
-EQUAL = 2**30  # correlations are compared as whole multiples of 2^-30, about 1e-9
+NO_SPREAD = 1e-12  # a variance below this share of the mean square is the rounding error of a constant
+EQUAL = 2**30  # correlations are compared as integer multiples of 2^-30, about 1e-9
 
 Values = Float[Tensor, "time node"]
 
@@ -35,10 +35,10 @@ def correlated_pairs(
     *,
     block_bytes: int = BLOCK_BYTES,
 ) -> CandidateEdges:
-    r"""Return as candidate sources of each node the ``k`` others with the largest $|r_{ij}|$; NaN where one is missing.
+    r"""Return the ``k`` other nodes with the largest $|r_{ij}|$ as candidate sources of each node; NaN means missing.
 
-    Correlations that agree to 1e-9 are equal, and of equals the first in order is taken. The work is done on the device
-    of the data, in float64: times nodes squared products, six times that when values are missing.
+    Correlations that agree to 1e-9 are ties, which are broken by node order. The computation runs on the device of the
+    data in float64, with (times x nodes^2) products, and six times as many if values are missing.
 
     >>> inputs = torch.randn(50, 3, 2, generator=torch.Generator().manual_seed(0))
     >>> correlated_pairs(inputs[:, [1, 2, 0], 1:], inputs, 1).sources.flatten().tolist()
@@ -47,7 +47,7 @@ def correlated_pairs(
     require(
         targets.ndim == inputs.ndim == 3 and targets.shape[:2] == inputs.shape[:2],
         "targets and inputs must have shape (time, node, channel) with the same times and nodes, got "
-        f"{tuple(targets.shape)} and {tuple(inputs.shape)}; pass rows that belong together",
+        f"{tuple(targets.shape)} and {tuple(inputs.shape)}; pass the same rows of both",
     )
     num_nodes = targets.shape[1]
     require_neighbours(k, num_nodes, targets.device)
@@ -72,13 +72,13 @@ def correlated_pairs(
 
 
 def _prepared(series: Values) -> tuple[Values, Values | None]:
-    """Return values without units, and which of them are there: None for all, and then each column has length 1."""
+    """Return standardised values and a mask of the observed ones; None if all are, and columns then have norm 1."""
     values, there = _standardised(series.detach().double())
     return (_unit(values), None) if bool(there.all()) else (values, there.double())
 
 
 def _standardised(series: Values) -> tuple[Values, Bool[Tensor, "time node"]]:
-    """Return each node's values with mean 0 and spread 1, 0 where they are missing; and whether they are there."""
+    """Return each node's values with mean 0 and standard deviation 1, 0 where missing, and a mask of observed ones."""
     there = ~series.isnan()
     centred = series - series.nanmean(0)
     spread = centred.square().nanmean(0).sqrt()
@@ -86,7 +86,7 @@ def _standardised(series: Values) -> tuple[Values, Bool[Tensor, "time node"]]:
 
 
 def _unit(values: Values) -> Values:
-    """Return each column with mean 0 and length 1, or 0 if it is constant."""
+    """Return each column with mean 0 and norm 1, or 0 if it is constant."""
     centred = values - values.mean(0)
     square = centred.square().sum(0)
     varies = square > NO_SPREAD * values.square().sum(0)
@@ -99,7 +99,7 @@ def _correlation(
     seen_now: Float[Tensor, "time block"],
     seen_then: Values,
 ) -> Float[Tensor, "block node"]:
-    """Return the correlations of a block with all nodes, each over the times at which both are there."""
+    """Return the correlations of a block with all nodes, each over the times at which both are observed."""
     count = (seen_now.mT @ seen_then).clamp_min(1)
     mean_now, mean_then = now.mT @ seen_then / count, seen_now.mT @ then / count
     variance_now = _variance(now.square().mT @ seen_then / count, mean_now)
@@ -114,7 +114,7 @@ def _variance(square: Float[Tensor, "block node"], mean: Float[Tensor, "block no
 
 
 def _strongest(strength: Float[Tensor, "block node"], block: Int[Tensor, " block"], k: int) -> Int[Tensor, "block k"]:
-    """Return the k strongest others of each row, and of equals the first: as one whole number per entry."""
+    """Return the k other nodes with the largest values in each row; ties are broken by node order."""
     nodes = strength.shape[1]
     rank = (strength.clamp_max(1) * EQUAL).round().long()
     rank[torch.arange(len(block), device=block.device), block] = -1  # a node is not its own neighbour

@@ -1,15 +1,14 @@
 r"""The weight of a prior for sparse graphs, from the expected density.
 
-Of every edge it is believed that it is there with probability $p$, the expected density. Bayes would compare the two
-with the data in nats. An edge brings $k$ weights that are fitted; their evidence costs $\tfrac k2 \log n$ (Schwarz
-1978), which the odds have to carry:
+Every edge exists with prior probability $p$, the expected density. Each edge adds $k$ fitted weights, which lower the
+log evidence by $\tfrac k2 \log n$ nats (Schwarz 1978). The prior odds include this term:
 
 $$\operatorname{logit} q = \operatorname{logit} p - \tfrac k2 \log n$$
 
-The loss is not in nats but the energy score of Gaussian noise. Where the deviation $\sigma$ of what is left shrinks by
-$d\sigma$, the log-likelihood of a pair grows by $d\sigma / \sigma$ nats, and its score, $\sigma / \sqrt\pi$ on
-average, falls by $d\sigma / \sqrt\pi$. So a nat is worth $\sigma / \sqrt\pi$ of a node's score. The loss at node
-scope is the mean over $n$ pairs and $N$ nodes, while an edge changes one node alone:
+The loss is not in nats but is the energy score of Gaussian noise. If the residual standard deviation $\sigma$ decreases
+by $d\sigma$, the log-likelihood of a pair increases by $d\sigma / \sigma$ nats, and its score, $\sigma / \sqrt\pi$ on
+average, decreases by $d\sigma / \sqrt\pi$. So one nat corresponds to $\sigma / \sqrt\pi$ of a node's score. The loss at
+node scope is the mean over $n$ pairs and $N$ nodes, while an edge changes only one node:
 
 $$\text{penalty} = w\, \mathrm{KL}(P_\theta, P_q), \qquad w = \frac{\sigma}{\sqrt\pi\; n N}$$
 """
@@ -21,13 +20,13 @@ from tacit.graph.priors import EdgePrior
 
 
 def density_prior(density: float, sigma: float, num_pairs: int, num_nodes: int, num_weights: int = 1) -> EdgePrior:
-    r"""Return the prior of graphs with an expected density, for the energy score at node scope.
+    r"""Return the edge prior for an expected density, for the energy score at node scope.
 
     ``density``      expected share of the possible edges, $p$
-    ``sigma``        deviation of what a regression leaves, in the units of the targets, $\sigma$
-    ``num_pairs``    pairs to learn from, $n$
-    ``num_nodes``    nodes that the loss is a mean over, $N$
-    ``num_weights``  weights that come with an edge, one per lag in a filter, $k$; 0 for a predictor that shares them
+    ``sigma``        residual standard deviation of a regression, in the units of the targets, $\sigma$
+    ``num_pairs``    number of training pairs, $n$
+    ``num_nodes``    number of nodes that the loss averages over, $N$
+    ``num_weights``  weights per edge, one per lag in a filter, $k$; 0 for a predictor that shares its weights
 
     >>> prior = density_prior(0.1, sigma=0.6, num_pairs=100, num_nodes=10)
     >>> round(prior.probs.item(), 4), round(prior.weight, 6)  # odds of 1 to 9, made 10 times as long by the weight
@@ -39,7 +38,7 @@ def density_prior(density: float, sigma: float, num_pairs: int, num_nodes: int, 
     )
     require(
         isinstance(sigma, int | float) and 0 < sigma < math.inf,
-        f"sigma must be a positive number, got {sigma!r}; pass the deviation of a regression's residuals",
+        f"sigma must be a positive number, got {sigma!r}; pass the standard deviation of a regression's residuals",
     )
     require_int("num_pairs", num_pairs)
     require_int("num_nodes", num_nodes)

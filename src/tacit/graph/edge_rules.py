@@ -3,19 +3,19 @@ r"""Rules for edges: forbidden, required and candidate edges, and priors.
 ==============  ==========================================================  ===================================
 rule            meaning                                                     $\theta_{ij}$
 ==============  ==========================================================  ===================================
-``forbidden``   the edge cannot be                                          exactly 0, never learned
-``required``    the edge is always there                                    exactly 1, never learned
-``candidates``  between two nodes, no others can be (all can, when None)    exactly 0 for the others
-``self_loops``  can a node read itself?                                     exactly 0 on the diagonal if not
-``symmetric``   edges have no direction: what holds for one way holds for   $\theta_{ij} = \theta_{ji}$, one coin
-                the other
-``priors``      a belief, as a probability strictly between 0 and 1         learned, drawn to it by a penalty
-``lag_range``   at which lags edges may act; ``lags`` of single edges       as without; weights of other lags are 0
+``forbidden``   the edge is impossible                                      exactly 0, never learned
+``required``    the edge is always present                                  exactly 1, never learned
+``candidates``  the possible edges between two nodes (all, if None)         exactly 0 for the others
+``self_loops``  whether a node may read itself                              exactly 0 on the diagonal if not
+``symmetric``   edges have no direction; a rule for one direction applies   $\theta_{ij} = \theta_{ji}$, one variable
+                to both
+``priors``      a prior probability strictly between 0 and 1                learned, shrunk to it by a penalty
+``lag_range``   lags at which edges may act; ``lags`` for single edges      unchanged; weights of other lags are 0
 ``simultaneous``
-                edges may also act at lag 0, where their range has it       as without
+                edges may also act at lag 0, if their range includes it     unchanged
 ==============  ==========================================================  ===================================
 
-What the rules name is kept as a list of places, so that a graph over a table of candidates never needs a matrix.
+Edges are stored as lists of positions, so a graph over a table of candidates never requires a full matrix.
 """
 
 from collections.abc import Collection, Mapping
@@ -39,10 +39,10 @@ from tacit.shapes import EdgeMask
 
 @dataclass(frozen=True, eq=False)
 class EdgeRules:
-    """Rules for the edges between named nodes; an edge is (source, target), by names or by numbers.
+    """Rules for the edges between named nodes; an edge is (source, target), by name or by number.
 
-    Rules that contradict each other are refused, naming the edge. ``candidates`` may also be a table, or a mask, true
-    at [target, source] like the rows and columns of a graph; self-loops are ruled by ``self_loops`` alone.
+    Contradictory rules raise an error that names the edge. ``candidates`` may also be a table or a mask, true at
+    [target, source] like the rows and columns of a graph; only ``self_loops`` controls self-loops.
 
     >>> rules = EdgeRules(("a", "b", "c"), forbidden={("a", "b")}, required={("c", "a")}, priors={("b", "a"): 0.9})
     >>> graph = rules.build(generator=Generator().manual_seed(0))
@@ -84,13 +84,13 @@ class EdgeRules:
             return
         require(
             not self.symmetric,
-            "symmetric must be false where edges may act within a step, got true; leave out symmetric or simultaneous",
+            "symmetric must be false if edges may act within a step, got true; leave out symmetric or simultaneous",
         )
         self._refuse_cycles(self._required[self._only_within_step(self._required)])
 
     @cached_property
     def allowed(self) -> EdgeMask:
-        """The entries that are learned: neither ruled out nor required."""
+        """Mask of the entries that are learned: neither excluded nor required."""
         size = len(self.nodes)
         allowed = torch.full((size * size,), self._candidates is None)
         if self._candidates is not None:
@@ -102,7 +102,7 @@ class EdgeRules:
 
     @cached_property
     def candidate_edges(self) -> CandidateEdges:
-        """The table of the edges that can be, learned or required; those that cannot have no slot."""
+        """The table of the possible edges, learned or required; impossible edges have no slot."""
         if self._candidates is None:
             raise InputError(
                 "a table of candidates requires candidates, got none; name some, or use a graph over all pairs"
@@ -114,7 +114,7 @@ class EdgeRules:
 
     @cached_property
     def lag_ranges(self) -> LagRanges | None:
-        """The lags of all edges; None where there are no limits."""
+        """The lag ranges of all edges, or None if there are no limits."""
         size, found = len(self.nodes), dict[int, LagRange]()
         for edge, lags in self.lags.items():
             target, source = self._named.place("lags", edge)
@@ -126,7 +126,7 @@ class EdgeRules:
 
     @property
     def may_act_within_step(self) -> EdgeMask:
-        """The edges, learned or required, that may act at lag 0; a node does not act on itself within a step.
+        """Mask of the edges, learned or required, that may act at lag 0; self-loops are excluded.
 
         >>> rules = EdgeRules(("a", "b"), lags={("a", "b"): LagRange(1)}, simultaneous=True)  # a -> b after the step
         >>> rules.may_act_within_step.int().tolist()
@@ -142,14 +142,14 @@ class EdgeRules:
 
     @property
     def must_act_within_step(self) -> EdgeMask:
-        """The required edges that act at lag 0 and no other."""
+        """Mask of the required edges that act at lag 0 only."""
         found = torch.zeros(len(self.nodes) ** 2, dtype=torch.bool)
         found[self._required[self._only_within_step(self._required)]] = self.simultaneous
         return found.view(len(self.nodes), -1)
 
     @property
     def lagged(self) -> "EdgeRules":
-        """The rules of the effects after the step: lags from 1 on, and no edge that acts only at lag 0.
+        """The rules for lagged effects: lags of at least 1, without edges that act only at lag 0.
 
         >>> rules = EdgeRules(("a", "b"), lags={("a", "b"): LagRange(0, 0)}, simultaneous=True)
         >>> rules.lagged.allowed.int().tolist()
@@ -174,11 +174,11 @@ class EdgeRules:
 
     @property
     def isolated(self) -> str:
-        """Which nodes have no edge to or from another that can be, in words; nothing where there are none."""
+        """Text that names the nodes without a possible edge to or from another node; empty if there are none."""
         return "" if self._candidates is None else isolated_nodes(self._possible(self._candidates), self.nodes)
 
     def _possible(self, candidates: Places) -> CandidateEdges:
-        """Return the edges that can be."""
+        """Return the possible edges."""
         size = len(self.nodes)
         between = candidates[~self._are_loops(candidates)]
         loops = torch.arange(size if self.self_loops else 0) * (size + 1)
@@ -189,7 +189,7 @@ class EdgeRules:
     def open_edges(
         self,
     ) -> tuple[Int[Tensor, " edge"], Int[Tensor, " edge"], Float[Tensor, " edge"], Bool[Tensor, " edge"]]:
-        """Return source, target, prior probability (NaN if none) and "is it required?" of every edge that can be."""
+        """Return source, target, prior probability (NaN if none) and a "required" flag of every possible edge."""
         size, (believed, values) = len(self.nodes), self._beliefs
         if self._candidates is None:
             places = (self.allowed.view(-1) | self._marked(self._required, None).view(-1)).nonzero()[:, 0]
@@ -210,10 +210,10 @@ class EdgeRules:
         over_table: bool = False,
         kept: EdgeMask | None = None,
     ) -> BernoulliGraph:
-        """Return a graph that keeps the rules; what is learned starts uniformly in (``low``, ``high``).
+        """Build a graph that satisfies the rules; learned entries start uniformly in (``low``, ``high``).
 
-        With ``over_table`` it has an entry for each slot of the table of candidates instead of each pair of nodes. With
-        ``kept`` only these of its entries are learned.
+        With ``over_table`` it has one entry per slot of the table of candidates instead of one per pair of nodes. With
+        ``kept`` only the marked entries are learned.
         """
         require_range(low, high)
         candidates = self.candidate_edges if over_table else None
@@ -229,9 +229,9 @@ class EdgeRules:
         return graph
 
     def prior(self, weight: float = 1.0, default: float | None = None, *, over_table: bool = False) -> EdgePrior | None:
-        """Return the beliefs as a penalty, or None when there are none.
+        """Return the priors as a penalty, or None if there are none.
 
-        ``default`` is believed of all edges without a belief of their own; when None, they have no penalty.
+        ``default`` is the prior of all edges that have none; if it is None, those edges have no penalty.
         """
         require(
             default is None or (isinstance(default, int | float) and 0 < default < 1),
@@ -246,14 +246,14 @@ class EdgeRules:
         return EdgePrior(probs, weight, edges=believed if default is None else None)
 
     def _marked(self, places: Places, candidates: CandidateEdges | None) -> EdgeMask:
-        """Return true at the entries of some edges, in a matrix or in a table."""
+        """Return a mask of some edges, as a matrix or as a table."""
         size = (len(self.nodes), len(self.nodes)) if candidates is None else tuple(candidates.sources.shape)
         marked = torch.zeros(size, dtype=torch.bool)
         marked.view(-1)[self._entries(places, candidates)] = True
         return marked
 
     def _entries(self, places: Places, candidates: CandidateEdges | None) -> Places:
-        """Return where edges stand in a matrix or in a table laid flat."""
+        """Return the flat positions of edges in a matrix or in a table."""
         size = len(self.nodes)
         return places if candidates is None else candidates.positions(places % size, places // size)
 
@@ -307,14 +307,14 @@ class EdgeRules:
         return [(place % len(self.nodes), place // len(self.nodes)) for place in places.tolist()]
 
     def _only_within_step(self, places: Places) -> Bool[Tensor, " edge"]:
-        """Return which edges have lag 0 and no other."""
+        """Return the edges that act at lag 0 only."""
         if self.lag_ranges is None:
             return torch.zeros_like(places, dtype=torch.bool)
         _, high = self.lag_ranges.limits(places % len(self.nodes), places // len(self.nodes))
         return (high == 0) & ~self._are_loops(places)
 
     def _refuse_cycles(self, within_step: Places) -> None:
-        """Refuse edges that must act within the step and form a cycle: no order of the nodes would fit them."""
+        """Raise an error if edges that must act within the step form a cycle: no node order would satisfy them."""
         parents: dict[int, set[int]] = {}
         for place in within_step.tolist():
             parents.setdefault(place // len(self.nodes), set()).add(place % len(self.nodes))
@@ -328,7 +328,7 @@ class EdgeRules:
             ) from None
 
     def _refuse(self, wrong: Places, text: str) -> None:
-        """Raise :class:`InputError` about the first of some edges, if there are any."""
+        """Raise :class:`InputError` about the first edge, if there are any."""
         if len(wrong):
             target, source = divmod(int(wrong[0]), len(self.nodes))
             raise InputError(text.format(self._named.edge(source, target)))

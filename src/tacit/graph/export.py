@@ -1,4 +1,4 @@
-"""A learned graph for other tools: a table, a networkx graph, a PyG graph. Each edge goes from source to target."""
+"""Export of a learned graph as a table, a networkx graph or a PyG graph. Each edge goes from source to target."""
 
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
@@ -28,9 +28,9 @@ def edge_table(
 ) -> "pandas.DataFrame":
     """Return every ordered pair as a row (source, target, exists, probability), the likeliest first.
 
-    ``exists``, where it is known, decides the order, then the probability; NaN, which is nothing known, comes last.
-    Equals come in the order of the nodes, source before target. Each of ``attributes``, a matrix with target row and
-    source column as ``edge_probs``, is one more column.
+    Rows are sorted by ``exists``, if it is given, then by probability; NaN (unknown) comes last. Ties keep the order of
+    the nodes, by source and then by target. Each of ``attributes`` is a matrix with target rows and source columns,
+    like ``edge_probs``, and becomes one more column.
 
     >>> edge_table(torch.tensor([[0.0, 0.75], [0.25, 0.0]]), ["a", "b"]).head(2).values.tolist()
     [['b', 'a', 0.75], ['a', 'b', 0.25]]
@@ -52,7 +52,7 @@ def listed_table(
     *,
     attributes: TableAttributes | None = None,
 ) -> "pandas.DataFrame":
-    """Return the candidates of a table as rows (source, target, probability), the likeliest first; others are 0.
+    """Return the candidates of a table as rows (source, target, probability), the likeliest first.
 
     Each of ``attributes``, in the shape of the table, is one more column; ``exists`` comes before the probability.
 
@@ -70,7 +70,7 @@ def listed_table(
 
 
 def _table(nodes: Sequence[str], source: Tensor, target: Tensor, columns: dict[str, Tensor]) -> "pandas.DataFrame":
-    """Return the edges as rows, by ``exists`` where it is a column, then by probability."""
+    """Return the edges as rows, sorted by ``exists`` if it is a column, then by probability."""
     import pandas
 
     order = torch.arange(len(source))
@@ -97,11 +97,11 @@ def to_networkx(
     chosen: EdgeMask | None = None,
     attributes: Attributes | None = None,
 ) -> "networkx.DiGraph | networkx.Graph":
-    """Return all nodes, and the edges above the threshold or ``chosen``, with an attribute ``probability``.
+    """Return a networkx graph of all nodes and of the edges above the threshold, or of the edges in ``chosen``.
 
-    The threshold is one for ``exists``, where that is known (it is an attribute then), else for the probability. A
-    probability that is NaN counts as 0. With ``symmetric`` the edges have no direction. Each of ``attributes``, a
-    matrix with target row and source column as ``edge_probs``, is one more attribute of every edge.
+    Edges have an attribute ``probability`` and, if it is given, ``exists``. The threshold applies to ``exists`` if it
+    is given, else to the probability. NaN counts as 0. With ``symmetric`` the edges have no direction. Each of
+    ``attributes`` is a matrix with target rows and source columns, like ``edge_probs``, and becomes one more attribute.
 
     >>> probs = torch.tensor([[0.0, 0.75], [0.25, 0.0]])
     >>> to_networkx(probs, ["a", "b"], threshold=0.5).edges(data="probability")
@@ -128,7 +128,7 @@ def to_networkx(
     graph.add_nodes_from(nodes)
     source, target = above.mT.nonzero().unbind(1)
     open_ones = extra["undirected"].bool() & edge_probs.isnan() if "undirected" in extra else torch.zeros_like(above)
-    shown = probs.masked_fill(open_ones, torch.nan)  # how often they act is not known
+    shown = probs.masked_fill(open_ones, torch.nan)  # how often they act is unknown
     columns = {name: values[target, source] for name, values in {**known, "probability": shown, **extra}.items()}
     rows = zip(*(values.tolist() for values in columns.values()), strict=True)
     graph.add_edges_from(
@@ -152,9 +152,9 @@ def to_pyg(
 ) -> "Data":
     """Return ``edge_index`` (row 0: sources, row 1: targets) and ``edge_prob`` of the edges above the threshold.
 
-    Which edges is decided as by :func:`to_networkx`; ``edge_exists``, ``edge_effect``, ``edge_lag``,
-    ``edge_within_step`` and ``edge_undirected`` are there where they are known. The names are in ``names``. An edge
-    without direction is there both ways, as PyG wants it.
+    Edges are selected as in :func:`to_networkx`. ``edge_exists``, ``edge_effect``, ``edge_lag``, ``edge_within_step``
+    and ``edge_undirected`` are included if they are known, and ``names`` are the names of the nodes. An undirected edge
+    is listed in both directions, as PyG expects.
     """
     data = _pyg_data()
     probs = _checked("edge_probs", edge_probs, nodes)
@@ -168,7 +168,7 @@ def to_pyg(
     columns |= {f"edge_{name}": _checked(name, one, nodes) for name, one in optional.items() if one is not None}
     above = _chosen(columns.get("edge_exists", columns["edge_prob"]), threshold, chosen)
     source, target = above.mT.nonzero().unbind(1)
-    if undirected is not None:  # how often these act is not known
+    if undirected is not None:  # how often these act is unknown
         columns["edge_undirected"] = undirected.cpu()
         columns["edge_prob"] = torch.where(columns["edge_undirected"] & probs.isnan(), probs, columns["edge_prob"])
     found = {name: values[target, source] for name, values in columns.items()}
@@ -185,7 +185,7 @@ def _pyg_data() -> Any:
 
 
 def _chosen(values: EdgeProbs, threshold: float, chosen: EdgeMask | None) -> EdgeMask:
-    """Return which edges are above the threshold, or those that were chosen."""
+    """Return a mask of the edges above the threshold, or of the chosen edges."""
     require(
         isinstance(threshold, int | float) and 0 <= threshold <= 1,
         f"threshold must be a probability from 0 to 1, got {threshold!r}; pass for example 0.5",
@@ -204,7 +204,7 @@ def _checked(name: str, values: EdgeProbs, nodes: Sequence[str]) -> EdgeProbs:
 
 
 def _checked_attributes(attributes: Attributes | None, nodes: Sequence[str]) -> dict[str, Tensor]:
-    """Return the attributes on the CPU; floats in double precision, as probabilities in a table."""
+    """Return the attributes on the CPU; floats in double precision, like the probabilities in a table."""
     checked = {}
     for name, values in (attributes or {}).items():
         require(

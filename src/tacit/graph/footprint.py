@@ -1,21 +1,21 @@
-r"""Estimates of the memory of a job, before it is allocated.
+r"""Memory estimates of a job, made before memory is allocated.
 
-A step of training over a table of $R$ rows and $K$ columns, with $S$ graphs for each of $D$ draws ($D$ is the batch,
-or 1
-when the batch shares its graphs), a batch of $B$ pairs, $N$ nodes, $C$ channels and $b$ bytes per number needs about
+A training step uses a table of $R$ rows and $K$ columns, $S$ graphs for each of $D$ draws ($D$ is the batch size, or 1
+if the batch shares its graphs), a batch of $B$ pairs, $N$ nodes, $C$ channels and $b$ bytes per number. It requires
+about this many bytes:
 
 $$17 R K + 8 b R K + (4 b + 1) D S R K + 2 b B R K C + 8 b B S N C$$
 
 ===================  =================================================================================================
 $17 R K$             the table: a source (8 bytes) and a flag per slot, and a second index, as gathering keeps one
 $8 b R K$            per edge: stored number, its gradient, Adam's two moments, two logarithms and their gradients
-$(4 b + 1) D S R K$  per edge and graph: uniform, whether it is below the probability, graph, and the two products
-                     with the weights of the score that are alive at once
-$2 b B R K C$        what the sources hold, gathered for each slot, and its gradient
+$(4 b + 1) D S R K$  per edge and graph: uniform, comparison with the probability, graph, and two products with the
+                     weights of the score
+$2 b B R K C$        the values of the sources, gathered for each slot, and their gradient
 $8 b B S N C$        per node and graph: outputs, samples, differences to the target, costs, and their gradients
 ===================  =================================================================================================
 
-It is an estimate for one layer that reads neighbours; peaks of 0.1 to 1.3 GB were 0.8 to 1.4 times this.
+The estimate is for one message-passing layer; measured peaks of 0.1 to 1.3 GB were 0.8 to 1.4 times the estimate.
 """
 
 import math
@@ -26,8 +26,8 @@ import torch
 
 from tacit.errors import InputError
 
-# Bytes at the peak per edge while a table is built from edges: both ends, their keys, sorted, with the order, place and
-# row of each edge, and the table itself. 103 to 105 were seen at 5 and 9 million edges.
+# Peak bytes per edge while a table is built from edges: both ends, their sorted keys, the order, place and row of each
+# edge, and the table itself. Measured: 103 to 105 at 5 and 9 million edges.
 EDGE_BYTES = 105
 
 
@@ -42,7 +42,7 @@ def step_bytes(
     channels: int,
     number_bytes: int = 4,
 ) -> int:
-    """Return the bytes that a step of training needs, by the sum above.
+    """Return the bytes that a training step requires, by the sum in the module docstring.
 
     >>> step_bytes(rows=10_000, columns=50, num_graphs=16, draws=1, batch=32, nodes=10_000, channels=1) / 1e9
     0.45234
@@ -56,10 +56,10 @@ def step_bytes(
 
 
 def free_bytes(device: torch.device | str = "cpu", root: Path = Path("/")) -> int | None:
-    """Return the bytes that can still be had on a device, or None where the system does not say.
+    """Return the bytes that are still available on a device, or None if the system does not report them.
 
-    On a processor that is what the kernel calls available, or what a control group leaves if that is less; the files
-    that say so lie under ``root``. On a GPU it is what is free, and what torch holds and does not use.
+    On a CPU this is the kernel's available memory, or the remaining memory of a control group if that is less; both are
+    read from files under ``root``. On a GPU it is the free memory plus the memory that torch has reserved but not used.
     """
     device = torch.device(device)
     if device.type == "cuda":
@@ -70,7 +70,7 @@ def free_bytes(device: torch.device | str = "cpu", root: Path = Path("/")) -> in
 
 
 def require_memory(needed: int, device: torch.device | str, what: str, remedy: str) -> None:
-    """Raise :class:`InputError` if ``needed`` bytes are more than are free.
+    """Raise :class:`InputError` if ``needed`` exceeds the free bytes.
 
     >>> require_memory(520 * 10**15, "cpu", "a step over 10 edges", "use fewer graphs")  # doctest: +ELLIPSIS
     Traceback (most recent call last):
@@ -87,7 +87,7 @@ def require_memory(needed: int, device: torch.device | str, what: str, remedy: s
 
 
 def size_in_words(size: int) -> str:
-    """Return a number of bytes as people say it.
+    """Format a number of bytes with a readable unit.
 
     >>> size_in_words(520_400_000_000), size_in_words(2_340_000_000), size_in_words(1_200_000)
     ('520 GB', '2.3 GB', '2 MB')
@@ -102,7 +102,7 @@ def size_in_words(size: int) -> str:
 
 
 def _available(root: Path) -> int | None:
-    """Return what the kernel says could be had without swapping; elsewhere than on Linux all that is built in."""
+    """Return the memory that Linux reports as available without swapping; on other systems, the total memory."""
     for line in _text(root / "proc/meminfo").splitlines():
         if line.startswith("MemAvailable:"):
             return int(line.split()[1]) * 1024
@@ -113,7 +113,7 @@ def _available(root: Path) -> int | None:
 
 
 def _left_in_groups(root: Path) -> list[int]:
-    """Return what each control group around this process leaves, for those with a limit (version 2, then 1)."""
+    """Return the remaining bytes of each control group of this process that has a limit (version 2, then 1)."""
     left = []
     for line in _text(root / "proc/self/cgroup").splitlines():
         _, controllers, name = line.split(":", 2)

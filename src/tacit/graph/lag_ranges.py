@@ -1,4 +1,4 @@
-"""At which lags edges may act: one range for all edges, and ranges of single edges in its place.
+"""Lags at which edges may act: one range for all edges, which ranges of single edges override.
 
 A lag is counted in steps before the target: with horizon $h$ the newest input has lag $h$, and the oldest of a window
 of $w$ steps has lag $h + w - 1$. Lag 0 is an effect within the step. A node's own past is not restricted.
@@ -18,7 +18,7 @@ NO_LIMIT = 2**31
 
 
 class LagRange(NamedTuple):
-    """The least and the largest lag, None where there is no limit; ``where`` it was set, for messages."""
+    """The smallest and the largest lag, None for no limit; ``where`` names where it was set, for messages."""
 
     low: int | None = None
     high: int | None = None
@@ -26,7 +26,7 @@ class LagRange(NamedTuple):
 
     @property
     def is_open(self) -> bool:
-        """Is there no limit?"""
+        """True if there is no limit."""
         return self.low is None and self.high is None
 
     @property
@@ -40,11 +40,11 @@ class LagRange(NamedTuple):
         return LagRange(1 if self.low == 0 else self.low, self.high, self.where)
 
     def named(self, name: str) -> str:
-        """Return a limit as an error begins: with file and row, or the section of the config."""
+        """Return the name of a limit for an error message, with file and row or the section of the config."""
         return f"{name} in {self.where}" if self.where.startswith("[") else f"{self.where}: {name}"
 
     def filled(self, other: "LagRange") -> "LagRange":
-        """Return the range with the limits of another where it has none; an empty range is refused."""
+        """Fill missing limits from another range; raise an error if the result is empty."""
         low = other.low if self.low is None else self.low
         high = other.high if self.high is None else self.high
         require(
@@ -54,16 +54,16 @@ class LagRange(NamedTuple):
         return LagRange(low, high, self.where)
 
     def require_lagged(self) -> None:
-        """Refuse lag 0, where edges may not act within a step."""
+        """Raise an error for lag 0 if edges may not act within a step."""
         for name, lag in (("min_lag", self.low), ("max_lag", self.high)):
             require(
                 lag != 0,
-                f"{self.named(name)} must be at least 1 where edges act after their step, got 0; raise it, or set "
+                f"{self.named(name)} must be at least 1 unless edges may act within a step, got 0; raise it, or set "
                 "simultaneous = true in [graph] (--simultaneous)",
             )
 
     def require_within(self, horizon: int, window: int | None) -> None:
-        """Refuse lags that no input has: newer than the newest, or older than those of a window that was set."""
+        """Raise an error for lags without an input: newer than the newest, or older than the window."""
         for name, lag in (("min_lag", self.low), ("max_lag", self.high)):
             if not lag:  # lag 0 needs no input
                 continue
@@ -106,7 +106,7 @@ class LagRanges:
         return max((one.reach for one in self.all), default=0)
 
     def within_step(self, source: EdgeList, target: EdgeList) -> Bool[Tensor, " edge"]:
-        """Return which of some edges may act at lag 0: all without a least lag of their own."""
+        """Return which of some edges may act at lag 0: those without a positive minimum lag."""
         excluded = [place for place, one in self.by_place.items() if one.low]
         wanted, named = target * self.num_nodes + source, torch.tensor(sorted(self.by_place), dtype=torch.long)
         usual = torch.full_like(wanted, not self.default.low, dtype=torch.bool)
@@ -114,7 +114,7 @@ class LagRanges:
         return torch.where(torch.isin(wanted, named), own, usual)
 
     def limits(self, source: EdgeList, target: EdgeList) -> tuple[EdgeList, EdgeList]:
-        """Return the least and the largest lag of some edges, without lag 0: (1, 0) if they act only there."""
+        """Return the smallest and the largest lag of some edges, without lag 0; (1, 0) if they act only at lag 0."""
         places = torch.tensor(sorted(self.by_place), dtype=torch.long)
         named = [self.by_place[place] for place in places.tolist()]
         wanted, found = target * self.num_nodes + source, []

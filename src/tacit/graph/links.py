@@ -1,14 +1,14 @@
-r"""Links: how an unconstrained number becomes the probability of an edge.
+r"""Link functions: they map an unconstrained number to the probability of an edge.
 
 ===============  ===========================  ==================  ==============================================
-link             stored                       $\theta$            Fisher information of one edge, in what is stored
+link             stored                       $\theta$            Fisher information of one edge
 ===============  ===========================  ==================  ==============================================
-``Sigmoid``      ``edge_logits`` $z$          $1 / (1 + e^{-z})$  $\theta (1 - \theta)$: none left at 0 and 1
+``Sigmoid``      ``edge_logits`` $z$          $1 / (1 + e^{-z})$  $\theta (1 - \theta)$: 0 at 0 and 1
 ``SineSquared``  ``edge_angles`` $\varphi$    $\sin^2 \varphi$    4, everywhere
 ===============  ===========================  ==================  ==============================================
 
-A step of one size changes the distribution by the same amount everywhere under ``SineSquared``, and one that
-oversteps 0 or 1 is reflected there instead of getting stuck on a flat tail.
+The information is that of the stored number. With ``SineSquared``, a step of a given size changes the distribution by
+the same amount everywhere, and a step beyond 0 or 1 is reflected instead of getting stuck on a flat tail.
 """
 
 import math
@@ -22,7 +22,7 @@ from torch.nn.functional import logsigmoid
 
 @runtime_checkable
 class Link(Protocol):
-    """The calls that :class:`~tacit.graph.BernoulliGraph` and a training make; all work entry by entry."""
+    """Interface of link functions, used by :class:`~tacit.graph.BernoulliGraph` and in training; all elementwise."""
 
     parameter: ClassVar[str]
 
@@ -39,7 +39,7 @@ class Link(Protocol):
         ...
 
     def clamp_probs(self, raw: Tensor, floor: Tensor) -> Tensor:
-        r"""Return what is stored, so moved that $\theta$ is in [floor, 1 - floor] if it could get stuck outside."""
+        r"""Return the stored number with $\theta$ clamped to [floor, 1 - floor], if it could get stuck outside."""
         ...
 
 
@@ -66,7 +66,7 @@ class Sigmoid:
         return logsigmoid(raw), logsigmoid(-raw)
 
     def clamp_probs(self, raw: Tensor, floor: Tensor) -> Tensor:
-        """Return the logit, clamped; what is exactly at 0 or 1 stays there."""
+        """Return the clamped logit; probabilities of exactly 0 or 1 do not change."""
         lowest = torch.logit(floor)
         return torch.where(raw.isinf(), raw, raw.clamp(lowest, -lowest))
 
@@ -95,13 +95,13 @@ class SineSquared:
         return _log_square(torch.sin(raw), probs == 0), _log_square(torch.cos(raw), probs == 1)
 
     def clamp_probs(self, raw: Tensor, floor: Tensor) -> Tensor:  # noqa: ARG002 - the other link needs it
-        """Return the angle as it is: a step through 0 comes out on the other side."""
+        """Return the angle unchanged: a step beyond 0 or 1 is reflected."""
         return raw
 
 
 @dataclass(frozen=True)
 class Unlinked:
-    """The link of a distribution that has no tensor of one number per edge: there is no parameter of its name."""
+    """The identity link, for a distribution without a stored number per edge; it has no parameter."""
 
     parameter: ClassVar[str] = ""
 
@@ -123,6 +123,6 @@ class Unlinked:
 
 
 def _log_square(values: Tensor, impossible: Tensor) -> Tensor:
-    """Return 2 log |values|; minus infinity, without a derivative, where it cannot happen."""
+    """Return 2 log |values|; minus infinity, with derivative 0, where the value is 0."""
     logs = 2 * torch.where(impossible, 1.0, values).abs().log()
     return torch.where(impossible, -math.inf, logs)

@@ -1,13 +1,13 @@
-r"""Edges that come together: in each block of edges, one of several regimes holds, each with independent edges.
+r"""Edges that are correlated: each block of edges is in one of several regimes, each with independent edges.
 
 $$P(A) = \prod_B \sum_{k=1}^K \pi_{Bk} \prod_{ij \in B} \theta_{kij}^{A_{ij}} (1 - \theta_{kij})^{1 - A_{ij}}$$
 
-The blocks $B$ are the rows, so that each node has regimes of its own for what it reads, or all edges together, so that
-the graph as a whole has regimes. $\pi_B$ are the weights of the regimes. With $K = 1$ this is
+The blocks $B$ are either the rows, so that each node has its own regimes of incoming edges, or one block of all edges,
+so that the whole graph has regimes. $\pi_B$ are the weights of the regimes. With $K = 1$ this is
 :class:`~tacit.graph.BernoulliGraph`. The marginal probability of an edge is $\sum_k \pi_{Bk}\, \theta_{kij}$.
 
-A node-scope loss sees how the edges of one row go together. It does not see which regimes of different rows belong
-together: with all edges in one block, use a loss of joint scope.
+A node-scope loss depends on the joint distribution of the edges of one row, but not on how regimes of different rows
+are combined. With all edges in one block, use a loss of joint scope.
 """
 
 from collections.abc import Callable, Mapping
@@ -24,9 +24,9 @@ from tacit.graph.links import Sigmoid
 from tacit.shapes import EdgeMask, EdgeProbs, EdgeWeights, Graphs, LogProb, Scalar, Uniforms
 
 Blocks = Literal["rows", "all"]
-APART = 1.0  # logits of the regimes lie so far apart at the start, from the first to the last,
-SPREAD = 0.5  # and each is moved by so many normals
-IMPOSSIBLE = -100.0  # log-probability of an edge that a regime cannot have: other regimes may have it
+APART = 1.0  # initial logits of the regimes are spread from plus to minus this value
+SPREAD = 0.5  # standard deviation of the normal noise that is added to each
+IMPOSSIBLE = -100.0  # log-probability of an edge that is impossible in a regime; other regimes may have it
 
 RegimeProbs = Float[Tensor, "regime row slot"]
 BlockWeights = Float[Tensor, "block regime"]
@@ -48,7 +48,7 @@ class MixtureGraph(GraphDistribution):
     first_row: Int[Tensor, " block"]
 
     def __init__(self, start: BernoulliGraph, num_regimes: int = 2, blocks: Blocks = "rows") -> None:
-        """Start with regimes around the probabilities of ``start``, all of one weight; its fixed edges stay."""
+        """Start with regimes around the probabilities of ``start``, with equal weights; its fixed edges stay fixed."""
         super().__init__()
         require_int("num_regimes", num_regimes)
         require(
@@ -60,7 +60,8 @@ class MixtureGraph(GraphDistribution):
         )
         require(
             not start.symmetric or blocks == "all",
-            "symmetric requires blocks 'all' for a graph with regimes: an edge without direction is in two rows",
+            "symmetric requires blocks 'all' for a graph with regimes, because an undirected edge is in two rows; set "
+            "blocks='all'",
         )
         self.blocks: Blocks = blocks
         self.symmetric, self.candidates = start.symmetric, start.candidates
@@ -82,7 +83,7 @@ class MixtureGraph(GraphDistribution):
 
     @property
     def independent_rows(self) -> bool:
-        """Rows are independent where each has regimes of its own."""
+        """True if each row has its own regimes."""
         return self.blocks == "rows"
 
     @property
@@ -92,19 +93,19 @@ class MixtureGraph(GraphDistribution):
 
     @property
     def edge_shape(self) -> tuple[int, int]:
-        """Rows and columns of the tensors of edges."""
+        """Shape of a tensor with one entry per edge."""
         rows, columns = self.fixed.shape
         return rows, columns
 
     @property
     def uniforms_shape(self) -> tuple[int, int]:
-        """One uniform per edge, and one more per row: that of the first row of a block draws its regime."""
+        """One uniform per edge and one more per row; the one in the first row of a block selects the block's regime."""
         rows, columns = self.edge_shape
         return rows, columns + 1
 
     @property
     def learned(self) -> EdgeMask:
-        """Which edges are learned."""
+        """Mask of the edges that are learned."""
         return ~self.fixed
 
     @property
@@ -123,11 +124,11 @@ class MixtureGraph(GraphDistribution):
         return torch.einsum("rk,krs->rs", self.regime_weights[self.block_of_row], self.regime_probs)
 
     def sample_from(self, uniforms: Uniforms) -> Graphs:
-        """Return the graphs that given uniforms make: a regime for each block, then its edges. No gradient passes."""
+        """Return the graphs of given uniforms, a regime for each block and then its edges, without a gradient."""
         return self.drawn(uniforms, self.regime_weights)
 
     def drawn(self, uniforms: Uniforms, weights: Float[Tensor, "*any block regime"]) -> Graphs:
-        """Return the graphs that given uniforms make where regimes have these weights, for all pairs or of each."""
+        """Return the graphs of given uniforms and regime weights, which are shared by all pairs or given per pair."""
         edges, chooser = uniforms[..., :-1], uniforms[..., self.first_row, -1]  # chooser: (draw, graph, block)
         bounds = weights.detach().cumsum(-1)[..., :-1]  # (..., block, regime - 1)
         regime = (chooser[..., None] >= bounds).sum(-1)  # (draw, graph, block)
@@ -139,12 +140,12 @@ class MixtureGraph(GraphDistribution):
     def block_log_prob(
         self, graphs: Graphs, log_weights: Float[Tensor, "*any block regime"] | None = None
     ) -> Float[Tensor, "draw graph block"]:
-        """Return the log-probability of the edges of each block; ``log_weights`` replace those of the regimes."""
+        """Return the log-probability of the edges of each block; ``log_weights`` replace the stored regime weights."""
         log_weights = self.weight_logits.log_softmax(-1) if log_weights is None else log_weights
         return (self._regime_log_probs(graphs) + log_weights).logsumexp(-1)
 
     def log_prob(self, graphs: Graphs) -> LogProb:
-        r"""Return $\log P(A)$; a graph that cannot be has about -100 for each impossible edge."""
+        r"""Return $\log P(A)$; an impossible edge contributes about -100."""
         return self.block_log_prob(graphs).sum(-1)
 
     def weighted_log_prob(
@@ -170,7 +171,7 @@ class MixtureGraph(GraphDistribution):
         return summed.index_add(2, self.block_of_row, rows)
 
     def initial_parameters(self, generator: Generator) -> dict[str, Tensor]:
-        """Return where a replica starts: regimes apart from each other, moved at random, all of one weight."""
+        """Return initial values of a replica: separated regimes plus random noise, with equal weights."""
         raw = self.edge_logits.detach()
         normals = torch.randn(raw.shape, generator=generator, device=generator.device, dtype=raw.dtype).to(raw.device)
         if self.initial_range is not None:
@@ -185,19 +186,19 @@ class MixtureGraph(GraphDistribution):
     def clamp_probs(
         self, raw: Float[Tensor, "*replica row slot"], floor: float | Tensor
     ) -> Float[Tensor, "*replica row slot"]:
-        """Return logits whose probabilities are no nearer to 0 and 1 than ``floor``; fixed entries stay."""
+        """Return logits with probabilities clamped to [floor, 1 - floor]; fixed entries do not change."""
         lowest = torch.as_tensor(floor, dtype=raw.dtype, device=raw.device)
         return torch.where(self.fixed, raw, self.link.clamp_probs(raw, lowest))
 
     def _apply(self, fn: Callable[[Tensor], Tensor], *args: Any, **kwargs: Any) -> "MixtureGraph":
-        """Move to another device or type; the table of candidates comes along."""
+        """Move to another device or type, together with the table of candidates."""
         super()._apply(fn, *args, **kwargs)  # type: ignore[no-untyped-call]
         if self.candidates is not None:
             self.candidates = self.candidates.to(self.raw.device)
         return self
 
     def ordered(self) -> dict[str, Tensor]:
-        """Return the parameters with the regimes of each block in the order of their weights, the largest first."""
+        """Return the parameters with the regimes of each block sorted by weight, the largest first."""
         order = self.regime_weights.detach().argsort(-1, descending=True)  # (block, regime)
         return self.permuted(order)
 
@@ -210,15 +211,15 @@ class MixtureGraph(GraphDistribution):
         }
 
     def to_dict(self) -> dict[str, Any]:
-        """Return what is not in the tensors."""
+        """Return the settings that are not stored in tensors."""
         return {"num_regimes": self.num_regimes, "blocks": self.blocks}
 
     @classmethod
     def from_dict(cls, start: BernoulliGraph, stored: Mapping[str, Any]) -> "MixtureGraph":
-        """Return a graph of the right shapes, to be filled with what was stored."""
+        """Return a graph with the right shapes, ready to load a state dict."""
         return cls(start, int(stored["num_regimes"]), stored["blocks"])
 
 
 def _offsets(num_regimes: int) -> Float[Tensor, " regime"]:
-    """Return how far the logits of each regime lie from the start: the first the highest, none for one regime."""
+    """Return the initial offset of each regime's logits, from high to low; 0 for a single regime."""
     return APART * torch.linspace(1, -1, num_regimes) if num_regimes > 1 else torch.zeros(1)

@@ -1,15 +1,15 @@
-r"""The nearest places, found with a tree: time and memory grow with the edges, not with all pairs.
+r"""Nearest neighbours, found with a k-d tree: time and memory grow with the number of edges, not of all pairs.
 
-On the globe, a place at latitude $\varphi$ and longitude $\lambda$ is a point of the unit sphere,
+On the globe, a place at latitude $\varphi$ and longitude $\lambda$ is a point on the unit sphere,
 
 $$(\cos \varphi \cos \lambda, \; \cos \varphi \sin \lambda, \; \sin \varphi)$$
 
-and the straight line between two points grows with the great circle between them, which is all that an order of
-nearness needs.
+and the straight-line distance between two points is monotone in their great-circle distance, so it gives the same
+order.
 
-Places are equally far when their distances agree to a part in $10^9$, about what is left of them after rounding (a
-nanometre on the Earth); of those the first in order are taken. A tree hands out its $m$ nearest in no such order, so
-$m > k$ are asked for, and more where the last of them is still as far as the $k$-th.
+Two distances are tied if they agree to one part in $10^9$, about the rounding error (a nanometre on the Earth). Ties
+are broken by node order. A tree returns tied neighbours in arbitrary order, so $m > k$ neighbours are requested, and
+more if the last of them is tied with the $k$-th.
 """
 
 from typing import Literal, get_args
@@ -26,18 +26,18 @@ from tacit.graph.footprint import EDGE_BYTES, require_memory
 Metric = Literal["great_circle", "euclidean"]
 Places = Float[np.ndarray, "node dimension"]
 
-SAME = 1e-9  # distances that differ by less than this part of themselves are equal,
-ROUNDING = 1e-15  # or by less than this part of the coordinates they come from
-LARGEST = 1e150  # its square is still a number
+SAME = 1e-9  # distances with a smaller relative difference are tied,
+ROUNDING = 1e-15  # as are distances whose difference is smaller than this share of the coordinates
+LARGEST = 1e150  # its square is finite
 # The neighbours of one block of nodes: distance, node, and four temporaries of 8 bytes each.
 BLOCK_BYTES, NEIGHBOUR_BYTES = 64 * 2**20, 48
 
 
 def nearest_candidates(coordinates: Float[Tensor, "node dimension"], k: int, *, metric: Metric) -> CandidateEdges:
-    """Let each node read the ``k`` nearest others.
+    """Return the ``k`` nearest other nodes as candidate sources of each node.
 
-    ``metric`` is "great_circle" for latitude and longitude in degrees, or "euclidean" for any coordinates. Of places
-    equally far the first in order are taken. Every node has k edges in, and any number out.
+    ``metric`` is "great_circle" for latitude and longitude in degrees, or "euclidean" for any coordinates. Ties are
+    broken by node order. Every node has k incoming edges and any number of outgoing edges.
 
     >>> places = torch.tensor([[0.0, 0.0], [0.0, 179.0], [0.0, -179.0]])  # two of them meet at the date line
     >>> nearest_candidates(places, 1, metric="great_circle").sources.tolist()
@@ -55,7 +55,7 @@ def nearest_candidates(coordinates: Float[Tensor, "node dimension"], k: int, *, 
 
 
 def require_neighbours(k: int, num_nodes: int, device: torch.device) -> None:
-    """Raise :class:`InputError` unless each of so many nodes can have k neighbours, and memory holds them."""
+    """Raise :class:`InputError` unless each node can have k neighbours and the table fits into memory."""
     require_int("k", k)
     require(k < num_nodes, f"k must be below the number of nodes, {num_nodes}, got {k}; lower k")
     edges = num_nodes * k
@@ -70,7 +70,7 @@ def _nearest(places: Places, k: int) -> Int[np.ndarray, "node k"]:
     crowded, nearest_there = _in_crowds(places, k)
     nearest[crowded] = nearest_there
     left = np.setdiff1d(np.arange(num_nodes), crowded, assume_unique=True)
-    tree, reach = cKDTree(places), k + 2  # itself, the k nearest, and one more to see if it is as far
+    tree, reach = cKDTree(places), k + 2  # itself, the k nearest, and one more to detect ties
     while len(left):
         reach = min(reach, num_nodes)
         again = []
@@ -94,9 +94,9 @@ def _first(
     k: int,
     num_nodes: int,
 ) -> tuple[Int[np.ndarray, "node k"], Bool[np.ndarray, " node"]]:
-    """Return the first k others of each node by distance, then by number; and whether nobody else can be among them.
+    """Return the first k other nodes of each node by distance, then by number, and whether the result is complete.
 
-    Distances ascend along a row. A run without a step of more than the slack counts as equally far, and gets one rank.
+    Distances ascend along a row. A run of distances without a gap larger than the tolerance is tied and shares a rank.
     """
     rank = np.zeros_like(near)
     np.cumsum(np.diff(distance, axis=1) > slack[:, 1:], axis=1, out=rank[:, 1:])
@@ -107,9 +107,9 @@ def _first(
 
 
 def _in_crowds(places: Places, k: int) -> tuple[Int[np.ndarray, " crowded"], Int[np.ndarray, "crowded k"]]:
-    """Return the nodes that share their place with k others or more, and the first k of those.
+    """Return the nodes that share their place with at least k others, and the first k of those.
 
-    A tree would have to be asked for the whole crowd, once for each of its nodes.
+    A tree query would have to return all nodes at that place, once for each of them.
     """
     _, place, count = np.unique(places, axis=0, return_inverse=True, return_counts=True)
     place = place.reshape(-1)
@@ -133,7 +133,8 @@ def _require_places(coordinates: Float[Tensor, "node dimension"], metric: Metric
     )
     bad = ~torch.isfinite(coordinates).all(1)
     if bad.any():
-        raise InputError(f"coordinates must have finite numbers, got NaN or infinity for node {int(bad.nonzero()[0])}")
+        node = int(bad.nonzero()[0])
+        raise InputError(f"coordinates must have finite numbers, got NaN or infinity for node {node}; correct them")
     if metric not in get_args(Metric):
         raise InputError(f"metric must be one of {', '.join(get_args(Metric))}, got '{metric}'; use 'great_circle'")
     if metric == "euclidean":

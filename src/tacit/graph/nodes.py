@@ -1,4 +1,4 @@
-"""Nodes by name or by number, and edges between them as people write them: (source, target)."""
+"""Nodes by name or by number, and edges between them, written as (source, target)."""
 
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass
@@ -14,8 +14,8 @@ from tacit.shapes import EdgeMask
 
 Node = int | str
 Edge = tuple[Node, Node]  # (source, target)
-Places = Int[Tensor, " edge"]  # of edges in a matrix laid flat: target * number of nodes + source
-NAMED = 5  # so many isolated nodes are named in a message
+Places = Int[Tensor, " edge"]  # flat positions of edges in a matrix: target * number of nodes + source
+NAMED = 5  # number of isolated nodes that a message names
 
 
 @dataclass(frozen=True)
@@ -34,11 +34,11 @@ class NamedNodes:
         require_names(self.names)
 
     def edge(self, source: int, target: int) -> str:
-        """Return an edge in words: ``'a -> b'``, or ``'a -- b'`` without a direction."""
+        """Return an edge as text: ``'a -> b'``, or ``'a -- b'`` without a direction."""
         return f"'{self.names[source]} {'--' if self.symmetric else '->'} {self.names[target]}'"
 
     def number(self, argument: str, node: Node) -> int:
-        """Return the number of a node; ``argument`` is what an error is about."""
+        """Return the number of a node; ``argument`` is the name used in error messages."""
         if isinstance(node, str):
             if node not in self._numbers:
                 raise InputError(f"{argument} names unknown node '{node}'{did_you_mean(node, self.names)}")
@@ -59,7 +59,7 @@ class NamedNodes:
         return target, source
 
     def places(self, argument: str, edges: Collection[Edge] | EdgeMask | CandidateEdges) -> Places:
-        """Return the place of each edge, ascending and each once; without directions those of both ways.
+        """Return the flat position of each edge, sorted and without duplicates; undirected edges have two positions.
 
         >>> NamedNodes(("a", "b", "c")).places("required", {("c", "a"), ("a", "b")}).tolist()
         [2, 3]
@@ -95,7 +95,7 @@ class NamedNodes:
 
 
 def require_names(names: Sequence[str]) -> None:
-    """Raise :class:`InputError` unless the names of nodes are words of which no two are equal."""
+    """Raise :class:`InputError` unless the names of the nodes are distinct strings."""
     require(
         isinstance(names, tuple | list) and len(names) > 0 and all(isinstance(name, str) and name for name in names),
         f"nodes must be a tuple of names, got {names!r}; pass for example ('a', 'b')",
@@ -107,7 +107,7 @@ def require_names(names: Sequence[str]) -> None:
 
 
 def isolated_nodes(candidates: CandidateEdges, nodes: tuple[str, ...]) -> str:
-    """Return in words which nodes have no candidate edge to or from another node; "" if there are none."""
+    """Return text that names the nodes without a candidate edge to or from another node; "" if there are none."""
     source, target = candidates.edges()
     linked = torch.zeros(candidates.num_nodes, dtype=torch.bool, device=source.device)
     for ends in (source, target):

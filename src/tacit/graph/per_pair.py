@@ -1,4 +1,4 @@
-r"""Independent edges with probabilities of their own for every pair: what a distribution that has a context becomes.
+r"""Independent edges with separate probabilities for every pair: a distribution conditioned on a context.
 
 $$P(A \mid c_b) = \prod_{ij} \theta_{bij}^{A_{ij}} (1 - \theta_{bij})^{1 - A_{ij}}, \qquad
 \theta_{bij} = 1 / (1 + e^{-z_{bij}})$$
@@ -17,7 +17,7 @@ from tacit.shapes import EdgeProbs, EdgeWeights, Graphs, LogProb, Scalar, Unifor
 
 
 class EdgeProbsPerPair(GraphDistribution):
-    """Edges that are independent given the pair; ``logits`` $z$ may come from a network of the user's own.
+    """Edges that are independent given the pair; ``logits`` $z$ may come from a custom network.
 
     >>> graph = EdgeProbsPerPair(torch.tensor([-torch.inf, torch.inf]).view(2, 1, 1).expand(2, 3, 3))
     >>> graph.sample_from(torch.full((1, 4, 3, 3), 0.5)).mean((1, 2, 3)).tolist()
@@ -38,7 +38,7 @@ class EdgeProbsPerPair(GraphDistribution):
 
     @property
     def edge_shape(self) -> tuple[int, int]:
-        """Rows and columns of the tensors of edges."""
+        """Shape of a tensor with one entry per edge."""
         rows, columns = self.logits.shape[-2:]
         return rows, columns
 
@@ -75,6 +75,6 @@ class EdgeProbsPerPair(GraphDistribution):
         return self.upper_triangle(logs).mean(0).sum()
 
     def initial_parameters(self, generator: Generator) -> dict[str, Tensor]:
-        """Return nothing: what is learned makes the logits."""
+        """Return no parameters: the learned parameters are those that compute the logits."""
         del generator
         return {}

@@ -3,9 +3,9 @@ r"""Priors of edges, as a penalty.
 $$\mathrm{KL}(P_\theta, P_p) = \sum_{ij} \theta_{ij} \log \frac{\theta_{ij}}{p_{ij}}
   + (1 - \theta_{ij}) \log \frac{1 - \theta_{ij}}{1 - p_{ij}}$$
 
-over the entries that are not fixed, or only some of them; in a symmetric graph over $i \le j$, since a pair is one
-coin. It goes with every loss; the loss of a fit then includes it. A fit whose edges were judged by regressions has no
-such penalty: the prior share of edges that exist is in :mod:`tacit.assessment.evidence.parent_evidence`.
+The sum runs over the entries that are not fixed, or over some of them; in a symmetric graph over $i \le j$. The penalty
+can be combined with every loss, and the reported loss includes it. A fit whose edges were selected by regressions has
+no such penalty: the prior share of existing edges is used in :mod:`tacit.assessment.evidence.parent_evidence`.
 """
 
 import math
@@ -20,10 +20,10 @@ from tacit.shapes import EdgeMask, Scalar
 
 
 class EdgePrior(nn.Module):
-    r"""Prior probabilities of edges, $P(A_{ij} = 1) = p$ or $p_{ij}$, and their weight beside the loss of one pair.
+    r"""Prior probabilities of edges, $P(A_{ij} = 1) = p$ or $p_{ij}$, with a weight relative to the loss of one pair.
 
-    Weight 1 is that of an ELBO written for one pair. With $n$ pairs and a log-likelihood as the loss, weight $1/n$
-    lets the prior count once instead of once a pair.
+    Weight 1 gives the ELBO of one pair. With $n$ pairs and a log-likelihood as the loss, weight $1/n$ counts the prior
+    once instead of once per pair.
 
     >>> from tacit.graph import BernoulliGraph
     >>> graph = BernoulliGraph(torch.tensor([[0.5, 0.1], [0.1, 0.1]]))
@@ -35,7 +35,7 @@ class EdgePrior(nn.Module):
     edges: EdgeMask | None
 
     def __init__(self, probs: float | Tensor, weight: float = 1.0, edges: EdgeMask | None = None) -> None:
-        """Take one probability for all edges or a matrix; with ``edges`` only those count where it is true."""
+        """Set one probability for all edges, or a matrix; the mask ``edges`` restricts the penalty to some edges."""
         super().__init__()
         require(
             isinstance(weight, int | float) and not isinstance(weight, bool) and 0 < weight < math.inf,
@@ -70,7 +70,7 @@ class EdgePrior(nn.Module):
         self.register_buffer("probs", probs.detach().clone())
 
     def extra_repr(self) -> str:
-        """Show the probability, if there is one for all edges, and the weight."""
+        """Return the common probability or the shape of the matrix, and the weight."""
         probs = f"{self.probs.item():g}" if self.probs.ndim == 0 else f"matrix of {tuple(self.probs.shape)}"
         return f"{probs}, weight={self.weight:g}"
 
@@ -96,7 +96,7 @@ class EdgePrior(nn.Module):
     def penalty(self, graph: GraphDistribution) -> Scalar:
         """Return the weighted KL divergence from this prior."""
         probs, (log_present, log_absent) = graph.edge_probs, graph.log_probs()
-        # theta log theta is 0 at 0, whatever the logarithm
+        # theta log theta is 0 at theta = 0
         log_present, log_absent = (torch.where(log.isinf(), 0.0, log) for log in (log_present, log_absent))
         divergence = probs * (log_present - self.probs.log()) + (1 - probs) * (log_absent - (-self.probs).log1p())
         left_out = graph.fixed if self.edges is None else graph.fixed | ~self.edges

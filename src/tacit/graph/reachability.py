@@ -1,4 +1,4 @@
-"""Which nodes can read which, in how many steps."""
+"""Reachability: which nodes can read which nodes, in how many steps."""
 
 import functools
 from collections.abc import Iterator
@@ -9,7 +9,7 @@ from torch import Tensor
 
 from tacit.shapes import Graphs
 
-WORD_BITS = 31  # of a signed word; the last is left alone
+WORD_BITS = 31  # usable bits of a signed 32-bit integer
 
 
 def boolean_powers(graphs: Graphs, num_hops: int) -> Iterator[Graphs]:
@@ -30,10 +30,10 @@ def boolean_powers(graphs: Graphs, num_hops: int) -> Iterator[Graphs]:
 
 
 def powers_by_words(graphs: Graphs, num_hops: int) -> Iterator[Graphs]:
-    """Yield the powers of small graphs, each row one word of bits: a row of the next is the "or" of rows it leads to.
+    """Yield the powers of small graphs with each row as one integer of bits; rows are combined by bitwise "or".
 
-    On a GPU thousands of small products leave most of the chip idle: 42 us of a step on an H200, this takes 7. On a CPU
-    the products are quicker.
+    On a GPU thousands of small matrix products are slow: 42 us of a step on an H200, and this takes 7. On a CPU the
+    products are faster.
     """
     yield graphs
     if num_hops == 1:
@@ -48,11 +48,11 @@ def powers_by_words(graphs: Graphs, num_hops: int) -> Iterator[Graphs]:
 
 
 def soft_powers(graphs: Graphs, num_hops: int) -> Iterator[Graphs]:
-    r"""Yield what :func:`boolean_powers` does, in a form that has derivatives and takes edges between 0 and 1.
+    r"""Yield a differentiable version of :func:`boolean_powers` that also accepts edges between 0 and 1.
 
-    $P_l = 1 - \prod_k (1 - P_{l-1, ik} A_{kj})$: the probability of a walk if edges were independent chances. For edges
-    of 0 and 1 the values are the same, and the derivative for an edge is the change that flipping it would make (except
-    where a self-loop lets one edge serve in two walks). It takes N times the memory.
+    $P_l = 1 - \prod_k (1 - P_{l-1, ik} A_{kj})$ is the probability of a walk if the edges were independent. For edges
+    of 0 and 1 the values equal those of :func:`boolean_powers`, and the derivative for an edge is the change from
+    flipping it (unless a self-loop puts one edge into two walks). It uses N times the memory.
 
     >>> path = torch.tensor([[0., 1., 0.], [0., 0., 0.5], [0., 0., 0.]])[None, None]
     >>> [power[0, 0, 0].tolist() for power in soft_powers(path, 2)]
@@ -66,7 +66,7 @@ def soft_powers(graphs: Graphs, num_hops: int) -> Iterator[Graphs]:
 
 
 def _product(factors: Float[Tensor, "draw graph node via node"]) -> Graphs:
-    """Multiply over the last axis but one, in halves: exact derivatives at 0 without a division."""
+    """Multiply over the second to last axis by halving, which gives exact derivatives at 0 without a division."""
     while factors.shape[-2] > 1:
         half = factors.shape[-2] // 2
         halves = factors[..., :half, :] * factors[..., half : 2 * half, :]

@@ -6,10 +6,9 @@
     b,a,prior,0.9,,
     c,b,allowed,,2,4
 
-``kind`` is forbidden, required, candidate, prior or allowed; only a prior has a probability. When any row says
-candidate, other edges between two nodes cannot be. The lags at which an edge may act are optional; an allowed edge is
-one like any other, with a range of lags. Lag 0 is an effect within the step. Rows are counted as an editor shows them:
-the header is row 1.
+``kind`` is forbidden, required, candidate, prior or allowed; only a prior has a probability. If any row is a candidate,
+all other edges between two nodes are impossible. The lags at which an edge may act are optional; ``allowed`` only sets
+the lags of an edge. Lag 0 is an effect within the step. Rows are counted as in an editor: the header is row 1.
 """
 
 import csv
@@ -24,7 +23,7 @@ from tacit.graph.nodes import Edge, NamedNodes
 
 COLUMNS = ("source", "target", "kind", "probability", "min_lag", "max_lag")
 KINDS = ("forbidden", "required", "candidate", "prior", "allowed")
-# What one edge can be at once: a belief or a certainty beside being a candidate; lags beside any of them.
+# Kinds that can be combined for one edge: candidate with prior or required, and lags with any of them.
 TOGETHER = (
     {"candidate", "required"},
     {"candidate", "prior"},
@@ -33,7 +32,7 @@ TOGETHER = (
 
 
 class _Row(NamedTuple):
-    where: str  # file and row, as an error begins
+    where: str  # file and row, the beginning of an error message
     edge: tuple[int, int]
     kind: str
     probability: float | None
@@ -48,7 +47,7 @@ def read_edge_rules(
     self_loops: bool = False,
     simultaneous: bool = False,
 ) -> EdgeRules:
-    """Return the rules of a file; what is wrong with it is said with file and row."""
+    """Read the rules of a file; errors name the file and the row."""
     path, named = Path(path), NamedNodes(tuple(nodes), symmetric)
     edges: dict[str, list[Edge]] = {kind: [] for kind in KINDS}
     priors: dict[Edge, float] = {}
@@ -104,7 +103,7 @@ def _rows(path: Path, named: NamedNodes) -> Iterator[_Row]:
         raise InputError(f"{path} cannot be read ({error.strerror}); pass a CSV file of edge rules") from None
     except InputError:
         raise
-    except (ValueError, csv.Error) as error:  # bytes that are no text, a name that no file can have
+    except (ValueError, csv.Error) as error:  # not UTF-8, or an invalid file name
         raise InputError(f"{path} is not a CSV file in UTF-8 ({error}); save it as one") from None
 
 
@@ -167,7 +166,7 @@ def _require_agreement(before: _Row, row: _Row, named: NamedNodes) -> None:
     earlier = before.where.rsplit(", ", 1)[1]
     require(
         before.lags.is_open or row.lags.is_open or row.lags[:2] == before.lags[:2],
-        f"{name} has other lags here than in {earlier}; delete one",
+        f"{name} has different lags here and in {earlier}; delete one",
     )
     if row.kind == before.kind:
         require(

@@ -1,23 +1,23 @@
-r"""Cubic B-splines with knots at equal distances, on an interval or around a circle.
+r"""Cubic B-splines with equidistant knots, on an interval or periodic.
 
 $$B(d) = \begin{cases} \tfrac16 (4 - 6 d^2 + 3 d^3) & d < 1 \\ \tfrac16 (2 - d)^3 & 1 \le d < 2 \\ 0 & \text{else}
 \end{cases}$$
 
-with $d$ the distance of a position from the middle of a spline, in knots. At every position the splines add up to 1.
+where $d$ is the distance of a position from the middle of a spline, in knots. At every position the splines sum to 1.
 """
 
 import torch
 from jaxtyping import Float
 from torch import Tensor
 
-FEWEST_SPLINES = 4  # each reaches over four intervals between knots
+FEWEST_SPLINES = 4  # each spline covers four intervals between knots
 
 Positions = Float[Tensor, "*any"]
 SplineValues = Float[Tensor, "*any spline"]
 
 
 def periodic_splines(phases: Positions, count: int) -> SplineValues:
-    """Return ``count`` splines around a circle; phases run from 0 to 1.
+    """Return ``count`` periodic splines; phases run from 0 to 1.
 
     >>> (6 * periodic_splines(torch.tensor([0.0, 1.0]), 4)).round().tolist()
     [[4.0, 1.0, 0.0, 1.0], [4.0, 1.0, 0.0, 1.0]]
@@ -28,7 +28,7 @@ def periodic_splines(phases: Positions, count: int) -> SplineValues:
 
 
 def interval_splines(positions: Positions, count: int) -> SplineValues:
-    """Return ``count`` splines over the interval from 0 to 1; positions outside are moved to its ends.
+    """Return ``count`` splines over the interval from 0 to 1; positions outside are clamped to it.
 
     >>> (6 * interval_splines(torch.tensor([0.0, 1.0, 2.0]), 4)).round().tolist()
     [[1.0, 4.0, 1.0, 0.0], [0.0, 1.0, 4.0, 1.0], [0.0, 1.0, 4.0, 1.0]]

@@ -1,12 +1,12 @@
-r"""Walks over a table of candidates: $1[A^l \neq 0]$ where $A$ has no matrix.
+r"""Walks over a table of candidates: $1[A^l \neq 0]$ without a matrix $A$.
 
-The $l$-th power lives on a table of its own, that of the nodes which can be reached by $l$ candidate edges. An entry
-of it is 1 if any walk is there,
+The $l$-th power is stored in a separate table of the nodes that can be reached by $l$ candidate edges. An entry is 1 if
+there is any walk,
 
 $$P^{(l)}_{ij} = 1\Big[ \sum_k P^{(l-1)}_{ik} A_{kj} > 0 \Big],$$
 
-and the sum runs over the walks that the table allows, listed once. Their number goes with edges times degree, so that
-this is for tables of a few million walks; a stack of convolutions adds up walks without listing them.
+and the sum runs over the walks that the table allows, listed once. Their number is about edges times degree, so this is
+for tables of a few million walks; a stack of convolutions adds up walks without listing them.
 """
 
 from collections.abc import Iterator
@@ -27,11 +27,11 @@ Walk = Int[Tensor, " walk"]
 
 @dataclass(frozen=True, eq=False)
 class Walks:
-    """All ways to go on from the entries of one table by an edge of another.
+    """All walks that extend the entries of one table by an edge of another.
 
-    ``first``   the slot of the entry, flat
-    ``second``  the slot of the edge, flat
-    ``place``   where in ``table`` the two lead, flat
+    ``first``   the flat position of the entry
+    ``second``  the flat position of the edge
+    ``place``   the flat position in ``table`` of the resulting entry
     """
 
     first: Walk
@@ -41,7 +41,7 @@ class Walks:
 
     @classmethod
     def over(cls, before: CandidateEdges, edges: CandidateEdges) -> "Walks":
-        """List the walks; refuses what would not fit."""
+        """List the walks; raise an error if there are too many."""
         own = before.used.flatten().nonzero()[:, 0]  # entries (i, k)
         node, via = before.row_node[own // before.sources.shape[1]], before.sources.flatten()[own]
         after = edges.used.flatten().nonzero()[:, 0]  # edges (k, j), by k: rows are sorted by node
@@ -61,7 +61,7 @@ class Walks:
         return cls(own.repeat_interleave(many), second, table.positions(source, target), table)
 
     def follow(self, before: CandidateGraphs, edges: CandidateGraphs) -> CandidateGraphs:
-        """Return where the walks lead that are there."""
+        """Return the entries that the present walks lead to."""
         there = before.values.flatten(-2)[..., self.first] * edges.values.flatten(-2)[..., self.second]
         shape = self.table.sources.shape
         sums = there.new_zeros(*there.shape[:-1], shape.numel()).index_add(-1, self.place, there)
@@ -70,12 +70,12 @@ class Walks:
 
 @lru_cache(maxsize=4)
 def walks_over(before: CandidateEdges, edges: CandidateEdges) -> Walks:
-    """Return the walks from one table on by another, listed once for every two tables."""
+    """Return the walks that extend one table by another, cached for every two tables."""
     return Walks.over(before, edges)
 
 
 def candidate_powers(graphs: CandidateGraphs, num_hops: int) -> Iterator[CandidateGraphs]:
-    r"""Yield $1[A^l \neq 0]$ for $l = 1, \dots,$ ``num_hops``, each over a table of its own.
+    r"""Yield $1[A^l \neq 0]$ for $l = 1, \dots,$ ``num_hops``, each over a separate table.
 
     >>> table = CandidateEdges.from_edges(torch.tensor([1, 2]), torch.tensor([0, 1]), 3)  # 1 -> 0, 2 -> 1
     >>> path = CandidateGraphs(torch.ones(1, 1, *table.sources.shape) * table.used, table)

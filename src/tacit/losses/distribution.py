@@ -1,14 +1,15 @@
-r"""Losses between distributions: MMD and energy score, over the whole output or node by node.
+r"""Losses between distributions: MMD and energy score, over the whole output or per node.
 
 Both are kernel scores. With $S$ graphs, samples $y_s = f(x, A_s)$ and the target $y$,
 
 $$L = c \Big( \tfrac{1}{S(S-1)} \sum_{s \neq t} k(y_s, y_t) - \tfrac{2}{S} \sum_s k(y, y_s) \Big)$$
 
 MMD has $c = 1$ and a positive definite $k$ (its third term does not depend on the model and is dropped); the energy
-score has $c = 1/2$ and $k = -d$. In the words of :mod:`tacit.losses.sampled`, $h = c\, k$ and $g_s = -2 c\, k(y, y_s)$.
+score has $c = 1/2$ and $k = -d$. In the notation of :mod:`tacit.losses.sampled`, $h = c\, k$ and
+$g_s = -2 c\, k(y, y_s)$.
 
-Missing targets are left out of every distance. At joint scope that compares the distributions of what was observed,
-which is proper for them.
+Missing targets are excluded from every distance. At joint scope the loss compares the distributions of the observed
+targets and is a proper score for them.
 """
 
 from dataclasses import dataclass, field
@@ -27,7 +28,7 @@ from tacit.shapes import Observed, PairCosts, Samples, Targets, UnitLoss
 
 @dataclass(frozen=True)
 class KernelScore(SampledLoss):
-    """The common form of MMD and energy score; see the module's text for the equations."""
+    """The common form of MMD and energy score; the equations are in the module docstring."""
 
     pairwise: ClassVar[bool] = True
     proper: ClassVar[bool] = True
@@ -45,7 +46,7 @@ class KernelScore(SampledLoss):
         require_positive("weight", self.weight, 1.0)
 
     def parts(self, samples: Samples, targets: Targets, observed: Observed | None, group_size: int) -> list[Part]:
-        r"""Return $r$ from the other samples and $g$ from the target, both by the kernel."""
+        r"""Return $r$ from the other samples and $g$ from the target, both computed with the kernel."""
         pairwise = self.kernel(self._pairwise_squared_distance(samples, observed))  # (batch, graph, graph, unit)
         sums = pairwise.sum(2)
         if group_size == 1:
@@ -64,14 +65,14 @@ class KernelScore(SampledLoss):
         return self.weight * self.kernel(self._pairwise_squared_distance(samples, observed))
 
     def weights_of(self, observed: Observed) -> UnitLoss:
-        """Return 1 for each unit that observes anything, else 0."""
+        """Return 1 for each unit with an observed target, else 0."""
         return unit_weights(observed, self.scope, by_count=False)
 
     def _pairwise_squared_distance(self, samples: Samples, observed: Observed | None) -> PairCosts:
-        """Return the squared distance of every two samples of a pair: (batch, graph, graph, unit).
+        """Return the squared distance between every two samples of a pair: (batch, graph, graph, unit).
 
-        At joint scope by one matrix product, of samples around their mean so that rounding stays small against the
-        spread; the diagonal comes out of the same product, so that equal samples are at distance zero.
+        At joint scope it is one matrix product of the centred samples, so that rounding errors are small relative to
+        the spread. The diagonal comes from the same product, so that equal samples have distance zero.
         """
         if self.scope == "node":
             return unit_mean((samples[:, :, None] - samples[:, None]).square(), "node", observed)
@@ -99,22 +100,22 @@ class MMD(KernelScore):
 
     @classmethod
     def from_options(cls, options: LossOptions) -> "MMD":
-        """Return the loss with the kernel of a config."""
+        """Build the loss with the kernel of a config."""
         return cls(options.kernel(), **options.common())
 
 
 @dataclass(frozen=True)
 class EnergyScore(KernelScore):
-    r"""$\mathrm{mean}_s\, d(y, y_s) - \tfrac12 \mathrm{mean}_{s \neq t}\, d(y_s, y_t)$; for one number it is the CRPS.
+    r"""Energy score, $\mathrm{mean}_s\, d(y, y_s) - \tfrac12 \mathrm{mean}_{s \neq t}\, d(y_s, y_t)$.
 
-    It has no scale to choose.
+    For a single number it is the CRPS. It has no scale parameter.
     """
 
     kernel: Kernel = field(default_factory=NegativeDistance)
     weight: float = 0.5
 
     def integrating(self, observation: ObservationModel) -> NoisyEnergyScore | None:
-        """Return the closed form; there is one at node scope, for one channel, where the noise has closed forms.
+        """Return the closed form; it exists at node scope, for one channel, if the noise has closed forms.
 
         >>> from tacit.observation import GaussianNoise
         >>> type(EnergyScore(scope="node").integrating(GaussianNoise(num_nodes=3))).__name__

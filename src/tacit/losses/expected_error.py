@@ -1,15 +1,15 @@
-r"""The losses that graph structure learning has used so far: the expectation over graphs stands outside.
+r"""Losses of earlier work on graph structure learning, with the expectation over graphs outside of the error.
 
 $$L_1 = E_A[\ell(f(x, A), y)] \approx \mathrm{mean}_s\, \ell(y_s, y)$$
 
-Such a loss is least where every graph drawn is the best single one, so that the probabilities run to 0 and 1: it picks
-a graph and does not calibrate. The paper compares with three forms.
+Such a loss is minimal if every sampled graph is the best single graph, so the probabilities converge to 0 and 1: it
+selects a graph and is not calibrated. The paper compares with three forms.
 
-``ExpectedError``          "literature 1" in the paper: the error above, credited to all edges that could have caused it
+``ExpectedError``          "literature 1" in the paper: the error above, credited to all edges that can affect it
                            (Franceschi et al. 2019, Cini et al. 2023)
-``NodewiseExpectedError``  "literature 2": the same value, but the error of a node is credited to that node's own row
-                           alone, with a moving average per node as baseline (Kazi et al. 2022). Exact for one hop; with
-                           more, the gradient is not that of any loss, because edges further away get no credit
+``NodewiseExpectedError``  "literature 2": the same value, but the error of a node is credited only to that node's own
+                           row, with a moving average per node as baseline (Kazi et al. 2022). Exact for one hop; with
+                           more, the gradient is not that of any loss, because more distant edges get no credit
 ``ELBO``                   a Gaussian likelihood around each prediction, and the KL divergence from a prior (Elinas et
                            al. 2020)
 """
@@ -34,7 +34,7 @@ ErrorName = Literal["mae", "mse"]
 
 @dataclass(frozen=True)
 class ExpectedError(SampledLoss):
-    r"""$\mathrm{mean}_s\, \ell(y_s, y)$ with $\ell$ the mean absolute ("mae") or squared ("mse") error.
+    r"""Expected error, $\mathrm{mean}_s\, \ell(y_s, y)$, with $\ell$ the absolute ("mae") or squared ("mse") error.
 
     >>> samples, targets = torch.tensor([0.0, 1.0, 3.0]).view(1, 3, 1, 1), torch.ones(1, 1, 1)
     >>> ExpectedError("mae")(samples, targets).value.item()
@@ -59,7 +59,7 @@ class ExpectedError(SampledLoss):
 
 @dataclass(frozen=True)
 class NodewiseExpectedError(ExpectedError):
-    """The value of :class:`ExpectedError`; each node's error is credited to its own row of the graph."""
+    """The value of :class:`ExpectedError`, with each node's error credited to its own row of the graph."""
 
     credit: ClassVar[str | None] = "own_row"
     baseline: BaselineName = field(default="moving_average", kw_only=True)
@@ -76,7 +76,7 @@ class NodewiseExpectedError(ExpectedError):
 class ELBO(SampledLoss):
     r"""$-\mathrm{mean}_s \log N(y; y_s, \sigma^2) + \mathrm{KL}(P_\theta, \text{prior})$, densities summed over nodes.
 
-    The first part comes from here; the model adds the second, :class:`~tacit.graph.EdgePrior`, in closed form.
+    This class computes the first term; the model adds the second, :class:`~tacit.graph.EdgePrior`, in closed form.
     """
 
     averages: ClassVar[bool] = False
@@ -95,7 +95,7 @@ class ELBO(SampledLoss):
 
     @classmethod
     def from_options(cls, options: LossOptions) -> "ELBO":
-        """Return the loss with the likelihood and the prior of a config."""
+        """Build the loss with the likelihood and the prior of a config."""
         if options.prior is None:
             raise InputError("loss 'elbo' in [model] requires a prior, got none; set prior, for example to 0.5")
         return cls(options.likelihood_sd, options.prior, **options.common())
@@ -108,12 +108,12 @@ class ELBO(SampledLoss):
         return [Part(1, self._total(unit_mean(surprise, self.scope, observed), targets, observed))]
 
     def _total(self, means: Tensor, targets: Targets, observed: Observed | None) -> Cost:
-        """Return what each unit adds, times their number: the mean over units is then the sum over all numbers."""
+        """Return each unit's sum times the number of units, so that the mean over units is the sum over all values."""
         counts = unit_counts(torch.ones_like(targets) if observed is None else observed, self.scope)
         return means * counts[:, None] * counts.shape[-1]
 
     def weights_of(self, observed: Observed) -> UnitLoss:
-        """Return 1 for each unit that observes anything, else 0."""
+        """Return 1 for each unit with an observed target, else 0."""
         counts = unit_counts(observed, self.scope)
         return (counts > 0).to(counts.dtype)
 

@@ -1,7 +1,7 @@
 r"""Kernels: similarity of two outputs as a function of their squared distance.
 
-The distance is the root of the *mean* squared difference over nodes and channels, so that a scale means the same for
-outputs of any size.
+The distance is the root of the *mean* squared difference over nodes and channels, so that a scale has the same meaning
+for outputs of any size.
 """
 
 from dataclasses import dataclass
@@ -17,7 +17,7 @@ from tacit.shapes import Observed, Targets
 
 @runtime_checkable
 class Kernel(Protocol):
-    """A function of squared distances, entry by entry."""
+    """Interface of kernels: an elementwise function of squared distances."""
 
     def __call__(self, squared_distance: Tensor) -> Tensor:
         """Return the similarity at each squared distance."""
@@ -25,9 +25,9 @@ class Kernel(Protocol):
 
 
 def safe_sqrt(values: Tensor) -> Tensor:
-    """Return the square root, with derivative 0 instead of infinity at 0 (two equal samples have no direction).
+    """Return the square root, with derivative 0 instead of infinity at 0 (the distance of two equal samples).
 
-    NaN stays NaN: a broken prediction must not look like a perfect one.
+    NaN stays NaN, so that an invalid prediction does not look like a perfect one.
 
     >>> zero = torch.zeros(1, requires_grad=True)
     >>> safe_sqrt(zero).backward(); zero.grad.item()
@@ -39,7 +39,7 @@ def safe_sqrt(values: Tensor) -> Tensor:
 
 @dataclass(frozen=True)
 class RationalQuadratic:
-    r"""$k = (1 + d^2 / (2 \alpha s^2))^{-\alpha}$; the defaults are the paper's."""
+    r"""Rational quadratic kernel, $k = (1 + d^2 / (2 \alpha s^2))^{-\alpha}$; the defaults are the paper's."""
 
     scale: float = 0.04
     alpha: float = 0.5
@@ -56,7 +56,7 @@ class RationalQuadratic:
 
 @dataclass(frozen=True)
 class Gaussian:
-    r"""$k = \exp(-d^2 / (2 s^2))$."""
+    r"""Gaussian kernel, $k = \exp(-d^2 / (2 s^2))$."""
 
     scale: float
 
@@ -70,7 +70,7 @@ class Gaussian:
 
 @dataclass(frozen=True)
 class Laplacian:
-    r"""$k = \exp(-d / s)$."""
+    r"""Laplacian kernel, $k = \exp(-d / s)$."""
 
     scale: float
 
@@ -84,7 +84,7 @@ class Laplacian:
 
 @dataclass(frozen=True)
 class NegativeDistance:
-    r"""$k = -d$: not positive definite, but conditionally so, which is what the energy score needs."""
+    r"""The negative distance, $k = -d$, which is conditionally positive definite, as the energy score requires."""
 
     def __call__(self, squared_distance: Tensor) -> Tensor:
         """Return the similarity at each squared distance."""
@@ -121,10 +121,10 @@ class KernelMean:
 def median_distance(
     targets: Targets, scope: Scope = "joint", observed: Observed | None = None, *, max_pairs: int = 500
 ) -> float:
-    """Return the median distance between two targets, the usual scale where nothing better is known.
+    """Return the median distance between two targets, a common default for the scale of a kernel.
 
-    Of the first ``max_pairs`` targets; at node scope over all nodes, each compared with itself. Distances are over what
-    both of two targets observe.
+    It uses the first ``max_pairs`` targets; at node scope, each node is compared with itself and all nodes are pooled.
+    A distance uses the values that are observed in both targets.
 
     >>> median_distance(torch.tensor([0.0, 1.0, 3.0]).view(3, 1, 1))
     2.0

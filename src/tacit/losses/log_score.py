@@ -2,11 +2,11 @@ r"""The log score: minus the log probability of the target, with graphs summed i
 
 $$L = - \log\, \mathrm{mean}_s\, p(y \mid f(x, A_s), x)$$
 
-$p$ comes from the observation model; over the numbers of a unit it is a product, and $L$ is divided by how many they
-are. The expected value is an upper bound of $-\log p(y)$ and falls to it as $S$ grows (Burda et al. 2016). So it is not
-proper at a finite $S$: graphs under which $p$ varies less have the smaller gap. For yes or no with one edge, $p = 0.9$
-with it and 0.1 without, and a true theta of 0.1, it is least at 0.001 with 4 graphs, at 0.067 with 8, at 0.090 with 16
-and at 0.098 with 64 (``tests/losses/test_log_score.py``).
+$p$ comes from the observation model. For several values in a unit it is their product, and $L$ is divided by their
+number. The expected value is an upper bound of $-\log p(y)$ and converges to it as $S$ grows (Burda et al. 2016). So it
+is not proper at a finite $S$: the gap is smaller for graph distributions under which $p$ varies less. Example: a binary
+target and one edge, with $p = 0.9$ if it is present and 0.1 if not, and a true theta of 0.1. The minimum is at 0.001
+with 4 graphs, at 0.067 with 8, at 0.090 with 16 and at 0.098 with 64 (``tests/losses/test_log_score.py``).
 
 All graphs share one value, so the cost of each is $w_s = S L$. The leave-one-out baseline (VIMCO; Mnih and Rezende
 2016) is the value with $p$ of graph $s$ replaced by the geometric mean of the others.
@@ -31,9 +31,9 @@ BASELINES = ("none", "leave_one_out")
 
 @dataclass(frozen=True)
 class LogScore(SampledLoss):
-    """Minus the log probability of the target, from the parameters of an observation model.
+    """Log score: minus the log probability of the target, from the parameters of an observation model.
 
-    A model passes its observation model.
+    A model passes its observation model automatically.
 
     >>> from tacit.observation import BernoulliTargets
     >>> loss = LogScore(BernoulliTargets(num_nodes=1))
@@ -61,7 +61,7 @@ class LogScore(SampledLoss):
 
     @property
     def numbers_per_target(self) -> int:
-        """Those that describe a target."""
+        """Number of distribution parameters per target."""
         return self._model.num_parameters
 
     def integrating(self, observation: ObservationModel) -> "LogScore":
@@ -84,7 +84,7 @@ class LogScore(SampledLoss):
         )
         self._require_fitting(samples, targets, observed, group_size)
         seen = torch.ones_like(targets) if observed is None else observed
-        targets = torch.where(seen > 0, targets, 0.0)  # whatever stands there, even NaN
+        targets = torch.where(seen > 0, targets, 0.0)  # replaces missing values, even NaN
         found = self._log_probs(samples, targets, seen)  # (batch, graph, unit)
         counts, graphs = unit_counts(seen, self.scope).clamp_min(1), samples.shape[1]
         value = -_log_mean(found) / counts
@@ -98,9 +98,9 @@ class LogScore(SampledLoss):
         return LossTerms(value * weights, cost * weights[:, None], baseline * weights[:, None], weights)
 
     def parts(self, samples: Samples, targets: Targets, observed: Observed | None, group_size: int) -> list[Part]:
-        """Refuse: the loss is no sum over graphs."""
+        """Raise an error: the loss is not a sum over graphs."""
         del samples, targets, observed, group_size
-        raise InputError("LogScore is not a sum over graphs and has no parts; call it")
+        raise InputError("LogScore is not a sum over graphs and has no parts; call the loss instead")
 
     @property
     def _model(self) -> ObservationModel:
@@ -118,7 +118,7 @@ def _log_mean(log_probs: Cost) -> torch.Tensor:
 
 
 def _without_own(log_probs: Cost) -> Cost:
-    """Return for each graph the log mean over all, its own number replaced by the mean of the others.
+    """Return, for each graph, the log mean over all graphs with its own value replaced by the mean of the others.
 
     >>> _without_own(torch.tensor([0.0, 2.0, 4.0]).view(1, 3, 1)).flatten()[0]  # log mean of e^3, e^2, e^4
     tensor(3.3090)

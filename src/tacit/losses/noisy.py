@@ -1,14 +1,15 @@
-r"""The energy score of a model with noise, the noise integrated in closed form.
+r"""The energy score of a model with noise, with the noise integrated in closed form.
 
 $y_s \sim p(y \mid f(x, A_s), x)$, with new noise for each graph. For one number per node
 
 $$L = \mathrm{mean}_s\, E|Y_s - y| - \tfrac12\, \mathrm{mean}_{s \neq t}\, E|Y_s - Y_t|$$
 
-with means over the noise that the observation model knows (:meth:`~tacit.observation.ObservationModel.pair_distance`).
-It is the mean of the energy score over the noise of all samples, and without noise the energy score itself. Two
-independent draws of the model are two graphs with a noise of their own each, so that pairs of different graphs
-estimate the spread without bias, and a graph is not compared with itself. In the words of :mod:`tacit.losses.sampled`,
-$h = -\tfrac12 E|Y_s - Y_t|$ and $g_s = E|Y_s - y|$: baselines, credit and estimators are those of any other loss.
+with expectations over the noise from the observation model
+(:meth:`~tacit.observation.ObservationModel.pair_distance`). It is the expected energy score over the noise of all
+samples, and equals the energy score if there is no noise. Two independent draws of the model are two graphs with
+independent noise, so pairs of different graphs estimate the spread without bias, and a graph is not compared with
+itself. In the notation of :mod:`tacit.losses.sampled`, $h = -\tfrac12 E|Y_s - Y_t|$ and $g_s = E|Y_s - y|$: baselines,
+credit and estimators are those of any other loss.
 """
 
 from dataclasses import dataclass, field, replace
@@ -23,9 +24,9 @@ from tacit.shapes import Observed, PairCosts, TargetParams, Targets
 
 @dataclass(frozen=True)
 class NoisyEnergyScore(SampledLoss):
-    """The energy score at node scope, of the parameters of an observation model with one channel.
+    """The energy score at node scope, from the parameters of an observation model with one channel.
 
-    ``EnergyScore().integrating(observation)`` makes it; a model does this automatically.
+    ``EnergyScore().integrating(observation)`` builds it; a model does this automatically.
 
     >>> import torch
     >>> from tacit.observation import HeadGaussianNoise
@@ -62,7 +63,7 @@ class NoisyEnergyScore(SampledLoss):
 
     @property
     def numbers_per_target(self) -> int:
-        """Those that describe a target."""
+        """Number of distribution parameters per target."""
         return self.observation.num_parameters
 
     def integrating(self, observation: ObservationModel) -> "NoisyEnergyScore":

@@ -14,10 +14,10 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class LossOptions:
-    """What ``from_options`` of a loss may use; the loss names in ``uses`` what it does use.
+    """Options for ``from_options`` of a loss; ``uses`` of the loss names the ones that it supports.
 
-    ``baseline``  None where the loss has its own default
-    ``kernel``    makes the kernel; it may take its scale from the training targets, and so is called when needed
+    ``baseline``  None for the default of the loss
+    ``kernel``    builds the kernel; called only if needed, since its scale may depend on the training targets
     """
 
     scope: Scope = "node"
@@ -27,13 +27,13 @@ class LossOptions:
     prior: EdgePrior | None = None
 
     def common(self) -> dict[str, Any]:
-        """Return scope and baseline as keywords, the baseline only where it was chosen."""
+        """Return scope and baseline as keywords; the baseline only if it was set."""
         return {"scope": self.scope} | ({} if self.baseline is None else {"baseline": self.baseline})
 
 
 @dataclass(frozen=True)
 class LossPreset:
-    """A loss with some of its arguments given, to register it under a name of its own.
+    """A loss with some preset arguments, to be registered under its own name.
 
     >>> from tacit.losses import ExpectedError
     >>> LossPreset(ExpectedError, {"error": "mse"}).from_options(LossOptions()).error
@@ -44,11 +44,11 @@ class LossPreset:
     arguments: Mapping[str, Any] = field(default_factory=dict)
 
     def from_options(self, options: LossOptions) -> "SampledLoss":
-        """Return the loss with these arguments."""
+        """Build the loss with the preset arguments."""
         return replace(self.loss.from_options(options), **self.arguments)
 
     def __getattr__(self, name: str) -> Any:
-        """The capabilities are those of the loss."""
+        """Return the capabilities of the loss."""
         if name.startswith("_") or name == "loss":
             raise AttributeError(name)
         return getattr(self.loss, name)

@@ -1,9 +1,10 @@
-r"""The squared error of the mean prediction, $(E_A[f(x, A)] - y)^2$, from samples and without bias.
+r"""The squared error of the mean prediction, $(E_A[f(x, A)] - y)^2$, estimated from samples without bias.
 
 $$L = \mathrm{mean}_{s \neq t}\, (y_s - y)(y_t - y)$$
 
-The plain $(\mathrm{mean}_s\, y_s - y)^2$ adds $1/S$ of the spread to its value and bends both gradients; two factors
-from different graphs do not. It is least for any graph distribution with the right mean, calibrated or not.
+The naive $(\mathrm{mean}_s\, y_s - y)^2$ has a bias of $1/S$ times the variance, and both of its gradients are biased;
+the product of two different graphs is unbiased. The loss is minimal for any graph distribution with the right mean,
+calibrated or not.
 """
 
 from dataclasses import dataclass
@@ -17,7 +18,7 @@ from tacit.shapes import Observed, Samples, Targets
 
 @dataclass(frozen=True)
 class PointMSE(SampledLoss):
-    r"""$\mathrm{mean}_{s \neq t}\, (y_s - y)(y_t - y)$, averaged over nodes and channels.
+    r"""Unbiased squared error of the mean, $\mathrm{mean}_{s \neq t}\, (y_s - y)(y_t - y)$, over nodes and channels.
 
     >>> import torch
     >>> samples, targets = torch.tensor([0.0, 1.0, 2.0]).view(1, 3, 1, 1), torch.zeros(1, 1, 1)

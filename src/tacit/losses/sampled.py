@@ -1,8 +1,8 @@
-r"""The base of all losses: means over sampled graphs, and over pairs of them.
+r"""Base class of all losses: means over sampled graphs and over pairs of them.
 
 $$L = \tfrac1S \sum_s (r_s + g_s), \qquad r_s = \mathrm{mean}_{t \neq s}\, h(y_s, y_t)$$
 
-$g_s$ is the cost of graph $s$ alone and $h$ the cost of a pair of graphs. A pair counts for both graphs, so
+$g_s$ is the cost of a single graph $s$ and $h$ the cost of a pair of graphs. A pair counts for both graphs, so
 the cost of graph $s$, which multiplies its score in the gradient for $\theta$, is
 
 $$w_s = 2 r_s + g_s$$
@@ -10,16 +10,17 @@ $$w_s = 2 r_s + g_s$$
 Baselines, subtracted from the cost:
 
 ``none``
-    nothing.
+    no baseline.
 ``paper``
-    the mean over the batch and its graphs. It contains graph $s$ itself and so shrinks the gradient a little: that of
-    $r$ by $1 - 2/S$ and that of $g$ by $1 - 1/S$ when the batch shares its graphs, by $1 - 2/(SB)$ and $1 - 1/(SB)$
-    when not.
+    the mean over the batch and its graphs. It includes graph $s$ itself and so shrinks the gradient slightly: that of
+    $r$ by $1 - 2/S$ and that of $g$ by $1 - 1/S$ if the batch shares its graphs, otherwise by $1 - 2/(SB)$ and
+    $1 - 1/(SB)$.
 ``leave_one_out``
-    the mean over everything that does not involve graph $s$: $h(y_t, y_u)$ with both different from $s$, and $g_t$ with
+    the mean over all terms that do not involve graph $s$: $h(y_t, y_u)$ with both different from $s$, and $g_t$ with
     $t \neq s$. Exact in expectation.
 ``moving_average``
-    the mean over earlier batches, one per unit, forgetting 5% of itself a step; it starts at 0. Exact in expectation.
+    an exponential moving average over earlier batches, one per unit, with decay 0.95; it starts at 0. Exact in
+    expectation.
 """
 
 import functools
@@ -38,11 +39,11 @@ from tacit.losses.units import Scope, require_one_of, unit_weights
 from tacit.shapes import Baseline, Cost, Observed, Outputs, Samples, Targets, UnitAverage, UnitLoss
 
 BaselineName = Literal["none", "paper", "leave_one_out", "moving_average"]
-MOVING_AVERAGE_KEEPS = 0.95  # twenty steps: short against a training, long against the noise of one batch
+MOVING_AVERAGE_KEEPS = 0.95  # about twenty steps: short compared with a training, long enough to average over batches
 
 
 class Part(NamedTuple):
-    """One of the sums of a loss: how many graphs each term involves (1 or 2), and its mean term for each graph."""
+    """One sum of a loss: the number of graphs in each term (1 or 2), and the mean term for each graph."""
 
     ends: int
     values: Cost
@@ -50,7 +51,7 @@ class Part(NamedTuple):
 
 @dataclass(frozen=True, kw_only=True)
 class SampledLoss(Loss):
-    """The common part of all losses; see the module's text. A loss says what $r$ and $g$ are."""
+    """Base class of losses; the equations are in the module docstring. A loss defines $r$ and $g$."""
 
     uses: ClassVar[tuple[str, ...]] = ("scope", "baseline")
     scope: Scope = "node"
@@ -62,12 +63,12 @@ class SampledLoss(Loss):
 
     @property
     def min_graphs(self) -> int:
-        """Two graphs make a pair; leaving one out takes one more."""
+        """Two graphs for a pair, and one more for the leave-one-out baseline."""
         return 1 + self.pairwise + (self.baseline == "leave_one_out")
 
     @classmethod
     def from_options(cls, options: LossOptions) -> "SampledLoss":
-        """Return the loss that a config asks for by name."""
+        """Build the loss that a config names."""
         return cls(**options.common())
 
     def with_baseline(self, baseline: str) -> "SampledLoss":
@@ -76,7 +77,7 @@ class SampledLoss(Loss):
 
     @property
     def numbers_per_target(self) -> int:
-        """How many numbers it takes for each target: one, a sample, unless it integrates the noise."""
+        """Numbers per target in the samples: 1, unless the loss integrates the noise."""
         return 1
 
     def __call__(
@@ -91,7 +92,7 @@ class SampledLoss(Loss):
         """Return the terms for a batch; see :class:`~tacit.losses.Loss`."""
         self._require_fitting(samples, targets, observed, group_size)
         if observed is not None:
-            targets = torch.where(observed > 0, targets, 0.0)  # whatever stands there, even NaN
+            targets = torch.where(observed > 0, targets, 0.0)  # replaces missing values, even NaN
         parts = self.parts(samples, targets, observed, group_size)
         value = _sum(part.values.mean(1) for part in parts)
         cost = _sum(part.ends * part.values for part in parts)
@@ -106,7 +107,7 @@ class SampledLoss(Loss):
         """Return $r$ and $g$, or one of them."""
 
     def weights_of(self, observed: Observed) -> UnitLoss:
-        """Return what each unit of each pair counts, 0 where nothing was observed."""
+        """Return the weight of each unit of each pair, 0 if nothing was observed."""
         return unit_weights(observed, self.scope, by_count=True)
 
     def _baseline(
@@ -126,9 +127,9 @@ class SampledLoss(Loss):
             return average[None, None], moved
         if self.baseline == "paper":
             return _batch_mean(cost, weights)[None, None], None
-        if self.baseline == "none" or group_size > 1:  # what a group has in common drops out of its differences
+        if self.baseline == "none" or group_size > 1:  # constants cancel in differences within a group
             return cost.new_zeros(1, 1, cost.shape[-1]), None
-        # The sum over all graphs holds what involves s as often as it has ends: a pair also in the part of its partner.
+        # The sum over all graphs contains a pair of s twice: in the part of s and in the part of its partner.
         rests = (
             part.ends * (part.values.sum(1, keepdim=True) - part.ends * part.values) / (cost.shape[1] - part.ends)
             for part in parts

@@ -1,4 +1,4 @@
-"""The interface between losses and gradient estimators: a few tensors."""
+"""The interface between losses and gradient estimators."""
 
 from abc import ABC, abstractmethod
 from typing import ClassVar, NamedTuple
@@ -16,11 +16,11 @@ class LossTerms(NamedTuple):
     ``value``     the loss of each pair and unit, differentiable in the samples
     ``cost``      $w_s$, such that $\sum_s w_s \nabla \log P(A_s) / S$ estimates the gradient for $\theta$
     ``baseline``  an estimate of the cost's mean, subtracted to lower the variance
-    ``weight``    what each unit of each pair counts when some targets are missing; all the same when None
-    ``average``   the moving average of the cost after this batch, for losses whose baseline it is
+    ``weight``    the weight of each unit of each pair if some targets are missing; None for equal weights
+    ``average``   the moving average of the cost after this batch, for losses with that baseline
 
-    A unit is a node at node scope; at joint scope there is one unit. Value, cost and baseline are times the weight, so
-    that the loss of a batch is the mean of the values over the mean of the weights.
+    A unit is a node at node scope; at joint scope there is one unit. Value, cost and baseline are multiplied by the
+    weight, so that the loss of a batch is the mean of the values divided by the mean of the weights.
     """
 
     value: UnitLoss
@@ -31,21 +31,21 @@ class LossTerms(NamedTuple):
 
 
 class Loss(ABC):
-    r"""The interface; capabilities are attributes of the class.
+    r"""Interface of losses; capabilities are attributes of the class.
 
-    ``pairwise``      compares graphs with each other: one graph is not enough
+    ``pairwise``      compares graphs with each other, so it requires at least two graphs
     ``proper``        no theta has a lower expected loss than the true one
-    ``averages``      a mean over what was observed, not a sum
-    ``compares``      of the form $E\,h(Y, Y') - 2 E\,h(Y, y)$, with $h$ given by :meth:`pair_costs`
-    ``learns_noise``  least at the true size of the noise; others drive it to 0 or cannot see it, and so refuse noise
-    ``integrates``    takes the parameters of the observation model instead of samples
-    ``in_groups``     takes graphs that are drawn in groups and depend on each other
-    ``has_prior``     holds a prior of its own, and takes no second one
-    ``credit``        the credit that it is made by, if one; see :mod:`tacit.estimators.credit`
+    ``averages``      a mean over the observed targets, not a sum
+    ``compares``      has the form $E\,h(Y, Y') - 2 E\,h(Y, y)$, with $h$ given by :meth:`pair_costs`
+    ``learns_noise``  minimal at the true size of the noise; other losses cannot estimate it and do not accept noise
+    ``integrates``    uses the parameters of the observation model instead of samples
+    ``in_groups``     accepts graphs that are drawn in groups and depend on each other
+    ``has_prior``     includes a prior, and does not accept a second one
+    ``credit``        the credit that it requires, if any; see :mod:`tacit.estimators.credit`
     ``uses``          the keys of [model] in a config that ``from_options`` reads
 
-    ``scope``     ``"node"`` when the loss is a mean of losses of single nodes, else ``"joint"``
-    ``baseline``  which baseline; ``"moving_average"`` is handed from step to step by the model
+    ``scope``     ``"node"`` if the loss is a mean of losses of single nodes, else ``"joint"``
+    ``baseline``  name of the baseline; the model carries ``"moving_average"`` from step to step
     """
 
     pairwise: ClassVar[bool] = False
@@ -65,11 +65,11 @@ class Loss(ABC):
     @property
     @abstractmethod
     def min_graphs(self) -> int:
-        """The fewest independent graphs per pair that the value and the baseline can be computed from."""
+        """The smallest number of independent graphs per pair that the value and the baseline require."""
 
     @abstractmethod
     def with_baseline(self, baseline: str) -> "Loss":
-        """Return the same loss with another baseline; ``"none"`` for estimators that have no use for one."""
+        """Return the same loss with another baseline; ``"none"`` for estimators that do not use one."""
 
     @abstractmethod
     def __call__(
@@ -83,23 +83,23 @@ class Loss(ABC):
     ) -> LossTerms:
         """Return the terms for a batch.
 
-        ``observed``    which targets are there; all of them when None
+        ``observed``    1 for observed targets, 0 for missing ones; None if all are observed
         ``average``     the moving average of the cost up to the last batch
-        ``group_size``  this many consecutive graphs depend on each other, and are never compared with each other
+        ``group_size``  number of consecutive graphs that depend on each other and are not compared with each other
         """
 
     def integrating(self, observation: ObservationModel) -> "Loss | None":
-        """Return the form of this loss that integrates the noise in closed form; None where it has to be sampled."""
+        """Return the form of this loss that integrates the noise in closed form; None if noise must be sampled."""
         del observation
         return None
 
     def pair_costs(self, samples: Samples, observed: Observed | None = None) -> PairCosts:
-        """Return $h(y_s, y_t)$ for every two graphs of a pair, the diagonal included."""
+        """Return $h(y_s, y_t)$ for every two graphs of a pair, including the diagonal."""
         del samples, observed
         raise self._without_pair_costs()
 
     def weights_of(self, observed: Observed) -> UnitLoss:
-        """Return what each unit of each pair counts, 0 where nothing was observed."""
+        """Return the weight of each unit of each pair, 0 if nothing was observed."""
         del observed
         raise self._without_pair_costs()
 

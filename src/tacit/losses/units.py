@@ -1,4 +1,4 @@
-"""Units: the parts a loss is made of, one per node or one for the whole output, and what of them was observed."""
+"""Units of a loss, one per node or one for the whole output, and their means over the observed targets."""
 
 from typing import Literal
 
@@ -21,7 +21,7 @@ def require_one_of(name: str, value: str, known: tuple[str, ...]) -> None:
 
 
 def unit_mean(values: Float[Tensor, "..."], scope: Scope, observed: Observed | None) -> Float[Tensor, "..."]:
-    """Average (batch, ..., node, channel) over what each unit observes: (batch, ..., unit); 0 where that is nothing."""
+    """Average (batch, ..., node, channel) over the observed values of each unit, 0 if there are none."""
     axes = (-1,) if scope == "node" else (-2, -1)
     if observed is None:
         means = values.mean(axes)
@@ -32,15 +32,15 @@ def unit_mean(values: Float[Tensor, "..."], scope: Scope, observed: Observed | N
 
 
 def unit_counts(observed: Observed, scope: Scope) -> UnitLoss:
-    """Return how many numbers each unit of a pair observes: (batch, unit)."""
+    """Return the number of observed values of each unit of a pair: (batch, unit)."""
     counts = observed.sum(-1)
     return counts if scope == "node" else counts.sum(-1, keepdim=True)
 
 
 def unit_weights(observed: Observed, scope: Scope, *, by_count: bool) -> UnitLoss:
-    """Return what each unit of a pair counts: 1 if it observes everything, 0 if nothing.
+    """Return the weight of each unit of a pair: 1 if all of its values are observed, 0 if none is.
 
-    By count every observed number weighs the same; otherwise every unit that observes anything does.
+    With ``by_count`` the weight is the share of observed values; otherwise it is 1 if any value is observed.
     """
     counts = unit_counts(observed, scope)
     size = observed.shape[-1] if scope == "node" else observed.shape[-1] * observed.shape[-2]

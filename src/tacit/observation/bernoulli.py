@@ -1,4 +1,4 @@
-r"""Yes or no: the values 1 and 0.
+r"""Binary targets: the values 1 (yes) and 0 (no).
 
 $$P(v = 1) = \frac{1}{1 + e^{-f}}$$
 
@@ -20,7 +20,7 @@ from tacit.shapes import Inputs, Outputs, Samples, TargetParams, Targets
 
 
 class BernoulliTargets(Steps):
-    """Yes or no; a target is described by the logit of yes.
+    """Binary targets; the distribution parameter is the logit of 1 (yes).
 
     >>> answers = BernoulliTargets(num_nodes=2)
     >>> parameters = answers.describe(torch.zeros(1, 1, 2, 1), torch.zeros(1, 2, 3))
@@ -38,27 +38,27 @@ class BernoulliTargets(Steps):
         return outputs
 
     def table(self, parameters: TargetParams) -> Table:
-        """Return the probability of no."""
+        """Return the probability of 0 (no)."""
         return torch.sigmoid(-parameters)[..., None]
 
     def places(self, targets: Targets) -> Targets:
-        """Return 1 for yes."""
+        """Return 1 for targets of 1 (yes), else 0."""
         return (self.to_values(targets) > 0.5).to(targets)
 
     def mean(self, parameters: TargetParams) -> Samples:
-        """Return the probability of yes, as a scaled target."""
+        """Return the probability of 1 (yes), as a scaled target."""
         return self.to_targets(torch.sigmoid(parameters))
 
     def variance(self, parameters: TargetParams) -> Samples:
-        r"""Return $p\,(1 - p)$, as squares of scaled targets."""
+        r"""Return $p\,(1 - p)$, in squared units of scaled targets."""
         return self.information(parameters) / self.unit.square()
 
     def scales(self, spread: Float[Tensor, "node channel"]) -> Float[Tensor, "node number"]:
-        r"""Return $1 / \sqrt{p\,(1 - p)}$: such a change of a logit moves the mean by about one spread."""
+        r"""Return $1 / \sqrt{p\,(1 - p)}$: this change of a logit shifts the mean by about one standard deviation."""
         return torch.where(spread.isinf(), spread, 1 / (spread * self.unit))
 
     def log_prob(self, parameters: TargetParams, targets: Targets) -> Samples:
-        """Return the log probability of the answer of each target."""
+        """Return the log probability of each target."""
         signs: Tensor = 2 * self.places(targets)[:, None] - 1
         return logsigmoid(signs * parameters)
 

@@ -3,12 +3,12 @@ r"""Gaussian noise around the prediction.
 $$y = \mu + \sigma\, e, \qquad e \sim N(0, 1), \qquad \mu = f_\psi(x, A)$$
 
 ===========================  ==============================================================
-:class:`GaussianNoise`       one $\sigma$ per node and channel, whatever the input
+:class:`GaussianNoise`       one $\sigma$ per node and channel, independent of the input
 :class:`InputGaussianNoise`  $\sigma$ from the node's own input
-:class:`HeadGaussianNoise`   $\sigma$ from a second number that the predictor gives per target
+:class:`HeadGaussianNoise`   $\sigma$ from a second number that the predictor returns per target
 ===========================  ==============================================================
 
-The energy score needs two means over the noise, and both have the closed form
+The energy score requires two expectations over the noise, and both have the closed form
 
 $$E|d + \sigma e| = \sigma \sqrt{2 / \pi}\; e^{-d^2 / 2 \sigma^2} + d\, \mathrm{erf}(d / \sigma \sqrt 2)$$
 """
@@ -27,7 +27,7 @@ from tacit.observation.model import ObservationModel, TargetValues
 from tacit.registry import register
 from tacit.shapes import Draws, Inputs, NoiseUniforms, Outputs, Samples, TargetParams, Targets
 
-# Of scaled targets: sigma starts at half their deviation, and is never so small that a density becomes a spike.
+# For scaled targets: sigma starts at half their standard deviation, and a floor keeps densities bounded.
 INITIAL_SIGMA = 0.5
 SIGMA_FLOOR = 1e-3
 
@@ -43,7 +43,7 @@ def expected_distance(difference: Tensor, sigma: Tensor) -> Tensor:
 
 
 def positive_sigma(raw: Tensor) -> Tensor:
-    r"""Return $\sigma = \log(1 + e^{\text{raw}})$ and a floor: a positive number from any.
+    r"""Return $\sigma = \log(1 + e^{\text{raw}})$ plus a floor, which is positive for any real number.
 
     >>> round(positive_sigma(torch.tensor(raw_sigma(0.5))).item(), 6)
     0.5
@@ -52,12 +52,12 @@ def positive_sigma(raw: Tensor) -> Tensor:
 
 
 def raw_sigma(sigma: float) -> float:
-    """Return the number that :func:`positive_sigma` makes ``sigma`` of."""
+    """Return the inverse of :func:`positive_sigma`."""
     return math.log(math.expm1(sigma - SIGMA_FLOOR))
 
 
 class Gaussian(ObservationModel):
-    """The common part: a target is described by its mean and its deviation, means first on the last axis."""
+    """Base class of Gaussian noise: parameters are mean and standard deviation, means first on the last axis."""
 
     num_parameters = 2
     wider: ClassVar[str] = "student_t"
@@ -81,7 +81,7 @@ class Gaussian(ObservationModel):
 
     @abstractmethod
     def _sigmas(self, outputs: Outputs, inputs: Inputs) -> Tensor:
-        """Return sigmas that can be expanded to (batch, graph, node, channel)."""
+        """Return sigmas that broadcast to (batch, graph, node, channel)."""
 
     def sample(self, parameters: TargetParams, uniforms: NoiseUniforms) -> Samples:
         r"""Return $\mu + \sigma\, \Phi^{-1}(u)$."""
@@ -90,7 +90,7 @@ class Gaussian(ObservationModel):
         return samples
 
     def draw(self, parameters: TargetParams, *, generator: Generator, draws: int = 1) -> Draws:
-        """Return ``draws`` samples of each graph, side by side on the axis of the graphs."""
+        """Return ``draws`` samples of each graph, concatenated along the graph axis."""
         means, sigmas = self._mean_and_sigma(parameters.repeat_interleave(draws, 1))
         normals = torch.randn(means.shape, generator=generator, device=generator.device, dtype=means.dtype)
         return means + sigmas * normals.to(means.device)
@@ -100,7 +100,7 @@ class Gaussian(ObservationModel):
         return self._mean_and_sigma(parameters)[0]
 
     def variance(self, parameters: TargetParams) -> Samples:
-        """Return the squares of the sigmas."""
+        """Return the squared sigmas."""
         return self._mean_and_sigma(parameters)[1].square()
 
     def expected_distance(self, parameters: TargetParams, targets: Targets) -> Samples:
@@ -124,7 +124,7 @@ class Gaussian(ObservationModel):
         return 1 / self.variance(parameters)
 
     def cdf(self, parameters: TargetParams, targets: Targets) -> tuple[Samples, Samples]:
-        r"""Return $\Phi((y - \mu) / \sigma)$ twice: a single value has no probability."""
+        r"""Return $\Phi((y - \mu) / \sigma)$ twice, because a single value has probability 0."""
         means, sigmas = self._mean_and_sigma(parameters)
         below = torch.special.ndtr((targets[:, None] - means) / sigmas)
         return below, below
@@ -135,7 +135,7 @@ class Gaussian(ObservationModel):
 
 
 class GaussianNoise(Gaussian):
-    r"""One $\sigma$ per node and channel, whatever the input: ``log_sigma`` is learned.
+    r"""One $\sigma$ per node and channel, independent of the input; ``log_sigma`` is learned.
 
     >>> noise = GaussianNoise(num_nodes=5)
     >>> parameters = noise.describe(torch.zeros(8, 4, 5, 1), torch.zeros(8, 5, 3))
@@ -167,27 +167,27 @@ class GaussianNoise(Gaussian):
         return self.log_sigma.exp() + SIGMA_FLOOR  # (node, channel)
 
     def with_deviations(self, sigmas: Float[Tensor, "node channel"]) -> dict[str, Tensor]:
-        """Return ``log_sigma`` for these deviations."""
+        """Return ``log_sigma`` for given standard deviations."""
         return {"log_sigma": (sigmas - SIGMA_FLOOR).clamp_min(SIGMA_FLOOR).log().to(self.log_sigma)}
 
     def chosen(self, nodes: list[int]) -> "GaussianNoise":
-        """Return the model of some nodes, with their parameters as they are now."""
+        """Return the model of some nodes, with their current parameters."""
         part = GaussianNoise(len(nodes), self.channels or 1, initial_sigma=self.initial_sigma)
         part.log_sigma.data = self.log_sigma.detach()[nodes].clone()
         return part
 
     def initial_parameters(self, generator: Generator) -> dict[str, Tensor]:
-        """Return the noise at its start, whatever it is now."""
+        """Return the initial parameters of the noise."""
         return {"log_sigma": torch.full_like(self.log_sigma, self._start, device=generator.device)}
 
 
 class InputGaussianNoise(Gaussian):
-    r"""A $\sigma$ that follows the node's own input.
+    r"""A $\sigma$ that depends on the node's own input.
 
     $$\sigma_i = \log(1 + \exp(b_i + u\, x_i + v\, |x_i|))$$
 
-    $u$ and $v$ are shared by the nodes, $b$ is not. Sizes stand beside the values because noise often grows with the
-    size of a value or change, whatever its sign.
+    All nodes share $u$ and $v$; each node has its own $b$. The absolute values are included because noise often grows
+    with the magnitude of a value or change, independent of its sign.
 
     >>> noise = InputGaussianNoise(num_nodes=5, in_channels=3)
     >>> noise.describe(torch.zeros(8, 4, 5, 1), torch.zeros(8, 5, 3)).shape
@@ -220,7 +220,7 @@ class InputGaussianNoise(Gaussian):
         return positive_sigma(features @ self.sigma_weights + self.sigma_bias)[:, None]  # (batch, 1, node, channel)
 
     def initial_parameters(self, generator: Generator) -> dict[str, Tensor]:
-        """Return the noise at its start, whatever it is now."""
+        """Return the initial parameters of the noise."""
         start, device = raw_sigma(self.initial_sigma), generator.device
         return {
             "sigma_weights": torch.zeros_like(self.sigma_weights, device=device),
@@ -229,11 +229,11 @@ class InputGaussianNoise(Gaussian):
 
 
 class HeadGaussianNoise(Gaussian):
-    r"""A $\sigma$ from the predictor: of its two numbers per target, the second makes $\sigma$ and is 0 at the start.
+    r"""A $\sigma$ from the predictor: the second of its two numbers per target determines $\sigma$ and starts at 0.
 
     $$\sigma = \log(1 + \exp(b + f_2(x, A)))$$
 
-    $b$ is the constant that makes ``initial_sigma`` of 0.
+    $b$ is the constant for which an output of 0 gives ``initial_sigma``.
 
     >>> noise = HeadGaussianNoise()
     >>> parameters = noise.describe(torch.zeros(8, 4, 5, 2), torch.zeros(8, 5, 3))

@@ -1,8 +1,8 @@
-r"""Positive numbers whose noise is a factor.
+r"""Positive numbers with multiplicative noise.
 
 $$v = m\, e^{\sigma e - \sigma^2 / 2}, \qquad e \sim N(0, 1)$$
 
-$m$ is the mean of the values and $\sigma$ the deviation of their logarithms, one per node. With
+$m$ is the mean of the values and $\sigma$ the standard deviation of their logarithms, one per node. With
 $z = (\log (v / m) + \sigma^2 / 2) / \sigma$ and $d_{st} = (\log (m_s / m_t) + \sigma^2) / (\sqrt 2\, \sigma)$
 
 $$E|V_s - v| = v\, \mathrm{erf}(z / \sqrt 2) - m_s\, \mathrm{erf}((z - \sigma) / \sqrt 2), \qquad
@@ -55,7 +55,7 @@ class LogNormalNoise(PositiveMean):
         return self.to_targets(parameters * factors)
 
     def variance(self, parameters: TargetParams) -> Samples:
-        r"""Return $m^2 (e^{\sigma^2} - 1)$, as squares of scaled targets."""
+        r"""Return $m^2 (e^{\sigma^2} - 1)$, in squared units of scaled targets."""
         return (parameters / self.unit).square() * torch.expm1(self.sigma.square())
 
     def log_prob(self, parameters: TargetParams, targets: Targets) -> Samples:
@@ -69,7 +69,7 @@ class LogNormalNoise(PositiveMean):
         return (self.slopes_of(parameters) / (parameters * self.sigma)).square()
 
     def cdf(self, parameters: TargetParams, targets: Targets) -> tuple[Samples, Samples]:
-        r"""Return $\Phi(z)$ twice: a single value has no probability."""
+        r"""Return $\Phi(z)$ twice, because a single value has probability 0."""
         below = torch.special.ndtr(self._standard(parameters, targets)[1])
         return below, below
 
@@ -86,20 +86,20 @@ class LogNormalNoise(PositiveMean):
         return (above + above.transpose(1, 2)) / self.unit
 
     def with_deviations(self, sigmas: Float[Tensor, "node channel"]) -> dict[str, Tensor]:
-        """Return ``log_sigma`` for these deviations at the mean of a node, where the offset of targets is one."""
+        """Return ``log_sigma`` for given standard deviations at a node's mean, which is the offset of the targets."""
         means = torch.where(self.offset > 0, self.offset, 1.0)
         fitted = _log_sigma(torch.log1p((sigmas * self.unit / means).square()).sqrt())
         return {"log_sigma": torch.where(self.offset > 0, fitted.to(self.offset), self._start())}
 
     def initial_parameters(self, generator: Generator) -> dict[str, Tensor]:
-        """Return the noise at its start, whatever it is now."""
+        """Return the initial parameters of the noise."""
         return {"log_sigma": self._start().to(generator.device)}
 
     def _start(self) -> Tensor:
         return _log_sigma(torch.full_like(self.log_sigma, INITIAL_SIGMA))
 
     def _standard(self, parameters: TargetParams, targets: Targets) -> tuple[Tensor, Samples]:
-        """Return values, not below a least one, and $z$."""
+        """Return the values, bounded below, and $z$."""
         values = torch.maximum(self.to_values(targets), LEAST_MEAN * self.unit)[:, None]
         sigma = self.sigma
         return values, ((values / parameters).log() + sigma.square() / 2) / sigma

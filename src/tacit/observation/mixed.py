@@ -1,8 +1,8 @@
-"""One observation model for some nodes, another for others.
+"""Different observation models for different nodes.
 
-Each model describes its own nodes. The numbers that describe a target, and the uniforms of a sample, are as many as the
-widest model needs; the others leave the last ones unused. Nodes are taken by slices, so that a step has fixed shapes
-and copies nothing from the host.
+Each model describes its own nodes. The number of parameters per target, and of uniforms per sample, is that of the
+model with the most; the other models leave the last ones unused. Nodes are selected by slices, so that a step has fixed
+shapes and copies nothing from the host.
 """
 
 from collections.abc import Callable, Sequence
@@ -20,7 +20,7 @@ Part = tuple[ObservationModel, Tensor, list[slice]]
 
 
 class MixedObservation(ObservationModel):
-    """Models, each with the nodes that it is for; every node has exactly one.
+    """Several observation models, each for some nodes; every node has exactly one model.
 
     >>> from tacit.observation import GaussianNoise, PoissonCounts
     >>> mixed = MixedObservation([(PoissonCounts(2), [0, 2]), (GaussianNoise(1), [1])])
@@ -39,8 +39,8 @@ class MixedObservation(ObservationModel):
         given = {model.num_given for model in models}
         require(
             len(channels) == 1 and len(given) == 1,
-            f"parts must agree in channels and num_given, got {sorted(channels)} and {sorted(given)}; use models that "
-            "take as many numbers of the predictor",
+            f"parts must agree in channels and num_given, got {sorted(channels)} and {sorted(given)}; use models with "
+            "equal num_given",
         )
         names = [type(model).__name__ for model in models if model.joint]
         require(not names, f"parts must be models of single nodes, got {names}; use one model for all nodes")
@@ -65,7 +65,7 @@ class MixedObservation(ObservationModel):
         return list(self.parts)  # type: ignore[arg-type]
 
     def describe(self, outputs: Outputs, inputs: Inputs) -> TargetParams:
-        """Return what each model says of its nodes, zeros behind it up to the widest."""
+        """Return the parameters from each node's model, padded with zeros to equal length."""
         self._require_outputs(outputs)
         width = self.num_parameters * (self.channels or 0)
         described = [
@@ -75,7 +75,7 @@ class MixedObservation(ObservationModel):
         return self._joined([pad(one, (0, width - one.shape[-1])) for one in described])
 
     def sample(self, parameters: TargetParams, uniforms: NoiseUniforms) -> Samples:
-        """Return the samples of each model, of the first uniforms of its nodes."""
+        """Return the samples of each model, from the first uniforms of its nodes."""
         channels = self.channels or 0
         return self._each(
             parameters,
@@ -83,7 +83,7 @@ class MixedObservation(ObservationModel):
         )
 
     def draw(self, parameters: TargetParams, *, generator: Generator, draws: int = 1) -> Draws:
-        """Return ``draws`` samples of each graph, side by side on the axis of the graphs."""
+        """Return ``draws`` samples of each graph, concatenated along the graph axis."""
         return self._each(parameters, lambda model, own, _: model.draw(own, generator=generator, draws=draws))
 
     def mean(self, parameters: TargetParams) -> Samples:
@@ -95,7 +95,7 @@ class MixedObservation(ObservationModel):
         return self._each(parameters, lambda model, own, _: model.variance(own))
 
     def scales(self, spread: Float[Tensor, "node channel"]) -> Float[Tensor, "node number"]:
-        """Return the scales of each model; numbers that a model does not use never change, whatever their scale."""
+        """Return the scales of each model; the scales of unused numbers do not matter."""
         width = self.num_parameters * (self.channels or 0)
         found = torch.ones(len(spread), width).to(spread)
         for model, own in zip(self.models, self.nodes, strict=True):
@@ -104,7 +104,7 @@ class MixedObservation(ObservationModel):
         return found
 
     def log_prob(self, parameters: TargetParams, targets: Targets) -> Samples:
-        """Return the log probability of each target: a mass of some nodes, a density of others."""
+        """Return the log probability of each target: a mass for discrete nodes, a density for continuous ones."""
         return self._each(parameters, lambda model, own, runs: model.log_prob(own, _take(targets, 1, runs)))
 
     def sample_log_prob(self, parameters: TargetParams, samples: Samples) -> Samples:
@@ -124,19 +124,19 @@ class MixedObservation(ObservationModel):
         return self._joined([model.pair_distance(own) for model, own, _ in self._split(parameters)], 3)
 
     def distances(self, parameters: TargetParams, targets: Targets, group_size: int = 1) -> tuple[Samples, Samples]:
-        """Return both mean distances, those of each model by its own way."""
+        """Return both mean distances, computed by each node's model."""
         found = [
             model.distances(own, _take(targets, 1, runs), group_size) for model, own, runs in self._split(parameters)
         ]
         return self._joined([one for one, _ in found]), self._joined([other for _, other in found])
 
     def cdf(self, parameters: TargetParams, targets: Targets) -> tuple[Samples, Samples]:
-        """Return the probability of a value below each target, and of one up to it."""
+        """Return the probabilities of a value below the target, and of a value at most the target."""
         found = [model.cdf(own, _take(targets, 1, runs)) for model, own, runs in self._split(parameters)]
         return self._joined([below for below, _ in found]), self._joined([up_to for _, up_to in found])
 
     def chosen(self, nodes: list[int]) -> ObservationModel:
-        """Return the model of some nodes: a single one where they share it."""
+        """Return the model of some nodes; a single model if they share it."""
         parts = []
         for model, own in zip(self.models, self.nodes, strict=True):
             places = [place for place, node in enumerate(nodes) if node in own]
@@ -145,16 +145,16 @@ class MixedObservation(ObservationModel):
         return parts[0][0] if len(parts) == 1 else MixedObservation(parts)
 
     def joined(self, parts: list[ObservationModel]) -> dict[str, Tensor]:
-        """Return the parameters by name, of models of one node each."""
+        """Combine the parameters of models of one node each, by name."""
         found = zip(self.models, self.nodes, strict=True)
         return self._named([model.joined([parts[node] for node in own]) for model, own in found])
 
     def initial_parameters(self, generator: Generator) -> dict[str, Tensor]:
-        """Return where each model starts."""
+        """Return the initial parameters of each model."""
         return self._named([model.initial_parameters(generator) for model in self.models])
 
     def with_deviations(self, sigmas: Float[Tensor, "node channel"]) -> dict[str, Tensor]:
-        """Return the parameters with which the noise of each node has its deviation, where a model has such."""
+        """Return parameters for given standard deviations, for the models that have such parameters."""
         return self._named(
             [model.with_deviations(sigmas[own]) for model, own in zip(self.models, self.nodes, strict=True)]
         )
@@ -172,12 +172,12 @@ class MixedObservation(ObservationModel):
         return self._joined([of(*part) for part in self._split(parameters)])
 
     def _joined(self, found: list[Tensor], axis: int = 2) -> Tensor:
-        """Put the parts of the nodes together, in the order of the nodes."""
+        """Concatenate the parts of the models in the order of the nodes."""
         return _take(torch.cat(found, axis), axis, self._back)
 
 
 def _runs(numbers: list[int]) -> list[slice]:
-    """Return slices that take these numbers in their order.
+    """Return slices that select these numbers in their order.
 
     >>> _runs([3, 4, 0, 5])
     [slice(3, 5, None), slice(0, 1, None), slice(5, 6, None)]

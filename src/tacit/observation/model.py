@@ -1,11 +1,11 @@
-r"""The interface of observation models: the distribution of a target, given prediction and input.
+r"""The interface of observation models: the distribution of a target given prediction and input.
 
 $$y \sim p(y \mid f_\psi(x, A), x)$$
 
-Where the graph is the only randomness of a model, its edge probabilities must explain the noise as well, and are
-biased. The predictor gives ``num_given`` numbers per target, in most cases its mean; the observation model makes of
-them the ``num_parameters`` numbers that describe the distribution. How these numbers are laid out along the last axis
-is known to the observation model alone: all others ask it for samples, means, densities.
+If the graph is the only source of randomness in a model, the edge probabilities must also account for the noise, and
+are biased. The predictor returns ``num_given`` numbers per target, usually the mean; the observation model converts
+them to ``num_parameters`` parameters of the distribution. The layout of these parameters along the last axis is
+internal to the observation model; use its methods for samples, means and densities.
 """
 
 from abc import ABC, abstractmethod
@@ -24,13 +24,13 @@ Support = Literal["real", "positive", "counts", "two values", "categories"]
 
 @dataclass(frozen=True, eq=False)
 class TargetValues:
-    r"""What an observation model must know of the values of its targets.
+    r"""The relation between scaled targets and values in the units of the data.
 
     $$v = \text{offset} + \text{unit} \cdot y$$
 
-    Pairs hold scaled targets $y$, while counts, yes or no, categories and positive numbers are values $v$ in the units
-    of the data. ``categories`` are the values of ordered categories, in their order; ``largest`` is the largest count
-    that exact sums over counts reach.
+    Pairs contain scaled targets $y$, while counts, binary values, categories and positive numbers are values $v$ in the
+    units of the data. ``categories`` are the values of ordered categories, in order; ``largest`` is the largest count
+    in exact sums over counts.
     """
 
     offset: Float[Tensor, "node channel"]
@@ -40,32 +40,32 @@ class TargetValues:
 
     @classmethod
     def plain(cls, num_nodes: int, channels: int = 1, categories: tuple[float, ...] = ()) -> "TargetValues":
-        """Return those of targets that are not scaled: $v = y$."""
+        """Return the values for targets that are not scaled: $v = y$."""
         return cls(torch.zeros(num_nodes, channels), torch.ones(num_nodes, channels), categories)
 
     def chosen(self, nodes: list[int]) -> "TargetValues":
-        """Return those of some nodes."""
+        """Return the values for some nodes."""
         return TargetValues(self.offset[nodes], self.unit[nodes], self.categories, self.largest)
 
 
 class ObservationModel(nn.Module, ABC):
-    """The interface; capabilities are attributes.
+    """Interface of observation models; capabilities are attributes.
 
-    ``num_parameters``  numbers that describe the distribution of one target
-    ``num_given``       how many of them the predictor gives
-    ``random``          False where a target equals its mean, so that nothing has to be drawn
-    ``follows_input``   the size of the noise changes with the input
-    ``closed_forms``    :meth:`expected_distance`, :meth:`pair_distance` and :meth:`cdf` are there
-    ``words``           what targets are, for the report; the registered name where it is empty
-    ``support``         which values a target can have
-    ``by_moments``      a target is the output plus noise with light tails: its mean and variance say all of it
-    ``reparameterized`` samples have derivatives; where not, :meth:`log_prob` of the samples carries the gradient
-    ``num_uniforms``    uniforms that :meth:`sample` takes for each target
-    ``supports``        those of all nodes, where they differ; empty where ``support`` is that of all
-    ``working_numbers`` numbers of each target and graph that distances and samples are computed from
-    ``wider``           the kind to try where targets vary more, or have heavier tails; empty if there is none
-    ``joint``           nodes share their noise within a step: scores of each node alone cannot fit it, regressions do
-    ``channels``        target channels per node; None where it does not matter
+    ``num_parameters``  number of parameters of the distribution of one target
+    ``num_given``       numbers per target that the predictor returns
+    ``random``          False if a target equals its mean, so that sampling is not needed
+    ``follows_input``   the size of the noise depends on the input
+    ``closed_forms``    :meth:`expected_distance`, :meth:`pair_distance` and :meth:`cdf` are available
+    ``words``           description of the targets for the report; the registered name if it is empty
+    ``support``         the set of possible values of a target
+    ``by_moments``      a target is the output plus noise with light tails, described by its mean and variance
+    ``reparameterized`` samples are differentiable; otherwise the gradient uses :meth:`log_prob` of the samples
+    ``num_uniforms``    uniforms that :meth:`sample` requires per target
+    ``supports``        the supports of all nodes if they differ, else empty
+    ``working_numbers`` temporary numbers per target and graph, for memory estimates
+    ``wider``           the kind to try if targets vary more or have heavier tails; empty if there is none
+    ``joint``           the noise of nodes within a step is correlated: it is fitted by regressions, not by node scores
+    ``channels``        target channels per node; None if any number is accepted
     """
 
     num_parameters: int = 1
@@ -97,17 +97,17 @@ class ObservationModel(nn.Module, ABC):
     def for_sizes(
         cls, *, num_nodes: int, in_channels: int, channels: int, values: TargetValues | None = None
     ) -> "ObservationModel":
-        """Return the model for data of these sizes: what a name in a config stands for."""
+        """Build the model for data of given sizes, as named in a config."""
         del num_nodes, in_channels, values
         return cls(channels)
 
     @abstractmethod
     def describe(self, outputs: Outputs, inputs: Inputs) -> TargetParams:
-        """Return the numbers that describe each target, of the predictor's outputs: num_parameters per channel."""
+        """Return the parameters of each target from the predictor's outputs, ``num_parameters`` per channel."""
 
     @abstractmethod
     def sample(self, parameters: TargetParams, uniforms: NoiseUniforms) -> Samples:
-        """Return what given uniforms make, ``num_uniforms`` per target; see ``reparameterized`` for derivatives."""
+        """Return the samples of given uniforms, ``num_uniforms`` per target; see ``reparameterized`` for gradients."""
 
     @abstractmethod
     def mean(self, parameters: TargetParams) -> Samples:
@@ -118,9 +118,9 @@ class ObservationModel(nn.Module, ABC):
         """Return the variance of each target."""
 
     def draw(self, parameters: TargetParams, *, generator: Generator, draws: int = 1) -> Draws:
-        """Return ``draws`` samples of each graph, side by side on the axis of the graphs.
+        """Return ``draws`` samples of each graph, concatenated along the graph axis.
 
-        Under a graph only the noise differs from draw to draw, so that several make quantiles smooth at little cost.
+        For a given graph only the noise differs between draws, so several draws make quantiles smoother at little cost.
         Without randomness one draw is enough.
         """
         if not self.random:
@@ -133,25 +133,25 @@ class ObservationModel(nn.Module, ABC):
         return self.sample(repeated, uniforms.clamp(smallest, 1 - smallest).to(parameters.device))
 
     def initial_parameters(self, generator: Generator) -> dict[str, Tensor]:
-        """Return where a fit starts; the present values unless a model says otherwise."""
+        """Return the initial parameters of a fit; by default the current values."""
         return {name: value.detach().to(generator.device) for name, value in self.named_parameters()}
 
     def with_deviations(self, sigmas: Float[Tensor, "node channel"]) -> dict[str, Tensor]:
-        """Return the parameters with which the noise has these deviations; none where it has no such parameters."""
+        """Return parameters for given standard deviations; empty if the model has no such parameters."""
         del sigmas
         return {}
 
     def scales(self, spread: Float[Tensor, "node channel"]) -> Float[Tensor, "node number"]:
-        """Return what a change of each parameter is measured against, from the spread of the targets.
+        """Return a scale for changes of each parameter, from the standard deviation of the targets.
 
-        Parameters in the units of the targets, as means and deviations are, share their spread.
+        Parameters in the units of the targets, such as means and standard deviations, use that of the targets.
         """
         return spread.repeat(1, self.num_parameters)
 
     def log_prob(self, parameters: TargetParams, targets: Targets) -> Samples:
-        r"""Return $\log p(y \mid f(x, A_s), x)$ of each target under each graph $s$: of values, a mass or a density.
+        r"""Return $\log p(y \mid f(x, A_s), x)$ of each target under each graph $s$, a mass or a density.
 
-        The density is that of the scaled targets.
+        A density is that of the scaled targets.
         """
         del parameters, targets
         raise InputError(f"{type(self).__name__} has no log_prob; use an observation model that has one")
@@ -162,25 +162,25 @@ class ObservationModel(nn.Module, ABC):
         raise InputError(f"{type(self).__name__} has no information; use an observation model that has it")
 
     def chosen(self, nodes: list[int]) -> "ObservationModel":
-        """Return the model of some nodes, with their parameters as they are now."""
+        """Return the model of some nodes, with their current parameters."""
         del nodes
-        raise InputError(f"{type(self).__name__} cannot be taken apart by nodes; use another observation model")
+        raise InputError(f"{type(self).__name__} cannot be split by nodes; use another observation model")
 
     def joined(self, parts: list["ObservationModel"]) -> dict[str, Tensor]:
-        """Return the parameters of this model by name, of models of one node each: what :meth:`chosen` took apart."""
+        """Combine the parameters of models of one node each, by name; the inverse of :meth:`chosen`."""
         tables = [dict(part.named_parameters()) for part in parts]
         return {name: torch.cat([table[name].detach() for table in tables]) for name in tables[0]}
 
     @property
     def has_likelihood(self) -> bool:
-        """Are there :meth:`log_prob` and :meth:`chosen`, so that each node has a likelihood of its own?"""
+        """True if the model has :meth:`log_prob` and :meth:`chosen`, so that each node has its own likelihood."""
         base, own = ObservationModel, type(self)
         return own.log_prob is not base.log_prob and own.chosen is not base.chosen
 
     def sample_log_prob(self, parameters: TargetParams, samples: Samples) -> Samples:
-        """Return the log probability of each sample under its graph; 0 where samples have derivatives themselves.
+        """Return the log probability of each sample under its graph; 0 for samples that are differentiable.
 
-        Its gradient, times the cost of a sample, is an estimate of the gradient for the parameters.
+        Its gradient, times the cost of a sample, estimates the gradient for the parameters.
         """
         if self.reparameterized:
             return torch.zeros_like(samples)
@@ -188,7 +188,7 @@ class ObservationModel(nn.Module, ABC):
         return found[:, 0].view_as(samples)
 
     def distances(self, parameters: TargetParams, targets: Targets, group_size: int = 1) -> tuple[Samples, Samples]:
-        r"""Return $E|Y_s - y|$, and the mean of $E|Y_s - Y_t|$ over all graphs $t$ of other groups than that of $s$.
+        r"""Return $E|Y_s - y|$, and the mean of $E|Y_s - Y_t|$ over all graphs $t$ that are not in the group of $s$.
 
         ``group_size`` consecutive graphs are a group.
         """
@@ -209,12 +209,12 @@ class ObservationModel(nn.Module, ABC):
         raise self._without_closed_forms()
 
     def cdf(self, parameters: TargetParams, targets: Targets) -> tuple[Samples, Samples]:
-        """Return the probability of a value below each target, and of one up to it."""
+        """Return the probabilities of a value below the target, and of a value at most the target."""
         del parameters, targets
         raise self._without_closed_forms()
 
     def _without_closed_forms(self) -> InputError:
-        return InputError(f"{type(self).__name__} has no closed forms (closed_forms=False); draw samples of it")
+        return InputError(f"{type(self).__name__} has no closed forms (closed_forms=False); draw samples instead")
 
     def _require_outputs(self, outputs: Outputs) -> None:
         given = self.num_given * (self.channels or 0)

@@ -1,12 +1,12 @@
-r"""Counts that vary more than their mean.
+r"""Overdispersed counts: the variance exceeds the mean.
 
 $$E\,v = m, \qquad \mathrm{Var}\,v = m + \alpha m^2$$
 
 $$P(v = k) = \frac{\Gamma(k + r)}{k!\, \Gamma(r)} \Big(\frac{r}{r + m}\Big)^r \Big(\frac{m}{r + m}\Big)^k,
   \qquad r = 1 / \alpha$$
 
-$\alpha$ is the dispersion of a node, a parameter of the model; Poisson counts have $\alpha = 0$. A graph that comes and
-goes makes counts vary more as well: only the shape of the distribution, given the input, separates the two.
+$\alpha$ is the dispersion of a node, a parameter of the model; Poisson counts have $\alpha = 0$. Random edges also
+increase the variance of counts: only the shape of the distribution given the input distinguishes the two.
 """
 
 from typing import ClassVar
@@ -21,7 +21,7 @@ from tacit.registry import register
 from tacit.shapes import Samples, TargetParams
 
 INITIAL_DISPERSION = 0.1
-LEAST_DISPERSION = 1e-4  # a variance 1% above the mean at a mean of 100: Poisson in all but name
+LEAST_DISPERSION = 1e-4  # a variance 1% above the mean at a mean of 100: nearly Poisson
 
 
 class NegativeBinomialCounts(Counts):
@@ -47,7 +47,7 @@ class NegativeBinomialCounts(Counts):
     def coefficients(self, counts: Tensor) -> Tensor:
         r"""Return $\log \Gamma(k + r) - \log \Gamma(r) - k \log r - \log k!$.
 
-        In float64: where $\alpha$ is small, two large numbers cancel. There is no axis of graphs, so that it is cheap.
+        In float64, because two large numbers cancel if $\alpha$ is small. There is no graph axis, so it is cheap.
         """
         r, k = (1 / self.dispersion.double())[..., None], counts.double()
         return torch.lgamma(k + r) - torch.lgamma(r) - k * r.log() - torch.lgamma(k + 1)
@@ -63,7 +63,7 @@ class NegativeBinomialCounts(Counts):
         return means.log() - log_ratio, log_ratio / dispersion
 
     def rates(self, means: TargetParams, generator: Generator) -> Samples:
-        r"""Return $m g$ with a gamma number $g$ of mean 1 and variance $\alpha$."""
+        r"""Return $m g$ with a gamma variate $g$ of mean 1 and variance $\alpha$."""
         shape = (1 / self.dispersion).to(means).expand_as(means).contiguous()
         return means * torch._standard_gamma(shape, generator=generator) / shape
 
@@ -72,18 +72,18 @@ class NegativeBinomialCounts(Counts):
         return self.slopes_of(parameters).square() / self._spread(parameters)
 
     def variance(self, parameters: TargetParams) -> Samples:
-        r"""Return $m + \alpha m^2$, as squares of scaled targets."""
+        r"""Return $m + \alpha m^2$, in squared units of scaled targets."""
         return self._spread(parameters) / self.unit.square()
 
     def with_deviations(self, sigmas: Float[Tensor, "node channel"]) -> dict[str, Tensor]:
-        """Return ``log_dispersion`` for these deviations at the mean of a node, where the offset of targets is one."""
+        """Return ``log_dispersion`` for given standard deviations at a node's mean, the offset of the targets."""
         means = torch.where(self.offset > 0, self.offset, 1.0)
         excess = ((sigmas * self.unit).square() - means) / means.square()
         fitted = _log_dispersion(excess.clamp_min(INITIAL_DISPERSION / 10))
         return {"log_dispersion": torch.where(self.offset > 0, fitted.to(self.offset), self._start())}
 
     def initial_parameters(self, generator: Generator) -> dict[str, Tensor]:
-        """Return the dispersion at its start, whatever it is now."""
+        """Return the initial dispersion."""
         return {"log_dispersion": self._start().to(generator.device)}
 
     def _start(self) -> Tensor:

@@ -1,4 +1,4 @@
-"""No noise: the prediction under a graph is the target, and the graph is the only randomness."""
+"""No noise: the target equals the prediction under a graph, and the graph is the only source of randomness."""
 
 from typing import ClassVar
 
@@ -12,7 +12,7 @@ from tacit.shapes import Inputs, NoiseUniforms, Outputs, Samples, TargetParams, 
 
 
 class NoNoise(ObservationModel):
-    """A target equals its prediction.
+    """An observation model without noise: a target equals its prediction.
 
     >>> NoNoise().mean(torch.ones(1, 2, 3, 1)).shape
     torch.Size([1, 2, 3, 1])
@@ -26,7 +26,7 @@ class NoNoise(ObservationModel):
     def for_sizes(
         cls, *, num_nodes: int, in_channels: int, channels: int, values: TargetValues | None = None
     ) -> "ObservationModel":
-        """Return the model; it is the same for any sizes."""
+        """Return the model, which does not depend on the sizes."""
         del num_nodes, in_channels, channels, values
         return cls()
 
@@ -49,7 +49,7 @@ class NoNoise(ObservationModel):
         return torch.zeros_like(parameters)
 
     def chosen(self, nodes: list[int]) -> "NoNoise":
-        """Return the model; it is the same for any nodes."""
+        """Return the model, which does not depend on the nodes."""
         del nodes
         return NoNoise()
 

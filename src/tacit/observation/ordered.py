@@ -20,14 +20,15 @@ from tacit.observation.steps import Steps, Table
 from tacit.registry import register
 from tacit.shapes import Inputs, Outputs, Samples, TargetParams, Targets
 
-FAR = 1e4  # a cut that no output passes: below the first category and above the last
-LEAST_STEP = 1e-4  # between cuts
+FAR = 1e4  # a cut that no output reaches: below the first category and above the last
+LEAST_STEP = 1e-4  # smallest distance between cuts
 
 
 class OrderedCategories(Steps):
-    r"""Ordered categories; a target is described by the output $f$.
+    r"""Ordered categories; the distribution parameter is the output $f$.
 
-    ``raw_cuts`` is learned, for each node and channel: the first cut, and numbers that make the steps to the others.
+    ``raw_cuts`` is learned, for each node and channel: the first cut, and unconstrained numbers for the steps between
+    cuts.
 
     >>> grades = OrderedCategories(2, values=TargetValues.plain(2, categories=(1.0, 2.0, 3.0)))
     >>> parameters = grades.describe(torch.zeros(1, 1, 2, 1), torch.zeros(1, 2, 3))
@@ -44,8 +45,8 @@ class OrderedCategories(Steps):
         known = self.values.categories
         require(
             len(known) >= 2 and all(low < high for low, high in itertools.pairwise(known)),
-            f"categories must be two increasing values or more for OrderedCategories, got {list(known)}; name all "
-            "values in their order",
+            f"categories must be at least two increasing values for OrderedCategories, got {list(known)}; name all "
+            "values in order",
         )
         self.register_buffer("categories", torch.tensor(known).to(self.offset), persistent=False)
         self.working_numbers = len(known)
@@ -64,7 +65,7 @@ class OrderedCategories(Steps):
         return outputs
 
     def table(self, parameters: TargetParams) -> Table:
-        """Return the probability of each category or a lower one."""
+        """Return the cumulative probability of each category."""
         return torch.sigmoid(self.cuts - parameters[..., None])
 
     def places(self, targets: Targets) -> Targets:
@@ -73,7 +74,7 @@ class OrderedCategories(Steps):
         return (self.to_values(targets)[..., None] > middles).sum(-1).to(targets)
 
     def gaps(self, like: Tensor) -> Tensor:
-        """Return the distances of neighbouring categories."""
+        """Return the distances between neighbouring categories."""
         return self.categories.diff().to(like)
 
     def values_at(self, places: Tensor) -> Tensor:
@@ -86,18 +87,18 @@ class OrderedCategories(Steps):
         return self.to_targets(self._moment(parameters, self.categories))
 
     def variance(self, parameters: TargetParams) -> Samples:
-        """Return the variances, of scaled targets."""
+        """Return the variances of the scaled targets."""
         centred = self.categories - self.categories.mean()
         first, second = (self._moment(parameters, values) for values in (centred, centred.square()))
         return (second - first.square()) / self.unit.square()
 
     def scales(self, spread: Float[Tensor, "node channel"]) -> Float[Tensor, "node number"]:
-        r"""Return $1 / \sqrt{I}$ with the information $I$ of an output of 0; never observed stays infinite."""
+        r"""Return $1 / \sqrt{I}$ with the information $I$ at output 0; infinite for targets without observations."""
         information = self.information(self.cuts.new_zeros(1, 1, *self.cuts.shape[:2]))[0, 0]
         return torch.where(spread.isinf(), spread, information.rsqrt().to(spread))
 
     def log_prob(self, parameters: TargetParams, targets: Targets) -> Samples:
-        r"""Return $\log \sigma(b - f) + \log \sigma(f - a) + \log(1 - e^{a - b})$ for its cuts $a < b$."""
+        r"""Return $\log \sigma(b - f) + \log \sigma(f - a) + \log(1 - e^{a - b})$ for the cuts $a < b$."""
         lower, upper = (part[:, None] for part in self._cuts_around(targets))
         width = torch.log(-torch.expm1(lower - upper))
         return logsigmoid(upper - parameters) + logsigmoid(parameters - lower) + width
@@ -108,12 +109,12 @@ class OrderedCategories(Steps):
         return ((up_to - below) * (below + up_to - 1).square()).sum(-1)
 
     def initial_parameters(self, generator: Generator) -> dict[str, Tensor]:
-        """Return cuts that give all categories equal shares, whatever they are now."""
+        """Return cuts that give all categories equal probability at output 0."""
         start = _raw(_even(len(self.categories))).to(self.raw_cuts)
         return {"raw_cuts": start.expand_as(self.raw_cuts).clone().to(generator.device)}
 
     def with_cuts(self, cuts: Float[Tensor, "node channel cut"]) -> dict[str, Tensor]:
-        """Return the parameters with which the cuts are these."""
+        """Return the parameters for given cuts."""
         return {"raw_cuts": _raw(cuts).to(self.raw_cuts)}
 
     def _cuts_around(self, targets: Targets) -> tuple[Targets, Targets]:
@@ -132,12 +133,12 @@ class OrderedCategories(Steps):
 
 
 def _even(categories: int) -> Tensor:
-    """Return the cuts that give categories equal shares where f is 0."""
+    """Return cuts that give all categories equal probability at f = 0."""
     return torch.logit(torch.arange(1, categories) / categories)
 
 
 def _raw(cuts: Tensor) -> Tensor:
-    """Return the numbers that make these cuts."""
+    """Return the unconstrained numbers for given cuts."""
     steps = (cuts.diff(dim=-1) - LEAST_STEP).clamp_min(LEAST_STEP)
     return torch.cat([cuts[..., :1], steps.expm1().log()], -1)
 

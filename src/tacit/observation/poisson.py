@@ -1,4 +1,4 @@
-r"""Counts with the variance of their mean.
+r"""Poisson counts: the variance equals the mean.
 
 $$v \sim \mathrm{Poisson}(m), \qquad P(v = k) = e^{-m} m^k / k!$$
 """
@@ -14,7 +14,7 @@ from tacit.shapes import Samples, TargetParams
 
 
 class PoissonCounts(Counts):
-    """Counts with the variance of their mean.
+    """Poisson counts, whose variance equals their mean.
 
     >>> counts = PoissonCounts(num_nodes=2)
     >>> parameters = counts.describe(torch.zeros(1, 1, 2, 1), torch.zeros(1, 2, 3))
@@ -42,7 +42,7 @@ class PoissonCounts(Counts):
         return self.slopes_of(parameters).square() / parameters
 
     def variance(self, parameters: TargetParams) -> Samples:
-        """Return the means, as squares of scaled targets."""
+        """Return the means, in squared units of scaled targets."""
         return parameters / self.unit.square()
 
 

@@ -2,10 +2,10 @@ r"""Positive means: the link between the output of a predictor and the mean of c
 
 $$m = s \log(1 + e^{(o + u f) / s})$$
 
-$f$ is the output, $o$ and $u$ are offset and unit of the targets (:class:`~tacit.observation.TargetValues`). Where the
-mean is large $m \approx o + u f$, the mean of a Gaussian model: effects add up. Near 0 the link bends, so that no mean
-is negative. It bends over about $s$: one count, so that scaled and unscaled counts have the same model; for other
-positive numbers, which have no such size, $s = u$.
+$f$ is the output, $o$ and $u$ are offset and unit of the targets (:class:`~tacit.observation.TargetValues`). For large
+means $m \approx o + u f$, as in a Gaussian model, so effects are additive. Near 0 the link is curved, so that no mean
+is negative. $s$ is the width of the curved part: one count for counts, so that scaled and unscaled counts have the same
+model; $s = u$ for other positive numbers.
 """
 
 import torch
@@ -16,11 +16,11 @@ from torch.nn.functional import softplus
 from tacit.observation.values import InUnits
 from tacit.shapes import Inputs, Outputs, Samples, TargetParams
 
-LEAST_MEAN = 1e-6  # of a unit: a mean of 0 would make any event impossible
+LEAST_MEAN = 1e-6  # in units of s: with a mean of 0 any event would be impossible
 
 
 class PositiveMean(InUnits):
-    """The common part: a target is described by its mean in the units of the data."""
+    """Base class of models with a positive mean; the distribution parameter is the mean in the units of the data."""
 
     def describe(self, outputs: Outputs, inputs: Inputs) -> TargetParams:
         """Return the mean of every target under each graph, in the units of the data."""
@@ -32,20 +32,20 @@ class PositiveMean(InUnits):
         return self.to_targets(parameters)
 
     def means_of(self, outputs: Outputs) -> Tensor:
-        """Return the means in the units of the data, of the predictor's outputs."""
+        """Return the means in the units of the data from the predictor's outputs."""
         self._require_outputs(outputs)
-        bend = self._bend
-        return bend * (softplus((self.offset + self.unit * outputs) / bend) + LEAST_MEAN)
+        width = self._link_width
+        return width * (softplus((self.offset + self.unit * outputs) / width) + LEAST_MEAN)
 
     def scales(self, spread: Float[Tensor, "node channel"]) -> Float[Tensor, "node number"]:
-        """Return the spread of the targets in the units of the data, as the means are."""
+        """Return the standard deviation of the targets in the units of the data."""
         return spread * self.unit
 
     def slopes_of(self, means: Tensor) -> Tensor:
-        r"""Return $\partial m / \partial f$ of means in the units of the data: $u\,(1 - e^{-m / s})$."""
-        return -self.unit * torch.expm1(LEAST_MEAN - means / self._bend)
+        r"""Return $\partial m / \partial f = u\,(1 - e^{-m / s})$ for means in the units of the data."""
+        return -self.unit * torch.expm1(LEAST_MEAN - means / self._link_width)
 
     @property
-    def _bend(self) -> Tensor:
-        """$s$."""
+    def _link_width(self) -> Tensor:
+        """The width $s$ of the curved part of the link."""
         return torch.ones_like(self.unit) if self.support == "counts" else self.unit

@@ -1,9 +1,9 @@
-r"""Gaussian noise that nodes share within a step.
+r"""Gaussian noise that is correlated between nodes within a step.
 
 $$y = \mu + L\, z, \qquad z \sim N(0, I), \qquad L_{ik} = M_{ik}\, \sigma_k$$
 
-$M$ comes from the predictor (:class:`~tacit.predictors.SimultaneousFilter`): noise of node $k$ reaches the nodes that
-read it within the step. Each target alone is Gaussian with $\sigma_i = |L_i|$.
+$M$ comes from the predictor (:class:`~tacit.predictors.SimultaneousFilter`): the noise of node $k$ affects the nodes
+that read it within the step. Each single target is Gaussian with $\sigma_i = |L_i|$.
 """
 
 from typing import ClassVar
@@ -16,7 +16,7 @@ from tacit.shapes import Draws, Inputs, NoiseUniforms, Outputs, Samples, TargetP
 
 
 class SimultaneousNoise(GaussianNoise):
-    r"""One $\sigma$ per node; a target is described by its mean and its row of $L$.
+    r"""One $\sigma$ per node; the distribution parameters of a target are its mean and its row of $L$.
 
     >>> noise, mixing = SimultaneousNoise(num_nodes=2), torch.tensor([[1.0, 0.0], [2.0, 1.0]])
     >>> parameters = noise.describe(torch.cat([torch.zeros(2, 1), mixing], 1)[None, None], torch.zeros(1, 2, 3))
@@ -44,7 +44,7 @@ class SimultaneousNoise(GaussianNoise):
         return samples
 
     def draw(self, parameters: TargetParams, *, generator: Generator, draws: int = 1) -> Draws:
-        """Return ``draws`` samples of each graph, side by side on the axis of the graphs."""
+        """Return ``draws`` samples of each graph, concatenated along the graph axis."""
         means, loadings = parameters.tensor_split([1], -1)
         shape = (*loadings.shape[:3], draws)
         normals = torch.randn(shape, generator=generator, device=generator.device, dtype=means.dtype)

@@ -1,12 +1,12 @@
-r"""Values that lie at known steps: counts, yes or no, ordered categories.
+r"""Discrete values: counts, binary values and ordered categories.
 
 With $c_0 < c_1 < \dots < c_K$ the possible values, $F_s(k) = P(v \le c_k)$ under graph $s$ and $u$ the unit of targets,
 
 $$u\, E|Y_s - Y_t| = \sum_{k < K} (c_{k+1} - c_k)\, (F_s(k) + F_t(k) - 2 F_s(k) F_t(k))
                    = \sum_{k < K} (c_{k+1} - c_k)\, (\tfrac12 - 2\, G_s(k)\, G_t(k)), \qquad G = F - \tfrac12$$
 
-and a target $y = c_j$ is a distribution with $F(k) = 1[j \le k]$. The mean distance to many graphs is that to their
-mean $G$, so that the energy score costs as much as its tables.
+and a target $y = c_j$ is a distribution with $F(k) = 1[j \le k]$. The mean distance to many graphs is the distance to
+their mean $G$, so the cost of the energy score is proportional to the size of the tables.
 """
 
 from abc import abstractmethod
@@ -22,21 +22,21 @@ Table = Float[Tensor, "batch graph node channel step"]
 
 
 class Steps(InUnits):
-    """The common part: a model says what its table $F$ is, how far its values are apart, and where a target lies."""
+    """Base class of discrete distributions; a model defines its table $F$, its gaps and the index of a target."""
 
     reparameterized: bool = False
     closed_forms: bool = True
 
     @abstractmethod
     def table(self, parameters: TargetParams) -> Table:
-        """Return $F(k)$ of every target under each graph, of all values but the last one."""
+        """Return $F(k)$ of every target under each graph, for all values except the last."""
 
     @abstractmethod
     def places(self, targets: Targets) -> Targets:
-        """Return the place $j$ of each target among the values, as a whole number of the same type."""
+        """Return the index $j$ of each target among the values, as an integer stored in the type of the targets."""
 
     def gaps(self, like: Tensor) -> Tensor | None:
-        """Return the distances of neighbouring values in the units of the data; None where all are 1."""
+        """Return the distances between neighbouring values in the units of the data; None if all are 1."""
         del like
         return None
 
@@ -53,7 +53,7 @@ class Steps(InUnits):
         return (0.5 * self._width(centred) - 2 * products) / self.unit
 
     def distances(self, parameters: TargetParams, targets: Targets, group_size: int = 1) -> tuple[Samples, Samples]:
-        """Return both mean distances from one table; the mean over other graphs is that to their mean table."""
+        """Return both mean distances from one table; the mean over other graphs uses their mean table."""
         centred, num_graphs = self.table(parameters) - 0.5, parameters.shape[1]
         own = centred
         if group_size > 1:
@@ -67,7 +67,7 @@ class Steps(InUnits):
         return self._expected(parameters, centred, targets), spread
 
     def cdf(self, parameters: TargetParams, targets: Targets) -> tuple[Samples, Samples]:
-        """Return the probability of a smaller value, and of one up to the target."""
+        """Return the probabilities of a value below the target, and of a value at most the target."""
         table = self.table(parameters)
         ends = table.new_zeros(()).expand(*table.shape[:-1], 1)
         padded = torch.cat([ends, table, ends + 1], -1)
@@ -77,11 +77,11 @@ class Steps(InUnits):
 
     @torch.no_grad()
     def sample(self, parameters: TargetParams, uniforms: NoiseUniforms) -> Samples:
-        """Return the values that given uniforms make, as scaled targets: the first with F >= u."""
+        """Return the values of given uniforms as scaled targets: the first value with F >= u."""
         return self.to_targets(self.values_at((self.table(parameters) < uniforms[..., None]).sum(-1)))
 
     def values_at(self, places: Tensor) -> Tensor:
-        """Return the values at places 0, 1, ...; these numbers themselves unless a model says otherwise."""
+        """Return the values at indices 0, 1, ...; by default the indices themselves."""
         return places.to(self.unit.dtype)
 
     def _expected(self, parameters: TargetParams, centred: Table, targets: Targets) -> Samples:
@@ -94,6 +94,6 @@ class Steps(InUnits):
         return (0.5 * self._width(centred) + (centred * signs).sum(-1)) / self.unit
 
     def _width(self, table: Table) -> Tensor | int:
-        """Return how far the last value is from the first."""
+        """Return the distance between the first and the last value."""
         gaps = self.gaps(table)
         return table.shape[-1] if gaps is None else gaps.sum()

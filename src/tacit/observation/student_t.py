@@ -2,8 +2,8 @@ r"""Noise with heavy tails.
 
 $$y = f + \sigma\, T_\nu, \qquad \nu > 2$$
 
-$\sigma$ and the degrees of freedom $\nu$ of a node are parameters of the model. The fewer degrees, the heavier the
-tails; above 30 the noise is nearly Gaussian. A sample takes two uniforms (Bailey 1994), and has derivatives for both
+$\sigma$ and the degrees of freedom $\nu$ of a node are parameters of the model. Fewer degrees of freedom mean heavier
+tails; above 30 the noise is nearly Gaussian. A sample uses two uniforms (Bailey 1994) and is differentiable in both
 parameters:
 
 $$T_\nu = \sqrt{\nu\, (u^{-2 / \nu} - 1)}\, \cos 2 \pi w$$
@@ -24,7 +24,7 @@ from tacit.registry import register
 from tacit.shapes import Inputs, NoiseUniforms, Outputs, Samples, TargetParams, Targets
 
 INITIAL_DEGREES = 6.0
-LEAST_ABOVE_TWO = 0.01  # degrees of freedom: the variance is finite above 2
+LEAST_ABOVE_TWO = 0.01  # degrees of freedom exceed 2 by at least this, so the variance is finite
 
 
 class StudentTNoise(ObservationModel):
@@ -71,7 +71,7 @@ class StudentTNoise(ObservationModel):
         return outputs
 
     def sample(self, parameters: TargetParams, uniforms: NoiseUniforms) -> Samples:
-        r"""Return $f + \sigma\, T_\nu$ of two uniforms for each target."""
+        r"""Return $f + \sigma\, T_\nu$ from two uniforms for each target."""
         radius, angle = uniforms.tensor_split(2, -1)
         degrees = self.degrees
         size = (degrees * torch.expm1(-2 / degrees * radius.log())).sqrt()
@@ -86,9 +86,9 @@ class StudentTNoise(ObservationModel):
         return (self.sigma.square() * self.degrees / (self.degrees - 2)).expand_as(parameters)
 
     def log_prob(self, parameters: TargetParams, targets: Targets) -> Samples:
-        r"""Return the log density, $-\tfrac12 (\nu + 1) \log(1 + (y - f)^2 / \nu \sigma^2)$ and a constant."""
+        r"""Return the log density, $-\tfrac12 (\nu + 1) \log(1 + (y - f)^2 / \nu \sigma^2)$ plus a constant."""
         degrees, sigma = self.degrees, self.sigma
-        half = degrees.double() / 2  # two large numbers cancel where degrees are many
+        half = degrees.double() / 2  # two large numbers cancel if there are many degrees of freedom
         constant = (torch.lgamma(half + 0.5) - torch.lgamma(half)).to(degrees) - 0.5 * (math.pi * degrees).log()
         standard = (targets[:, None] - parameters) / sigma
         return constant - sigma.log() - (degrees + 1) / 2 * torch.log1p(standard.square() / degrees)
@@ -98,18 +98,18 @@ class StudentTNoise(ObservationModel):
         return ((self.degrees + 1) / ((self.degrees + 3) * self.sigma.square())).expand_as(parameters)
 
     def chosen(self, nodes: list[int]) -> "StudentTNoise":
-        """Return the model of some nodes, with their parameters as they are now."""
+        """Return the model of some nodes, with their current parameters."""
         part = StudentTNoise(len(nodes), self.channels or 1)
         for name, value in self.named_parameters():
             getattr(part, name).data = value.detach()[nodes].clone()
         return part
 
     def with_deviations(self, sigmas: Float[Tensor, "node channel"]) -> dict[str, Tensor]:
-        """Return ``log_sigma`` for these deviations, with the degrees of freedom as they are."""
+        """Return ``log_sigma`` for given standard deviations, with the current degrees of freedom."""
         return {"log_sigma": _log_sigma(_sigma_of(sigmas, self.degrees)).to(self.log_sigma)}
 
     def initial_parameters(self, generator: Generator) -> dict[str, Tensor]:
-        """Return the noise at its start, whatever it is now."""
+        """Return the initial parameters of the noise."""
         start = StudentTNoise(*self.log_sigma.shape).to(self.log_sigma)
         return {name: value.detach().to(generator.device) for name, value in start.named_parameters()}
 

@@ -1,4 +1,4 @@
-"""Targets with values of their own: what a model needs to go from scaled targets to the units of the data and back."""
+"""Conversion between scaled targets and values in the units of the data."""
 
 from torch import Tensor
 
@@ -7,7 +7,7 @@ from tacit.observation.model import ObservationModel, TargetValues
 
 
 class InUnits(ObservationModel):
-    r"""The common part of models of values in the units of the data, $v = \text{offset} + \text{unit} \cdot y$."""
+    r"""Base class of models for values in the units of the data, $v = \text{offset} + \text{unit} \cdot y$."""
 
     offset: Tensor
     unit: Tensor
@@ -36,7 +36,7 @@ class InUnits(ObservationModel):
         return (values - self.offset) / self.unit
 
     def chosen(self, nodes: list[int]) -> "ObservationModel":
-        """Return the model of some nodes, with their parameters as they are now."""
+        """Return the model of some nodes, with their current parameters."""
         part = type(self)(len(nodes), self.channels or 1, self.values.chosen(nodes)).to(self.offset)
         for name, value in self.named_parameters(recurse=False):
             getattr(part, name).data = value.detach()[nodes].clone()

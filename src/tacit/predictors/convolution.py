@@ -1,10 +1,9 @@
-r"""Stacks of graph convolutions (Morris et al. 2019), dense: a general predictor that knows nothing of the system.
+r"""Stacks of dense graph convolutions (Morris et al. 2019): a general predictor without knowledge of the system.
 
 $$h^{(l+1)}_i = \sigma\Big( W_l\, h^{(l)}_i + V_l \sum_j A_{ij}\, h^{(l)}_j + b_l \Big)$$
 
-ReLU or tanh between the layers; on the output tanh, or nothing where it is ``"linear"``. With ``self_loops`` the
-diagonal of the graph is taken as 1 whatever it was, as the paper's stack does: what a node reads of itself is then not
-learned from the graph.
+Between the layers there is a ReLU or tanh; on the output a tanh, or none if it is ``"linear"``. With ``self_loops`` the
+diagonal of the graph is set to 1, as in the paper's stack, so that self-loops are not learned.
 """
 
 import itertools
@@ -27,7 +26,7 @@ Output = Literal["tanh", "linear"]
 
 
 class ConvolutionStack(nn.Module):
-    """Graph convolutions of given widths, from the channels of the inputs to those of the output.
+    """Graph convolutions of given widths, from the input channels to the output channels.
 
     >>> stack = ConvolutionStack.random([4, 8, 1], generator=torch.Generator().manual_seed(0))
     >>> stack.num_hops, stack(torch.randn(5, 6, 4), torch.ones(1, 3, 6, 6)).shape
@@ -78,11 +77,11 @@ class ConvolutionStack(nn.Module):
 
     @property
     def num_hops(self) -> int:
-        """Number of layers; each reads one edge further."""
+        """Number of layers; each extends the receptive field by one edge."""
         return len(self.widths) - 1
 
     def initial_parameters(self, generator: Generator) -> dict[str, Tensor]:
-        """Return fresh weights, uniform within one over the root of their inputs, as for PyTorch's linear layers."""
+        """Return random weights, uniform within 1 / sqrt(number of inputs), as for PyTorch's linear layers."""
         fresh = {}
         for name, value in self.named_parameters():
             layer = int(name.rsplit(".", 1)[1])
@@ -100,7 +99,7 @@ class ConvolutionStack(nn.Module):
         for layer in range(self.num_hops):
             sent = hidden @ self.neighbours[layer]
             messages = graphs @ sent
-            if self.self_loops and isinstance(graphs, CandidateGraphs):  # what is missing of a 1 on the diagonal
+            if self.self_loops and isinstance(graphs, CandidateGraphs):  # adds what the diagonal lacks to 1
                 messages = messages + (1 - graphs.diagonal(dim1=-2, dim2=-1))[..., None] * sent
             hidden = hidden @ self.own[layer] + messages + self.bias[layer]
             if layer < self.num_hops - 1:

@@ -1,14 +1,14 @@
-r"""A filter over lags with a weight of its own for every edge: relations of either sign in one model.
+r"""A filter over lags with separate weights for every edge: effects of either sign in one model.
 
 $$\hat y_i = \Big[ x^{\text{new}}_i + \Big] \; \sigma\Big( b_i + U_i\, x_i + \sum_j A_{ij}\, W_{ij}\, \bar x_j \Big)$$
 
-$x_i$ is the whole window of node $i$, $\bar x_j$ the lags of what node $j$ sends: the target variables, or the first
-``sent_features`` features. Flags and covariates stay at home unless asked to travel, so that an edge has few weights.
-$A_{ij}$ is a gate: it says whether the relation is there, $W_{ij}$ what it is. One message shared by all edges could
-not mix activation and repression.
+$x_i$ is the whole window of node $i$. $\bar x_j$ is the part of node $j$'s window that it sends along edges: the lags
+of the target variables, or of the first ``sent_features`` features. By default flags and covariates are not sent, so
+that an edge has few weights. The gate $A_{ij}$ determines whether the edge is present, and $W_{ij}$ is its effect. A
+message shared by all edges could not model both activation and repression.
 
-The own path $U_i$ is always on and not gated by $A_{ii}$. A self-loop, if the graph allows any, adds
-$A_{ii} W_{ii} \bar x_i$ to it and competes with it: leave the diagonal out.
+The own path $U_i$ is always active and not gated by $A_{ii}$. A self-loop, if the graph allows any, adds
+$A_{ii} W_{ii} \bar x_i$ and is redundant with the own path: exclude the diagonal.
 """
 
 import copy
@@ -34,7 +34,7 @@ Bias = Float[Tensor, "node channel"]
 
 
 class LinearParts(NamedTuple):
-    r"""A prediction that is linear in its weights.
+    r"""The inputs of a prediction that is linear in its weights.
 
     $$\hat y_i = o_i + b_i + U_i\, x_i + \sum_j A_{ij}\, W_{ij}\, \bar x_j$$
 
@@ -47,13 +47,13 @@ class LinearParts(NamedTuple):
 
 
 class GraphFilter(nn.Module):
-    """A weight per edge and lag times the edge's gate, and an own path per node that is always on.
+    """A linear filter: a weight per edge and lag times the edge's gate, plus an own path per node without a gate.
 
     ``own``           (node, window * num_features, out_channels): $U$
-    ``edge_weights``  (receiving node, sending node, window * sent_features, out_channels): $W$; the third axis is
+    ``edge_weights``  (target node, source node, window * sent_features, out_channels): $W$; the third axis is
                       ``lag * sent_features + feature``, the oldest lag first
     ``bias``          (node, out_channels): $b$
-    ``allowed``       1 where an edge may have a weight and 0 where it is always 0; None where all may
+    ``allowed``       1 for weights that are learned, 0 for weights that are always 0; None if all are learned
 
     >>> predictor = GraphFilter(num_nodes=5, window=3, num_features=2)
     >>> predictor(torch.randn(8, 5, 6), torch.ones(1, 4, 5, 5)).shape
@@ -76,9 +76,9 @@ class GraphFilter(nn.Module):
         sent_features: int | None = None,
         candidates: CandidateEdges | None = None,
     ) -> None:
-        """Build the filter with all weights at 0; a fit starts it at random, or see :meth:`with_weights`.
+        """Build the filter with all weights 0; a fit starts at random weights, or see :meth:`with_weights`.
 
-        With ``candidates`` there is a weight for each slot of that table of candidates instead of each pair of nodes.
+        With ``candidates`` there is a weight for each slot of the table instead of each pair of nodes.
         """
         super().__init__()
         require_int("num_nodes", num_nodes)
@@ -104,7 +104,7 @@ class GraphFilter(nn.Module):
         self.allowed: Tensor | None
 
     def restrict_lags(self, allowed: Shaped[Tensor, "row slot lag"]) -> None:
-        """Keep the weights of an edge at 0 outside of the lags that it may have, the oldest lag first.
+        """Fix the weights of an edge to 0 at lags that are not allowed; the oldest lag comes first.
 
         >>> predictor = GraphFilter(num_nodes=2, window=2, num_features=1)
         >>> predictor.restrict_lags(torch.tensor([[[1, 1], [0, 1]], [[1, 1], [1, 1]]]))
@@ -123,34 +123,35 @@ class GraphFilter(nn.Module):
 
     @property
     def allowed_inputs(self) -> Float[Tensor, "row slot sent"] | None:
-        """1 where an edge may read what its source sends, 0 elsewhere; None where it may read all of it."""
+        """1 for the values of its source that an edge may use, 0 for the others; None if it may use all."""
         return None if self.allowed is None else self.allowed.repeat_interleave(self.sent_features, 2)
 
     @property
     def allowed_columns(self) -> Float[Tensor, "row slot read"] | None:
-        """1 where an edge may read a column that :meth:`linear_parts` says is sent; None where it may read all."""
+        """1 for the columns ``sent`` of :meth:`linear_parts` that an edge may use; None if it may use all."""
         return self.allowed_inputs
 
     @property
     def always(self) -> EdgeMask | None:
-        """The edges that are taken to act always, whatever the data say; None for none."""
+        """The edges that are assumed to act always, independent of the data; None if there are none."""
         return None
 
     def complete(self, observed: Observed) -> Observed:
-        """Return 1 where all that the equation of a node needs is known: its target."""
+        """Return 1 where all values in the equation of a node are observed, that is, its target."""
         return observed
 
     def _restricted(self, weights: EdgeWeights) -> EdgeWeights:
-        """Return the weights of edges with 0 at the lags that they may not have."""
+        """Return the edge weights with 0 at the lags that are not allowed."""
         allowed = self.allowed_inputs
         return weights if allowed is None else weights * allowed.to(weights)[..., None]
 
     def with_weights(
         self, own: OwnWeights, edge_weights: EdgeWeights, bias: Bias | None = None, *, jitter: float = 0.0
     ) -> "GraphFilter":
-        """Return the same filter at given weights, of a regression for example, where replicas will start too.
+        """Return the filter with given weights, for example from a regression; replicas start near them.
 
-        Each replica moves every weight by a normal number, ``jitter`` times the root mean square of its kind.
+        Each replica adds normal noise to every weight, with standard deviation ``jitter`` times the root mean square of
+        that parameter.
         """
         warm = copy.deepcopy(self)
         bias = torch.zeros_like(self.bias) if bias is None else bias
@@ -167,7 +168,7 @@ class GraphFilter(nn.Module):
         return warm
 
     def initial_parameters(self, generator: Generator) -> dict[str, Tensor]:
-        """Return fresh weights, uniform within one over the root of what a node reads, or those of a warm start."""
+        """Return random weights, uniform within 1 / sqrt(number of inputs), or those of a warm start."""
         if self.jitter is not None:
             moved = {name: _moved(value.detach(), self.jitter, generator) for name, value in self.named_parameters()}
             return moved | {"edge_weights": self._restricted(moved["edge_weights"])}
@@ -195,13 +196,13 @@ class GraphFilter(nn.Module):
                 torch.einsum("brsk,rskc->brsc", graphs.from_sources(sent), weights)
             )
         else:
-            messages = torch.einsum("bjk,ijkc->bijc", sent, weights)  # once per pair, whatever the graphs
+            messages = torch.einsum("bjk,ijkc->bijc", sent, weights)  # once per pair, independent of the graphs
             total = own[:, None] + torch.einsum("bsij,bijc->bsic", graphs, messages)
         change = torch.tanh(total) if self.activation == "tanh" else total
         return change + self.layout.newest(inputs)[:, None] if self.residual else change
 
     def linear_parts(self, inputs: Inputs, targets: Targets | None = None) -> LinearParts | None:
-        """Return what a linear filter is linear in; None with another activation. ``targets`` are not read."""
+        """Return the inputs of a linear filter, or None with another activation; ``targets`` are not used."""
         del targets
         if self.activation != "linear":
             return None
@@ -218,7 +219,7 @@ def _moved(values: Tensor, jitter: float, generator: Generator) -> Tensor:
 
 
 def _sent(sizes: Sizes) -> int:
-    """Return how many numbers a source sends: its lags; without time all of its features."""
+    """Return how many numbers a source sends: its lags, or all of its features for data without time."""
     return sizes.window * (sizes.num_features if sizes.window == 1 else min(sizes.out_channels, sizes.num_features))
 
 

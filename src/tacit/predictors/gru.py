@@ -1,10 +1,10 @@
-r"""A gated recurrent unit (Cho et al. 2014), written out so that it can be lifted, differentiated and traced.
+r"""A gated recurrent unit (Cho et al. 2014), written out so that ``torch.func`` and tracing work.
 
 $$r = \sigma(W_r x + V_r h), \quad z = \sigma(W_z x + V_z h), \quad
   n = \tanh(W_n x + r \odot V_n h), \quad h' = (1 - z) \odot n + z \odot h$$
 
-Biases on both maps, gates in the order $r, z, n$: the weights are those of ``torch.nn.GRU``, whose fused kernels do not
-pass through ``torch.func``.
+Both linear maps have biases, and gates are in the order $r, z, n$. The weights are those of ``torch.nn.GRU``, whose
+fused kernels do not support ``torch.func``.
 """
 
 import math
@@ -18,14 +18,14 @@ from tacit.predictors.protocol import uniform_within
 
 
 class GRU(nn.Module):
-    """Read a window, the oldest lag first, and return the state after the newest.
+    """A recurrent encoder: it processes a window from the oldest lag and returns the state after the newest.
 
     >>> GRU(num_features=2, hidden=8)(torch.randn(4, 3, 12, 2)).shape
     torch.Size([4, 3, 8])
     """
 
     def __init__(self, num_features: int, hidden: int) -> None:
-        """Build the unit with all weights at 0."""
+        """Build the unit with all weights 0."""
         super().__init__()
         require_int("num_features", num_features)
         require_int("hidden", hidden)
@@ -36,7 +36,7 @@ class GRU(nn.Module):
         self.bias_hh = nn.Parameter(torch.zeros(3 * hidden))
 
     def initial_parameters(self, generator: Generator) -> dict[str, Tensor]:
-        """Return fresh weights, uniform within one over the root of the states, as in PyTorch."""
+        """Return random weights, uniform within 1 / sqrt(hidden), as in PyTorch."""
         bound = 1 / math.sqrt(self.hidden)
         return {name: uniform_within(value, bound, generator) for name, value in self.named_parameters()}
 

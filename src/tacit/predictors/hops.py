@@ -25,7 +25,7 @@ from tacit.registry import PREDICTORS
 from tacit.shapes import Inputs, Samples
 
 HopWeights = Float[Tensor, "hop in_channel channel"]
-# With so few a product of matrices is slower than a compiled sum (H200: its backward pass took 31 us of a step of 160).
+# Up to this size a compiled sum is faster than a matrix product (H200: its backward pass took 31 us of a step of 160).
 FEW_WEIGHTS = 64
 
 
@@ -37,7 +37,7 @@ class HopPredictor(nn.Module):
     (2, torch.Size([8, 3, 5, 1]))
     """
 
-    # Random psi starts uniformly in this range on either side of 0 (measured: good basins in most of 32 starts).
+    # Random psi starts uniformly between minus and plus this value (measured: most of 32 starts converge well).
     INITIAL_RANGE = 0.5
 
     def __init__(self, hop_weights: HopWeights) -> None:
@@ -53,7 +53,7 @@ class HopPredictor(nn.Module):
         )
         require(
             bool(torch.isfinite(hop_weights).all()),
-            "hop_weights must have finite numbers, got NaN or infinity; check them",
+            "hop_weights must have finite numbers, got NaN or infinity; correct them",
         )
         self.hop_weights = nn.Parameter(hop_weights.detach().clone())
 
@@ -68,11 +68,11 @@ class HopPredictor(nn.Module):
 
     @property
     def num_hops(self) -> int:
-        """Number of hops L; the output of a node depends on rows of nodes within L - 1 edges."""
+        """Number of hops L; the output of a node depends on the rows of nodes within L - 1 edges."""
         return self.hop_weights.shape[-3]
 
     def initial_parameters(self, generator: Generator) -> dict[str, Tensor]:
-        """Return fresh random weights."""
+        """Return random weights."""
         shape, device = self.hop_weights.shape, generator.device
         uniforms = torch.rand(shape, generator=generator, device=device, dtype=self.hop_weights.dtype)
         return {"hop_weights": (2 * uniforms - 1) * self.INITIAL_RANGE}
@@ -84,7 +84,7 @@ class HopPredictor(nn.Module):
         return self._output(inputs, boolean_powers(graphs, self.num_hops))
 
     def relaxed(self, inputs: Inputs, graphs: AnyGraphs) -> Samples:
-        """Return the same for graphs of 0 and 1, with derivatives for the graphs and for edges in between."""
+        """Return an output that is differentiable in the graphs; the same output for edges of 0 and 1."""
         if isinstance(graphs, CandidateGraphs):
             require(
                 self.num_hops == 1,
@@ -119,8 +119,8 @@ PREDICTORS.add(
         uses=("num_hops",),
         scaled=False,
         observation="none",
-        learning_rate=0.1,  # as fast as the edges: a few weights that all nodes share
-        replicas=8,  # two to four of eight starts end in the best basin
+        learning_rate=0.1,  # the rate of the edges: there are few weights, shared by all nodes
+        replicas=8,  # two to four of eight starts reach the best minimum
         quick=True,
         compiles=True,
         gated_by_inputs=True,

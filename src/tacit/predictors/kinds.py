@@ -1,6 +1,6 @@
 """Kinds of predictors by name: how each is built, and its defaults.
 
-A kind is registered in the file of its module, by one line. From outside the package:
+A kind is registered by one line in the file of its module. From outside the package:
 
 >>> from tacit.registry import PREDICTORS
 >>> kind = PredictorKind(lambda sizes, options, candidates, observation: nn.Identity(), uses=("hidden",))
@@ -22,7 +22,7 @@ from tacit.graph import CandidateEdges
 
 @dataclass(frozen=True)
 class Sizes:
-    """The sizes of the data of a predictor; pairs without time have a window of 1."""
+    """The sizes of the data that a predictor is built for; pairs without time have a window of 1."""
 
     num_nodes: int
     window: int
@@ -31,13 +31,13 @@ class Sizes:
 
     @property
     def in_channels(self) -> int:
-        """Inputs of one node: the lags one after another, each with all features."""
+        """Number of inputs of one node: lags times features."""
         return self.window * self.num_features
 
 
 @runtime_checkable
 class Options(Protocol):
-    """The choices of a user, ``[predictor]`` in the config; a kind names in ``uses`` those that mean something."""
+    """User options, ``[predictor]`` in the config; ``uses`` of a kind names the ones that it supports."""
 
     @property
     def kind(self) -> str: ...  # noqa: D102
@@ -56,12 +56,12 @@ class Options(Protocol):
 
 
 def no_weights(_sizes: Sizes) -> int:
-    """Return that an edge has no weights of its own: they are shared."""
+    """Return 0: all edges share the weights."""
     return 0
 
 
 def one_width(options: Options) -> int:
-    """Return the width of hidden layers, for a predictor whose layers all have one."""
+    """Return the width of the hidden layers, for a predictor whose layers have equal width."""
     if isinstance(options.hidden, int):
         return options.hidden
     raise InputError(
@@ -70,7 +70,7 @@ def one_width(options: Options) -> int:
 
 
 def widest(sizes: Sizes, options: Options) -> int:
-    """Return how many numbers pass along an edge at most: the width of hidden layers."""
+    """Return the largest number of channels of a message: the width of the hidden layers."""
     hidden = options.hidden
     return max(hidden, default=sizes.in_channels) if isinstance(hidden, tuple) else hidden
 
@@ -79,21 +79,21 @@ def widest(sizes: Sizes, options: Options) -> int:
 class PredictorKind:
     """A factory of predictors, with defaults.
 
-    ``build``          from sizes, options, the table of candidates (None over all pairs of nodes) and the name of the
-                       observation model; it returns the module, whose first weights a fit replaces
-    ``uses``           the options that it reads; others are refused
-    ``scaled``         it is trained on numbers of mean 0 and deviation 1; otherwise on the numbers as they are
+    ``build``          builds the module from sizes, options, the table of candidates (None for all pairs of nodes) and
+                       the name of the observation model; a fit replaces its initial weights
+    ``uses``           the options that it supports; others raise an error
+    ``scaled``         it is trained on data with mean 0 and standard deviation 1; otherwise on the original values
     ``predicts_change``  for series the last value is added to its output by default
     ``warm_start``     the module is a :class:`~tacit.predictors.GraphFilter`, whose weights start at a ridge regression
-    ``observation``    its usual observation model, by name, for series
-    ``learning_rate``, ``steps``, ``replicas``  the usual ones of its training
-    ``quick``          it trains in seconds on a CPU: standard errors and controls are made by default
-    ``compiles``       compiling its step pays in long trainings
+    ``observation``    name of its default observation model for series
+    ``learning_rate``, ``steps``, ``replicas``  defaults of its training
+    ``quick``          it trains in seconds on a CPU: standard errors and controls are computed by default
+    ``compiles``       compiling its step saves time in long training runs
     ``lag_ranges``     it can restrict the lags at which an edge acts: its module has ``restrict_lags``
-    ``gated_by_inputs``  edges may depend on the inputs of their nodes: the module has no layer that could absorb it
-    ``edge_weights``   how many weights an edge has of its own
-    ``edge_channels``  how many numbers pass along an edge, for estimates of memory
-    ``num_layers``     how many times messages are passed
+    ``gated_by_inputs``  edges may depend on the inputs of their nodes: the module has no layer that could absorb this
+    ``edge_weights``   number of weights per edge
+    ``edge_channels``  number of channels of a message, for memory estimates
+    ``num_layers``     number of message-passing layers
     """
 
     build: Callable[[Sizes, Any, CandidateEdges | None, str], nn.Module]

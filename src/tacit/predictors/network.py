@@ -6,10 +6,10 @@ $$h^{(0)}_i = \mathrm{encoder}(x_i), \qquad
 
 $$\hat y_i = \Big[ x^{\text{new}}_i + \Big] \; P\, h^{(0)}_i + Q\, h^{(L)}_i + c$$
 
-The encoder is two dense layers (``feedforward``) or a recurrent unit (``recurrent``). All weights are shared by the
-nodes. The window is encoded once per pair and node, not once per graph. Neighbours are averaged, not summed, so that
-states have the same range whatever the degree; a node without neighbours gets zeros. A node's own state passes through
-every layer and directly to the output.
+The encoder is two dense layers (``feedforward``) or a recurrent unit (``recurrent``). All nodes share the weights. The
+window is encoded once per pair and node, not once per graph. Neighbours are averaged, not summed, so that the range of
+the states does not depend on the degree; a node without neighbours gets zeros. A node's own state passes through every
+layer and directly to the output.
 """
 
 import math
@@ -29,17 +29,18 @@ from tacit.predictors.window_layers import WindowLayers
 from tacit.registry import OBSERVATIONS, PREDICTORS
 from tacit.shapes import Inputs, Outputs
 
-LEARNING_RATE, STEPS = 0.01, 1000  # a lower rate takes more steps for the same CRPS (docs/results/SPEED.md)
+LEARNING_RATE, STEPS = 0.01, 1000  # a lower rate requires more steps for the same CRPS (docs/results/SPEED.md)
 
 
 class GraphNetwork(nn.Module):
     r"""An encoder of the window, graph layers and a linear head.
 
-    ``encoder``             maps windows (batch, node, lag, feature) to states (batch, node, hidden), and has ``hidden``
-    ``numbers_per_target``  1, the mean; or more for an observation model that reads them, for example 2 for
-                            :class:`~tacit.observation.HeadGaussianNoise`. The further numbers start at 0
-    ``head_reads_graph``    the further numbers are read off $h^{(0)}_i$ and $h^{(L)}_i$; off the node's own state
-                            $h^{(0)}_i$ alone, the same under every graph, when False
+    ``encoder``             maps windows (batch, node, lag, feature) to states (batch, node, hidden); has an attribute
+                            ``hidden``
+    ``numbers_per_target``  1, the mean; or more for an observation model that uses them, for example 2 for
+                            :class:`~tacit.observation.HeadGaussianNoise`. The additional numbers start at 0
+    ``head_reads_graph``    True: the additional numbers depend on $h^{(0)}_i$ and $h^{(L)}_i$. False: they depend only
+                            on the node's own state $h^{(0)}_i$ and are the same for every graph
 
     >>> predictor = GraphNetwork.recurrent(window=12, num_features=2, hidden=8)
     >>> predictor.num_hops, predictor(torch.randn(8, 5, 24), torch.ones(1, 4, 5, 5)).shape
@@ -58,7 +59,7 @@ class GraphNetwork(nn.Module):
         numbers_per_target: int = 1,
         head_reads_graph: bool = False,
     ) -> None:
-        """Build it with all weights at 0; a fit starts them at random."""
+        """Build the network with all weights 0; a fit starts at random weights."""
         super().__init__()
         layout.require_residual(residual)
         require_int("num_layers", num_layers)
@@ -79,24 +80,24 @@ class GraphNetwork(nn.Module):
     def recurrent(
         cls, window: int, num_features: int, out_channels: int = 1, hidden: int = 32, *more: Any, **head: Any
     ) -> "GraphNetwork":
-        """Return one with a recurrent unit per node; ``more`` and ``head`` as above, from ``num_layers`` on."""
+        """Build a network with a recurrent encoder; further arguments are those of the class from ``num_layers`` on."""
         return cls(SeriesLayout(window, num_features, out_channels), GRU(num_features, hidden), *more, **head)
 
     @classmethod
     def feedforward(
         cls, window: int, num_features: int, out_channels: int = 1, hidden: int = 32, *more: Any, **head: Any
     ) -> "GraphNetwork":
-        """Return one with two dense layers per node; ``more`` and ``head`` as above, from ``num_layers`` on."""
+        """Build a network with two dense layers as encoder; further arguments as in :meth:`recurrent`."""
         encoder = WindowLayers(window, num_features, hidden)
         return cls(SeriesLayout(window, num_features, out_channels), encoder, *more, **head)
 
     @property
     def num_hops(self) -> int:
-        """Number of graph layers; each reads one edge further."""
+        """Number of graph layers; each extends the receptive field by one edge."""
         return self.num_layers
 
     def initial_parameters(self, generator: Generator) -> dict[str, Tensor]:
-        """Return fresh weights, uniform within one over the root of the states; the head's bias starts at 0."""
+        """Return random weights, uniform within 1 / sqrt(hidden); the bias of the head starts at 0."""
         bound = 1 / math.sqrt(self.hidden)
         fresh = {name: uniform_within(value, bound, generator) for name, value in self.named_parameters()}
         return {**fresh, "head_bias": torch.zeros_like(self.head_bias, device=generator.device)}
@@ -146,6 +147,6 @@ def _register(name: str, make: Callable[..., GraphNetwork], *, compiles: bool) -
     PREDICTORS.add(name, kind)
 
 
-# The step of the dense layers is 30% shorter when compiled, and compiling takes as long as all of their usual steps.
+# Compiling makes a step of the dense layers 30% faster, but takes as long as all steps of a default training.
 _register("feedforward", GraphNetwork.feedforward, compiles=False)
 _register("recurrent", GraphNetwork.recurrent, compiles=True)

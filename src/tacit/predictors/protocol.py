@@ -1,7 +1,7 @@
 """The interface of a predictor: a module from (inputs, graphs) to samples.
 
-A user's own, in ten lines. ``graphs`` has shape (draw, graph, node, node) with draw = batch, or 1 when the batch
-shares its graphs, so write it to broadcast:
+A custom predictor takes ten lines. ``graphs`` has shape (draw, graph, node, node) with draw = batch, or 1 if the batch
+shares its graphs, so use operations that broadcast:
 
 >>> class MeanOfNeighbours(nn.Module):
 ...     num_hops = 1                       # optional: y_i depends on row i of the graph alone
@@ -17,25 +17,25 @@ shares its graphs, so write it to broadcast:
 torch.Size([5, 4, 3, 1])
 
 ``num_hops = L`` declares locality: the output of node i depends only on rows of the graph that belong to nodes
-within L - 1 edges of i. It lets credit for a node's loss go to the edges that could have caused it. This is
+within L - 1 edges of i. The loss of a node is then credited only to the edges that can affect it. The declaration is
 checked numerically before training; a predictor without it is trained with global credit.
-Parameters with ``requires_grad=False`` are taken as known.
+Parameters with ``requires_grad=False`` are treated as known.
 
-A predictor returns means; what the graph does not explain is a matter of the observation model
-(:mod:`tacit.observation`). One that has more to say about a target returns ``numbers_per_target`` numbers for each,
-all means first, and goes with an observation model that reads so many.
+A predictor returns means; the observation model (:mod:`tacit.observation`) describes the noise. A predictor that
+predicts more than the mean of a target returns ``numbers_per_target`` numbers for each target, all means first, and
+requires an observation model that uses as many.
 
-A predictor with parameters per edge names them in ``edge_parameters``. Over a table of candidates they have an entry
-per slot, and :func:`tacit.training.densify` lays them out over all pairs of nodes; buffers of this kind are in
-``edge_buffers``.
+A predictor with parameters per edge names them in ``edge_parameters``. Over a table of candidates they have one entry
+per slot, and :func:`tacit.training.densify` expands them to all pairs of nodes; ``edge_buffers`` names such buffers.
 
-Estimators that differentiate through the graph (straight-through, concrete) call ``relaxed(inputs, graphs)`` where a
-predictor has it, else the predictor itself. It must give the same output for graphs of 0 and 1 and have derivatives for
-the graphs; a predictor that multiplies by the graph, as above, has them already, one that thresholds needs ``relaxed``.
+Estimators that differentiate through the graph (straight-through, concrete) call ``relaxed(inputs, graphs)`` if the
+predictor has it, else the predictor itself. ``relaxed`` must return the same output for graphs of 0 and 1 and be
+differentiable in the graphs. A predictor that multiplies by the graph, as above, already is; one that thresholds the
+graph requires ``relaxed``.
 
-Over a table of candidates (:class:`~tacit.graph.CandidateEdges`) a predictor is given
-:class:`~tacit.graph.CandidateGraphs`,
-which know ``graphs @ messages``, ``graphs.sum(-1, keepdim=True)`` and the diagonal: the one above works as it is.
+Over a table of candidates (:class:`~tacit.graph.CandidateEdges`) a predictor receives
+:class:`~tacit.graph.CandidateGraphs`, which support ``graphs @ messages``, ``graphs.sum(-1, keepdim=True)`` and the
+diagonal; the predictor above works without changes.
 """
 
 import copy
@@ -51,12 +51,12 @@ from tacit.shapes import Inputs, Outputs
 
 @runtime_checkable
 class Predictor(Protocol):
-    """The call that training makes. The rest is optional, and read by the functions of this file.
+    """Interface of predictors. Only the call is required; the attributes and methods below are optional.
 
-    ``num_hops``            how local the output is; unknown when it is left out
-    ``numbers_per_target``  1 when it is left out: the mean
-    ``relaxed``             the same call with derivatives for the graphs; the call itself when it is left out
-    ``initial_parameters``  fresh weights from a generator; ``reset_parameters`` of its layers when it is left out
+    ``num_hops``            locality of the output; unknown if missing
+    ``numbers_per_target``  numbers per target; if missing 1, the mean
+    ``relaxed``             a call that is differentiable in the graphs; if missing, the call itself
+    ``initial_parameters``  random weights from a generator; if missing, ``reset_parameters`` of the layers
     """
 
     def __call__(self, inputs: Inputs, graphs: AnyGraphs) -> Outputs:
@@ -65,46 +65,46 @@ class Predictor(Protocol):
 
 
 def relaxed_call(predictor: nn.Module) -> Predictor:
-    """Return the form of a predictor that can be differentiated for the graphs."""
+    """Return the form of a predictor that is differentiable in the graphs."""
     relaxed: Predictor = getattr(predictor, "relaxed", predictor)
     return relaxed
 
 
 def num_hops_of(predictor: nn.Module) -> int | None:
-    """Return the locality that a predictor declares, or None when it declares none."""
+    """Return the locality that a predictor declares, or None if it declares none."""
     hops = getattr(predictor, "num_hops", None)
     return hops if isinstance(hops, int) else None
 
 
 def numbers_per_target_of(predictor: nn.Module) -> int:
-    """Return how many numbers a predictor gives for each target; 1, the mean, where it does not say."""
+    """Return how many numbers a predictor returns for each target; by default 1, the mean."""
     numbers = getattr(predictor, "numbers_per_target", 1)
     if not isinstance(numbers, int) or numbers < 1:
         raise InputError(
             f"numbers_per_target of {type(predictor).__name__} must be a positive integer, got {numbers!r}; set it to "
-            "how many numbers it returns for each target channel"
+            "the number of values that it returns for each target channel"
         )
     return numbers
 
 
 def edge_parameters_of(module: nn.Module) -> tuple[str, ...]:
-    """Return the names of parameters that have an entry per edge in their first two axes, as a module declares them."""
+    """Return the declared names of parameters whose first two axes have one entry per edge."""
     names: tuple[str, ...] = getattr(module, "edge_parameters", ())
     return names
 
 
 def edge_buffers_of(module: nn.Module) -> tuple[str, ...]:
-    """Return the names of the buffers of a module that have an entry per edge in their first two axes."""
+    """Return the declared names of buffers whose first two axes have one entry per edge."""
     names: tuple[str, ...] = getattr(module, "edge_buffers", ())
     return tuple(name for name in names if getattr(module, name) is not None)
 
 
 def initial_parameters(module: nn.Module, generator: Generator) -> dict[str, Tensor]:
-    """Return fresh initial values for the trainable parameters of a module.
+    """Return random initial values for the trainable parameters of a module.
 
-    A predictor may say how by a method ``initial_parameters(generator)``. Otherwise every layer that has
-    ``reset_parameters`` is reset, as in PyTorch and PyG; parameters that no layer resets start where they are.
-    The global generator is left as it was.
+    A predictor may define a method ``initial_parameters(generator)``. Otherwise every layer that has
+    ``reset_parameters`` is reset, as in PyTorch and PyG; parameters that no layer resets keep their current values.
+    The state of the global generator does not change.
     """
     own = getattr(module, "initial_parameters", None)
     if own is not None:
@@ -120,7 +120,7 @@ def initial_parameters(module: nn.Module, generator: Generator) -> dict[str, Ten
 
 
 def uniform_within(like: Tensor, bound: float, generator: Generator) -> Tensor:
-    """Return numbers uniform in (-bound, bound), with the shape and type of a parameter.
+    """Return uniform numbers in (-bound, bound), with the shape and type of a parameter.
 
     >>> fresh = uniform_within(torch.zeros(2, 3), 0.1, Generator().manual_seed(0))
     >>> fresh.shape, bool((fresh.abs() <= 0.1).all())

@@ -2,13 +2,13 @@ r"""Any convolution or model of PyTorch Geometric as a predictor.
 
 $$\hat y_i = \Big[ x^{\text{new}}_i + \Big] \; U x_i + b + m(x, E(A))_i$$
 
-$m$ is the module, called as ``module(x, edge_index)``; $U$ the own path, a linear map shared by the nodes and always
-on. All graphs of all pairs become one large graph of parts that do not touch, and the module is called once. Entry
+$m$ is the module, called as ``module(x, edge_index)``; $U$ is the own path, a linear map that all nodes share. All
+graphs of all pairs become one large graph of disconnected components, and the module is called once. Entry
 $A_{ij} = 1$ is the edge with source $j$ and target $i$.
 
-No locality is declared, so credit is global: most of these modules normalise over neighbours of neighbours. What
-mixes the nodes of a whole batch (batch norm, or a pooling without ``batch``) would mix pairs and graphs: do not use it.
-The number of edges depends on the draw, so that such a predictor is neither lifted over replicas nor compiled.
+No locality is declared, so credit is global: most of these modules normalise over neighbours of neighbours. Do not use
+layers that mix the nodes of a whole batch (batch norm, or pooling without ``batch``), because they would mix pairs and
+graphs. The number of edges depends on the draw, so such a predictor is neither vectorised over replicas nor compiled.
 """
 
 import math
@@ -27,11 +27,11 @@ from tacit.shapes import Inputs, Samples
 
 
 class PyGPredictor(nn.Module):
-    """An own path per node plus a module that takes ``(x, edge_index)``.
+    """An own path per node plus a PyG module that takes ``(x, edge_index)``.
 
-    ``window`` and ``num_features`` give the inputs, window * num_features numbers per node, as for the other predictors
-    for series; for inputs that are no series pass ``window=1, residual=False``. The module maps window * num_features
-    channels to ``out_channels``.
+    ``window`` and ``num_features`` are the sizes of the inputs, window * num_features numbers per node, as for the
+    other predictors for series. For inputs that are not a series pass ``window=1, residual=False``. The module maps
+    window * num_features channels to ``out_channels``.
 
     >>> class SumOfNeighbours(nn.Module):  # stands for a convolution of PyTorch Geometric
     ...     def forward(self, x, edge_index):
@@ -71,7 +71,7 @@ class PyGPredictor(nn.Module):
         self.bias = nn.Parameter(torch.zeros(out_channels))
 
     def initial_parameters(self, generator: Generator) -> dict[str, Tensor]:
-        """Return fresh weights; the module's own by its ``reset_parameters``."""
+        """Return random weights; those of the module come from its ``reset_parameters``."""
         fresh = {f"module.{name}": value for name, value in initial_parameters(self.module, generator).items()}
         bound = 1 / math.sqrt(self.layout.in_channels)
         for name, value in self.named_parameters(recurse=False):
@@ -102,7 +102,7 @@ class PyGPredictor(nn.Module):
 
 
 def disjoint_edges(graphs: AnyGraphs, num_pairs: int = 1) -> Int[Tensor, "2 edge"]:
-    """Return the edges of all graphs side by side: node i of graph s of pair b is number (b S + s) N + i.
+    """Return the edges of all graphs as one disjoint union: node i of graph s of pair b has number (b S + s) N + i.
 
     Graphs that the pairs share are repeated for each of ``num_pairs``.
 
@@ -112,7 +112,7 @@ def disjoint_edges(graphs: AnyGraphs, num_pairs: int = 1) -> Int[Tensor, "2 edge
     candidates = graphs.candidates if isinstance(graphs, CandidateGraphs) else None
     values = graphs.values if isinstance(graphs, CandidateGraphs) else graphs
     flat = values.expand(max(len(values), num_pairs), -1, -1, -1).flatten(0, 1)  # (copy, row, slot)
-    # A program traced for one number of edges would be wrong for the next. Reading it stops the tracer, as it should.
+    # A trace is only valid for one number of edges; reading the number makes the tracer stop here.
     bool(flat.any())
     copy, row, slot = flat.nonzero(as_tuple=True)
     if candidates is None:
@@ -130,7 +130,7 @@ def _kind(name: str) -> PredictorKind:
             raise InputError(
                 f"predictor '{options.kind}' requires torch-geometric, which is not installed; pip install 'tacit[pyg]'"
             ) from None
-        with torch.random.fork_rng(devices=[]):  # it draws its first weights at once; a fit replaces them
+        with torch.random.fork_rng(devices=[]):  # the constructor draws initial weights; a fit replaces them
             module: nn.Module = getattr(models, name)(
                 sizes.in_channels, one_width(options), options.layers + 1, sizes.out_channels
             )

@@ -1,6 +1,6 @@
-"""How the window of a series lies in the channels of a node's input.
+"""Layout of the window of a series in the channels of a node's input.
 
-Column ``lag * num_features + feature``, the oldest lag first. The features of a lag are the target variables
+The column is ``lag * num_features + feature``, the oldest lag first. The features of a lag are the target variables
 (``out_channels`` of them), then further variables, flags and covariates.
 """
 
@@ -15,7 +15,7 @@ from tacit.shapes import Inputs, Targets
 
 @dataclass(frozen=True)
 class SeriesLayout:
-    """The sizes of a window, and where its parts are. Inputs that are no series are a window of one lag.
+    """The sizes of a window and the positions of its parts. Inputs that are not a series have a window of one lag.
 
     >>> import torch
     >>> layout = SeriesLayout(window=3, num_features=2, out_channels=1)
@@ -34,11 +34,11 @@ class SeriesLayout:
 
     @property
     def in_channels(self) -> int:
-        """Numbers per node of the input."""
+        """Number of inputs per node."""
         return self.window * self.num_features
 
     def require_residual(self, residual: bool) -> None:
-        """Raise :class:`InputError` if the newest targets are to be added but cannot be among the features."""
+        """Raise :class:`InputError` if ``residual`` requires target variables that are not among the features."""
         require(
             not residual or self.out_channels <= self.num_features,
             f"residual=True requires the {self.out_channels} target variables among the features, got "
@@ -46,7 +46,7 @@ class SeriesLayout:
         )
 
     def lags(self, inputs: Inputs) -> Float[Tensor, "batch node lag feature"]:
-        """Return the window with one axis for lags and one for features; other widths are refused."""
+        """Return the window with one axis for lags and one for features; raise an error for a wrong width."""
         require(
             inputs.shape[-1] == self.in_channels,
             f"inputs must have window * num_features = {self.window} * {self.num_features} = {self.in_channels} "

@@ -2,9 +2,9 @@ r"""A linear filter whose edges may also act within a step, at lag 0.
 
 $$y = (A \circ B_0)\, y + g(x, A) + e \qquad \Rightarrow \qquad y = M\, (g + e), \quad M = (I - A \circ B_0)^{-1}$$
 
-$g$ is the prediction of :class:`~tacit.predictors.GraphFilter`. The gate $A_{ij}$ of an edge gates its weight within
-the step and the weights of its lags together. The edges that may act within a step have no cycle, so that $M$ exists
-under every graph, and the equation of a node given its sources within the step is that of a filter with one more lag.
+$g$ is the prediction of :class:`~tacit.predictors.GraphFilter`. The gate $A_{ij}$ of an edge applies to both its weight
+within the step and its lagged weights. The edges that may act within a step form no cycle, so $M$ exists under every
+graph, and the equation of a node given its sources within the step is that of a filter with one more lag.
 """
 
 import torch
@@ -20,16 +20,16 @@ from tacit.shapes import EdgeMask, Inputs, Observed, Outputs, Targets
 class SimultaneousFilter(GraphFilter):
     """A linear filter of one target variable with weights within a step; it returns $M g$, then row $i$ of $M$.
 
-    ``within``          (receiving node, sending node): $B_0$
-    ``within_allowed``  1 where an edge may act within the step; without cycles
-    ``within_open``     1 where either direction fits the data: how often such an edge acts is not identifiable
+    ``within``          (target node, source node): $B_0$
+    ``within_allowed``  1 for edges that may act within the step; without cycles
+    ``within_open``     1 for edges of which both directions fit the data; how often they act is not identifiable
 
     >>> predictor = SimultaneousFilter(num_nodes=5, window=3, num_features=2)
     >>> predictor(torch.randn(8, 5, 6), torch.ones(1, 4, 5, 5)).shape
     torch.Size([8, 4, 5, 6])
     """
 
-    num_hops = None  # an effect passes any number of edges within a step
+    num_hops = None  # an effect can pass along any number of edges within a step
     edge_parameters = (*GraphFilter.edge_parameters, "within")
     edge_buffers = (*GraphFilter.edge_buffers, "within_allowed", "within_open")
 
@@ -45,14 +45,14 @@ class SimultaneousFilter(GraphFilter):
     def allow_within(
         self, allowed: Shaped[Tensor, "node node"], open: Shaped[Tensor, "node node"] | None = None
     ) -> None:
-        """Let these edges act within the step; a cycle is refused. The direction of some of them may be ``open``.
+        """Allow these edges to act within the step; a cycle raises an error. ``open`` marks undirected edges.
 
         >>> predictor = SimultaneousFilter(num_nodes=2, window=1, num_features=1)
         >>> predictor.allow_within(torch.tensor([[0, 1], [1, 0]]))
         Traceback (most recent call last):
         ...
-        tacit.errors.InputError: allowed must have no cycle within a step, got one through node 0; leave an edge of it \
-out
+        tacit.errors.InputError: allowed must have no cycle within a step, got one through node 0; remove one of its \
+edges
         """
         require(
             tuple(allowed.shape) == tuple(self.within.shape),
@@ -64,12 +64,12 @@ out
 
     @property
     def always(self) -> EdgeMask:
-        """The edges that are taken to act always, because it is not identifiable how often they do."""
+        """The edges that are assumed to act always, because how often they act is not identifiable."""
         return self.within_open > 0
 
     @property
     def allowed_columns(self) -> Float[Tensor, "node node read"]:
-        """1 where an edge may read a column of :meth:`linear_parts`: the lags, then the step itself."""
+        """1 for the columns of :meth:`linear_parts` that an edge may use: the lags, then the step itself."""
         lags = self.allowed_inputs
         if lags is None:
             lags = self.within_allowed.new_ones(self.edge_weights.shape[:3])
@@ -78,7 +78,7 @@ out
     def with_weights(
         self, own: OwnWeights, edge_weights: EdgeWeights, bias: Bias | None = None, *, jitter: float = 0.0
     ) -> GraphFilter:
-        """Return the same filter at given weights; one more lag of ``edge_weights`` is the step itself."""
+        """Return the filter with given weights; the additional last lag of ``edge_weights`` is the step itself."""
         lags, within = edge_weights.tensor_split([self.edge_weights.shape[2]], 2)
         warm = super().with_weights(own, lags, bias, jitter=jitter)
         if within.numel():
@@ -87,21 +87,21 @@ out
         return warm
 
     def initial_parameters(self, generator: Generator) -> dict[str, Tensor]:
-        """Return fresh weights of the filter, and 0 within the step; or those of a warm start."""
+        """Return random weights for the lags and 0 within the step, or those of a warm start."""
         return {
             "within": torch.zeros_like(self.within, device=generator.device),
             **super().initial_parameters(generator),
         }
 
     def linear_parts(self, inputs: Inputs, targets: Targets | None = None) -> LinearParts | None:
-        """Return what the equation of a node is linear in; with ``targets`` a source sends its target as well."""
+        """Return the inputs of the equation of a node; with ``targets`` a source sends its target as well."""
         parts = super().linear_parts(inputs)
         if parts is None or targets is None:
             return parts
         return parts._replace(sent=torch.cat([parts.sent, targets], 2))
 
     def complete(self, observed: Observed) -> Observed:
-        """Return 1 where the target of a node and those of all its sources within the step are known."""
+        """Return 1 where the target of a node and those of all its sources within the step are observed."""
         missing = torch.einsum("ij,bjc->bic", self.within_allowed.to(observed), 1 - observed)
         return observed * (missing == 0)
 
@@ -124,7 +124,7 @@ out
 
 
 def sources_first(edges: Shaped[Tensor, "node node"]) -> list[tuple[int, list[int]]]:
-    """Return each node with its sources, after all of these; a cycle is refused.
+    """Return each node with its sources in topological order; raise an error if there is a cycle.
 
     >>> sources_first(torch.tensor([[0, 1], [0, 0]]))
     [(1, []), (0, [1])]
@@ -137,7 +137,7 @@ def sources_first(edges: Shaped[Tensor, "node node"]) -> list[tuple[int, list[in
         if not ready:
             first = next(node for node in range(len(sources)) if node not in known)
             raise InputError(
-                f"allowed must have no cycle within a step, got one through node {first}; leave an edge of it out"
+                f"allowed must have no cycle within a step, got one through node {first}; remove one of its edges"
             )
         order += ready
     return [(node, sources[node]) for node in order]

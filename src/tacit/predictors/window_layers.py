@@ -1,9 +1,9 @@
-r"""Two dense layers that read the window of a node at once.
+r"""Two dense layers that encode the window of a node.
 
 $$h_i = \mathrm{ReLU}\big( W_2\, \mathrm{ReLU}(W_1 x_i + b_1) + b_2 \big)$$
 
-A tenth of the work of a recurrent unit. On five hourly and simulated series the forecasts were equal or better on four
-(docs/results/SPEED.md).
+They need a tenth of the computation of a recurrent unit. On five hourly and simulated series the forecasts were equal
+or better on four (docs/results/SPEED.md).
 """
 
 import torch
@@ -14,14 +14,14 @@ from tacit.errors import require_int
 
 
 class WindowLayers(nn.Module):
-    """Read all lags of a window and return a state; the inner layer is twice as wide as the state.
+    """An encoder of all lags of a window to a state; the inner layer is twice as wide as the state.
 
     >>> WindowLayers(window=12, num_features=2, hidden=8)(torch.randn(4, 3, 12, 2)).shape
     torch.Size([4, 3, 8])
     """
 
     def __init__(self, window: int, num_features: int, hidden: int) -> None:
-        """Build the layers with all weights at 0."""
+        """Build the layers with all weights 0."""
         super().__init__()
         for name, size in (("window", window), ("num_features", num_features), ("hidden", hidden)):
             require_int(name, size)

@@ -16,7 +16,7 @@ from tacit.randomness import generator_for
 from tacit.shapes import EdgeProbs
 
 NODES_PER_COMMUNITY = 6
-# A triangle of side three, as the paper draws it: undirected edges within one community.
+# A triangle of side three, as drawn in the paper: undirected edges within one community.
 COMMUNITY_EDGES = ((0, 1), (1, 2), (3, 4), (1, 3), (2, 4), (4, 5), (0, 3), (1, 4), (3, 5))
 # psi* of the paper's appendix, (hop, in_channel).
 PAPER_HOP_WEIGHTS = ((0.3, -0.2, 0.1, -0.2), (-0.3, 0.1, 0.2, -0.1))
@@ -49,7 +49,7 @@ def _paper_hop_weights() -> Tensor:
 
 @dataclass(frozen=True)
 class CommunitySystem:
-    r"""A generating system $(\theta^*, \psi^*, \sigma_x)$; the default is the paper's with 12 nodes.
+    r"""A data-generating system $(\theta^*, \psi^*, \sigma_x)$; the default is the paper's with 12 nodes.
 
     >>> pairs = CommunitySystem().generate(100, seed=0)
     >>> pairs.inputs.shape, pairs.targets.shape
@@ -65,7 +65,7 @@ class CommunitySystem:
             self.input_scale > 0,
             f"input_scale must be positive, got {self.input_scale}; raise input_scale",
         )
-        self.true_graph(), self.true_predictor()  # their own checks
+        self.true_graph(), self.true_predictor()  # run their checks
 
     @property
     def num_nodes(self) -> int:
@@ -83,7 +83,7 @@ class CommunitySystem:
         return predictor
 
     def generate(self, num_pairs: int, seed: int = 0) -> Pairs:
-        """Draw pairs, each with a hidden graph of its own that is then forgotten."""
+        """Draw pairs, each with its own hidden graph, which is not returned."""
         require_int("num_pairs", num_pairs)
         generator = generator_for(seed, "system")
         graph, predictor = self.true_graph(), self.true_predictor()

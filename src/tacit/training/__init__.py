@@ -1,6 +1,6 @@
 """Training of several replicas of one model by stochastic gradients.
 
-A step is in ``step.py`` (the body and the update of the parameters), ``gradient.py`` and ``state.py``.
+A training step is implemented in ``step.py`` (body and parameter update), ``gradient.py`` and ``state.py``.
 """
 
 from tacit.training.checkpoint import Checkpoints

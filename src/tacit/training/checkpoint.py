@@ -1,9 +1,9 @@
-"""Checkpoints: a fit that is stopped at any moment goes on from the last one, and ends as if it had never stopped.
+"""Checkpoints: a fit that was stopped resumes from the last checkpoint, with the result of an uninterrupted fit.
 
 A checkpoint is the state of a training (:mod:`tacit.training.state`) in a file, with a fingerprint of that training. It
-can only be resumed by an identical training. Where several processes train they have the same state, so that one file
-serves all: the first writes it, and reads it for the others. How many they are is not in it, and may be another number
-when the fit goes on.
+can only be resumed by an identical training. Several processes that train together have the same state, so they share
+one file: the first process writes it, and reads it for the others. The number of processes is not stored and may differ
+when the fit is resumed.
 """
 
 import hashlib
@@ -28,21 +28,21 @@ from tacit.training.state import TrainingState
 from tacit.training.step import TrainingStep
 
 KIND = Kind("checkpoint", 1, "delete it to start again")
-MOST_OF_THE_TIME = 0.01  # that is spent on writing
-DEEPEST = 8  # objects inside of objects that are looked at
+MOST_OF_THE_TIME = 0.01  # largest share of the time that is spent on writing
+DEEPEST = 8  # largest depth of nested objects that are inspected
 Fingerprint = dict[str, Any]
 
 
 @dataclass(frozen=True)
 class Checkpoints:
-    """Where a fit keeps its state, and how often.
+    """Where and how often a fit writes checkpoints.
 
-    ``every``  seconds from one to the next, at least; longer where writing takes more than a hundredth of the time.
-               0 writes after each step.
-    ``before`` is called before each write, if given; what it raises ends the fit.
+    ``every``   minimum number of seconds between checkpoints; longer if writing takes more than 1% of the time.
+                0 writes after each step.
+    ``before``  if given, called before each write; an exception that it raises ends the fit.
 
-    There is one file, replaced as a whole. It stays when the fit is done: the same call then gives the same result
-    without training. Delete it when it is no longer wanted.
+    There is one file, which is replaced atomically. It remains after the fit: the same call then returns the same
+    result without training. Delete it when it is no longer needed.
     """
 
     path: Path
@@ -53,12 +53,12 @@ class Checkpoints:
         require(isinstance(self.path, Path), f"path must be a Path, got {self.path!r}; pass Path('fit.checkpoint')")
         require(
             isinstance(self.every, int | float) and 0 <= self.every < float("inf"),
-            f"every must be seconds, 0 or more, got {self.every!r}; pass for example 5",
+            f"every must be a non-negative number of seconds, got {self.every!r}; pass for example 5",
         )
 
 
 class CheckpointFile:
-    """Reads the state of a training from its file, and writes it when it is time."""
+    """Reads the state of a training from its file, and writes it at intervals."""
 
     def __init__(
         self, checkpoints: Checkpoints, state: TrainingState, found: Fingerprint, processes: Processes
@@ -69,7 +69,7 @@ class CheckpointFile:
         self._written: tuple[int, int] | None = None
 
     def resume(self) -> None:
-        """Bring the state to where the file is, if there is one; one of another training is refused."""
+        """Load the state from the file, if it exists; raise an error if it belongs to another training."""
         found = from_the_first(self._processes, self._read)
         if found is not None:
             try:
@@ -84,7 +84,9 @@ class CheckpointFile:
         except FileNotFoundError:
             return None
         except OSError as error:
-            raise InputError(f"checkpoint must be a readable file, got {self.path} ({error.strerror})") from None
+            raise InputError(
+                f"checkpoint must be a readable file, got {self.path} ({error.strerror}); pass another path"
+            ) from None
         text, tensors = KIND.unpack(data, str(self.path))
         try:
             others = differences(self._fingerprint, text["fingerprint"])
@@ -98,12 +100,12 @@ class CheckpointFile:
         return text, tensors
 
     def consider(self) -> None:
-        """Write, if it is time."""
+        """Write a checkpoint if enough time has passed."""
         if time.monotonic() >= self._next:
             self.write()
 
     def write(self) -> None:
-        """Write, unless nothing happened since the last time, or another process does."""
+        """Write a checkpoint, unless the state is unchanged or another process writes it."""
         if self._written == self._place or not self._processes.first:
             return
         if self._before is not None:
@@ -122,9 +124,9 @@ class CheckpointFile:
 def fingerprint(
     step: TrainingStep, validation: Pairs, settings: FitSettings, resamples: Tensor | None, trace_every: int | None
 ) -> Fingerprint:
-    """Return what the result of a training depends on, by a name for each part; ``#...`` stands for a checksum.
+    """Return everything that the result of a training depends on, by name; ``#...`` is a checksum.
 
-    It is taken before the first step, where the parameters are those that the training starts with.
+    It is computed before the first step, with the initial parameters.
     """
     model, state = step.model, step.state
     found: Fingerprint = {
@@ -148,12 +150,12 @@ def fingerprint(
         "constants": _mark_stack(state.constants),
         "resamples": None if resamples is None else f"#{digest([resamples])}",
     }
-    plain: Fingerprint = json.loads(json.dumps(found))  # as it will be read back
+    plain: Fingerprint = json.loads(json.dumps(found))  # in the form in which it will be read back
     return plain
 
 
 def in_words(found: Fingerprint) -> dict[str, str]:
-    """Return it short enough to be shown, checksums by their first letters.
+    """Return a fingerprint in short form for messages, with abbreviated checksums.
 
     >>> in_words({"epochs": 10, "loss": "#0123456789abcdef"})
     {'epochs': '10', 'loss': '#01234567'}
@@ -162,7 +164,7 @@ def in_words(found: Fingerprint) -> dict[str, str]:
 
 
 def differences(here: Fingerprint, there: Fingerprint) -> list[str]:
-    """Return in words how two fingerprints differ.
+    """Describe how two fingerprints differ.
 
     >>> differences({"epochs": 10, "loss": "#ab"}, {"epochs": 20, "loss": "#cd"})
     ['epochs is 10 here and 20 there', 'another loss']
@@ -172,7 +174,7 @@ def differences(here: Fingerprint, there: Fingerprint) -> list[str]:
 
 
 def described(value: Any, depth: int = DEEPEST) -> Any:
-    """Return an object as lists and texts that are the same in every process: its type and its public attributes.
+    """Describe an object by its type and public attributes, as lists and strings that are equal in every process.
 
     >>> from tacit.losses import EnergyScore
     >>> described(EnergyScore(scope="node")) == described(EnergyScore(scope="joint"))
@@ -193,7 +195,7 @@ def described(value: Any, depth: int = DEEPEST) -> Any:
     if named is value or depth == 0:
         return name
     inside = {key: entry for key, entry in getattr(value, "__dict__", {}).items() if not key.startswith("_")}
-    if isinstance(value, nn.Module):  # the values of its parameters and buffers are looked at elsewhere
+    if isinstance(value, nn.Module):  # its parameters and buffers are handled separately
         inside |= dict(value.named_children())
         inside.pop("training", None)
     return [name, [[key, described(entry, depth - 1)] for key, entry in sorted(inside.items())]]
@@ -207,7 +209,7 @@ def _said(name: str, here: Any, there: Any) -> str:
 
 def _data(part: str, pairs: Pairs) -> dict[str, Any]:
     tensors = {"mask" if one.name == "observed" else one.name: getattr(pairs, one.name) for one in fields(pairs)}
-    del tensors["units"]  # targets are given in them
+    del tensors["units"]  # already part of the targets
     marks = {f"{part} {name}": None if value is None else f"#{digest([value])}" for name, value in tensors.items()}
     return {f"{part} pairs": len(pairs), **marks}
 

@@ -1,4 +1,4 @@
-"""Where compiled programs are kept: under the user's cache directory, so that a second run need not compile again."""
+"""The directory of compiled programs: in the user's cache directory, so that a second run does not compile again."""
 
 import os
 from pathlib import Path
@@ -11,11 +11,11 @@ NOT_KEPT = (
 
 
 def keep_compiled() -> str | None:
-    """Name a directory for compiled programs, unless the user named one; say so where it cannot be written.
+    """Set a directory for compiled programs, unless the user set one; return a note if it cannot be written.
 
-    It is ``$XDG_CACHE_HOME/tacit/compiled``, or ``~/.cache/tacit/compiled``. Where that cannot be written, or its path
-    has spaces, at which the C++ compiler would fail, it is torch's own below ``/tmp``. Torch finds a program by its
-    text, the versions and the processor.
+    It is ``$XDG_CACHE_HOME/tacit/compiled``, or ``~/.cache/tacit/compiled``. If that cannot be written, or if its path
+    has spaces, which the C++ compiler does not support, torch's own directory below ``/tmp`` is used. Torch identifies
+    a program by its source, the versions and the processor.
     """
     directory = Path(os.environ.get(VARIABLE) or _usual())
     try:

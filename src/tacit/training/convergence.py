@@ -1,28 +1,28 @@
-r"""Has a training converged? A fixed rule on the losses of its epochs.
+r"""A convergence check of a training, from the losses of its epochs.
 
-A learning rate that falls to 0 makes every curve flat at its end, so that progress is counted in learning rate: after
+A learning rate that decreases to 0 makes every curve flat at its end, so progress is measured in learning rate: after
 epoch $e$ it is $p_e = \sum_{k \le e} \eta_k / \sum_k \eta_k$. With $v_e$ the validation loss of the best replica and
-$l$ the last epoch with $p_l \le 0.8$, training stopped too early if the loss still fell in the last fifth,
+$l$ the last epoch with $p_l \le 0.8$, training stopped too early if the loss still decreased in the last fifth,
 
 $$v_l - v_E > 0.05\, |v_E| \quad\text{and}\quad v_l - v_E > 0.05\, (v_1 - v_E)$$
 
-Default fits fall by at most 0.02 of their loss there. A fit without epochs has a closed form, and one epoch shows
-nothing.
+In default fits the loss decreases by at most 2% there. A fit without epochs was computed in closed form, and a single
+epoch is not enough for the check.
 """
 
 from collections.abc import Sequence
 from itertools import accumulate
 
-LATE = 0.8  # of the progress
-STILL_FALLING = 0.05  # of the loss, and of its whole fall
+LATE = 0.8  # progress at which the last part begins
+STILL_FALLING = 0.05  # threshold, as a share of the loss and of its total decrease
 TOO_EARLY = (
-    "Training stopped too early: in its last part the validation loss still fell by {fall:.0%} of its value. Raise "
-    "epochs, or leave the options of the training out."
+    "Training stopped too early: in its last part the validation loss still decreased by {fall:.0%} of its value. "
+    "Raise epochs, or use the default training options."
 )
 
 
 def late_fall(learning_rates: Sequence[float], losses: Sequence[float | None]) -> float:
-    """Return by how much of its value the loss still fell at the end; 0 where training went on long enough.
+    """Return the relative decrease of the loss in the last part; 0 if training was long enough.
 
     >>> round(late_fall([0.1] * 5, [1.0, 0.5, 0.4, 0.3, 0.2]), 3)
     0.5

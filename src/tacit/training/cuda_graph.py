@@ -1,12 +1,12 @@
-"""A function of tensors recorded once on a GPU and then replayed, and the buffers from which a recorded step reads.
+"""CUDA graphs: a function of tensors is recorded once on a GPU and then replayed, with buffers for its inputs.
 
-A training step is some hundred small kernels, and starting each from Python takes ten times as long as running it. A
-CUDA graph starts all of them with one call. The first calls run as usual, so that libraries set themselves up and
-compilers compile; then one is recorded, and from there on inputs are copied into fixed places and the record replayed.
+A training step is about a hundred small kernels, and launching each from Python takes ten times as long as running it.
+A CUDA graph launches all of them with one call. The first calls run normally, so that libraries are initialised and
+code is compiled. Then one call is recorded; later calls copy the inputs into fixed buffers and replay the record.
 
-A step that is replayed takes less time than Python needs to hand it a batch. So the plan of all steps, the order of an
-epoch and the random bits of many steps are copied to the device once, and each step looks up its own by a counter that
-it moves on itself.
+A replayed step takes less time than Python needs to pass it a batch. So the plan of all steps, the order of an epoch
+and the random bits of many steps are copied to the device once, and each step reads its part at a counter that it
+increments itself.
 """
 
 import gc
@@ -28,12 +28,12 @@ OF_TRAINING, OF_EPOCH, OF_BITS = range(3)  # entries of the counter
 
 
 class Recorded:
-    """Call ``function`` through a CUDA graph, wherever its inputs are on a GPU.
+    """Call ``function`` through a CUDA graph if its inputs are on a GPU.
 
-    What it returns is overwritten by the next call. The function may change tensors in place, but must take every
-    input that varies as a tensor, of the same shape each time, and must not look at values on the way. With ``fixed``
-    all inputs are the same tensors in every call, and nothing is copied.
-    ``fallback`` says why it could not be recorded, or is None.
+    The next call overwrites the returned tensors. The function may change tensors in place, but every varying input
+    must be a tensor of constant shape, and the function must not read values on the host. With ``fixed`` the inputs
+    are the same tensors in every call, and nothing is copied.
+    ``fallback`` is the reason why the function could not be recorded, or None.
     """
 
     def __init__(self, function: Callable[..., Outputs], *, fixed: bool = False) -> None:
@@ -45,7 +45,7 @@ class Recorded:
         self._outputs: Outputs = ()
 
     def __call__(self, *inputs: Tensor) -> Outputs:
-        """Return what the function gives."""
+        """Return the result of the function."""
         self._calls += 1
         usual = inputs[0].device.type != "cuda" or self.fallback is not None or self._calls <= WARM_UP_CALLS
         if self._graph is None and not usual:
@@ -58,22 +58,22 @@ class Recorded:
         return self._outputs
 
     def _record(self, inputs: tuple[Tensor, ...]) -> None:
-        """Record one call; recording runs nothing, so that a failure leaves everything as it was."""
+        """Record one call; recording runs no kernel, so a failure changes nothing."""
         self._inputs = list(inputs) if self._fixed else [value.clone() for value in inputs]
-        gc.collect()  # a record that nobody holds any more cannot be freed while another is made
+        gc.collect()  # an unreferenced record cannot be freed during recording
         graph = torch.cuda.CUDAGraph()
         torch.cuda.synchronize()
         try:
             with torch.cuda.graph(graph):
                 self._outputs = self._function(*self._inputs)
             self._graph = graph
-        except Exception as error:  # whatever a predictor does that cannot be recorded: it runs as before
+        except Exception as error:  # the predictor cannot be recorded: run it normally
             torch.cuda.synchronize()
             self.fallback = f"{NOT_RECORDED} ({first_line(error)})"
 
 
 class DeviceBuffers:
-    """What the steps of a training read, in tensors that stay where they are in the memory of the device."""
+    """Inputs of the training steps, in tensors with fixed addresses on the device."""
 
     def __init__(self, plan: Float[Tensor, "step number"], streams: JoinedStreams) -> None:
         self.plan = plan
@@ -84,14 +84,14 @@ class DeviceBuffers:
         self._bits: Bits | None = None
 
     def begin_epoch(self, step: int, order: Int[Tensor, "step replica batch"], done: int = 0) -> None:
-        """Copy the order of an epoch; ``step`` of the training is next, ``done`` steps of the epoch were taken."""
+        """Copy the order of an epoch; ``step`` is the next training step, ``done`` steps of the epoch are complete."""
         if self._order is None:
             self._order = torch.empty_like(order)
         self._order.copy_(order)
         self.counter[OF_TRAINING], self.counter[OF_EPOCH] = step, done
 
     def prepare(self) -> tuple[Tensor, ...]:
-        """Make sure that the bits of the next step are in place, and return what :func:`read_buffers` takes."""
+        """Ensure that the random bits of the next step are on the device; return the inputs of :func:`read_buffers`."""
         joined, place = self._streams.next_place()
         if self._bits is None:
             self._bits = torch.empty_like(joined[0]), torch.empty_like(joined[1])
@@ -108,7 +108,7 @@ class DeviceBuffers:
 def read_buffers(
     counter: Int[Tensor, "3"], plan: Tensor, order: Tensor, bytes_: UInt8[Tensor, "step ..."], fractions: Tensor
 ) -> tuple[StepNumbers, Int[Tensor, "replica batch"], Bits]:
-    """Return numbers, rows and bits of the step that the counter is at, and move the counter on."""
+    """Return numbers, rows and bits of the step at the counter, and increment the counter."""
     parts = (plan, OF_TRAINING), (order, OF_EPOCH), (_in_words(bytes_), OF_BITS), (fractions, OF_BITS)
     numbers, rows, words, own_fractions = (values.index_select(0, counter[which, None])[0] for values, which in parts)
     counter.add_(1)
@@ -116,6 +116,6 @@ def read_buffers(
 
 
 def _in_words(bytes_: UInt8[Tensor, "step ..."]) -> Tensor:
-    """Return the bytes of each step as words of eight where they fill them: an eighth of the numbers to copy."""
+    """View the bytes of each step as 8-byte words if their number allows it, so that fewer numbers are copied."""
     flat = bytes_.flatten(1)
     return flat.view(torch.int64) if flat.shape[1] % 8 == 0 else flat

@@ -1,4 +1,4 @@
-"""From a table of candidates back to all pairs of nodes: the same model, every other edge fixed at 0."""
+"""Conversion from a table of candidates to all pairs of nodes: the same model, with all other edges fixed at 0."""
 
 import copy
 from dataclasses import replace
@@ -13,7 +13,7 @@ from tacit.training.result import FitResult
 
 
 def in_matrix(values: Tensor, candidates: CandidateEdges, fill: float = 0.0, axis: int = 0) -> Tensor:
-    """Return values that have an entry per slot, axes ``axis`` and the next, with an entry per pair of nodes instead.
+    """Convert values with one entry per slot, axes ``axis`` and the next, to one entry per pair of nodes.
 
     >>> table = CandidateEdges.from_edges(torch.tensor([1, 2]), torch.tensor([0, 0]), num_nodes=3)
     >>> in_matrix(torch.tensor([[0.2, 0.3], [0.0, 0.0], [0.0, 0.0]]), table, fill=-1).tolist()[0]
@@ -29,7 +29,7 @@ def in_matrix(values: Tensor, candidates: CandidateEdges, fill: float = 0.0, axi
 
 
 def densify(model: LatentGraphModel) -> LatentGraphModel:
-    """Return a copy of a model over all pairs of nodes; one that is not over a table comes back as it is."""
+    """Return a copy of a model over all pairs of nodes; a model without a table is returned unchanged."""
     candidates = model.graph.candidates
     if candidates is None:
         return model
@@ -48,7 +48,7 @@ def densify(model: LatentGraphModel) -> LatentGraphModel:
 
 
 def densify_result(result: FitResult) -> FitResult:
-    """Return what a fit over a table found as if it had been over all pairs of nodes."""
+    """Convert the result of a fit over a table to one over all pairs of nodes."""
     graph = result.model.graph
     if graph.candidates is None:
         return result

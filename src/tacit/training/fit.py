@@ -1,7 +1,7 @@
 """Fit: train R replicas, each with its own seed, as one program, and keep the best.
 
-A replica is what its seed makes it: initial values, order of batches and uniforms come from generators of its own, so
-that R replicas together equal R fits alone.
+Initial values, order of batches and uniforms of a replica come from its own generators, so that R replicas trained
+together equal R separate fits.
 """
 
 from collections.abc import Callable, Sequence
@@ -49,23 +49,23 @@ def fit(
     """Train one replica per seed on the device the data is on, and keep the best by validation loss.
 
     The model is trained in place: it moves to the data's device and type and ends with the best replica's parameters.
-    ``start_at_model`` starts every replica at the model's present parameters instead of fresh random ones, and has no
-    floor under edge probabilities (``min_draws_per_edge``), which would lift those that had come near to 0.
-    ``starts`` gives trained parameters a start of their own in each replica, and ``constants`` known ones a value:
-    stacks by name, as in ``{"predictor.hop_weights": stack}``, the first axis the replica.
-    ``resamples`` gives each replica training pairs of its own: places in ``train``, as many as it has, some of them
-    more than once; see :mod:`tacit.data.resampling`.
-    ``monitor`` sees the edge probabilities and parameters of all replicas after each epoch and returns numbers to
-    record, one per replica under each name; ``trace`` does the same every so many steps.
-    ``checkpoint`` goes on from a file that a fit like this one left when it was stopped, and writes it meanwhile; on a
-    CPU the result has the same bits as that of a fit that was never stopped.
-    Ctrl-C ends the training; what was learned up to then is returned, with ``interrupted`` set.
+    ``start_at_model`` starts every replica at the model's current parameters instead of random ones, without the floor
+    of the edge probabilities (``min_draws_per_edge``), which would raise probabilities near 0.
+    ``starts`` sets initial values of trained parameters per replica, and ``constants`` sets values of known parameters:
+    stacks by name, as in ``{"predictor.hop_weights": stack}``, with the replica as first axis.
+    ``resamples`` gives each replica its own training pairs: row numbers of ``train``, as many as it has, possibly
+    repeated; see :mod:`tacit.data.resampling`.
+    ``monitor`` is called with the edge probabilities and parameters of all replicas after each epoch and returns
+    numbers to record, one per replica for each name; ``trace`` does the same at an interval of steps.
+    ``checkpoint`` resumes from a file that an identical fit left when it was stopped, and writes that file during
+    training; on a CPU the result is bit-identical to that of an uninterrupted fit.
+    Ctrl-C ends the training; the current state is returned, with ``interrupted`` set.
 
-    Several processes train together when each has joined the default group of ``torch.distributed`` and calls this
-    with the same arguments: every batch is shared out among them, and all return what one process alone would, up to
-    the rounding of sums. The loss must be a mean over pairs: baselines that mix the pairs of a batch are refused.
-    Ctrl-C then raises; a process that ends makes the others raise :class:`~tacit.errors.ProcessesError`. The first one
-    writes and reads the checkpoint, and another number of processes can resume from it.
+    Several processes train together if each has joined the default group of ``torch.distributed`` and calls this
+    function with the same arguments. Every batch is split among them, and all return the result of a single process, up
+    to the rounding of sums. The loss must be a mean over pairs; baselines that mix the pairs of a batch raise an error.
+    Ctrl-C then raises; if a process ends, the others raise :class:`~tacit.errors.ProcessesError`. The first process
+    writes and reads the checkpoint, and a different number of processes can resume from it.
     """
     settings = settings or FitSettings()
     for name, value, kind in (
@@ -74,7 +74,7 @@ def fit(
         ("settings", settings, FitSettings),
     ):
         require(isinstance(value, kind), f"{name} must be a {kind.__name__}, got {type(value).__name__}; build one")
-    apart = any(given is not None for given in (starts, constants, resamples))  # replicas of one seed differ then
+    apart = any(given is not None for given in (starts, constants, resamples))  # then replicas with equal seeds differ
     require(
         isinstance(seeds, Sequence) and len(seeds) >= 1 and (len(set(seeds)) == len(seeds) or apart),
         f"seeds must have at least one seed and no seed twice, got {seeds!r}; pass for example range(8)",
@@ -85,13 +85,11 @@ def fit(
         lift in get_args(LiftName), f"lift must be one of {', '.join(get_args(LiftName))}, got '{lift}'; use 'auto'"
     )
     if any(epoch > settings.epochs for epoch in settings.halve_after):
-        raise InputError(
-            f"halve_after must be epochs up to epochs={settings.epochs}, got {settings.halve_after}; lower them"
-        )
+        raise InputError(f"halve_after must be at most epochs={settings.epochs}, got {settings.halve_after}; lower it")
     for name in ("inputs", "targets"):
         expected, got = _kind(getattr(train, name)), _kind(getattr(validation, name))
         require(expected == got, f"validation {name} must be like those of train, {expected}, got {got}; convert them")
-    if train.observed is not None or validation.observed is not None:  # one program serves both
+    if train.observed is not None or validation.observed is not None:  # one compiled program is used for both
         train, validation = train.with_mask(), validation.with_mask()
         for name, mask in (("train", train.observed), ("validation", validation.observed)):
             require(
@@ -134,14 +132,14 @@ def fit(
         if file is not None:
             file.write()
     except KeyboardInterrupt:
-        if state.log.steps_done == 0 or processes.several:  # other processes are at another step, and cannot finish
+        if state.log.steps_done == 0 or processes.several:  # other processes may be at a different step
             raise
         interrupted = True
     except torch.OutOfMemoryError as error:
         if not processes.several:
             raise
         raise ProcessesError(f"process {processes.rank} ran out of memory; lower batch_size or num_graphs") from error
-    except OSError as error:  # the first could not write, and the others are in the middle of a step
+    except OSError as error:  # the first process could not write, and the others are in the middle of a step
         if not processes.several:
             raise
         raise ProcessesError(
@@ -164,13 +162,12 @@ def _require_stack(argument: str, kind: str, name: str, value: Tensor, stacks: S
 def _require_resamples(rows: Tensor, replicas: int, pairs: int) -> None:
     require(
         isinstance(rows, Tensor) and rows.dtype == torch.int64 and tuple(rows.shape) == (replicas, pairs),
-        f"resamples must be integers of shape {(replicas, pairs)}, a place for each replica and training pair, got "
+        f"resamples must be integers of shape {(replicas, pairs)}, a row for each replica and training pair, got "
         f"{getattr(rows, 'dtype', type(rows).__name__)} {tuple(getattr(rows, 'shape', ()))}; use bootstrap_rows",
     )
     require(
         int(rows.min()) >= 0 and int(rows.max()) < pairs,
-        f"resamples must be places from 0 to {pairs - 1}, got {int(rows.min())} to {int(rows.max())}; use "
-        "bootstrap_rows",
+        f"resamples must be rows from 0 to {pairs - 1}, got {int(rows.min())} to {int(rows.max())}; use bootstrap_rows",
     )
 
 

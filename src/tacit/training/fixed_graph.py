@@ -1,12 +1,12 @@
-r"""A model whose graph is fixed at given probabilities: only the predictor is left to be learned.
+r"""A model whose graph is fixed at given probabilities, so that only the predictor is learned.
 
 Losses of two such models are compared pair by pair under the same random numbers,
 
 $$\Delta = \frac{\sum_b (l'_b - l_b)}{\sum_b w_b}, \qquad
   \mathrm{se}(\Delta) = \frac{\sqrt{B}\; \mathrm{sd}_b(l'_b - l_b)}{\sum_b w_b},$$
 
-$l_b$ the loss of validation pair $b$ and $w_b$ its weight, 1 unless targets are missing. What the pairs have in common,
-hard ones and easy ones, drops out of the difference.
+where $l_b$ is the loss of validation pair $b$ and $w_b$ its weight, 1 unless targets are missing. Variation in
+difficulty between pairs cancels in the difference.
 """
 
 import copy
@@ -24,11 +24,11 @@ from tacit.randomness import draw_uniforms
 from tacit.shapes import EdgeProbs, PairLoss
 from tacit.training.model import LatentGraphModel
 
-CHUNK = 128  # pairs at once
+CHUNK = 128  # pairs evaluated at once
 
 
 class Difference(NamedTuple):
-    """How much higher another loss is, and the standard error of that."""
+    """The difference of two losses, and its standard error."""
 
     mean: float
     std_error: float
@@ -66,7 +66,7 @@ def with_fixed_graph(model: LatentGraphModel, edge_probs: EdgeProbs) -> LatentGr
 def with_graph(
     model: LatentGraphModel, graph: GraphDistribution, loss: Loss | None = None, num_graphs: int | None = None
 ) -> LatentGraphModel:
-    """Return a copy of a model with another graph and no prior; loss and number of graphs are the same unless given."""
+    """Return a copy of a model with another graph and no prior, optionally with another loss or number of graphs."""
     loss = model.loss if loss is None else loss
     return LatentGraphModel(
         copy.deepcopy(graph),
@@ -96,7 +96,7 @@ def pair_losses(
 
 
 def paired_difference(other: PairLoss, own: PairLoss, weights: Float[Tensor, " batch"]) -> Difference:
-    """Return how much higher the mean of other losses is, with its standard error.
+    """Return the difference of the mean losses, ``other`` minus ``own``, with its standard error.
 
     >>> difference = paired_difference(torch.tensor([1.0, 4.0]), torch.tensor([1.0, 2.0]), torch.ones(2))
     >>> difference.mean, round(difference.std_error, 6)

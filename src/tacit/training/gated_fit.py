@@ -1,4 +1,4 @@
-"""A fit of one node whose edges are weights times gates, and the starts of other fits that are made of it."""
+"""The fit of one node whose edges are weights times gates, and initial values of further fits derived from it."""
 
 import math
 from dataclasses import dataclass, replace
@@ -12,11 +12,11 @@ from tacit.observation import ObservationModel
 
 @dataclass(frozen=True, eq=False)
 class GatedFit:
-    r"""The maximum: own weights, those of the edges, logits of probabilities (of gated edges) and the noise.
+    r"""A maximum of the likelihood: own weights, edge weights, logits of the gated edges, and the noise.
 
     ``log_likelihood``  without the prior
-    ``slopes``          $s_j$, by which the logit of an edge follows its features; None: all edges are constant
-    ``varying``         the edges whose slopes are learned; others keep them
+    ``slopes``          $s_j$, coefficients of the features in the logit of an edge; None: all edges are constant
+    ``varying``         the edges whose slopes are learned; the slopes of others are fixed
     """
 
     own: Float[Tensor, " own"]
@@ -30,25 +30,25 @@ class GatedFit:
 
     @property
     def edge_probs(self) -> Float[Tensor, " source"]:
-        """How often each edge acts where its features are 0; 1 where it is not gated."""
+        """The probability that each edge acts if its features are 0; 1 for edges without a gate."""
         return torch.where(self.gated, torch.sigmoid(self.logits), 1.0)
 
     def with_gate(self, source: int, prob: float) -> "GatedFit":
-        """Return a start where one more edge is gated, its mean effect as it was."""
+        """Return initial values with one more gated edge and unchanged mean effect."""
         logits, gated, edges = self.logits.clone(), self.gated.clone(), self.edges.clone()
         edges[source] = edges[source] * float(self.edge_probs[source]) / prob
         gated[source], logits[source] = True, math.log(prob / (1 - prob))
         return replace(self, logits=logits, gated=gated, edges=edges)
 
     def without_gate(self, source: int) -> "GatedFit":
-        """Return a start where an edge always acts, its mean effect as it was."""
+        """Return initial values with an edge that always acts and unchanged mean effect."""
         gated, edges = self.gated.clone(), self.edges.clone()
         edges[source] = edges[source] * float(self.edge_probs[source])
         gated[source] = False
         return replace(self, gated=gated, edges=edges)
 
     def with_slopes(self, varying: Bool[Tensor, " source"], num_features: int) -> "GatedFit":
-        """Return a start where exactly these of the gated edges may follow their features; others are constant."""
+        """Return initial values in which only the given gated edges depend on their features."""
         slopes = self.edges.new_zeros(len(self.gated), num_features) if self.slopes is None else self.slopes
         varying = varying & self.gated
         return replace(self, slopes=torch.where(varying[:, None], slopes, 0.0), varying=varying)

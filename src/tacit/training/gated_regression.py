@@ -3,19 +3,18 @@ r"""The exact likelihood of one node whose edges are weights times gates.
 $$p(y \mid x) = \sum_{a \in \{0, 1\}^g} \prod_j \theta_j^{a_j} (1 - \theta_j)^{1 - a_j}\;
   p\Big(y \,\Big|\, f = o + b^\top z + \sum_j a_j\, w_j^\top x_j\Big)$$
 
-$z$ is what the node reads of itself, $x_j$ what source $j$ sends, $o$ a known offset, and $p(y \mid f)$ the observation
-model. Of $g$ edges the gates are random; the others always act, $a_j = 1$. All $2^g$ states of the gates are summed, so
-that weights, probabilities and the noise are found without any sampling. Without gates this is a generalised linear
-model.
+$z$ are the node's own inputs, $x_j$ the inputs from source $j$, $o$ a known offset, and $p(y \mid f)$ the observation
+model. $g$ edges have random gates; the others always act, $a_j = 1$. The sum runs over all $2^g$ states of the gates,
+so weights, probabilities and noise are estimated without sampling. Without gates this is a generalised linear model.
 
-The logit of a probability may follow features $\phi$ of the row,
+The logit of a probability may depend on features $\phi$ of the row,
 
 $$\mathrm{logit}\, \theta_j = l_j + s_j^\top \phi_j$$
 
-The slopes $s_j$ have a normal prior with a deviation of ``SLOPE_DEVIATION``, towards a constant probability.
+The slopes $s_j$ have a normal prior with mean 0 and standard deviation ``SLOPE_DEVIATION``.
 
-Weights have a normal prior with a deviation of ``PRIOR_DEVIATION`` in units of the output for an input of deviation 1:
-it matters only where the data say nothing, as where a yes is perfectly predicted.
+Weights have a normal prior with standard deviation ``PRIOR_DEVIATION``, in units of the output for an input of standard
+deviation 1. It matters only if the data do not determine a weight, for example under perfect separation.
 """
 
 import itertools
@@ -34,19 +33,19 @@ from tacit.observation import ObservationModel
 from tacit.training.gated_fit import GatedFit
 
 PRIOR_DEVIATION = 5.0
-NOISE_DEVIATION = 10.0  # of the prior of the observation model's own parameters, around their start
-MOST_LOGIT = 9.0  # of a probability
-MOST_NUMBERS = 2**21  # of rows times states at once
+NOISE_DEVIATION = 10.0  # prior standard deviation of the observation model's parameters, around their initial values
+MOST_LOGIT = 9.0  # bound on the logit of a probability
+MOST_NUMBERS = 2**21  # rows times states evaluated at once
 MOST_STEPS = 200
-RIDGE = 1e-8  # of a column's mean square
+RIDGE = 1e-8  # relative to a column's mean square
 
 
 @dataclass(frozen=True, eq=False)
 class GatedRegression:
-    """The data of one node in double precision.
+    """The data of one node, in double precision.
 
-    ``weights``   how often each row counts
-    ``features``  what the probabilities of the edges may follow; None: they are constant
+    ``weights``   weight of each row
+    ``features``  features that the probabilities of the edges may depend on; None: they are constant
     """
 
     own: Float[Tensor, "row own"]
@@ -68,18 +67,18 @@ class GatedRegression:
 
     @property
     def design(self) -> Float[Tensor, "row column"]:
-        """All columns: the own ones, then the lags of each source."""
+        """The design matrix: own columns, then the lags of each source."""
         return torch.cat([self.own, self.sent.transpose(0, 1).flatten(1)], 1)
 
     def start(self) -> GatedFit:
-        """Return weights of 0 and no gates."""
+        """Return initial values: weights of 0 and no gates."""
         sources, _, lags = self.sent.shape
         none = torch.zeros(sources, dtype=torch.bool)
         own, edges = self.own.new_zeros(self.own.shape[1]), self.own.new_zeros(sources, lags)
         return GatedFit(own, edges, self.own.new_zeros(sources), none, self.observation)
 
     def fit(self, start: GatedFit | None = None, fixed: int | None = None) -> GatedFit:
-        """Return the maximum near a start; the probability of one edge can be held ``fixed``."""
+        """Return the local maximum from given initial values; ``fixed`` fixes the probability of one edge."""
         from scipy.optimize import minimize
 
         start = self.start() if start is None else start
@@ -97,7 +96,7 @@ class GatedRegression:
         return replace(fit, log_likelihood=float(self.row_log_likelihoods(fit) @ self.weights))
 
     def fit_gates(self, gated: Bool[Tensor, " source"], start: GatedFit, prob: float = 0.8) -> GatedFit:
-        """Return the fit in which exactly these edges are gated, new gates starting at ``prob``."""
+        """Return the fit with exactly these gated edges; new gates start at ``prob``."""
         for source in (gated & ~start.gated).nonzero()[:, 0].tolist():
             start = start.with_gate(source, prob)
         for source in (start.gated & ~gated).nonzero()[:, 0].tolist():
@@ -105,14 +104,14 @@ class GatedRegression:
         return self.fit(start)
 
     def outputs(self, fit: GatedFit) -> Float[Tensor, "row state"]:
-        """Return the output in every state of the gates."""
+        """Return the output for every state of the gates."""
         base = self.offset + self.own @ fit.own
         messages = torch.einsum("jnl,jl->nj", self.sent, fit.edges)
         base = base + messages[:, ~fit.gated].sum(1)
         return base[:, None] + messages[:, fit.gated] @ states(int(fit.gated.sum())).mT
 
     def joint(self, fit: GatedFit, outputs: Float[Tensor, "row state"], rows: slice) -> Float[Tensor, "row state"]:
-        """Return the log probability of each target together with each state."""
+        """Return the joint log probability of each target and each state."""
         observation = fit.observation
         described = observation.describe(outputs[..., None, None], outputs.new_zeros(len(outputs), 1, 1))
         log_probs = observation.log_prob(described, self.targets[rows, None, None])[..., 0, 0]
@@ -136,7 +135,7 @@ class GatedRegression:
         return torch.cat([self.joint(fit, outputs[rows], rows).logsumexp(1) for rows in self.parts(fit)])
 
     def parts(self, fit: GatedFit) -> list[slice]:
-        """Return rows that are evaluated at once."""
+        """Return the chunks of rows that are evaluated at once."""
         count, at_once = len(self.targets), max(1, MOST_NUMBERS >> int(fit.gated.sum()))
         return [slice(first, min(first + at_once, count)) for first in range(0, count, at_once)]
 
@@ -151,9 +150,9 @@ def states(gates: int) -> Float[Tensor, "state gate"]:
 
 
 class FlatFit:
-    """The parameters as one vector: whitened weights, logits and slopes that are learned, and the noise.
+    """The parameters as one vector: whitened weights, learned logits, learned slopes, and the noise.
 
-    ``deviations`` of the priors of these four
+    ``deviations``  the prior standard deviations of these four
     """
 
     deviations: ClassVar[tuple[float, ...]] = (PRIOR_DEVIATION, math.inf, SLOPE_DEVIATION, NOISE_DEVIATION)
@@ -174,16 +173,16 @@ class FlatFit:
 
     @property
     def gates(self) -> slice:
-        """Where the logits are."""
+        """Slice of the logits."""
         return slice(self.sizes[0], self.sizes[0] + self.sizes[1])
 
     @property
     def slopes(self) -> slice:
-        """Where the slopes are: those of one edge after those of another."""
+        """Slice of the slopes, edge by edge."""
         return slice(self.gates.stop, self.gates.stop + self.sizes[2])
 
     def bounds(self) -> list[tuple[float | None, float | None]]:
-        """Return the limits of each number: logits have them."""
+        """Return the bounds of each parameter; only logits are bounded."""
         free: list[tuple[float | None, float | None]] = [(None, None)]
         return free * self.sizes[0] + [(-MOST_LOGIT, MOST_LOGIT)] * self.sizes[1] + free * sum(self.sizes[2:])
 
@@ -192,7 +191,7 @@ class FlatFit:
         return flat.tensor_split([self.gates.start, self.slopes.start, self.slopes.stop])
 
     def unpacked(self, flat: Float[Tensor, " number"]) -> GatedFit:
-        """Return the fit that a vector stands for; derivatives pass through it."""
+        """Return the fit of a parameter vector; it is differentiable."""
         whitened, learned, moving, noise = self.split(flat)
         weights = self.data._root.mT @ whitened
         own, edges = weights.tensor_split([len(self.start.own)])
@@ -209,7 +208,7 @@ class FlatFit:
         return replace(self.start, own=own, edges=edges, logits=logits, observation=self.observation, slopes=slopes)
 
     def value_and_gradient(self, numbers: np.ndarray) -> tuple[float, np.ndarray]:
-        """Return minus the log posterior over the number of rows, and its derivative."""
+        """Return minus the log posterior divided by the number of rows, and its gradient."""
         flat = torch.from_numpy(numbers).clone().requires_grad_()
         fit, rows = self.unpacked(flat), self.data.weights.sum()
         outputs = self.data.outputs(fit)
@@ -228,11 +227,11 @@ class FlatFit:
         return -total / float(rows), (-gradient / rows).numpy()
 
     def prior_means(self) -> Float[Tensor, " number"]:
-        """Return the mean of the normal prior of each number."""
+        """Return the prior mean of each parameter."""
         return torch.cat([self.center.new_zeros(self.slopes.stop), self.center])
 
     def prior_variances(self) -> Float[Tensor, " number"]:
-        """Return the variance of the normal prior of each number; infinite for logits, which have none."""
+        """Return the prior variance of each parameter; infinite for logits, which have no prior."""
         sizes = zip(self.sizes, self.deviations, strict=True)
         return torch.cat([self.center.new_full((size,), deviation**2) for size, deviation in sizes])
 

@@ -1,4 +1,4 @@
-r"""Scores of the rows of one node: how the log likelihood of each row changes with what the row reads.
+r"""Scores of the rows of one node: derivatives of the log likelihood of each row.
 
 With the posterior of the states of the gates, $q_a = p(a \mid y, x)$,
 
@@ -8,7 +8,7 @@ $$\frac{\partial \ell}{\partial o} = \sum_a q_a\, u_a, \qquad
 u_a = \frac{\partial \log p(y \mid f_a)}{\partial f}$$
 
 for the output $o$ without gated edges, the message $m_j$ of a gated edge and the logit $l_j$ of its probability. Each
-row has a copy of the noise parameters, so that they have a score for each row as well.
+row has a copy of the noise parameters, so that these have a score for each row as well.
 """
 
 from typing import NamedTuple
@@ -34,7 +34,7 @@ class RowScores(NamedTuple):
 
 
 class RowLikelihood:
-    """The likelihood of a number of gates; ``noise`` of a call is the vector of the observation model's parameters."""
+    """The likelihood for a given number of gates; a call takes the observation model's parameters as ``noise``."""
 
     def __init__(self, data: GatedRegression, start: GatedFit) -> None:
         self.data, self.parts, self.states = data, data.parts(start), states(int(start.gated.sum())).mT.contiguous()
@@ -79,7 +79,7 @@ class RowLikelihood:
 
 
 def _fill(parameters: list[torch.nn.Parameter], noise: Float[Tensor, " number"]) -> None:
-    """Give all rows the same parameters."""
+    """Set the same parameters for all rows."""
     first = 0
     with torch.no_grad():
         for value in parameters:

@@ -1,8 +1,8 @@
-"""The gradient of one replica, and from it the gradients of R replicas, compiled where a compiler is available.
+"""The gradient of one replica, and from it the gradients of R replicas, compiled if a compiler is available.
 
-The gradient is written for one replica as a pure function of (parameters, constants, batch). On a GPU it is lifted by
-``vmap``: one program for all replicas fills the chip. On a CPU replicas are looped over: the working set of one stays
-in the cache, and replicas can be dropped without compiling again (measured in ``benchmarks/replicas.py``).
+The gradient of one replica is a pure function of (parameters, constants, batch). On a GPU it is vectorised over
+replicas by ``vmap``. On a CPU there is a loop over replicas: the working set of one replica fits into the cache, and
+replicas can be dropped without compiling again (measured in ``benchmarks/replicas.py``).
 """
 
 import time
@@ -23,8 +23,8 @@ from tacit.training.model import LatentGraphModel
 
 LiftName = Literal["auto", "loop", "vmap"]
 Stack = dict[str, Tensor]  # by name, with a leading replica axis
-# Of one replica: inputs, targets, uniforms or the bytes and fractions that make them; which targets are observed if not
-# all; and what else of the pairs the graphs depend on.
+# Of one replica: inputs, targets, uniforms or the bytes and fractions that determine them; the mask of observed targets
+# if some are missing; and further context of the pairs that the graphs depend on.
 Batch = tuple[Tensor, ...]
 NOT_LIFTED = "the predictor does not support vmap, so replicas are trained one after another, which is slower on a GPU"
 NOT_TRACED = "the predictor cannot be compiled, so training runs eagerly, several times slower"
@@ -32,13 +32,13 @@ NO_COMPILER = "torch.compile is not available, so training runs eagerly, several
 
 
 class StackedBatch(NamedTuple):
-    """The batches of all replicas, each part stacked: what one lifted program takes."""
+    """The stacked batches of all replicas: the input of a program that is vectorised over replicas."""
 
     parts: tuple[Tensor, ...]
 
 
 class StepResult(NamedTuple):
-    """What one step gives, stacked over replicas: the loss of some pairs is the sum of losses over that of weights."""
+    """The result of one step, stacked over replicas; a mean loss is the sum of losses divided by the sum of weights."""
 
     gradients: Stack
     losses: Float[Tensor, "replica batch"]
@@ -50,12 +50,12 @@ class LiftedGradient:
     """Gradients and losses of R replicas from stacked parameters and batches.
 
     ``lifted``    whether one program computes all replicas
-    ``fallback``  why replicas are not lifted, the compiled version is not used or cannot be kept, or None
+    ``fallback``  why replicas are not vectorised, or why the compiled version is not used or not cached; or None
     """
 
     def __init__(self, model: LatentGraphModel, *, lift: LiftName = "auto", compile: bool = True) -> None:
         device = model.graph.raw.device
-        not_kept = keep_compiled()  # before torch looks for it, which it also does where nothing is compiled
+        not_kept = keep_compiled()  # before torch reads the variable, which it does even if nothing is compiled
         self._not_kept = not_kept if compile else None
         self.lifted = lift == "vmap" or (lift == "auto" and device.type == "cuda")
         self.compiles = compile
@@ -71,15 +71,15 @@ class LiftedGradient:
 
     @property
     def compile_seconds(self) -> float:
-        """How long compiling took."""
+        """Time spent on compiling."""
         return self._program.compile_seconds
 
     def __call__(
         self, parameters: Stack, constants: Stack, batches: Iterable[Batch] | StackedBatch, running: Sequence[int]
     ) -> StepResult:
-        """Return what a step gives for the ``running`` replicas; zero elsewhere.
+        """Return the result of a step for the ``running`` replicas; zero elsewhere.
 
-        ``batches`` may be made on the way: a loop asks for the next one when it has used the last.
+        ``batches`` may be a generator: the loop requests a batch when it needs it.
         """
         if self.lifted and not isinstance(batches, StackedBatch):
             batches = StackedBatch(tuple(torch.stack(parts) for parts in zip(*batches, strict=True)))
@@ -99,13 +99,13 @@ class LiftedGradient:
         return StepResult(gradients, losses, weights, dict(zip(self._carried, carried, strict=True)))
 
     def try_to_lift(self, parameters: Stack, constants: Stack, batches: StackedBatch) -> None:
-        """Lift the gradient by ``vmap``; a predictor that cannot be lifted is looped, with the same results."""
+        """Vectorise the gradient by ``vmap``; if the predictor does not support it, loop, with the same results."""
         self._untried = False
         try:
             lifted = vmap(self._program.function)
             lifted(*self._stacks(parameters, constants), *batches.parts)
             self._program.function = lifted
-        except Exception as error:  # if the fault is the predictor's own, the loop raises it again
+        except Exception as error:  # if the predictor itself is wrong, the loop raises the error again
             self.lifted = False
             self._not_lifted = f"{NOT_LIFTED} ({first_line(error)})"
 
@@ -114,16 +114,16 @@ class LiftedGradient:
 
 
 class CompiledProgram:
-    """A function of tensors, compiled at the first call; where that is not possible it runs eagerly, equal and slower.
+    """A function of tensors, compiled at the first call; if that fails it runs eagerly, with equal results.
 
-    ``in_place`` says that the function changes its tensors: it is then compiled on copies, so that nothing changes
+    ``in_place`` means that the function changes its tensors: it is then compiled on copies, so that nothing changes
     before the first real call.
 
-    The function is first traced into a flat list of tensor operations. What is compiled then checks its few tensors at
-    each call instead of every attribute of the model. It belongs to this one fit: compiled as a method, the programs of
-    all fits of a process would share one cache, and from the ninth on the compiler would give up.
+    The function is first traced into a flat list of tensor operations. The compiled program then checks its few tensors
+    at each call instead of every attribute of the model. It belongs to one fit: compiled as a method, the programs of
+    all fits of a process would share one cache, and the compiler would stop compiling from the ninth on.
 
-    ``compile_seconds``  how long compiling took
+    ``compile_seconds``  time spent on compiling
     ``fallback``         why the compiled version is not used, or None
     """
 
@@ -141,7 +141,7 @@ class CompiledProgram:
         self._pending, self._in_place, self._options = compile, in_place, options
 
     def __call__(self, *tensors: Tensor) -> Any:
-        """Return what the function gives."""
+        """Return the result of the function."""
         if self._pending:
             self._pending = False
             self._compile(*(tensor.clone() for tensor in tensors) if self._in_place else tensors)
@@ -151,12 +151,12 @@ class CompiledProgram:
         start, reason = time.perf_counter(), NOT_TRACED
         try:
             with warnings.catch_warnings():
-                warnings.simplefilter("ignore")  # the compiler's own deprecations are not the user's business
+                warnings.simplefilter("ignore")  # deprecations inside the compiler do not concern the user
                 traced, reason = make_fx(self.function)(*tensors), NO_COMPILER
                 compiled = torch.compile(traced, dynamic=False, options=self._options)
                 compiled(*tensors)
             self.function = compiled
-        except Exception as error:  # whatever the toolchain raises: the eager version is equal, only slower
+        except Exception as error:  # any failure of the toolchain: the eager version is equal, only slower
             self.fallback = f"{reason} ({first_line(error)})"
         self.compile_seconds += time.perf_counter() - start
 
@@ -167,20 +167,20 @@ def trainable_names(model: LatentGraphModel) -> list[str]:
 
 
 def constants_of(model: LatentGraphModel) -> Stack:
-    """Return what a step takes as given: known parameters and buffers, by name."""
+    """Return the constants of a step by name: parameters that are not trained, and buffers."""
     known = {name: value.detach() for name, value in model.named_parameters() if not value.requires_grad}
     return known | dict(model.named_buffers())
 
 
 def first_line(error: Exception) -> str:
-    """Return what an error says, in one short line."""
+    """Return the first line of an error message, shortened."""
     return (str(error).strip() or type(error).__name__).splitlines()[0][:120]
 
 
 def gradient_of_one(model: LatentGraphModel) -> Callable[..., tuple[Tensor, ...]]:
-    """Return the gradient of one replica: tensors (parameters, constants, batch) to tensors (gradients, outputs).
+    """Return the gradient function of one replica: (parameters, constants, batch) to (gradients, outputs).
 
-    Parameters come in the order of :func:`trainable_names`, constants in that of :func:`constants_of`.
+    Parameters are in the order of :func:`trainable_names`, constants in the order of :func:`constants_of`.
     """
     names, known = trainable_names(model), list(constants_of(model))
 
@@ -200,7 +200,7 @@ def gradient_of_one(model: LatentGraphModel) -> Callable[..., tuple[Tensor, ...]
 
 
 def _with_uniforms(batch: Batch) -> Batch:
-    """Make the uniforms of a batch from their bits, inside the program: a quarter of the memory to read."""
+    """Compute the uniforms of a batch from their bits inside the program, which reads a quarter of the memory."""
     if batch[2].dtype != torch.uint8:
         return batch
     inputs, targets, bytes_, fraction, *observed = batch
@@ -208,7 +208,7 @@ def _with_uniforms(batch: Batch) -> Batch:
 
 
 def _spread(values: Sequence[Tensor], running: Sequence[int], num_replicas: int) -> Tensor:
-    """Stack the results of the running replicas at their places among all; zero elsewhere."""
+    """Stack the results of the running replicas at their positions among all replicas; zero elsewhere."""
     if len(running) == num_replicas == 1:
         return values[0][None]
     stacked = torch.stack(list(values))
@@ -222,9 +222,9 @@ def _spread(values: Sequence[Tensor], running: Sequence[int], num_replicas: int)
 def _compiler_options(model: LatentGraphModel) -> dict[str, Any] | None:
     """Return options for the CPU compiler.
 
-    With fewer nodes than lanes in a 512-bit register, inductor (torch 2.13) puts its threads around the innermost
-    reduction: thousands of thread launches a step, ten times slower. 256-bit registers avoid that at 8 nodes or more.
-    Seen at node scope with hops and at joint scope with stacks of convolutions; for others it makes no difference.
+    With fewer nodes than lanes in a 512-bit register, inductor (torch 2.13) parallelises the innermost reduction:
+    thousands of thread launches per step, ten times slower. 256-bit registers avoid this from 8 nodes on. Measured at
+    node scope with hops and at joint scope with stacks of convolutions; in other cases it makes no difference.
     """
     if model.graph.raw.device.type != "cpu":
         return None

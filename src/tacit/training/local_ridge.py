@@ -1,12 +1,12 @@
-r"""Ridge regressions of each node on its own inputs and those of its candidates: no node is regressed on all others.
+r"""Ridge regressions of each node on its own inputs and those of its candidates, not on all other nodes.
 
 $$\hat y_i = b_i + u_i\, x_i + \sum_{k} w_{ik}\, x_{c(i, k)}$$
 
-$c(i, k)$ is the node in slot $k$ of node $i$. Inputs and targets have mean 0 and deviation 1. One penalty serves all
-nodes and is chosen on later pairs, by some of the nodes where matrices are large. Rows in which a target is missing are
-left out for that target. ``allowed`` says which inputs of its source each slot may read: the weights of others are 0.
-Nodes are solved some at a time, so that memory grows with the table. With all nodes as candidates every node is
-regressed on the same columns, and :func:`~tacit.data.ridge.ridge_regression` solves them together.
+$c(i, k)$ is the node in slot $k$ of node $i$. Inputs and targets are standardised. All nodes share one penalty, which
+is chosen on later pairs, from a subset of the nodes if matrices are large. Rows with a missing target are excluded for
+that target. ``allowed`` marks the inputs of its source that each slot may use: the weights of others are 0. Nodes are
+solved in blocks, so that memory grows with the table. If all nodes are candidates, every node is regressed on the same
+columns, and :func:`~tacit.data.ridge.ridge_regression` solves all regressions together.
 """
 
 from collections.abc import Iterator, Sequence
@@ -19,22 +19,22 @@ from torch import Tensor
 from tacit.data import RIDGE_PENALTIES, Deviations, Pairs, Rows, apply_to_all, ridge_regression, solve_ridge
 from tacit.graph import CandidateEdges
 
-BLOCK_NUMBERS = 2**23  # of 8 bytes each, for the designs of the nodes that are solved together
+BLOCK_NUMBERS = 2**23  # numbers of 8 bytes in the design matrices of one block of nodes
 MOST_WORK = 3 * 10**11  # matrices times the cube of their rows: half a minute on one core
 MOST_PRODUCTS = 4 * 10**11  # multiplications for the entries of all matrices: half a minute too
-MOST_SIDE = 4000  # rows of a matrix: no signal is heard while one is factorised, for about a second
-CHOICE_WORK = 5 * 10**9  # multiplications of the nodes that choose a penalty, who solve for each
+MOST_SIDE = 4000  # rows of a matrix: signals are blocked while it is factorised, for about a second
+CHOICE_WORK = 5 * 10**9  # multiplications for the nodes on which the penalty is chosen
 AllowedInputs = Float[Tensor, "row slot in_channel"]
-FEWEST_CHOOSE = 4  # such nodes, however large their matrices
+FEWEST_CHOOSE = 4  # smallest number of such nodes, even if their matrices are large
 
 
 @dataclass(frozen=True)
 class LocalRidge:
-    """What the regressions found, in the units of the data.
+    """The result of the regressions, in the units of the data.
 
     ``own``, ``edges``  weights of a node's own inputs and of those of each slot; 0 for empty slots and self-loops
-    ``edge_scores``     how much a node takes from each slot: the sum of the weights' sizes, in deviations of both
-    ``sigmas``          root mean square of what is left on the pairs that chose the ``penalty``
+    ``edge_scores``     sum of the absolute standardised weights of each slot
+    ``sigmas``          root mean square error on the pairs on which the ``penalty`` was chosen
     """
 
     own: Float[Tensor, "node in_channel channel"]
@@ -46,7 +46,7 @@ class LocalRidge:
 
 
 def is_affordable(candidates: CandidateEdges, in_channels: int, pairs: Pairs | None = None) -> bool:
-    """Say whether the regressions take about half a minute or less, of any pairs or of these, which may be few."""
+    """Return whether the regressions take at most about half a minute, for any number of pairs or for these pairs."""
     widest = int(torch.bincount(candidates.edges()[1], minlength=candidates.num_nodes).max())
     columns, matrices = (1 + widest) * in_channels, candidates.num_nodes
     side = other = columns
@@ -57,7 +57,7 @@ def is_affordable(candidates: CandidateEdges, in_channels: int, pairs: Pairs | N
 
 
 def _is_complete(candidates: CandidateEdges) -> bool:
-    """May every node read every other?"""
+    """Return whether every node may read every other node."""
     source, target = candidates.edges()
     return int((source != target).sum()) == candidates.num_nodes * (candidates.num_nodes - 1)
 
@@ -71,9 +71,9 @@ def local_ridge(
     allowed: AllowedInputs | None = None,
     own: int | None = None,
 ) -> LocalRidge:
-    """Fit every node on ``train`` for each penalty, and keep the penalty with the least error on ``validation``.
+    """Fit every node on ``train`` for each penalty, and keep the penalty with the smallest error on ``validation``.
 
-    With ``allowed``, a node reads only the first ``own`` of its own inputs, or all of them.
+    With ``allowed``, a node uses only the first ``own`` of its own inputs; None for all of them.
 
     >>> inputs = torch.randn(60, 3, 1, generator=torch.Generator().manual_seed(0))
     >>> table = CandidateEdges.from_edges(torch.tensor([2, 0]), torch.tensor([0, 1]), 3)  # 2 -> 0, 0 -> 1
@@ -103,7 +103,7 @@ def local_ridge(
 
 @dataclass(frozen=True)
 class PenaltyChoice:
-    """The penalty with the least error on later pairs; ``sigmas`` is that error of the ``nodes`` that chose it."""
+    """The penalty with the smallest error on later pairs; ``sigmas`` are the errors of the ``nodes`` used for it."""
 
     penalty: float
     nodes: Int[Tensor, " chosen"]
@@ -118,7 +118,7 @@ def choose_penalty(
     allowed: AllowedInputs | None = None,
     own: int | None = None,
 ) -> PenaltyChoice:
-    """Choose one penalty for all nodes; where many large matrices would be solved for each, some nodes choose."""
+    """Choose one penalty for all nodes, from a subset of the nodes if there are many large matrices."""
     if allowed is None and _is_complete(candidates):
         found = ridge_regression(train, validation, penalties=penalties)
         return PenaltyChoice(
@@ -155,10 +155,10 @@ def _of_all_nodes(
 
 @dataclass(frozen=True)
 class _Readers:
-    """The candidates of each node in one row of its own: itself first, then the others; ``real`` where there is one.
+    """The candidates of each node in one row: the node itself, then its sources; ``real`` marks used entries.
 
-    ``node``, ``order``, ``place``  for each edge the node that reads, its column in ``members``, its flat place
-    ``allowed``  1 for each input that a member may send, None where all may
+    ``node``, ``order``, ``place``  for each edge its target, its column in ``members``, its flat position in the table
+    ``allowed``  1 for each input of a member that may be used, None if all may be used
     """
 
     members: Int[Tensor, "node width"]
@@ -187,7 +187,7 @@ class _Readers:
         return cls(members, real, node, order, place, limits)
 
     def blocks(self, pairs: Pairs, nodes: Int[Tensor, " chosen"] | None = None) -> Iterator[Int[Tensor, " block"]]:
-        """Yield the nodes that are solved together: of all, or of some."""
+        """Yield the blocks of nodes that are solved together, of all nodes or of some."""
         columns = self.members.shape[1] * pairs.inputs.shape[2]
         size = max(1, BLOCK_NUMBERS // (columns * max(len(pairs), columns)))
         nodes = torch.arange(len(self.members), device=self.members.device) if nodes is None else nodes
@@ -195,7 +195,7 @@ class _Readers:
 
 
 def _design(rows: Rows, readers: _Readers, nodes: Int[Tensor, " block"]) -> Float[Tensor, "block pair column"]:
-    """Return what each of some nodes is regressed on, 0 where a node has fewer candidates than others of them."""
+    """Return the design matrix of each node of a block, padded with 0 for nodes with fewer candidates."""
     real = readers.real[nodes]
     width = int(real.sum(1).max())
     read = rows.inputs[:, readers.members[nodes, :width]] * real[:, :width, None]  # (pair, block, width, in)
@@ -207,7 +207,7 @@ def _design(rows: Rows, readers: _Readers, nodes: Int[Tensor, " block"]) -> Floa
 def _solve(
     rows: Rows, readers: _Readers, nodes: Int[Tensor, " block"], penalties: Sequence[float]
 ) -> tuple[Float[Tensor, "penalty block column channel"], Float[Tensor, "penalty block channel"]]:
-    """Return weights and shifts of some nodes for every penalty."""
+    """Return weights and intercepts of some nodes for every penalty."""
     design = _design(rows, readers, nodes)
     weights, shifts = [], []
     for channel in range(rows.targets.shape[2]):
@@ -247,7 +247,7 @@ def _in_units(
     penalty: float,
     dtype: torch.dtype,
 ) -> LocalRidge:
-    """Return the regressions in the units of the data, those of edges in their slots."""
+    """Return the regressions in the units of the data, with the edge weights in their slots."""
     by_member = weights.view(*readers.members.shape, -1, weights.shape[-1])  # (node, width, in_channel, channel)
     in_units = by_member * scales.target_scale[:, None, None] / scales.input_scale[readers.members][..., None]
     taken = (scales.input_mean[readers.members][..., None] * in_units).sum((1, 2))

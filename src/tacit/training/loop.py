@@ -1,4 +1,4 @@
-"""The training loop: epochs, validation, early stopping, the dropping of bad replicas, and the choice at the end."""
+"""The training loop: epochs, validation, early stopping, dropping of bad replicas, and the final choice."""
 
 import time
 from collections.abc import Callable, Iterable, Sequence
@@ -19,13 +19,13 @@ from tacit.training.settings import FitSettings
 from tacit.training.state import TrainingState
 from tacit.training.step import TINY, TrainingStep
 
-NOTICE_EVERY = 20  # steps between two losses shown
+NOTICE_EVERY = 20  # steps between two reported losses
 Monitor = Callable[[Float[Tensor, "replica row slot"], Stack], dict[str, list[float]]]
 
 
 @dataclass(frozen=True)
 class Trace:
-    """Look at the replicas every so many steps, not only after an epoch."""
+    """A monitor that is called at an interval of steps, not only after an epoch."""
 
     every: int
     monitor: Monitor
@@ -35,9 +35,9 @@ class Trace:
 
 
 class Loop:
-    """Trains a state epoch by epoch. Nothing that a resumed training needs is kept here.
+    """Trains a state epoch by epoch. Everything that a resumed training requires is in the state, not here.
 
-    ``save``  is called whenever training can be resumed from the state
+    ``save``  called whenever training can be resumed from the state
     """
 
     def __init__(
@@ -56,20 +56,20 @@ class Loop:
 
     @property
     def done(self) -> bool:
-        """Is there no epoch left, or no gain to be expected from it?"""
+        """True if all epochs are complete or early stopping ended the training."""
         log, patience = self.state.log, self.settings.patience
         stopped_early = patience is not None and log.epochs_without_gain >= patience
         return stopped_early or len(log.history) == self.settings.epochs
 
     @property
     def running(self) -> list[int]:
-        """Replicas that are computed: one lifted program keeps its shape, a loop leaves out the dropped ones."""
+        """Replicas that are computed: all in a vectorised program (fixed shapes), those not dropped in a loop."""
         return list(range(len(self.state.seeds))) if self.step.gradient.lifted else self.state.active
 
     def run_epoch(
         self, monitor: Monitor | None, on_progress: Callable[[Progress], None] | None, trace: Trace | None = None
     ) -> None:
-        """Train one epoch, or the rest of it; validate, and drop the worse half where the settings say so."""
+        """Train one epoch, or the rest of it; validate, and drop the worse half after the epochs in ``halve_after``."""
         state, log, epoch = self.state, self.state.log, len(self.state.log.history)
         self._clock = time.perf_counter() - self.step.compile_seconds - log.epoch_seconds
         try:
@@ -100,7 +100,7 @@ class Loop:
     def _train(
         self, epoch: int, on_progress: Callable[[Progress], None] | None, trace: Trace | None
     ) -> tuple[Float[Tensor, " replica"], Tensor]:
-        """Take the steps left of an epoch; return the mean loss of each replica, and the generators after it."""
+        """Take the remaining steps of an epoch; return the mean loss of each replica, and the generators' states."""
         state, log, running = self.state, self.state.log, self.running
         order, order_states = self._order(running)
         self.step.begin_epoch(order)
@@ -113,7 +113,7 @@ class Loop:
             if trace is not None and log.steps_done % trace.every == 0:
                 log.trace.append({"step": log.steps_done, **trace.monitor(state.edge_probs, state.parameters)})
             taken = state.steps_in_epoch
-            if taken % NOTICE_EVERY == 1 and state.step_losses.device.type == "cpu":  # elsewhere it would have to wait
+            if taken % NOTICE_EVERY == 1 and state.step_losses.device.type == "cpu":  # a GPU would have to wait
                 last = state.step_losses[taken - 1, state.active].min().item()
             self._note_time()
             self._save()
@@ -122,7 +122,7 @@ class Loop:
         return by_step.mean(0), order_states
 
     def _order(self, running: Sequence[int]) -> tuple[Int[Tensor, "step running batch"], Tensor]:
-        """Return the training pairs of an epoch, each replica's in its own order, and the generators after drawing."""
+        """Return the order of the training pairs in an epoch for each replica, and the generators' states after it."""
         train, states, orders = self.step.train, self.state.order_states.clone(), []
         for replica in running:
             generator = Generator(train.inputs.device)
@@ -145,7 +145,7 @@ class Loop:
         log.compile_seconds = self._compiled_before + compiled
 
     def finish(self, interrupted: bool) -> FitResult:
-        """Take the averaged parameters, or those of the best epoch if better; keep the best replica."""
+        """Use the averaged parameters, or those of the best epoch if they are better, and keep the best replica."""
         state, log, model = self.state, self.state.log, self.step.model
         parameters, loss = state.averaged(), state.validation_loss
         loss[state.active] = self._validate(parameters)[state.active]
@@ -192,7 +192,7 @@ class Loop:
 
 
 class Validation:
-    """The loss of each replica on the validation pairs, all of them under the same random graphs."""
+    """The loss of each replica on the validation pairs, with the same random graphs for all replicas."""
 
     def __init__(self, step: TrainingStep, pairs: Pairs) -> None:
         self._step, self._pairs, self._size = step, pairs, step.state.plan.batch_size
@@ -206,7 +206,7 @@ class Validation:
         return self._recorded.fallback
 
     def __call__(self, parameters: Stack, running: Sequence[int]) -> Float[Tensor, " replica"]:
-        """Return the mean over the pairs, by the weights of what was observed."""
+        """Return the mean loss over the pairs, weighted by their observed targets."""
         step, inputs = self._step, self._pairs.inputs
         shape, generator = step.model.uniforms_shape(self._size), generator_for(0, "validation", inputs.device)
         draws = UniformStream(shape, generator, inputs.dtype)
@@ -231,16 +231,16 @@ class Validation:
         """Return losses and weights of a batch that all replicas share."""
         batch, step = self._step.batch(self._pairs, rows, bits), self._step
         batches: Iterable[Batch] | StackedBatch = repeat(batch, len(running))
-        if step.gradient.lifted:  # in memory as in training, or it would be compiled once more
+        if step.gradient.lifted:  # the memory layout of training, which avoids a second compilation
             batches = StackedBatch(tuple(part.expand(len(running), *part.shape).contiguous() for part in batch))
         result = step.gradient(parameters, step.state.constants, batches, running)
         return result.losses, result.weights
 
 
 def keep_best(state: TrainingState) -> None:
-    """Keep the parameters of each replica if its validation loss is lower than ever; count the epochs without gain.
+    """Store the parameters of each replica if its validation loss is the lowest so far; count epochs without gain.
 
-    A replica that was dropped keeps the loss it had, and so never gets better.
+    The loss of a dropped replica does not change, so it never improves.
     """
     better = bool((state.validation_loss < state.best_losses).any())
     best, losses = better_than_best(state, state.validation_loss, state.parameters)
@@ -253,7 +253,7 @@ def keep_best(state: TrainingState) -> None:
 def better_than_best(
     state: TrainingState, losses: Float[Tensor, " replica"], parameters: Stack
 ) -> tuple[Stack, Float[Tensor, " replica"]]:
-    """Return for each replica whichever has the lower loss: these parameters, or those of its best epoch."""
+    """Return, for each replica, these parameters or those of its best epoch, whichever has the lower loss."""
     lower = losses < state.best_losses
     chosen = {
         name: torch.where(lower.to(value.device).view(-1, *[1] * (value.ndim - 1)), value, state.best[name])

@@ -2,13 +2,14 @@ r"""The model that is trained: graph distribution, predictor, observation model,
 
 $$A \sim P_\theta(A \mid c), \qquad y \sim p(y \mid f_\psi(x, A), x)$$
 
-$c$ is the context of a pair (:class:`~tacit.graph.Context`). Where the observation model is random, a loss that has a
-closed form integrates the noise; for the others it is sampled, from uniforms that come with those of the graphs. Where
-samples have no derivatives, as counts have none, the gradient of psi is that of their log probability times their cost:
+$c$ is the context of a pair (:class:`~tacit.graph.Context`). If the observation model is random, a loss with a closed
+form integrates the noise; for other losses the noise is sampled, from uniforms that are drawn together with those of
+the graphs. If samples are not differentiable, as for counts, the gradient for psi is that of their log probability
+times their cost:
 
 $$\nabla_\psi E[L] = E\Big[ \tfrac1S \sum_s (w_s - b_s)\, \nabla_\psi \log p(y_s \mid f_\psi(x, A_s), x) \Big]$$
 
-At node scope the cost of a node is that of its own sample.
+At node scope the cost of a node is the cost of its own sample.
 """
 
 import copy
@@ -47,12 +48,12 @@ from tacit.shapes import (
 
 
 class LatentGraphModel(nn.Module):
-    """Everything a training step needs except data and randomness; what cannot go together is refused here.
+    """Graph distribution, predictor, observation model, loss and estimator, checked to be compatible.
 
-    ``credit`` is "auto" by default: by receptive field where the loss has node scope and the predictor declares its
-    number of hops, else global; a loss that is made by its credit brings its own. ``share_graphs`` draws one set of
-    graphs per batch instead of one per pair. ``prior`` adds its penalty to the loss. ``observation`` is the noise of
-    the targets, none by default.
+    ``credit`` is "auto" by default: by receptive field if the loss has node scope and the predictor declares its number
+    of hops, else global; some losses require their own credit. ``share_graphs`` draws one set of graphs per batch
+    instead of one per pair. ``prior`` adds its penalty to the loss. ``observation`` is the noise of the targets, none
+    by default.
     """
 
     progress: Scalar
@@ -96,29 +97,29 @@ class LatentGraphModel(nn.Module):
 
     @property
     def carried(self) -> list[str]:
-        """The buffers that each step hands to the next: :meth:`forward` returns their new values."""
+        """The buffers that each step passes to the next: :meth:`forward` returns their new values."""
         return [] if self.average_cost is None else ["average_cost"]
 
     @property
     def noise_channels(self) -> int:
-        """Number of uniforms per node that the noise takes in a step; 0 where it is not sampled."""
+        """Number of uniforms per node for the noise in a step; 0 if it is not sampled."""
         sampled = self.observation.random and not self.loss.integrates
         return (self.observation.channels or 0) * self.observation.num_uniforms if sampled else 0
 
     @property
     def context_fields(self) -> tuple[str, ...]:
-        """What graphs depend on beside the inputs; a batch has these parts of the pairs as well."""
+        """Fields of the context that graphs depend on beside the inputs; a batch includes them."""
         return tuple(field for field in self.graph.context_fields if field != "inputs")
 
     def uniforms_shape(self, num_pairs: int) -> tuple[int, int, int, int]:
-        """Return the shape of the uniforms that a batch of pairs needs: those of the graphs, then of the noise."""
+        """Return the shape of the uniforms of a batch of pairs: those of the graphs, then those of the noise."""
         (rows, columns), groups = self.graph.uniforms_shape, self.num_graphs // self.estimator.group_size
         if self.noise_channels:
             rows = max(rows, self.graph.num_nodes)
         return 1 if self.share_graphs else num_pairs, groups, rows, columns + self.noise_channels
 
     def draws(self, num_pairs: int) -> int:
-        """Return how many graphs a batch of pairs draws in all."""
+        """Return the total number of graphs drawn for a batch of pairs."""
         return self.num_graphs if self.share_graphs else self.num_graphs * num_pairs
 
     def forward(
@@ -129,11 +130,11 @@ class LatentGraphModel(nn.Module):
         observed: Observed | None = None,
         context: Context | None = None,
     ) -> tuple[Scalar, tuple[Tensor, ...]]:
-        """Return a number whose gradient is the estimate for theta and psi at once, and what came of each pair.
+        """Return a scalar whose gradient is the estimate for theta and psi, and the results of each pair.
 
-        That is: the losses of the pairs times their weights, which include the penalty of a prior; the weights, below
-        1 where targets are missing, so that the loss of many pairs is one sum over the other; and the new values of
-        what is carried.
+        The results are the losses of the pairs times their weights, including the penalty of a prior; the weights,
+        below 1 for pairs with missing targets, so that a mean loss is the sum of losses divided by the sum of weights;
+        and the new values of the carried buffers.
         """
         estimator, graph = self.estimator, self.graph_for(inputs, context)
         edges, noise = self._split(uniforms)
@@ -148,7 +149,7 @@ class LatentGraphModel(nn.Module):
             objective = objective + self._noise_surrogate(terms, described, samples, observed)
         if terms.weight is not None:
             objective = objective / weights.mean().clamp_min(torch.finfo(weights.dtype).tiny)
-        if not estimator.hard:  # what is reported is the loss of real graphs
+        if not estimator.hard:  # the reported loss uses graphs of 0 and 1
             described = self.describe(inputs, graph.as_operator(graph.sample_from(edges)))
             terms = self._terms(self._samples(described, noise), targets, observed)
         losses = terms.value.mean(-1) + penalty * weights
@@ -156,28 +157,28 @@ class LatentGraphModel(nn.Module):
         return objective + penalty, (losses, weights, *carried)
 
     def _penalty(self, graph: GraphDistribution) -> Scalar:
-        """Return what priors of edges and the shrinkage of the graph's own parameters add to the loss."""
+        """Return the penalty of the edge prior plus that of the graph distribution."""
         own = self.graph.penalty()
         total = self.progress.new_zeros(()) if own is None else own
         return total if self.prior is None else total + self.prior.penalty(graph)
 
     def graph_for(self, inputs: Inputs, context: Context | None = None) -> GraphDistribution:
-        """Return the distribution of the graphs of some pairs."""
+        """Return the graph distribution given some pairs."""
         return self.graph.conditioned(Context(inputs) if context is None else context)
 
     def describe(self, inputs: Inputs, graphs: AnyGraphs, *, relaxed: bool = False) -> TargetParams:
-        """Return what describes each target under each graph: ask :attr:`observation` what it says.
+        """Return the distribution parameters of each target under each graph, in the layout of :attr:`observation`.
 
-        ``relaxed`` takes the form of the predictor that has derivatives for the graphs.
+        ``relaxed`` uses the form of the predictor that is differentiable in the graphs.
         """
         predict = relaxed_call(self.predictor) if relaxed else self.predictor
         return self.observation.describe(predict(inputs, graphs), inputs)
 
     def _split(self, uniforms: StepUniforms) -> tuple[GroupUniforms, NoiseUniforms | None]:
-        """Return the uniforms of the graphs and those of the noise, where it is sampled.
+        """Return the uniforms of the graphs and, if it is sampled, of the noise.
 
-        Graphs that depend on each other have their noise in common: the costs of partners are then the same function
-        of their graphs, and the noise drops out of the difference.
+        Graphs of a group share their noise: their costs are then the same function of their graphs, and the noise
+        cancels in the difference.
         """
         if not self.noise_channels:
             return uniforms, None
@@ -196,22 +197,22 @@ class LatentGraphModel(nn.Module):
     def _noise_surrogate(
         self, terms: LossTerms, described: TargetParams, samples: Samples, observed: Observed | None
     ) -> Scalar:
-        """Return a number whose gradient is the part that samples without derivatives leave out."""
+        """Return a scalar whose gradient is the contribution of samples that are not differentiable."""
         log_probs = self.observation.sample_log_prob(described, samples)
-        if observed is not None:  # no cost depends on the others
+        if observed is not None:  # no cost depends on missing targets
             log_probs = log_probs * observed[:, None]
         log_probs = log_probs.sum(-1) if self.loss.scope == "node" else log_probs.sum((-2, -1))[..., None]
         return ((terms.cost - terms.baseline).detach() * log_probs).mean()
 
     def for_loss(self, described: TargetParams, *, generator: Generator) -> Outputs:
-        """Return what the loss takes: samples with their noise drawn, or the parameters where it integrates."""
+        """Return the input of the loss: samples with noise, or the parameters if the loss integrates the noise."""
         return self.observation.draw(described, generator=generator) if self.noise_channels else described
 
     @torch.no_grad()
     def outputs(
         self, inputs: Inputs, num_graphs: int, *, generator: Generator, context: Context | None = None
     ) -> TargetParams:
-        """Draw graphs that all pairs share, and return what describes each target: for :attr:`observation` to read."""
+        """Draw graphs that all pairs share; return the distribution parameters of each target."""
         graph = self.graph_for(inputs, context)
         return self.describe(inputs, graph.as_operator(graph.sample(num_graphs, generator=generator)))
 
@@ -219,18 +220,18 @@ class LatentGraphModel(nn.Module):
     def sample(
         self, inputs: Inputs, num_graphs: int, *, generator: Generator, context: Context | None = None
     ) -> Samples:
-        """Draw graphs that all pairs share and noise that they do not, and return what every pair would show."""
+        """Draw graphs that all pairs share and independent noise; return samples of the targets."""
         described = self.outputs(inputs, num_graphs, generator=generator, context=context)
         return self.observation.draw(described, generator=generator)
 
     def initial_parameters(self, generator: Generator) -> dict[str, Tensor]:
-        """Return fresh initial values for all trainable parameters, by their full names."""
+        """Return random initial values of all trainable parameters, by full name."""
         parts = {"graph": self.graph, "predictor": self.predictor, "observation": self.observation}
         fresh = {f"{part}.{k}": v for part, m in parts.items() for k, v in initial_parameters(m, generator).items()}
         return {name: fresh[name] for name, value in self.named_parameters() if value.requires_grad}
 
     def check(self, inputs: Inputs, targets: Targets, context: Context | None = None) -> None:
-        """Raise :class:`InputError` if model and data do not fit, or if the predictor is not as local as it says."""
+        """Raise :class:`InputError` if model and data do not match, or if the declared locality is wrong."""
         nodes = self.graph.num_nodes
         require(
             inputs.shape[1] == nodes,
@@ -252,7 +253,7 @@ class LatentGraphModel(nn.Module):
         )
         require(
             self.observation.channels in (None, targets.shape[2]),
-            f"channels of {type(self.observation).__name__} must be that of targets, {targets.shape[2]}, got "
+            f"channels of {type(self.observation).__name__} must equal that of targets, {targets.shape[2]}, got "
             f"{self.observation.channels}; build it with channels={targets.shape[2]}",
         )
         channels = inputs.shape[2]
@@ -282,7 +283,7 @@ def _require_parts(
 
 
 def _with_noise(loss: Loss, predictor: nn.Module, observation: ObservationModel) -> Loss:
-    """Return the loss in the form that goes with the observation model; what cannot go together is refused."""
+    """Return the loss in the form for the observation model; raise an error if they are incompatible."""
     name, noise = type(loss).__name__, type(observation).__name__
     given, numbers = observation.num_given, numbers_per_target_of(predictor)
     require(
@@ -308,9 +309,9 @@ def _choose_prior(loss: Loss, prior: EdgePrior | None, graph: GraphDistribution)
     own = loss.prior
     require(
         own is None or prior is None,
-        f"{type(loss).__name__} has its own prior and takes no second one; pass it to the loss",
+        f"{type(loss).__name__} has its own prior and does not accept a second one; pass the prior to the loss",
     )
-    prior = copy.deepcopy(own if prior is None else prior)  # it moves with this model, and with no other
+    prior = copy.deepcopy(own if prior is None else prior)  # a copy, which moves with this model only
     if prior is not None:
         prior.check(graph)
     return prior

@@ -1,4 +1,4 @@
-"""From a model and its pairs to the regression of each node with its exact likelihood, and back."""
+"""Conversion between a model with its pairs and one regression with exact likelihood per node."""
 
 from dataclasses import dataclass
 
@@ -16,10 +16,10 @@ from tacit.training.model import LatentGraphModel
 
 
 def has_gated_weights(model: LatentGraphModel) -> bool:
-    """Is each node a regression whose coefficients come and go with its edges?
+    """Return whether each node is a linear regression whose coefficients are multiplied by random gates.
 
-    It is for a predictor that is linear in its inputs, one weight per edge and lag, one target per node, a gate for
-    each ordered pair of different nodes, and no prior on the gates.
+    This is so for a predictor that is linear in its inputs, with one weight per edge and lag, one target per node, a
+    gate for each ordered pair of different nodes, and no prior on the gates.
     """
     graph = model.graph
     return bool(
@@ -36,13 +36,13 @@ def has_gated_weights(model: LatentGraphModel) -> bool:
 
 
 def has_likelihood(model: LatentGraphModel) -> bool:
-    """Is the likelihood of each node a sum over the states of its gates?"""
+    """Return whether the likelihood of each node is a sum over the states of its gates."""
     return has_gated_weights(model) and model.observation.has_likelihood and not model.observation.joint
 
 
 @dataclass(frozen=True, eq=False)
 class NodeRegressions:
-    """The pairs as the regressions see them, which edges can act, and with which inputs; None is all of them."""
+    """The data of the regressions, the possible edges, and the inputs that they may use (None for all)."""
 
     parts: LinearParts
     targets: Float[Tensor, "pair node"]
@@ -53,7 +53,7 @@ class NodeRegressions:
 
     @classmethod
     def of(cls, model: LatentGraphModel, pairs: Pairs) -> "NodeRegressions":
-        """Return the regressions of a model that :func:`has_likelihood`."""
+        """Return the regressions of a model for which :func:`has_likelihood` is true."""
         graph, predictor = model.graph, model.predictor
         assert isinstance(predictor, GraphFilter)
         pairs = pairs.to("cpu")
@@ -77,9 +77,9 @@ class NodeRegressions:
         return self.present[node].nonzero()[:, 0]
 
     def node(self, node: int, features: Float[Tensor, "pair source feature"] | None = None) -> GatedRegression:
-        """Return the regression of one node, of the rows where its target is known.
+        """Return the regression of one node, over the rows in which its target is observed.
 
-        ``features`` of the pairs and the sources of the node: its probabilities may follow them.
+        ``features`` of the pairs and the node's sources: the probabilities may depend on them.
         """
         known, sources = self.weights[:, node] > 0, self.sources(node)
         own = self.parts.own[known, node]
@@ -97,7 +97,7 @@ class NodeRegressions:
         )
 
     def start(self, model: LatentGraphModel, node: int) -> GatedFit:
-        """Return the fit of a node that its model has now; edges that act at times are gated."""
+        """Return the fit of a node at the model's current parameters; edges with a probability below 1 are gated."""
         graph, predictor, sources = model.graph, model.predictor, self.sources(node)
         assert isinstance(predictor, GraphFilter)
         own, edges, bias, probs = (
@@ -114,7 +114,7 @@ class NodeRegressions:
         )
 
     def matrix(self, values: list[Float[Tensor, " _"]], rest: EdgeProbs) -> EdgeProbs:
-        """Return numbers of the sources of each node as a matrix; ``rest`` stands elsewhere."""
+        """Return numbers of the sources of each node as a matrix, filled with ``rest`` elsewhere."""
         found = rest.detach().cpu().double().clone()
         for node, one in enumerate(values):
             found[node, self.sources(node)] = one
@@ -128,7 +128,7 @@ def fitted_by_likelihood(
     edge_probs: EdgeProbs,
     fitted: Bool[Tensor, " node"],
 ) -> dict[str, Tensor]:
-    """Return the parameters of the model with these fits, by name; nodes that are not ``fitted`` keep theirs."""
+    """Return the parameters of the model from these fits, by name; nodes that are not ``fitted`` are unchanged."""
     predictor, graph = model.predictor, model.graph
     assert isinstance(predictor, GraphFilter)
     weights = torch.zeros_like(predictor.edge_weights, device="cpu", dtype=torch.float64)
@@ -162,9 +162,9 @@ def fitted_by_likelihood(
 
 
 def start_at_likelihood(model: LatentGraphModel, train: Pairs) -> bool:
-    r"""Put a linear filter at the maximum of the likelihood with edges that always act.
+    r"""Set a linear filter to the maximum of the likelihood in which all edges always act.
 
-    The weights of an edge are divided by $\theta$, so that its mean effect is that of the regression.
+    The weights of an edge are divided by $\theta$, so that its mean effect equals that of the regression.
     """
     data = NodeRegressions.of(model, train)
     fits = [data.node(node).fit() for node in range(len(data.present))]

@@ -1,18 +1,17 @@
-r"""The processes that train together: each takes its share of every batch, and all take the same step.
+r"""Data-parallel training: each process computes its share of every batch, and all take the same step.
 
 With $P_p$ the pairs of process $p$, $w_b$ the weight of pair $b$ (1 unless targets are missing) and $g_p$ the gradient
 of the weighted mean over its own pairs, the gradient over the whole batch is
 
 $$g = \frac{\sum_p W_p\, g_p}{\sum_p W_p}, \qquad W_p = \sum_{b \in P_p} w_b$$
 
-whatever the shares are: a batch need not split evenly. The penalty of a prior is in every $g_p$ and so counts once.
-One sum over the processes per step carries gradients, losses and weights. Every process draws the uniforms of the whole
-batch and uses those of its share, and all start alike and move by the same $g$: nothing else needs to be sent, and the
-result is that of one process, up to the rounding of sums.
+for shares of any size. The penalty of a prior is in every $g_p$ and so counts once. One all-reduce per step sums
+gradients, losses and weights. Every process draws the uniforms of the whole batch and uses those of its share. All
+processes start equal and use the same $g$, so nothing else is communicated, and the result equals that of one process
+up to the rounding of sums.
 
-What the processes need to have in common is compared before the first step: each brings its facts to a meeting; where
-they differ, every process raises the same error. A process whose job is already over brings that instead, so that none
-waits for it in vain.
+Before the first step the processes compare the facts that must be equal; if they differ, every process raises the same
+error. A process that has already ended sends this instead, so that no other process waits for it.
 """
 
 from collections.abc import Callable, Iterator, Mapping
@@ -33,52 +32,52 @@ from tacit.training.settings import FitSettings
 
 Found = TypeVar("Found")
 
-# Stands for the weight of a share that observes nothing: far below the rounding of any other, yet where no share
-# observes anything the gradient is still that of the prior.
+# Weight of a share without observed targets: far below the rounding error of any other weight, but positive, so that
+# the gradient is that of the prior if no share has an observed target.
 NOTHING = 1e-30
 LOST = "another process of this training ended; start all processes again"
 SILENT = "another process of this training did not answer in time; check it, and start all processes again"
 
 
 class Ended(NamedTuple):
-    """What a process brings to a meeting when its job is over: its exit code, and what it has to say."""
+    """Sent by a process that has ended: its exit code and its message."""
 
     code: int
     message: str | None
 
 
 class EndedElsewhereError(ProcessesError):
-    """Another process had ended where this one wanted to train."""
+    """Another process had ended when this one started to train."""
 
     in_step = True
 
 
 @dataclass(frozen=True)
 class Processes:
-    """Which of how many processes this is; alone, everything below costs nothing."""
+    """Rank and number of processes; with a single process all methods are free."""
 
     rank: int = 0
     count: int = 1
 
     @classmethod
     def current(cls) -> "Processes":
-        """Return the processes of the default group of ``torch.distributed``, or this one alone."""
+        """Return the processes of the default group of ``torch.distributed``, or only this one."""
         if not (dist.is_available() and dist.is_initialized()):
             return cls()
         return cls(dist.get_rank(), dist.get_world_size())
 
     @property
     def several(self) -> bool:
-        """Is there another one?"""
+        """True if there is more than one process."""
         return self.count > 1
 
     @property
     def first(self) -> bool:
-        """Is this the one that writes and speaks?"""
+        """True for the process that writes files and messages."""
         return self.rank == 0
 
     def share(self, size: int) -> slice:
-        """Return the part of a batch that is this process's.
+        """Return this process's share of a batch.
 
         >>> [Processes(rank, 3).share(8) for rank in range(3)]
         [slice(0, 2, None), slice(2, 5, None), slice(5, 8, None)]
@@ -86,7 +85,7 @@ class Processes:
         return slice(self.rank * size // self.count, (self.rank + 1) * size // self.count)
 
     def combined(self, result: StepResult) -> StepResult:
-        """Return the result of the whole batch from that of this share: losses and weights as sums, (replica, 1)."""
+        """Combine the results of all shares: losses and weights as sums, (replica, 1)."""
         if not self.several:
             return result
         weights = result.weights.sum(1, keepdim=True).clamp_min(NOTHING)
@@ -100,14 +99,14 @@ class Processes:
         return StepResult(gradients, losses, weights, {name: whole[name] for name in result.carried})
 
     def summed(self, values: Float[Tensor, "..."]) -> Float[Tensor, "..."]:
-        """Return the sum over the processes, the same to the last bit in each; ``values`` are overwritten."""
+        """Return the sum over the processes, bit-identical in each; ``values`` are overwritten."""
         if self.several:
             with _others_needed():
                 dist.all_reduce(values)
         return values
 
     def meet(self, brought: Any) -> list[Any]:
-        """Wait for all processes and return what each brings, by rank."""
+        """Wait for all processes and return the value of each, by rank."""
         if not self.several:
             return [brought]
         found: list[Any] = [None] * self.count
@@ -129,12 +128,12 @@ class Processes:
 def _others_needed() -> Iterator[None]:
     try:
         yield
-    except RuntimeError as error:  # whatever the transport says, of which no two say the same
+    except RuntimeError as error:  # messages differ between transports
         raise ProcessesError(SILENT if "imed out" in str(error) else LOST) from error
 
 
 def require_shareable(model: LatentGraphModel, train: Pairs, settings: FitSettings, processes: Processes) -> None:
-    """Raise :class:`InputError` if a batch of this training cannot be shared out exactly."""
+    """Raise :class:`InputError` if a batch of this training cannot be split exactly."""
     if not processes.several:
         return
     size, count, baseline = min(settings.batch_size, len(train)), processes.count, model.loss.baseline
@@ -142,7 +141,7 @@ def require_shareable(model: LatentGraphModel, train: Pairs, settings: FitSettin
         size >= count, f"batch_size must have a pair for each of {count} processes, got {size}; start fewer processes"
     )
     if baseline == "paper" or (baseline == "moving_average" and train.observed is not None):
-        why = "mixes the pairs of a batch" if baseline == "paper" else "weighs pairs by their missing targets"
+        why = "mixes the pairs of a batch" if baseline == "paper" else "weights pairs by their missing targets"
         raise InputError(
             f"baseline '{baseline}' {why}, and these are split between {count} processes; use baseline "
             "'leave_one_out', or one process"
@@ -150,7 +149,7 @@ def require_shareable(model: LatentGraphModel, train: Pairs, settings: FitSettin
 
 
 def require_same_in_all_processes(processes: Processes, facts: Mapping[str, str]) -> None:
-    """Raise :class:`InputError` in every process, naming the fact, unless all bring the same facts."""
+    """Raise :class:`InputError` in every process, naming the fact, unless all processes have equal facts."""
     met = meet_in_step(processes, dict(facts))
     for rank, other in enumerate(met):
         for name, value in met[0].items():
@@ -162,9 +161,9 @@ def require_same_in_all_processes(processes: Processes, facts: Mapping[str, str]
 
 
 def from_the_first(processes: Processes, find: Callable[[], Found]) -> Found:
-    """Return in every process what the first one finds, or raise the :class:`InputError` that it meets.
+    """Return the first process's result in every process, or raise its :class:`InputError`.
 
-    A file is read like this: it decides for all, whether or not the others see the same one.
+    Files are read in this way, so that all processes use the same content even if they cannot access the same file.
     """
     if not processes.several:
         return find()
@@ -174,7 +173,7 @@ def from_the_first(processes: Processes, find: Callable[[], Found]) -> Found:
             found = find()
         except InputError as error:
             refused = str(error)
-    refused = meet_in_step(processes, refused)[0]  # before anything long is sent: none may have ended
+    refused = meet_in_step(processes, refused)[0]  # before long data is sent: no process may have ended
     if refused is not None:
         raise InputError(refused)
     shared: Found = processes.broadcast(found)
@@ -182,7 +181,7 @@ def from_the_first(processes: Processes, find: Callable[[], Found]) -> Found:
 
 
 def meet_in_step(processes: Processes, brought: Any) -> list[Any]:
-    """Wait for all processes and return what each brings; raise if the job of one is over."""
+    """Wait for all processes and return the value of each; raise an error if one has ended."""
     met = processes.meet(brought)
     for rank, other in enumerate(met):
         if isinstance(other, Ended):

@@ -1,4 +1,4 @@
-"""What a fit returns, and what it tells on the way."""
+"""The result of a fit, and the callbacks that report its progress."""
 
 from collections.abc import Callable
 from dataclasses import dataclass, field
@@ -13,7 +13,7 @@ from tacit.training.model import LatentGraphModel
 
 @dataclass(frozen=True)
 class Progress:
-    """Where training stands, for a progress bar; ``loss`` is the lowest of the replicas."""
+    """The progress of a training, for a progress bar; ``loss`` is the lowest of the replicas."""
 
     epoch: int
     epochs: int
@@ -49,7 +49,7 @@ class Listener:
 
 @dataclass(frozen=True)
 class Epoch:
-    """What one epoch showed; lists have an entry per replica, None once it was dropped."""
+    """The record of one epoch; lists have one entry per replica, None for dropped replicas."""
 
     epoch: NonNegativeInt
     learning_rate: FiniteFloat
@@ -61,7 +61,7 @@ class Epoch:
 
 @dataclass(frozen=True)
 class Replica:
-    """How one replica ended; ``dropped_after`` is the epoch after which it was given up, or None."""
+    """The result of one replica; ``dropped_after`` is the epoch after which it was dropped, or None."""
 
     seed: int
     validation_loss: float
@@ -70,10 +70,11 @@ class Replica:
 
 @dataclass(frozen=True)
 class FitResult:
-    """The trained model (the replica with the lowest validation loss) and how it came about.
+    """The trained model (the replica with the lowest validation loss) and the history of the training.
 
-    ``parameters`` holds those of all replicas, stacked (of a dropped one, whatever they were left at);
-    ``train_seconds`` leaves ``compile_seconds`` out; ``trace`` holds what was seen every so many steps, if asked for.
+    ``parameters``     stacked parameters of all replicas (for a dropped replica, those at which it was dropped)
+    ``train_seconds``  training time without ``compile_seconds``
+    ``trace``          the records of a trace, if one was requested
     """
 
     model: LatentGraphModel
@@ -90,6 +91,6 @@ class FitResult:
 
     @property
     def late_fall(self) -> float:
-        """By how much of its value the validation loss still fell at the end; 0 where training was long enough."""
+        """Relative decrease of the validation loss in the last part; 0 if training was long enough."""
         rates = [epoch.learning_rate for epoch in self.history]
         return late_fall(rates, [epoch.validation_loss[self.best] for epoch in self.history])

@@ -1,10 +1,10 @@
-r"""Fits of one node by its scores, with their covariance.
+r"""Fits of one node by quasi-Newton search with scores, and their covariance.
 
 $$J = \sum_n s_n s_n^\top, \qquad H = -\sum_n \nabla^2 \ell_n, \qquad C = (H + P)^{-1} J\, (H + P)^{-1}$$
 
-$s_n$ is the score of row $n$ for all numbers of the fit, and $P$ the precision of their prior. $J^{-1}$ is where a
-quasi-Newton search starts: it is the inverse of $H$ where the model is true, so that few steps are needed. $C$ is the
-sandwich, which holds for rows whose noise has another shape than the model's as well.
+$s_n$ is the score of row $n$ for all parameters of the fit, and $P$ the precision of their prior. $J^{-1}$ initialises
+the quasi-Newton search: in expectation it is the inverse of $H$ if the model is correct, so few steps are needed. $C$
+is the sandwich, which is valid even if the noise has another shape than the model's.
 """
 
 from dataclasses import replace
@@ -18,14 +18,14 @@ from tacit.training.gated_fit import GatedFit
 from tacit.training.gated_regression import MOST_LOGIT, FlatFit, GatedRegression
 from tacit.training.gated_scores import RowLikelihood
 
-STEP = 1e-4  # of differences of gradients, in units of the standard error of each number
+STEP = 1e-4  # of finite differences of the gradient, in units of the standard error of each parameter
 MOST_STEPS = 200
-CLOSE, FAR = 1e-5, 1e-3  # of the gradient for each row: where a search ends, and where it has failed
-RIDGE = 1e-8  # of each diagonal entry of the information
+CLOSE, FAR = 1e-5, 1e-3  # gradient per row: below the first the search ends, above the second it has failed
+RIDGE = 1e-8  # relative to each diagonal entry of the information
 
 
 class ScoredFit:
-    """The numbers of a fit whose probabilities follow features, from a start."""
+    """The fit of a node whose probabilities depend on features, from given initial values."""
 
     def __init__(self, data: GatedRegression, start: GatedFit) -> None:
         self.data, self.flat = data, FlatFit(data, start)
@@ -33,7 +33,7 @@ class ScoredFit:
         self.precisions = 1 / self.flat.prior_variances()
 
     def scores(self, numbers: np.ndarray) -> tuple[Float[Tensor, " row"], Float[Tensor, "row number"]]:
-        """Return the log likelihood of each row and its derivative, without the prior."""
+        """Return the log likelihood of each row and its gradient, without the prior."""
         data, flat = self.data, torch.from_numpy(numbers)
         fit = self.flat.unpacked(flat)
         found = self.likelihood(fit, flat[self.flat.slopes.stop :])
@@ -48,7 +48,7 @@ class ScoredFit:
         return found.values, torch.cat([weights, logits[:, self.flat.learned], slopes, found.noise], 1)
 
     def value_and_gradient(self, numbers: np.ndarray) -> tuple[float, np.ndarray]:
-        """Return minus the log posterior over the number of rows, and its derivative."""
+        """Return minus the log posterior divided by the number of rows, and its gradient."""
         values, scores = self.scores(numbers)
         weights, away = self.data.weights, torch.from_numpy(numbers) - self.flat.prior_means()
         total = float(weights @ values - (away.square() * self.precisions).sum() / 2)
@@ -57,12 +57,12 @@ class ScoredFit:
         return -total / rows, (-gradient / rows).numpy()
 
     def outer(self, numbers: np.ndarray) -> Float[Tensor, "number number"]:
-        """Return $J$, each row as often as it counts."""
+        """Return $J$, weighted by the rows."""
         scores = self.scores(numbers)[1]
         return (scores * self.data.weights[:, None]).mT @ scores
 
     def fit(self) -> GatedFit:
-        """Return the maximum near the start."""
+        """Return the local maximum from the initial values."""
         from scipy.optimize import minimize
 
         information = self.outer(self.flat.first) + torch.diag(self.precisions)
@@ -81,7 +81,7 @@ class ScoredFit:
         return replace(fit, log_likelihood=float(self.data.row_log_likelihoods(fit) @ self.data.weights))
 
     def hessian(self, numbers: np.ndarray) -> Float[Tensor, "number number"]:
-        """Return $H + P$, by differences of the gradient."""
+        """Return $H + P$, by finite differences of the gradient."""
         rows, start = float(self.data.weights.sum()), self.value_and_gradient(numbers)[1]
         steps = STEP / (self.outer(numbers).diagonal() + self.precisions).clamp_min(1e-12).sqrt().numpy()
         columns = []
@@ -93,7 +93,7 @@ class ScoredFit:
         return (found + found.mT) / 2
 
     def covariance(self) -> Float[Tensor, "number number"]:
-        """Return the sandwich at the start, which must be a maximum."""
+        """Return the sandwich covariance at the initial values, which must be a maximum."""
         numbers = self.flat.first
         inverse = _inverse(self.hessian(numbers))
         return inverse @ self.outer(numbers) @ inverse
@@ -113,7 +113,7 @@ class ScoredFit:
 
 
 def _inverse(matrix: Float[Tensor, "number number"]) -> Float[Tensor, "number number"]:
-    """Return the inverse of a matrix that should be positive definite; directions in which it is not get a floor."""
+    """Invert a matrix that should be positive definite; small or negative eigenvalues are replaced by a floor."""
     scale = matrix.diagonal().clamp_min(torch.finfo(matrix.dtype).tiny).rsqrt()
     sizes, directions = torch.linalg.eigh(matrix * scale[:, None] * scale)
     root = directions * sizes.clamp_min(RIDGE).rsqrt()

@@ -1,4 +1,4 @@
-"""How to train: the settings of a fit, the schedules of its learning rate, and the numbers that each step takes."""
+"""Settings of a fit, schedules of the learning rate, and the numbers that vary from step to step."""
 
 import math
 from dataclasses import dataclass, field
@@ -9,19 +9,19 @@ from torch import Tensor
 from tacit.errors import require, require_int
 from tacit.training.model import LatentGraphModel
 
-# The highest floor under the edge probabilities, and the part of the training over which it falls to 0.
+# The highest floor of the edge probabilities, and the share of the training over which it decreases to 0.
 # Measured on the 12-node system (28,000 pairs, MMD at node scope, 10 epochs of a cosine from 0.1). Runs in which an
-# edge died: with 16 shared graphs 2 of 8 without the floor and none with it, with 8 graphs 6 of 8 and none, with 4
-# graphs 16 of 16 and none, but 2 if the floor was gone after 0.3 of the training. One of 0.05 that falls over all of
-# the training keeps edges alive as well, but nearly doubles the error of the runs that were good. With 48 nodes (16,000
-# pairs, 5 epochs, 3 runs) and 32 shared graphs: no edge dead and an error of 0.0049, without the floor 2 to 7 edges and
-# 0.0070, with one of 0.005 none and 0.0045; with 8 graphs 1 to 6 edges dead, without 23 to 37, with 0.005 11 to 20.
+# edge got stuck at 0: with 16 shared graphs 2 of 8 without the floor and none with it, with 8 graphs 6 of 8 and none,
+# with 4 graphs 16 of 16 and none, but 2 if the floor ended after 0.3 of the training. A floor of 0.05 that decreases
+# over the whole training also prevents this, but nearly doubles the error of the good runs. With 48 nodes (16,000
+# pairs, 5 epochs, 3 runs) and 32 shared graphs: no edge stuck and an error of 0.0049, without the floor 2 to 7 edges
+# and 0.0070, with 0.005 none and 0.0045; with 8 graphs 1 to 6 edges stuck, without 23 to 37, with 0.005 11 to 20.
 HIGHEST_FLOOR, FLOOR_PART = 0.02, 0.4
 
 
 @runtime_checkable
 class Schedule(Protocol):
-    """The call that training makes before every step."""
+    """Interface of learning rate schedules, called before every step."""
 
     def __call__(self, epoch: float, epochs: int) -> float:
         """Return the learning rate at a (fractional) epoch of ``epochs``."""
@@ -30,7 +30,7 @@ class Schedule(Protocol):
 
 @dataclass(frozen=True)
 class StepDecay:
-    """One rate, then a lower one; the defaults are the paper's.
+    """A constant learning rate, then a lower one; the defaults are the paper's.
 
     >>> [StepDecay()(epoch, 10) for epoch in (0, 4.9, 5)]
     [0.05, 0.05, 0.01]
@@ -51,7 +51,7 @@ class StepDecay:
 
 @dataclass(frozen=True)
 class CosineDecay:
-    """Half a cosine from ``first`` down to ``last`` at the end.
+    """A cosine schedule from ``first`` to ``last`` at the end of training.
 
     >>> [round(CosineDecay(0.1, 0.0)(epoch, 10), 3) for epoch in (0, 5, 10)]
     [0.1, 0.05, 0.0]
@@ -74,16 +74,18 @@ class CosineDecay:
 
 @dataclass(frozen=True)
 class FitSettings:
-    """Epochs, batches, step sizes, averaging and the dropping of bad replicas.
+    """Settings of a fit: epochs, batches, step sizes, averaging and the dropping of bad replicas.
 
-    ``predictor_learning_rate``  first learning rate of the predictor, which then falls as the schedule does; the
-                                 schedule's own where it is None
-    ``average_fraction``         the answer is the mean over this last part of the steps; 0 takes the last step
-    ``min_draws_per_edge``       a floor under edge probabilities, so that no edge stops being drawn: at the start at
-                                 least so many graphs of a step have a given edge (:func:`edge_floor`); 0 for none
+    ``predictor_learning_rate``  initial learning rate of the predictor, which then decreases with the schedule; None
+                                 for the schedule's rate
+    ``average_fraction``         the final parameters are the mean over this last share of the steps; 0 uses the last
+                                 step
+    ``min_draws_per_edge``       sets a floor of the edge probabilities, so that every edge continues to be drawn: at
+                                 first, the expected number of graphs per step that contain a given edge is at least
+                                 this (:func:`edge_floor`); 0 for no floor
     ``halve_after``              epochs after which the worse half of the replicas is dropped (by validation loss)
-    ``patience``                 stop when no replica got better for so many epochs, and take each one's best epoch;
-                                 None trains to the end and takes the end
+    ``patience``                 early stopping: stop if no replica has improved for this many epochs, and use each
+                                 replica's best epoch; None trains to the end and uses the final parameters
     """
 
     epochs: int = 10
@@ -116,8 +118,8 @@ class FitSettings:
         )
         require(
             self.predictor_learning_rate is None or 0 < self.predictor_learning_rate < float("inf"),
-            f"predictor_learning_rate must be positive, got {self.predictor_learning_rate}; freeze the predictor to "
-            "keep it as it is",
+            f"predictor_learning_rate must be positive, got {self.predictor_learning_rate}; to keep the predictor "
+            "fixed, use requires_grad_(False)",
         )
         require(
             isinstance(self.halve_after, tuple) and all(epoch >= 1 for epoch in self.halve_after),
@@ -130,19 +132,20 @@ class FitSettings:
 
     @property
     def predictor_factor(self) -> float:
-        """The rate of the predictor, as a factor of the schedule's."""
+        """The learning rate of the predictor divided by that of the schedule."""
         first = self.schedule(0, self.epochs)
         return 1.0 if self.predictor_learning_rate is None else self.predictor_learning_rate / first
 
 
 class StepNumbers(NamedTuple):
-    """What differs from step to step beside the data: floats, or tensors on a GPU.
+    """The numbers that vary from step to step beside the data: floats, or tensors on a GPU.
 
     ``rate``        learning rate
-    ``weight``      of the step in the average of the parameters: 0 before the average begins, 1 for its first step
-    ``progress``    part of the training that is done
+    ``weight``      weight of the step in the running average of the parameters: 0 before averaging begins, 1 for its
+                    first step
+    ``progress``    completed share of the training
     ``floor``       lowest edge probability, see :func:`edge_floor`
-    ``..._correction``  of Adam's moments, which start at 0
+    ``..._correction``  bias corrections of Adam's moments, which start at 0
     """
 
     rate: float | Tensor
@@ -162,7 +165,7 @@ class StepPlan(NamedTuple):
 
     @classmethod
     def of(cls, settings: FitSettings, model: LatentGraphModel, num_pairs: int) -> "StepPlan":
-        """Return the plan for training on so many pairs; those that do not fill a batch are left out of an epoch."""
+        """Return the plan for training on a number of pairs; an incomplete last batch of an epoch is dropped."""
         size = min(settings.batch_size, num_pairs)
         steps = num_pairs // size
         total, draws = steps * settings.epochs, model.draws(size)
@@ -179,24 +182,23 @@ class StepPlan(NamedTuple):
 
     @property
     def total_steps(self) -> int:
-        """The steps of all epochs."""
+        """Number of steps of all epochs."""
         return len(self.numbers)
 
 
 def edge_floor(min_draws_per_edge: float, draws: int, done: float) -> float:
-    r"""Return the lowest edge probability when the part ``done`` of the training is over, at ``draws`` graphs a step.
+    r"""Return the lowest edge probability at progress ``done`` of the training, with ``draws`` graphs per step.
 
-    An edge whose probability a few noisy steps drive to nearly 0 is not drawn any more, gets no gradient and stays
-    there, however much the data speak for it. So after each step of the first part $h$ of the training
+    If a few noisy steps drive the probability of an edge to nearly 0, it is no longer drawn, gets no gradient and stays
+    at 0, even if the data support it. So after each step of the first share $h$ of the training
 
     $$f_t \le \theta_{ij} \le 1 - f_t, \qquad
     f_t = \min\Big(f, \frac{k}{D}\Big) \max\Big(0, 1 - \frac{t}{h\, T}\Big)$$
 
-    with $D$ graphs drawn in a step, $k$ of which at least are to have the edge (``min_draws_per_edge``), $f$ the
-    highest floor
-    and $t$ of $T$ steps taken. Few graphs, shared by the batch, need the floor; where each pair has its own, $k / D$ is
-    next to nothing. It is gone long before the end of training. An edge that starts at 0 or 1 stays there, and a
-    training that starts at a trained model has no floor, which would lift probabilities near 0.
+    where $D$ is the number of graphs per step, $k$ the expected number of them with the edge (``min_draws_per_edge``),
+    $f$ the highest floor and $t$ of $T$ steps are complete. The floor matters if the batch shares a few graphs; if each
+    pair has its own graphs, $k / D$ is negligible. It is 0 long before the end of training. An edge that starts at 0 or
+    1 stays there, and a training that starts at a trained model has no floor, which would raise probabilities near 0.
 
     >>> [edge_floor(1.0, 16, done) for done in (0.0, 0.2, 0.4, 1.0)]    # 16 graphs, shared by the batch
     [0.02, 0.01, 0.0, 0.0]

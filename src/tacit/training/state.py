@@ -1,6 +1,6 @@
 """The state of a training: everything that a step or an epoch changes. A checkpoint is this state in a file.
 
-Whatever a fit makes anew from its arguments is not part of it: data, the plan of learning rates, compiled code.
+Data, the plan of learning rates and compiled code are not part of it: a fit derives them from its arguments.
 """
 
 from collections.abc import Sequence
@@ -22,12 +22,12 @@ from tacit.training.settings import StepPlan
 
 @dataclass
 class TrainingLog:
-    """What was counted and noted so far: the part of the state that is text in a checkpoint.
+    """Counters and records of the training: the part of the state that is text in a checkpoint.
 
     ``dropped``              the epoch after which a replica was dropped, by replica
-    ``epochs_without_gain``  since a replica had a lower validation loss than ever before
-    ``train_seconds``        of the epochs that are over, without compiling
-    ``epoch_seconds``        of the epoch under way
+    ``epochs_without_gain``  epochs since the validation loss of any replica last improved
+    ``train_seconds``        time of the completed epochs, without compiling
+    ``epoch_seconds``        time of the current epoch
     """
 
     steps_done: NonNegativeInt = 0
@@ -44,11 +44,11 @@ class TrainingLog:
 class TrainingState:
     """Tensors with an entry per replica, random streams, and the log; tensors are changed in place.
 
-    ``constants``      what a step takes as given; those named in ``changing`` are handed from step to step
-    ``averages``       the mean of the last steps, of edge probabilities as probabilities
+    ``constants``      known parameters and buffers; those named in ``changing`` are passed from step to step
+    ``averages``       the mean over the last steps; edge probabilities are averaged as probabilities
     ``best``           with early stopping, the parameters of each replica at its lowest validation loss
-    ``step_losses``    of the steps of the epoch under way
-    ``order_states``   of the generators of the batches, when the epoch under way began
+    ``step_losses``    losses of the steps of the current epoch
+    ``order_states``   states of the generators of the batches at the start of the current epoch
     """
 
     seeds: Sequence[int]
@@ -78,7 +78,7 @@ class TrainingState:
         *,
         early_stopping: bool = False,
     ) -> "TrainingState":
-        """Return the state before the first step; ``stacks`` are as :func:`initial_stacks` returns them."""
+        """Return the state before the first step; ``stacks`` are the result of :func:`initial_stacks`."""
         parameters, constants = initial_stacks(model, seeds) if stacks is None else stacks
         like, shape = model.graph.raw.detach(), model.uniforms_shape(plan.batch_size)
         changing = [*model.carried, *(["progress"] if model.estimator.scheduled else [])]
@@ -113,7 +113,7 @@ class TrainingState:
 
     @property
     def steps_in_epoch(self) -> int:
-        """The steps taken of the epoch under way."""
+        """Number of completed steps of the current epoch."""
         return self.log.steps_done - len(self.log.history) * self.plan.steps_per_epoch
 
     @property
@@ -123,7 +123,7 @@ class TrainingState:
         return self.graph.probs_of({name.removeprefix("graph."): value for name, value in own.items()})
 
     def averaged(self) -> Stack:
-        """Return the averaged parameters, or the present ones when nothing was averaged."""
+        """Return the averaged parameters, or the current ones if nothing was averaged."""
         if not self.log.steps_done or not self.plan.numbers[self.log.steps_done - 1].weight:
             return self.parameters
         raw = raw_name(self.graph)
@@ -132,8 +132,8 @@ class TrainingState:
     def to_tensors(self) -> tuple[dict[str, Any], Stack]:
         """Return the state as text and tensors, between two steps or two epochs.
 
-        Inside an epoch the order of its batches is that of its start: it is drawn again, and the steps taken are left
-        out.
+        Within an epoch, the states of the generators are those at its start: the order of the batches is drawn again,
+        and completed steps are skipped.
         """
         places = [stream.place() for stream in self.streams]
         streams = {
@@ -143,7 +143,7 @@ class TrainingState:
         return asdict(self.log), self._named() | streams
 
     def load_tensors(self, text: dict[str, Any], tensors: Stack) -> None:
-        """Go on from what :meth:`to_tensors` returned elsewhere; ValueError where it is not of a training like this."""
+        """Load the result of :meth:`to_tensors`; raise ValueError if it is not of an identical training."""
         log = self._checked_log(text)
         self._check(tensors, [replica for replica in range(len(self.seeds)) if replica not in log.dropped])
         for name, value in self._named().items():
@@ -169,7 +169,7 @@ class TrainingState:
         return by_part | {name: getattr(self, name) for name in alone}
 
     def _checked_log(self, text: dict[str, Any]) -> TrainingLog:
-        """Return the log; a checksum says that a file is as it was written, not that its content is possible."""
+        """Return the log, with consistency checks; a checksum only shows that a file is unchanged."""
         try:
             log = TypeAdapter(TrainingLog).validate_python(text)
         except ValidationError as error:
@@ -203,7 +203,7 @@ class TrainingState:
             value, like = tensors[name], like.cpu()
             if (value.shape, value.dtype) != (like.shape, like.dtype):
                 raise ValueError(f"{name} has another shape or type")
-            if value.is_floating_point() and name != "step_losses":  # those are looked at when the epoch is over
+            if value.is_floating_point() and name != "step_losses":  # these are checked at the end of the epoch
                 there = value.isfinite() | (value == like)  # an edge that starts at 0 has a logit of -inf
                 if not there[active].all():
                     raise ValueError(f"{name} is not finite")
@@ -213,7 +213,7 @@ class TrainingState:
 
 
 def initial_stacks(model: LatentGraphModel, seeds: Sequence[int], *, fresh: bool = True) -> tuple[Stack, Stack]:
-    """Return parameters and constants of the replicas of these seeds; if not ``fresh``, parameters are the model's."""
+    """Return parameters and constants of the replicas; with ``fresh`` random ones, else the model's parameters."""
     present = {name: value.detach() for name, value in model.named_parameters()}
     starts = [model.initial_parameters(generator_for(seed, "initial")) if fresh else present for seed in seeds]
     parameters = {
@@ -224,5 +224,5 @@ def initial_stacks(model: LatentGraphModel, seeds: Sequence[int], *, fresh: bool
 
 
 def raw_name(graph: GraphDistribution) -> str:
-    """Return the name of the parameter behind the edge probabilities."""
+    """Return the name of the parameter that determines the edge probabilities."""
     return f"graph.{graph.link.parameter}"

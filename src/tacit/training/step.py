@@ -4,8 +4,8 @@ $$g = \nabla_{\theta, \psi} L(\text{batch}), \qquad
   m \leftarrow \beta_1 m + (1 - \beta_1)\, g, \qquad v \leftarrow \beta_2 v + (1 - \beta_2)\, g^2, \qquad
   p \leftarrow p - \eta\, \frac{m / (1 - \beta_1^t)}{\sqrt{v / (1 - \beta_2^t)} + \varepsilon}$$
 
-:meth:`TrainingStep._step` is the step, on every device. On a GPU it is recorded once and replayed, without a wait for
-the device (:mod:`tacit.training.cuda_graph`). :class:`Update` is the one place where parameters change.
+:meth:`TrainingStep._step` is the step on every device. On a GPU it is recorded once and replayed, without waiting for
+the device (:mod:`tacit.training.cuda_graph`). Parameters change only in :class:`Update`.
 """
 
 from collections.abc import Iterable, Sequence
@@ -25,13 +25,13 @@ from tacit.training.settings import FitSettings, StepNumbers
 from tacit.training.state import TrainingState, raw_name
 
 TINY = torch.finfo(torch.float32).tiny
-EPSILON = 1e-8  # of Adam, PyTorch's
+EPSILON = 1e-8  # of Adam, as in PyTorch
 
 
 class TrainingStep:
-    """Takes the steps of a training, each from one state to the next.
+    """Takes the steps of a training; each updates the state.
 
-    Where several processes train, each computes its share of every batch, and the step is that of the whole batch.
+    If several processes train, each computes its share of every batch, and the step is that of the whole batch.
     """
 
     def __init__(
@@ -53,16 +53,16 @@ class TrainingStep:
         device = train.inputs.device
         on_gpu = device.type == "cuda"
         self._plan = torch.tensor(state.plan.numbers, device=device) if on_gpu else None
-        # With several processes it is not recorded: whether a record may hold their sum depends on the transport.
+        # With several processes it is not recorded: not every transport supports a recorded sum over processes.
         records = gradient.lifted and not processes.several
         self._buffers = DeviceBuffers(self._plan, self._joined) if self._plan is not None and records else None
         self._recorded = Recorded(self._step_from_buffers, fixed=True)
-        compiles = on_gpu and gradient.compiles and not processes.several  # several must all round alike
+        compiles = on_gpu and gradient.compiles and not processes.several  # rounding must be equal in all processes
         self._update = Update(state, settings, compile=compiles)
 
     @property
     def compile_seconds(self) -> float:
-        """How long compiling took in this process."""
+        """Time spent on compiling in this process."""
         return self.gradient.compile_seconds + self._update.compile_seconds
 
     @property
@@ -71,13 +71,13 @@ class TrainingStep:
         return self._recorded.fallback
 
     def begin_epoch(self, order: Int[Tensor, "step running batch"]) -> None:
-        """Take the rows of the training pairs for the steps of an epoch, some of which may have been taken."""
+        """Set the rows of the training pairs for the steps of an epoch; some steps may already be complete."""
         self._order = order
         if self._buffers is not None:
             self._buffers.begin_epoch(self.state.log.steps_done, order, self.state.steps_in_epoch)
 
     def take(self, running: Sequence[int]) -> None:
-        """Take the next step, and note its losses in the state; see :meth:`begin_epoch`."""
+        """Take the next step, and store its losses in the state; call :meth:`begin_epoch` first."""
         state, within = self.state, self.state.steps_in_epoch
         if self._order is None:
             raise RuntimeError("begin_epoch must come before the first step")
@@ -93,7 +93,7 @@ class TrainingStep:
         state.log.steps_done += 1
 
     def _step_from_buffers(self, *buffers: Tensor) -> tuple[Tensor, ...]:
-        """Take the step that the counter in the buffers is at; this is what a GPU records."""
+        """Take the step at the counter in the buffers; this function is recorded on a GPU."""
         return (self._step(*read_buffers(*buffers), range(len(self.state.seeds))),)
 
     def _step(
@@ -103,9 +103,9 @@ class TrainingStep:
         bits: Bits | Iterable[Bits],
         running: Sequence[int],
     ) -> Float[Tensor, " replica"]:
-        """Take a step, and return the loss of each replica: the one body of a step, recorded or not.
+        """Take a step, recorded or not, and return the loss of each replica.
 
-        ``bits`` make the uniforms that draw graphs: stacked where replicas are lifted, else of one after another.
+        ``bits`` determine the uniforms of the graphs: stacked if replicas are vectorised, else one replica at a time.
         """
         state = self.state
         if self.model.estimator.scheduled:
@@ -118,13 +118,13 @@ class TrainingStep:
         return losses
 
     def _batches(self, rows: Tensor, bits: Bits | Iterable[Bits]) -> Iterable[Batch] | StackedBatch:
-        """Return what the replicas train on: one after another where they are looped over, else all at once."""
+        """Return the batches of the replicas: one at a time in a loop over replicas, else all at once."""
         if isinstance(bits, tuple):
             return StackedBatch(self.batch(self.train, rows, bits))
         return (self.batch(self.train, own, own_bits) for own, own_bits in zip(rows, bits, strict=True))
 
     def batch(self, pairs: Pairs, rows: Int[Tensor, "*replica batch"], bits: Bits) -> Batch:
-        """Return this process's share of a batch; graphs that all pairs of a batch share are drawn by all processes."""
+        """Return this process's share of a batch; graphs that a batch shares are drawn by all processes."""
         rows, (bytes_, fraction) = rows[..., self.share], bits
         own_bytes = bytes_ if self.model.share_graphs else bytes_[..., self.share, :, :, :]
         batch = (pairs.inputs[rows], pairs.targets[rows], own_bytes, fraction)
@@ -135,7 +135,7 @@ class TrainingStep:
         return (*batch, observed, *fields)
 
     def _example(self) -> StackedBatch:
-        """Return a batch of the first pairs, with which to find out whether replicas can be lifted."""
+        """Return a batch of the first pairs, to test whether replicas can be vectorised."""
         replicas, size, inputs = len(self.state.seeds), self.state.plan.batch_size, self.train.inputs
         pairs, *rest = self.model.uniforms_shape(size)
         bytes_ = torch.zeros(replicas, pairs, *rest, dtype=torch.uint8, device=inputs.device)
@@ -145,10 +145,10 @@ class TrainingStep:
 
 
 class Update:
-    """Move the parameters of all replicas by the result of a step, in place: Adam, floor, average.
+    """Update the parameters of all replicas in place: Adam, floor, average.
 
-    With ``compile`` it is one program: on a GPU a kernel or two instead of a dozen of a microsecond each. The numbers
-    of the step are then tensors.
+    With ``compile`` it is one program: on a GPU one or two kernels instead of a dozen small ones. The numbers of the
+    step are then tensors.
     """
 
     def __init__(self, state: TrainingState, settings: FitSettings, *, compile: bool = False) -> None:
@@ -158,7 +158,7 @@ class Update:
 
     @property
     def compile_seconds(self) -> float:
-        """How long compiling took."""
+        """Time spent on compiling."""
         return self._program.compile_seconds
 
     @property
@@ -167,7 +167,7 @@ class Update:
         return self._program.fallback
 
     def __call__(self, result: StepResult, numbers: StepNumbers) -> Float[Tensor, " replica"]:
-        """Move the parameters and return the loss of each replica."""
+        """Update the parameters and return the loss of each replica."""
         state = self.state
         moved = state.parameters, state.first_moments, state.second_moments, state.averages
         arguments = *moved, result.gradients, result.losses, result.weights, numbers
@@ -207,7 +207,7 @@ class Update:
         if raw in parameters and settings.min_draws_per_edge > 0 and _may_differ_from_0(numbers.floor):
             parameters[raw].copy_(graph.clamp_probs(parameters[raw], numbers.floor))
         if settings.average_fraction > 0 and _may_differ_from_0(numbers.weight):
-            for name, value in parameters.items():  # the mean of logits would favour the extremes
+            for name, value in parameters.items():  # a mean of logits would be dominated by extreme values
                 shown = graph.link.probs(value) if name == raw else value
                 averages[name].add_((shown - averages[name]) * numbers.weight)
         return losses.sum(1) / weights.sum(1).clamp_min(TINY)
@@ -225,8 +225,8 @@ def adam_(
 ) -> None:
     r"""Take a step of Adam (Kingma and Ba 2015) in place; ``corrections`` are $1 - \beta_1^t$ and $1 - \beta_2^t$.
 
-    The same numbers as ``torch.optim.Adam``. It is written out because a step here is a fraction of a millisecond: six
-    operations instead of an optimizer's bookkeeping, and on a GPU one kernel together with what follows them.
+    The result equals that of ``torch.optim.Adam``. It is written out because a step takes a fraction of a millisecond:
+    six operations avoid the overhead of an optimizer, and on a GPU they are compiled into one kernel with the rest.
 
     >>> value, first, second = torch.ones(1), torch.zeros(1), torch.zeros(1)
     >>> adam_(value, torch.tensor([3.0]), first, second, rate=0.1, betas=(0.9, 0.99), corrections=(0.1, 0.01))
@@ -240,5 +240,5 @@ def adam_(
 
 
 def _may_differ_from_0(number: float | Tensor) -> bool:
-    """Say whether a number has an effect; a number on a GPU is not looked at, which would mean to wait for it."""
+    """Return whether a number may be nonzero; a number on a GPU is not read, which would wait for the device."""
     return isinstance(number, Tensor) or number > 0

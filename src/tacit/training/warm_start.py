@@ -1,13 +1,13 @@
-r"""Warm starts: begin where a ridge regression points.
+r"""Warm starts: initial values from a ridge regression.
 
-Joint training of graph and predictor can end in a bad basin, such as the complement of the graph with the signs of a
-filter flipped. A ridge regression has one minimum. Its largest coefficients name the edges to begin with:
+Joint training of graph and predictor can end in a poor local minimum, such as the complement of the graph with flipped
+signs of the filter. A ridge regression has a single minimum. Its largest coefficients determine the initial edges:
 
 $$\theta_{ij} = \begin{cases} \text{high} & \text{if } |w_{ij}| \text{ is in the top share off the diagonal} \\
 \text{low} & \text{else} \end{cases}$$
 
-No edge starts at 0 or 1, from which it could not return. Over all pairs of nodes: :func:`ridge_start` and
-:func:`filter_start`. Over a table of candidates, by regressions on the candidates alone: :func:`table_ridge`,
+No edge starts at 0 or 1, because it could not change from there. Over all pairs of nodes use :func:`ridge_start` and
+:func:`filter_start`; over a table of candidates, with regressions on the candidates only, :func:`table_ridge`,
 :func:`table_edge_start` and :func:`table_filter_start`.
 """
 
@@ -26,16 +26,16 @@ from tacit.training.local_ridge import LocalRidge, choose_penalty, is_affordable
 from tacit.training.model import LatentGraphModel
 from tacit.training.node_regressions import has_likelihood, start_at_likelihood
 
-# Measured on GPVAR, where 11% of the pairs are edges: the true graph was found from here.
+# Measured on GPVAR, where 11% of the pairs are edges: training from here found the true graph.
 TOP, HIGH, LOW = 0.15, 0.5, 0.03
 TINY = 1e-30
-LATER_SHARE = 0.2  # of the pairs, the last ones, that choose the penalty
+LATER_SHARE = 0.2  # share of the pairs, the last ones, on which the penalty is chosen
 
 
 def ridge_start(pairs: Pairs) -> EdgeProbs:
-    """Return edge probabilities to begin with: high for the largest weights and low elsewhere, 0 on the diagonal.
+    """Return initial edge probabilities: high for the largest weights and low elsewhere, 0 on the diagonal.
 
-    Give the result to :meth:`~tacit.graph.BernoulliGraph.start_around`, with a spread that makes replicas differ.
+    Pass the result to :meth:`~tacit.graph.BernoulliGraph.start_around`, with a spread so that replicas differ.
 
     >>> inputs = torch.randn(60, 3, 1, generator=torch.Generator().manual_seed(0))
     >>> ridge_start(Pairs(inputs, inputs[:, [2, 1, 2]])).gt(0.4).nonzero().tolist()  # 0 reads 2, the others themselves
@@ -46,10 +46,10 @@ def ridge_start(pairs: Pairs) -> EdgeProbs:
 
 
 def filter_start(pairs: Pairs, predictor: GraphFilter, possible: EdgeMask, *, jitter: float = 0.0) -> GraphFilter:
-    r"""Return a linear filter that begins at the ridge regression of what its nodes send to each other.
+    r"""Return a linear filter that starts at a ridge regression on the values that nodes send to each other.
 
-    An edge starts at the regression's weight $w_{ij}$, and at 0 where it is not ``possible``: with every edge present
-    the prediction is the regression's. Each replica is moved by ``jitter``, see :meth:`GraphFilter.with_weights`.
+    An edge starts at the regression's weight $w_{ij}$, or at 0 if it is not ``possible``: with every edge present the
+    prediction is that of the regression. Each replica adds noise ``jitter``, see :meth:`GraphFilter.with_weights`.
     """
     _require_linear(predictor)
     fit = _ridge(_sent(pairs, predictor))
@@ -63,10 +63,10 @@ def filter_start(pairs: Pairs, predictor: GraphFilter, possible: EdgeMask, *, ji
 def table_ridge(
     pairs: Pairs, predictor: GraphFilter, candidates: CandidateEdges, lags: int | None = None
 ) -> LocalRidge:
-    """Return the regressions on what the nodes of a filter send, on all pairs, the penalty chosen on the last.
+    """Return the regressions on the values that nodes send, over all pairs; the penalty is chosen on the last pairs.
 
-    What is left of the pairs themselves is too little: ``sigmas`` are as large as what was left of the last ones. With
-    ``lags`` only so many newest steps are read, and the weights of older ones are 0.
+    In-sample residuals are too small, so ``sigmas`` are scaled up to the errors on the last pairs. With ``lags`` only
+    that many newest steps are used, and the weights of older steps are 0.
     """
     pairs, lagged = _sent(pairs, predictor, lags), (lags or predictor.layout.window) * predictor.sent_features
     allowed = _allowed(predictor, candidates, pairs.inputs.shape[2])
@@ -80,11 +80,10 @@ def table_ridge(
 
 
 def table_edge_start(found: LocalRidge, candidates: CandidateEdges) -> EdgeProbs:
-    """Return edge probabilities to begin with, high for the largest weights and low for the others; 0 in empty
-    candidates.
+    """Return initial edge probabilities: high for the largest weights, low for the others, 0 in empty slots.
 
-    High is the same share of the candidates as of all pairs in ``ridge_start``: an edge that is missed rises from low,
-    while one that has no effect stays where it begins.
+    The share of high values is the same as in ``ridge_start``, but among the candidates: a missed edge can rise from
+    low, while an edge without an effect stays at its initial value.
 
     >>> inputs = torch.randn(60, 3, 1, generator=torch.Generator().manual_seed(0))
     >>> table = CandidateEdges.from_edges(torch.tensor([1, 2, 0, 0]), torch.tensor([0, 0, 1, 2]), num_nodes=3)
@@ -98,20 +97,20 @@ def table_edge_start(found: LocalRidge, candidates: CandidateEdges) -> EdgeProbs
 
 
 def table_filter_start(found: LocalRidge, predictor: GraphFilter, *, jitter: float = 0.0) -> GraphFilter:
-    """Return a linear filter over the table that begins at the regressions, which are those of :func:`table_ridge`.
+    """Return a linear filter over the table that starts at the regressions of :func:`table_ridge`.
 
-    Each replica is moved by ``jitter``, see :meth:`GraphFilter.with_weights`.
+    Each replica adds noise ``jitter``, see :meth:`GraphFilter.with_weights`.
     """
     _require_linear(predictor)
     return predictor.with_weights(_own_weights(found.own, predictor), found.edges, found.intercepts, jitter=jitter)
 
 
 def start_at_regression(model: LatentGraphModel, train: Pairs) -> bool:
-    r"""Put a linear filter where regressions on the edges that can be point, and say whether that was done.
+    r"""Set a linear filter to regressions on the possible edges; return whether this was done.
 
-    With $w_{ij}$ the weights of the regression of node $i$ on its own past and on the nodes that it can read, an edge
-    starts at $w_{ij} / \theta_{ij}$, so that the mean over graphs is the regression, and the noise at what it leaves.
-    Older steps than :func:`regression_lags` start at 0.
+    With $w_{ij}$ the weights of the regression of node $i$ on its own past and on its possible sources, an edge starts
+    at $w_{ij} / \theta_{ij}$, so that the mean over graphs equals the regression. The noise starts at the residual
+    standard deviation. Weights of steps older than :func:`regression_lags` start at 0.
     """
     predictor, probs = model.predictor, model.graph.edge_probs.detach()
     if has_likelihood(model) and not model.observation.by_moments:
@@ -133,7 +132,7 @@ def start_at_regression(model: LatentGraphModel, train: Pairs) -> bool:
 
 
 def regression_table(predictor: nn.Module, graph: GraphDistribution, train: Pairs) -> CandidateEdges | None:
-    """Return the edges that can be, on which :func:`start_at_regression` regresses; None where it does nothing."""
+    """Return the possible edges, on which :func:`start_at_regression` regresses; None if it does nothing."""
     if not isinstance(predictor, GraphFilter) or predictor.activation != "linear" or graph.candidates is not None:
         return None
     candidates = CandidateEdges.from_mask((graph.edge_probs.detach() > 0).fill_diagonal_(False))
@@ -141,13 +140,13 @@ def regression_table(predictor: nn.Module, graph: GraphDistribution, train: Pair
 
 
 def regression_lags(predictor: GraphFilter, candidates: CandidateEdges, train: Pairs) -> int:
-    """Return how many of the newest steps the regressions can read without taking long."""
+    """Return how many of the newest steps the regressions can use within the time limit."""
     steps = range(predictor.layout.window, 0, -1)
     return next((lags for lags in steps if is_affordable(candidates, lags * predictor.sent_features, train)), 0)
 
 
 def steps_read(model: LatentGraphModel, train: Pairs) -> tuple[int, int]:
-    """Return how many steps :func:`start_at_regression` regresses on, and those of the window; 0 if on none."""
+    """Return the number of steps that :func:`start_at_regression` uses (0 if none), and that of the window."""
     predictor, candidates = model.predictor, regression_table(model.predictor, model.graph, train)
     if candidates is None or not isinstance(predictor, GraphFilter):
         return 0, 0
@@ -162,9 +161,9 @@ def _require_linear(predictor: GraphFilter) -> None:
 
 
 def _sent(pairs: Pairs, predictor: GraphFilter, lags: int | None = None) -> Pairs:
-    """Return pairs with only those inputs that the nodes of a filter send to each other, of the newest steps.
+    """Return pairs with only the inputs that the nodes of a filter send to each other, of the newest steps.
 
-    Where edges act within a step the targets follow, which no node reads of itself.
+    If edges may act within a step, the targets are appended as inputs, which a node does not read of itself.
     """
     observed = torch.ones_like(pairs.targets) if pairs.observed is None else pairs.observed
     parts = predictor.linear_parts(pairs.inputs, pairs.targets * observed)
@@ -175,7 +174,7 @@ def _sent(pairs: Pairs, predictor: GraphFilter, lags: int | None = None) -> Pair
 
 
 def _allowed(predictor: GraphFilter, candidates: CandidateEdges, newest: int) -> Float[Tensor, "row slot sent"] | None:
-    """Return which of the ``newest`` inputs each slot of a table may read; None where it may read all."""
+    """Return which of the ``newest`` inputs each slot of a table may use; None if it may use all."""
     allowed = predictor.allowed_columns
     if allowed is None:
         return None
@@ -188,14 +187,14 @@ def _allowed(predictor: GraphFilter, candidates: CandidateEdges, newest: int) ->
 
 
 def _cut(pairs: Pairs) -> tuple[Pairs, Pairs]:
-    """Return the first pairs and the last ones, which choose the penalty of a regression on the first."""
+    """Split pairs into the first ones, for a regression, and the last ones, on which its penalty is chosen."""
     cut = len(pairs) - max(1, round(LATER_SHARE * len(pairs)))
     require(cut >= 2, f"pairs must have at least 3 rows for a regression, got {len(pairs)}; pass more pairs")
     return pairs[:cut], pairs[cut:]
 
 
 def _ridge(pairs: Pairs) -> RegressionFit:
-    """Return the ridge regression on all pairs, its penalty chosen on the last of them."""
+    """Return the ridge regression on all pairs, with the penalty chosen on the last pairs."""
     return ridge_regression(pairs, pairs, penalties=[ridge_regression(*_cut(pairs)).penalty])
 
 
@@ -209,12 +208,12 @@ def _high_and_low(scores: Float[Tensor, "row slot"], others: Bool[Tensor, "row s
 
 
 def _own_weights(sent: Float[Tensor, "node in_channel channel"], predictor: GraphFilter) -> Tensor:
-    """Return a filter's weights of each node's own inputs, from those of what it sends; 0 for other features."""
+    """Return the weights of each node's own inputs from those of the sent values; 0 for other features."""
     layout, features = predictor.layout, predictor.sent_features
     own = torch.zeros_like(predictor.own, device=sent.device, dtype=sent.dtype)
     by_lag = own.view(-1, layout.window, layout.num_features, layout.out_channels)
     by_lag[:, :, :features] = sent.view(-1, layout.window, features, layout.out_channels)
-    if predictor.residual:  # the newest value is added to the filter's output, so take it off the own path
+    if predictor.residual:  # the newest value is added to the filter's output, so subtract it from the own path
         channels = torch.arange(layout.out_channels, device=own.device)
         by_lag[:, -1, channels, channels] -= 1
     return own

@@ -218,7 +218,7 @@ def test_missing_values_take_rows_from_all_connected_nodes() -> None:
     assert int(found.within.directions[0, 1]) == OPEN
     assert float(found.within.either[0, 1]) > 0.9
     known = (torch.rand(pairs.targets.shape, generator=torch.Generator().manual_seed(0)) > 0.6).float()
-    with pytest.raises(InputError, match="rows in which a node is known together with all nodes"):
+    with pytest.raises(InputError, match="rows in which a node and all nodes that it may act on"):
         found_in(Pairs(pairs.inputs, pairs.targets * known, known))
 
 
@@ -268,9 +268,9 @@ def test_copies_combinations_and_few_rows_are_refused() -> None:
     values = torch.cat([pairs.inputs[:WINDOW, :, 0], pairs.targets[..., 0]]).double()
     with pytest.raises(InputError, match="got a and d with the same values up to scale"):
         found_in(windows(torch.cat([values, -2 * values[:, :1]], 1)))
-    with pytest.raises(InputError, match="as an exact combination of other nodes"):
+    with pytest.raises(InputError, match="as an exact linear combination of other nodes"):
         found_in(windows(torch.cat([values, values.sum(1, keepdim=True)], 1)))
-    with pytest.raises(InputError, match="requires at least 10 known values of each node for 3 nodes, got 8"):
+    with pytest.raises(InputError, match="requires at least 10 observed values per node for 3 nodes, got 8"):
         found_in(windows(values[:10]))
 
 

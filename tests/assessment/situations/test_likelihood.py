@@ -155,7 +155,8 @@ def test_at_most_so_many_gates(monkeypatch):
     assert int(answer.tested.sum()) == 2
     assert bool(answer.tested[1, 3])
     assert answer.notes == (
-        "not tested because a node has more than 1 edges that act at times: 1, those that gain least by a gate",
+        "not tested because a node has more than 1 edges that act at times: 1 (those with the smallest gain "
+        "from a gate)",
     )
 
 

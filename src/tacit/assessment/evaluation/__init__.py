@@ -1,4 +1,4 @@
-"""Scores of forecasts, and of edge probabilities where the truth is known."""
+"""Scores of forecasts, and of edge probabilities if the truth is known."""
 
 from tacit.assessment.evaluation.draws import SharedDraws
 from tacit.assessment.evaluation.forecasts import LEVELS, NUM_GRAPHS, ForecastScores, forecast_scores

@@ -1,12 +1,12 @@
-r"""Scores that belong to an observation model: of probabilities, of ordered categories, of log probabilities.
+r"""Scores for specific observation models: log score, Brier score and ranked probability score.
 
 With $P$ the mean over graphs,
 
 $$\mathrm{log\ score} = \log P(y), \qquad \mathrm{Brier} = (P(y = 1) - y)^2, \qquad
   \mathrm{RPS} = \sum_{k < K} \big(P(y \le c_k) - 1[y \le c_k]\big)^2$$
 
-A log score is better the higher it is, the others the lower. The variance of a mean over $S$ graphs is subtracted from
-its square, so that the last two have no bias at any number of graphs; that of the log score is of the order $1 / S$.
+A higher log score is better; for the others lower is better. The variance of a mean over $S$ graphs is subtracted from
+its square, so that the last two scores are unbiased for any number of graphs; the bias of the log score is $O(1 / S)$.
 """
 
 import math
@@ -21,15 +21,15 @@ from tacit.observation import MixedObservation, ObservationModel, OrderedCategor
 from tacit.shapes import PointPrediction, TargetParams, Targets
 
 PerNode = Bool[Tensor, " node"]
-ROUNDING = 1e-3  # of a scaled target that is a category
+ROUNDING = 1e-3  # tolerance when a scaled target is matched to a category
 
 
 def class_scores(
     observation: ObservationModel, described: TargetParams, targets: Targets, scale: Float[Tensor, "*pair node channel"]
 ) -> dict[str, tuple[PointPrediction, PerNode]]:
-    """Return each score that applies, for every target, and the nodes that it is for.
+    """Return each applicable score for every target, and the nodes that it applies to.
 
-    ``scale``  the size of a scaled unit: densities are those in the units of the data
+    ``scale``  the size of a scaled unit; densities are in the units of the data
 
     >>> from tacit.observation import PoissonCounts
     >>> means, none = torch.full((1, 8, 2, 1), 1.5), torch.zeros(1, 2, 1)
@@ -40,7 +40,7 @@ def class_scores(
     nodes, found = targets.shape[1], dict[str, tuple[PointPrediction, PerNode]]()
     try:
         logs = observation.log_prob(described, targets)
-    except InputError:  # a model of samples alone
+    except InputError:  # the model has no density
         pass
     else:
         masses = discrete_nodes(observation, nodes).to(scale.device)[:, None]
@@ -61,12 +61,12 @@ def class_scores(
 
 
 def _over_graphs(scale: Tensor) -> Tensor:
-    """Return scales of pairs with an axis for graphs; those of nodes alone as they are."""
+    """Return scales of pairs with an axis for graphs; scales of nodes are unchanged."""
     return scale[:, None] if scale.ndim == 3 else scale
 
 
 def _square_of_mean(errors: Float[Tensor, "batch graph node channel"]) -> PointPrediction:
-    """Return the square of the mean over graphs, less the variance of that mean."""
+    """Return the square of the mean over graphs minus the variance of that mean."""
     graphs = errors.shape[1]
     noise = errors.var(1) / graphs if graphs > 1 else torch.zeros_like(errors[:, 0])
     return errors.mean(1).square() - noise
@@ -80,7 +80,7 @@ def _nodes_with(observation: ObservationModel, support: Support, num_nodes: int)
 def _scaled_categories(
     observation: ObservationModel, targets: Targets
 ) -> Float[Tensor, "category node channel"] | None:
-    """Return the values of ordered categories as scaled targets; None without such nodes."""
+    """Return the values of ordered categories as scaled targets; None if there are no such nodes."""
     parts = [(observation, list(range(targets.shape[1])))]
     if isinstance(observation, MixedObservation):
         parts = list(zip(observation.models, observation.nodes, strict=True))

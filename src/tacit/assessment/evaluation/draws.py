@@ -1,4 +1,4 @@
-"""Graphs and noise that all rows of a prediction share, so that a row does not depend on those beside it."""
+"""Graphs and noise that all rows of a prediction share, so that a row does not depend on the other rows."""
 
 import torch
 from jaxtyping import Float
@@ -10,16 +10,16 @@ from tacit.predictors import num_hops_of
 from tacit.shapes import Inputs, PointPrediction, Samples, TargetParams, Uniforms
 from tacit.training import LatentGraphModel
 
-PAIRS = 64  # they share their graphs, so that the number is part of the result
-# Numbers at once: 2^27 floats are half a gigabyte. A pair is taken to need for every graph what the predictor returns;
-# over a table of candidates WIDTH numbers of each node, and with two hops or more of each slot.
+PAIRS = 64  # they share their graphs, so the result depends on this number
+# Numbers in memory at once: 2^27 floats are half a gigabyte. A pair needs, for every graph, the predictor's output;
+# over a table of candidates WIDTH numbers per node, and with two or more hops per slot.
 MOST_NUMBERS = 2**27
 WIDTH = 32
 Windows = Float[Tensor, "pair path node in_channel"]
 
 
 def pairs_at_once(model: LatentGraphModel, num_graphs: int) -> int:
-    """Return how many pairs share their graphs, or the numbers these are made of: 64, and fewer with many nodes."""
+    """Return how many pairs share their graphs (or the uniforms of these): 64, or fewer with many nodes."""
     candidates = model.graph.candidates
     numbers = max(model.observation.num_given, model.observation.working_numbers)
     if candidates is None:
@@ -31,7 +31,7 @@ def pairs_at_once(model: LatentGraphModel, num_graphs: int) -> int:
 
 
 class SharedDraws:
-    """``num_graphs`` graphs, and for each graph one noise of every target; pairs are passed a few at a time."""
+    """``num_graphs`` graphs, each with one noise sample per target, that all pairs share."""
 
     def __init__(self, model: LatentGraphModel, num_graphs: int, generator: Generator) -> None:
         self.model, self.generator = model, generator
@@ -43,17 +43,17 @@ class SharedDraws:
             torch.rand(shape, generator=generator, device=generator.device, dtype=like.dtype).to(like.device)
             for shape in (*shapes, shapes[1])
         )
-        # One uniform in each of the intervals of length 1 / S, in random order: all rows share them, and their error.
+        # Stratified: one uniform in each interval of length 1 / S, in random order, because all rows share their error.
         self._noise = (places.argsort(1).to(like.dtype) + noise) / num_graphs
 
     def described(self, pairs: Pairs) -> TargetParams:
-        """Return what describes each target under each graph."""
+        """Return the distribution parameters of each target under each graph."""
         return self._described(pairs.inputs, Context.of(pairs), self._edges)
 
     def described_paths(self, windows: Windows, context: Context) -> TargetParams:
-        """Return what describes the next value of each path under the graph at its place.
+        """Return the distribution parameters of the next value of each path under the graph of that path.
 
-        ``context`` has a row for each pair and path. Where the paths of a pair share their window, it is there once.
+        ``context`` has a row for each pair and path. If the paths of a pair share their window, it is given once.
         """
         pairs, paths = windows.shape[:2]
         if paths == 1:
@@ -64,16 +64,16 @@ class SharedDraws:
 
     @torch.no_grad()
     def mean(self, pairs: Pairs) -> PointPrediction:
-        """Return the mean over graphs; noise has none."""
+        """Return the mean over graphs of the conditional means, without noise."""
         return self.model.observation.mean(self.described(pairs)).mean(1)
 
     def values(self, pairs: Pairs) -> Samples:
-        """Return samples whose noise is that of every other pair as well, for quantiles."""
+        """Return samples with noise that all pairs share, for quantiles."""
         return self.with_noise(self.described(pairs))
 
     @torch.no_grad()
     def with_noise(self, described: TargetParams) -> Samples:
-        """Return samples of described targets, with the noise that all pairs share."""
+        """Return samples of targets with given distribution parameters, with noise that all pairs share."""
         if not self.model.observation.random:
             return self.model.observation.mean(described)
         smallest = torch.finfo(self._noise.dtype).eps
@@ -82,7 +82,7 @@ class SharedDraws:
 
     @torch.no_grad()
     def own_values(self, pairs: Pairs) -> Samples:
-        """Return samples with a noise of each pair's own."""
+        """Return samples with independent noise for each pair."""
         return self.model.observation.draw(self.described(pairs), generator=self.generator)
 
     @torch.no_grad()

@@ -1,9 +1,9 @@
-r"""Scores of forecasts in the units of the data, over all nodes and for each.
+r"""Scores of forecasts in the units of the data, over all nodes and per node.
 
 $$\mathrm{CRPS}(P, y) = E|Y - y| - \tfrac12 E|Y - Y'|$$
 
-for each number by itself; for a model without randomness it is the absolute error. Where the
-observation model has closed forms, the noise is integrated and only graphs are sampled.
+for each single number; for a deterministic model it is the absolute error. If the observation model has closed forms,
+the noise is integrated and only graphs are sampled.
 """
 
 from dataclasses import dataclass, field
@@ -21,20 +21,20 @@ from tacit.observation import NoNoise, ObservationModel
 from tacit.shapes import PointPrediction, TargetParams, Targets
 from tacit.training import LatentGraphModel
 
-NUM_GRAPHS = 100  # for mean and median; S graphs raise the MSE by 1 / S of what graphs contribute to it
-NOISE_DRAWS = 5  # of each graph, so that the median is that of five hundred numbers
-CRPS_GRAPHS = 48  # compared with each other; no bias at any number
+NUM_GRAPHS = 100  # for mean and median; S graphs raise the MSE by 1 / S of the graphs' variance
+NOISE_DRAWS = 5  # per graph, so that the median is that of five hundred numbers
+CRPS_GRAPHS = 48  # compared with each other; unbiased for any number
 LEVELS = (0.5, 0.8, 0.95)
 
 
 @dataclass(frozen=True)
 class ForecastScores:
-    """Means over what was observed; ``coverage`` is the share of values inside the central interval of each level.
+    """Mean scores over the observed targets; ``coverage`` is the share of values inside each central interval.
 
-    ``by_node`` and ``by_series`` have the same scores for each node and for each series, and ``scaled_crps``, the CRPS
-    in the units of the pairs; NaN for one that was never observed. ``by_series`` is empty where pairs have no series.
+    ``by_node`` and ``by_series`` contain the same scores per node and per series, and ``scaled_crps``, the CRPS in the
+    units of the pairs; NaN without observations. ``by_series`` is empty if pairs have no series.
     ``further`` are the scores of the observation model, by name (:mod:`tacit.assessment.evaluation.class_scores`).
-    ``pair_crps`` is the CRPS of every number of every pair, in the units of the pairs: two models are compared by it.
+    ``pair_crps`` is the CRPS of every number of every pair, in the units of the pairs, for paired comparisons.
     """
 
     point_mae: float
@@ -47,7 +47,7 @@ class ForecastScores:
     pair_crps: PointPrediction = field(repr=False, compare=False)
 
     def numbers(self) -> dict[str, float]:
-        """Return the scores by the names of a record."""
+        """Return the scores by their names in a record."""
         return (
             {"point_mae": self.point_mae, "point_mse": self.point_mse, "crps": self.crps}
             | {f"coverage_{level}": share for level, share in self.coverage.items()}
@@ -66,11 +66,11 @@ def forecast_scores(
 ) -> ForecastScores:
     """Score the predictions of ``pairs``; ``spread`` is the size of a scaled unit in the units of the data.
 
-    It is given per node, or per pair and node where the units of series differ.
+    It is given per node, or per pair and node if the units of series differ.
     """
     sizes = torch.ones_like(pairs.targets[0]) if spread is None else spread.to(pairs.targets)
     sums: dict[str, Tensor] = {}  # (series, node)
-    applies: dict[str, Tensor] = {}  # which nodes a score of the observation model is for
+    applies: dict[str, Tensor] = {}  # the nodes that a score of the observation model applies to
     pair_crps, discrete = [], discrete_nodes(model.observation, pairs.num_nodes)
     numbers = torch.zeros(len(pairs), dtype=torch.int64, device=sizes.device) if pairs.series is None else pairs.series
     shape = int(numbers.max()) + 1, pairs.num_nodes
@@ -91,7 +91,7 @@ def forecast_scores(
             "point_mse": ((mean_prediction(model, outputs) - chunk.targets) * scale).square(),
             "crps": crps * scale,
             "scaled_crps": crps,
-            **_held(observation, described, chunk.targets),
+            **_covered(observation, described, chunk.targets),
         }
         own = class_scores(model.observation, outputs, chunk.targets, scale)
         errors |= {name: scores for name, (scores, _) in own.items()}
@@ -118,18 +118,18 @@ def forecast_scores(
 
 
 def _crps(observation: ObservationModel, described: TargetParams, targets: Targets) -> PointPrediction:
-    """Return the score of each number by itself, without bias: a graph is not compared with itself."""
+    """Return the unbiased CRPS of each single number: a graph is not compared with itself."""
     graphs, pairs = described.shape[1], observation.pair_distance(described)
     others = pairs.sum((1, 2)) - pairs.diagonal(dim1=1, dim2=2).sum(-1)
     spread = others / max(1, graphs * (graphs - 1))
     return observation.expected_distance(described, targets).mean(1) - spread / 2
 
 
-def _held(observation: ObservationModel, described: TargetParams, targets: Targets) -> dict[str, PointPrediction]:
-    r"""Return for each level 1 where the central interval holds the target, else 0.
+def _covered(observation: ObservationModel, described: TargetParams, targets: Targets) -> dict[str, PointPrediction]:
+    r"""Return, for each level, 1 if the central interval contains the target, else 0.
 
     $y$ is inside the interval of level $l$ if $F(y) \ge (1 - l) / 2$ and $F(y^-) \le (1 + l) / 2$, with $F$ the
-    distribution function over graphs, noise integrated.
+    distribution function over graphs, with the noise integrated.
     """
     below, up_to = (part.mean(1) for part in observation.cdf(described, targets))
     return {

@@ -1,4 +1,4 @@
-r"""Forecasts that are one normal distribution for each number: what a regression or a last value can claim."""
+r"""Scores of Gaussian forecasts, such as those of a regression or of the last value."""
 
 import math
 

@@ -1,4 +1,4 @@
-"""The numbers of a record, by the names that scripts rely on."""
+"""The metrics of a record, by name."""
 
 import torch
 from jaxtyping import Float
@@ -15,7 +15,7 @@ from tacit.training import LatentGraphModel
 
 # Graphs per pair for the mean and the median: S graphs raise the MSE by 1 / S of itself, here 0.1% (6% with 16).
 POINT_GRAPHS = 1000
-# Graphs per pair for losses that compare all pairs of graphs: they have no bias at any number.
+# Graphs per pair for losses that compare all pairs of graphs: they are unbiased for any number.
 PAIRWISE_GRAPHS = 32
 # Pairs at once: 128 x 1,000 x nodes numbers.
 CHUNK = 128
@@ -24,7 +24,7 @@ CHUNK = 128
 def edge_prob_errors(
     edge_probs: EdgeProbs, true_edge_probs: EdgeProbs, identifiable: EdgeMask | None = None
 ) -> dict[str, float]:
-    """Return mean and largest absolute error over all N x N entries, and the mean over those that can be learned.
+    """Return mean and largest absolute error over all N x N entries, and the mean over the learned entries.
 
     >>> edge_prob_errors(torch.tensor([[0.5, 0.0], [0.0, 0.0]]), torch.zeros(2, 2))
     {'edge_prob_mae': 0.125, 'edge_prob_max_error': 0.5}
@@ -44,7 +44,7 @@ def edge_prob_errors(
 
 
 def oracle_edge_prob_mae(true_edge_probs: Float[Tensor, "..."], num_pairs: int) -> float:
-    r"""Return the expected error of an oracle that sees every hidden graph and counts each edge.
+    r"""Return the expected error of an oracle that observes every hidden graph and counts each edge.
 
     $$\operatorname{mean}_{ij} E\,|B_{ij} / n - \theta_{ij}|, \qquad B_{ij} \sim \mathrm{Binomial}(n, \theta_{ij})$$
 
@@ -53,7 +53,7 @@ def oracle_edge_prob_mae(true_edge_probs: Float[Tensor, "..."], num_pairs: int) 
     >>> oracle_edge_prob_mae(torch.tensor([[0.5]]), 1)
     0.5
     """
-    from scipy.stats import binom  # imported where it is needed: it takes a second
+    from scipy.stats import binom  # a local import, because it takes a second
 
     probs = true_edge_probs.detach().cpu().double().flatten().numpy()
     most = (num_pairs * probs).astype(int) + 1
@@ -71,9 +71,9 @@ def predictive_metrics(
 ) -> dict[str, float]:
     """Return ``point_mae``, ``point_mse``, ``energy_score`` (joint scope) and ``distribution_loss`` (``loss``).
 
-    The pairs of a chunk share their graphs; each chunk has graphs of its own. Missing targets are left out. Noise is
-    sampled, except in the mean and for a ``loss`` that integrates it. Called with the true graph and predictor it gives
-    values that no model can beat, up to the noise of the data, if ``loss`` is proper.
+    The pairs of a chunk share their graphs; different chunks have different graphs. Missing targets are excluded. Noise
+    is sampled, except in the mean and for a ``loss`` that integrates it. For the true graph and predictor, the values
+    are optimal up to sampling error if ``loss`` is proper.
     """
     energy = EnergyScore(scope="joint", baseline="none")
     sums: dict[str, list[float]] = {}
@@ -101,7 +101,7 @@ def predictive_metrics(
 
 
 def _point_sums(errors: PointPrediction, observed: Observed | None) -> tuple[Tensor, Tensor]:
-    """Return the sum of what was observed and how much that is."""
+    """Return the sum over the observed values, and their number."""
     seen = torch.ones_like(errors) if observed is None else observed
     return (errors * seen).sum(), seen.sum()
 

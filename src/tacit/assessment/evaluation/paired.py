@@ -6,9 +6,9 @@ $$g = 1 - \frac{\sum_t a_t}{\sum_t b_t}, \qquad
 $$\mathrm{se}(g) = \frac{1}{\sum_t b_t} \sqrt{\frac{K}{K - 1} \sum_{k=1}^{K} R_k^2}, \qquad
   R_k = \sum_{t \in k} \big((1 - g)\, b_t - a_t\big).$$
 
-$s_i$ is the spread of number $i$ (a node, or one of its channels) over the training pairs, so that the node with the
-largest unit does not decide. Errors of neighbouring pairs hang together: the $K$ blocks are of neighbours, or whole
-series where there are enough. What the pairs have in common, hard ones and easy ones, drops out of the difference.
+$s_i$ is the standard deviation of number $i$ (a node, or one of its channels) over the training pairs, so that nodes
+with large units do not dominate. Errors of neighbouring pairs are correlated, so the $K$ blocks consist of neighbours,
+or of whole series if there are enough. Variation in difficulty between pairs cancels in the difference.
 """
 
 import math
@@ -22,15 +22,15 @@ from tacit.data import FEWEST_BLOCKS, FEWEST_SERIES, Pairs
 from tacit.errors import require, require_int
 from tacit.shapes import PointPrediction
 
-CLEAR = 2.0  # standard errors from which a difference counts
+CLEAR = 2.0  # standard errors from which a difference is significant
 
 
 @dataclass(frozen=True)
 class PairedGain:
-    """The share by which the scaled CRPS is lower than that of a reference; below 0 it is higher.
+    """Relative improvement of the scaled CRPS over a reference; negative if it is worse.
 
-    ``std_error``  over blocks; None where there are fewer than five
-    ``by_node``    the share of each node by itself; NaN where it was never observed, or the reference is perfect
+    ``std_error``  over blocks; None if there are fewer than five
+    ``by_node``    the improvement of each node; NaN without observations, or if the reference is perfect
     """
 
     gain: float
@@ -47,10 +47,10 @@ def paired_gain(
     *,
     block: int = 1,
 ) -> PairedGain | None:
-    """Compare the CRPS of every number with that of a reference; None where the reference is perfect.
+    """Compare the CRPS of every number with that of a reference; None if the reference is perfect.
 
-    ``spread``  of each number, in the units of the CRPS; see :func:`target_spreads`
-    ``block``   neighbouring pairs that count as one where standard errors are estimated
+    ``spread``  standard deviation of each number, in the units of the CRPS; see :func:`target_spreads`
+    ``block``   number of neighbouring pairs in a block for standard errors
 
     >>> pairs = Pairs(torch.zeros(10, 2, 1), torch.zeros(10, 2, 1))
     >>> crps, reference = torch.ones(10, 2, 1), torch.tensor([2.0, 100.0]).view(1, 2, 1).repeat(10, 1, 1)
@@ -81,7 +81,7 @@ def paired_gain(
 
 
 def blocks_of(pairs: Pairs, block: int = 1) -> Int[Tensor, " pair"]:
-    """Return the number of the block of each pair: whole series if there are five, else neighbours of one series.
+    """Return the block number of each pair: whole series if there are at least five, else neighbours within a series.
 
     >>> pairs = Pairs(torch.zeros(6, 1, 1), torch.zeros(6, 1, 1), series=torch.tensor([0, 0, 0, 1, 1, 1]))
     >>> blocks_of(pairs, block=2).tolist()

@@ -1,4 +1,4 @@
-r"""Point predictions $T[P_{y|x}]$: one number from a distribution, the best one for a given error."""
+r"""Point predictions $T[P_{y|x}]$: the optimal single number of a distribution for a given error."""
 
 import math
 from typing import Literal
@@ -18,7 +18,7 @@ ROUNDING = 1e-9
 
 
 def discrete_nodes(observation: ObservationModel, num_nodes: int) -> Discrete:
-    """Return which nodes have targets with a few values of their own, such as counts.
+    """Return which nodes have discrete targets, such as counts.
 
     >>> from tacit.observation import NoNoise, PoissonCounts
     >>> discrete_nodes(PoissonCounts(2), 2).tolist(), discrete_nodes(NoNoise(), 2).tolist()
@@ -31,9 +31,9 @@ def discrete_nodes(observation: ObservationModel, num_nodes: int) -> Discrete:
 def point_prediction(samples: Samples, kind: PointName | float, discrete: Discrete | None = None) -> PointPrediction:
     """Return the mean over graphs (best for squared error), the median (best for absolute error), or a quantile.
 
-    A quantile is asked for by its level, a number between 0 and 1 (best for the pinball error at that level). Between
-    two samples it is interpolated: the level 0 is the lowest and 1 the highest sample, the median the level 0.5.
-    Of ``discrete`` nodes a quantile is a sample, the first with at least this share up to it.
+    A quantile is specified by its level, a number between 0 and 1 (best for the pinball error at that level). It is
+    interpolated between samples: level 0 is the lowest and 1 the highest sample; the median is level 0.5. For
+    ``discrete`` nodes a quantile is a sample, the first one whose cumulative share reaches the level.
 
     >>> samples = torch.tensor([0., 1., 5., 6.]).view(1, 4, 1, 1)
     >>> [point_prediction(samples, kind).item() for kind in ("mean", "median", 0.5, 1.0)]
@@ -62,23 +62,23 @@ def point_prediction(samples: Samples, kind: PointName | float, discrete: Discre
     quantile = below
     if share:
         above = _next(last_axis, below, lower + 1)
-        quantile = torch.where(above == below, below, below + share * (above - below))  # infinite ones may be equal
-    return torch.where(samples.isnan().any(1), torch.nan, quantile)  # a broken prediction must not look like a good one
+        quantile = torch.where(above == below, below, below + share * (above - below))  # avoids inf - inf
+    return torch.where(samples.isnan().any(1), torch.nan, quantile)  # an invalid prediction stays NaN
 
 
 def _next(values: Float[Tensor, "*any sample"], value: Float[Tensor, "*any"], rank: int) -> Float[Tensor, "*any"]:
-    """Return the smallest after the ``rank`` smallest, which end with ``value``; to select it again takes ten times."""
+    """Return the value after the ``rank`` smallest, which end with ``value``; a second selection is 10x slower."""
     up_to = values <= value[..., None]
     return torch.where(up_to.sum(-1) > rank, value, values.masked_fill(up_to, math.inf).amin(-1))
 
 
 def mean_prediction(model: LatentGraphModel, described: TargetParams) -> PointPrediction:
-    """Return the mean over graphs of the means under each, so that noise need not be drawn."""
+    """Return the mean over graphs of the conditional means, so that noise is not sampled."""
     return point_prediction(model.observation.mean(described), "mean")
 
 
 def persistence(inputs: Inputs, *, num_features: int = 1, out_channels: int = 1) -> PointPrediction:
-    """Return the newest value of each target variable: tomorrow is like today.
+    """Return the newest value of each target variable, the persistence forecast.
 
     >>> persistence(torch.tensor([[[1.0, 0.0, 2.0, 1.0]]]), num_features=2).item()  # lags (1, flag 0), (2, flag 1)
     2.0

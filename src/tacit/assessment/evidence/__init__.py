@@ -1,4 +1,4 @@
-"""Evidence: the probability that each edge exists, however often it acts."""
+"""Evidence: the probability that each edge exists, independent of how often it acts."""
 
 from tacit.assessment.evidence.candidates import Candidates
 from tacit.assessment.evidence.columns import ColumnForm, num_sent

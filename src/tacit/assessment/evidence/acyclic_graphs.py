@@ -1,16 +1,16 @@
-r"""Graphs without cycles, sampled by their parents' scores: block Gibbs over two nodes, at several temperatures.
+r"""Sampling of acyclic graphs by the scores of parent sets: block Gibbs over two nodes, with parallel tempering.
 
-The probability of a graph is $\propto \exp \sum_i s_i(S_i)$ with $S_i$ the parents of node $i$ among its candidates,
-for graphs without cycles. A step takes two nodes $i, j$ and draws both parent sets anew, given all others. Let $D_i$
-and $D_j$ be $i$ and $j$ with all that descends from them while both have no parents. There is no cycle if
-$S_i \cap D_i = S_j \cap D_j = \emptyset$ and not both $S_i \cap D_j$ and $S_j \cap D_i$ have members. So the two sets
-are independent in each of two cases, and a draw is exact:
+The probability of an acyclic graph is $\propto \exp \sum_i s_i(S_i)$, where $S_i$ are the parents of node $i$ among its
+candidates. A step selects two nodes $i, j$ and resamples both parent sets given all others. Let $D_i$ and $D_j$ be $i$
+and $j$ with all of their descendants while both have no parents. There is no cycle if
+$S_i \cap D_i = S_j \cap D_j = \emptyset$ and at most one of $S_i \cap D_j$ and $S_j \cap D_i$ is nonempty. So the two
+sets are independent in each of two cases, and a draw is exact:
 
 $$\text{(a)}\; S_j \cap D_i = \emptyset, \qquad \text{(b)}\; S_j \cap D_i \ne \emptyset,\; S_i \cap D_j = \emptyset.$$
 
-One step can turn an edge around together with all other parents of its ends. Chains at higher temperatures, which swap
-their graphs with colder ones, cross what lies between distant graphs. The steps are many and small: arrays of numpy
-take a fraction of the time of tensors.
+One step can reverse an edge together with all other parents of its ends. Chains at higher temperatures, which swap
+their graphs with colder ones, move between distant modes. There are many small steps, for which numpy arrays are
+several times faster than tensors.
 """
 
 from collections.abc import Iterator, Sequence
@@ -30,10 +30,11 @@ Sets = Bool[np.ndarray, "chain set"]
 
 @dataclass(frozen=True, eq=False)
 class ParentScores:
-    """The score of every set of candidate parents of each node: set ``s`` has those whose bits are 1 in the number s.
+    """The score of every set of candidate parents of each node; the bits of the number ``s`` define set ``s``.
 
-    ``candidates``  node numbers, for each node; ``scores``  of $2^K$ sets of K candidates
-    ``start``       the set of each node where chains begin; without cycles, and not impossible
+    ``candidates``  candidate node numbers of each node
+    ``scores``      scores of the $2^K$ sets of K candidates
+    ``start``       the initial set of each node; possible and without cycles
     """
 
     candidates: Sequence[Int[np.ndarray, "_"]]
@@ -41,12 +42,12 @@ class ParentScores:
     start: Int[np.ndarray, " node"] | None = None
 
     def members(self, node: int) -> Bool[np.ndarray, "set member"]:
-        """True where a candidate of a node is in a set."""
+        """Mask of the candidates of a node that are in each set."""
         count = len(self.candidates[node])
         return (np.arange(2**count)[:, None] >> np.arange(count) & 1).astype(bool)
 
     def graphs(self, states: States) -> Graphs:
-        """Return the graphs in which each node has the set of that number; rows receive."""
+        """Return the graphs in which each node has the set of the given number; rows are targets."""
         chains, nodes = states.shape
         found = np.zeros((chains, nodes, nodes), dtype=bool)
         for node, members in enumerate(self.candidates):
@@ -58,13 +59,13 @@ class ParentScores:
         return np.asarray(np.sum([scores[states[:, node]] for node, scores in enumerate(self.scores)], 0))
 
     def pairs(self) -> list[tuple[int, int]]:
-        """Return the pairs of nodes of which one is a candidate of the other."""
+        """Return the pairs of nodes in which one is a candidate of the other."""
         both = ((node, int(other)) for node, members in enumerate(self.candidates) for other in members)
         return sorted({(min(ends), max(ends)) for ends in both})
 
 
 class GraphSampler:
-    """Chains at each temperature; all take the same steps at a time."""
+    """Markov chains at several temperatures, updated together."""
 
     def __init__(
         self,
@@ -83,7 +84,7 @@ class GraphSampler:
         self.logits = [np.repeat(self.inverse, chains)[:, None] * scores for scores in tables.scores]
 
     def sweeps(self, count: int = SWEEPS, first: int = FIRST) -> Iterator[States]:
-        """Yield the states of the coldest chains after each sweep over all pairs, but for the ``first``."""
+        """Yield the states of the coldest chains after each sweep over all pairs, without the ``first`` sweeps."""
         pairs = self.tables.pairs()
         for sweep in range(first + count if pairs else 1):
             for place in self.generator.permutation(len(pairs)):
@@ -93,7 +94,7 @@ class GraphSampler:
                 yield self.states[: self.chains]
 
     def step(self, first: int, second: int) -> None:
-        """Draw the parents of two nodes anew."""
+        """Resample the parents of two nodes."""
         below_first, below_second = self._descendants(first, second)
         one, other = self.logits[first], self.logits[second]
         one_by_first, one_by_second = self._hits(first, below_first), self._hits(first, below_second)
@@ -119,7 +120,7 @@ class GraphSampler:
             self.packed[:, node] = np.packbits(parents, 1)
 
     def swap(self, parity: int) -> None:
-        """Let chains of neighbouring temperatures exchange their graphs, as their scores allow."""
+        """Propose swaps of graphs between chains of neighbouring temperatures (Metropolis)."""
         cold = np.arange(parity, len(self.inverse) - 1, 2)
         if not len(cold):
             return
@@ -133,7 +134,7 @@ class GraphSampler:
         self.packed = np.packbits(self.tables.graphs(self.states), 2)
 
     def _descendants(self, first: int, second: int) -> Bool[np.ndarray, "2 chain node"]:
-        """Return what descends from each of two nodes, itself included, while both have no parents."""
+        """Return the descendants of each of two nodes, including itself, while both have no parents."""
         reached = np.zeros((2, *self.states.shape), dtype=bool)
         reached[0, :, first] = reached[1, :, second] = True
         fresh = reached
@@ -144,13 +145,13 @@ class GraphSampler:
         return reached
 
     def _hits(self, node: int, nodes: Bool[np.ndarray, "chain node"]) -> Sets:
-        """Return which sets of a node have a member among some nodes."""
+        """Return which sets of a node have a member among the given nodes."""
         inside = nodes[:, self.tables.candidates[node]].astype(np.float32)
         return np.asarray(inside @ self.counts[node].T > 0)
 
 
 def _masses(logits: Logits, allowed: Sets) -> tuple[Float[np.ndarray, " chain"], Float[np.ndarray, "chain set"]]:
-    """Return the largest allowed logit, and the sums of what the sets up to each weigh relative to it."""
+    """Return the largest allowed logit, and the cumulative weights of the sets relative to it."""
     chosen = np.where(allowed, logits, -np.inf)
     largest = chosen.max(1)
     largest = np.where(np.isfinite(largest), largest, -1e300)

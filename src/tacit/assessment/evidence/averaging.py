@@ -5,16 +5,16 @@ marginal likelihood, up to a constant,
 
 $$\ell(M) = \tfrac{n - q - k}{2} \log(1 + g) - \tfrac{n - q}{2} \log\big(1 + g (1 - R^2_M)\big),$$
 
-$R^2_M$ the partial one, $q$ the columns that are always in; several target columns add up. With prior odds
-$\pi_j / (1 - \pi_j)$ for each candidate, an edge exists with probability
+where $R^2_M$ is the partial one and $q$ the number of columns that are always included; several target columns are
+summed. With prior odds $\pi_j / (1 - \pi_j)$ for each candidate, an edge exists with probability
 
 $$P(j \in M \mid \text{data}) = \sum_{M \ni j} p(M) e^{\ell(M)} \Big/ \sum_M p(M) e^{\ell(M)}.$$
 
-With few candidates all sets are visited, one flip at a time (Gray code). With more the sets are sampled by the weighted
-tempered Gibbs sampler of Zanella and Roberts (2019). With $\gamma_j = 1$ for $j \in M$, the group to flip is drawn with
-weight $\omega_j = \eta_j / p(\gamma_j \mid \gamma_{-j})$, $\eta_j = p(\gamma_j = 1 \mid \gamma_{-j}) + c / K$. Each
-state counts with weight $1 / \sum_j \omega_j$. The inclusion probabilities are means of the full conditionals, which
-the tableau gives for all candidates at once.
+With few candidates all sets are enumerated, one flip at a time (Gray code). With more candidates the sets are sampled
+by the weighted tempered Gibbs sampler of Zanella and Roberts (2019). With $\gamma_j = 1$ for $j \in M$, the group to
+flip is drawn with weight $\omega_j = \eta_j / p(\gamma_j \mid \gamma_{-j})$,
+$\eta_j = p(\gamma_j = 1 \mid \gamma_{-j}) + c / K$. Each state has weight $1 / \sum_j \omega_j$. The inclusion
+probabilities are means of the full conditionals, which the tableau provides for all candidates at once.
 """
 
 from dataclasses import dataclass
@@ -26,20 +26,20 @@ from torch import Generator, Tensor
 from tacit.assessment.evidence.tableau import Tableau
 
 MOST_ENUMERATED = 9  # candidates: 512 sets
-STEPS = 150  # flips of the sampler after the first PART of them
+STEPS = 150  # flips of the sampler after the burn-in PART
 PART = 0.4
-FOCUS = 0.5  # c: how often the sampler looks at unlikely candidates
+FOCUS = 0.5  # c: larger values visit unlikely candidates more often
 MOST_COLUMNS = 1 / 3  # of the rows: larger sets of parents have probability 0
-CONSTANT = 1e-12  # a sum of squares below this is that of a constant target: nothing explains it
-LIMIT = 50.0  # of log odds
-ROUNDING = 1e-6  # of a sum of squares: a chain with a larger error starts again
+CONSTANT = 1e-12  # a target with a smaller sum of squares is constant
+LIMIT = 50.0  # bound on log odds
+ROUNDING = 1e-6  # relative error of a sum of squares above which a chain is restarted
 PerChain = Float[Tensor, " chain"]
 LogOdds = Float[Tensor, "chain group"]
 
 
 @dataclass(frozen=True)
 class MarginalLikelihood:
-    """$\\ell(M)$ for all chains; ``rows`` are those that count, $n$, and ``always`` the columns always in, $q$."""
+    """$\\ell(M)$ for all chains; ``rows`` is $n$, and ``always`` the number of always included columns, $q$."""
 
     rows: PerChain
     always: PerChain
@@ -48,7 +48,7 @@ class MarginalLikelihood:
     def __call__(
         self, residuals: Float[Tensor, "chain group channel"], columns: Float[Tensor, "chain group"]
     ) -> Float[Tensor, "chain group"]:
-        """Return the log marginal likelihoods of sets with these residual sums of squares and numbers of columns."""
+        """Return the log marginal likelihoods of sets from their residual sums of squares and numbers of columns."""
         return self.fit(residuals) + (self._free - columns) * self.per_column
 
     def fit(self, residuals: Float[Tensor, "chain group channel"]) -> Float[Tensor, "chain group"]:
@@ -61,7 +61,7 @@ class MarginalLikelihood:
 
     @property
     def per_column(self) -> Float[Tensor, "chain 1"]:
-        """What one column costs."""
+        """Penalty per column."""
         return self.totals.shape[1] / 2 * torch.log1p(self.rows)[:, None]
 
     @property
@@ -72,7 +72,7 @@ class MarginalLikelihood:
 def inclusion_probs(
     tableau: Tableau, likelihood: MarginalLikelihood, prior: LogOdds, generator: Generator, steps: int = STEPS
 ) -> LogOdds:
-    """Return $P(j \\in M)$ for every chain and candidate; the tableau is used up."""
+    """Return $P(j \\in M)$ for every chain and candidate; the tableau is overwritten."""
     if tableau.included.shape[1] <= MOST_ENUMERATED:
         sizes, scores = enumerate_sets(tableau, likelihood)
         return averaged(sizes, scores, prior)
@@ -103,7 +103,7 @@ def averaged(sets: Float[Tensor, "set group"], scores: Float[Tensor, "chain set"
 def conditional_log_odds(
     tableau: Tableau, likelihood: MarginalLikelihood, prior: LogOdds, joins: LogOdds | None = None
 ) -> LogOdds:
-    """Return the log odds of each candidate given all others as they are; ``joins`` is 1 for those out, -1 for in."""
+    """Return the conditional log odds of each candidate; ``joins`` is 1 for excluded and -1 for included candidates."""
     sizes, included = tableau.sizes, tableau.included
     joins = 1.0 - 2.0 * included.to(prior) if joins is None else joins
     now = likelihood.fit(tableau.residuals[:, None])
@@ -117,7 +117,7 @@ def conditional_log_odds(
 
 
 def lost_chains(tableau: Tableau, likelihood: MarginalLikelihood) -> Bool[Tensor, " chain"]:
-    """Return the chains whose sums of squares cannot be: rounding grew over many flips of columns nearly alike."""
+    """Return the chains with invalid sums of squares: rounding errors accumulated over flips of collinear columns."""
     share = tableau.residuals / likelihood.totals.clamp_min(CONSTANT)
     return ~((share >= -ROUNDING) & (share <= 1 + ROUNDING)).all(1)
 
@@ -134,7 +134,7 @@ def _sampled(
         if lost.any():
             tableau.matrices[lost], tableau.included[lost], joins[lost] = start[lost], False, 1.0
         probs = conditional_log_odds(tableau, likelihood, prior, joins).sigmoid_()
-        stays = joins.clamp_min(0.0).sub_(probs).abs_().clamp_min_(1e-22)  # the probability of how it is
+        stays = joins.clamp_min(0.0).sub_(probs).abs_().clamp_min_(1e-22)  # the probability of the current state
         flip_weights = (probs + FOCUS / probs.shape[1]).div_(stays)
         all_weights = flip_weights.sum(1, keepdim=True)
         race = torch.empty_like(probs).exponential_(generator=generator)

@@ -1,4 +1,4 @@
-"""The regressions of all targets on all resamples, some targets at a time: probabilities, and effects."""
+"""The regressions of all targets on all resamples, in batches of targets: probabilities and effects."""
 
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
@@ -21,16 +21,16 @@ from tacit.assessment.evidence.columns import DOUBLE, Columns
 from tacit.assessment.evidence.tableau import Matrices, Tableau
 
 MOST_BYTES = 256e6  # of matrices at a time
-CACHED_BYTES = 24e6  # with more matrices than that, batches that a cache holds are faster
+CACHED_BYTES = 24e6  # above this size, batches that fit into the cache are faster
 NODES_AT_ONCE = 256
-MOST_KEPT = 1e9  # bytes of matrices that are kept for another prior; more are computed again
+MOST_KEPT = 1e9  # bytes of matrices that are stored for another prior; more are computed again
 Probs = Float[Tensor, "target candidate"]
 BagProbs = Float[Tensor, "resample target candidate"]
 
 
 @dataclass(frozen=True, eq=False)
 class Regressions:
-    """The columns and candidates; ``horizon`` rows count as one."""
+    """The columns and candidates of all regressions; ``horizon`` rows count as one."""
 
     columns: Columns
     candidates: Candidates
@@ -38,11 +38,11 @@ class Regressions:
     generator: Generator
 
     def on(self, weights: Resamples, *, keep: bool = False) -> "Resampled":
-        """Return the regressions on some resamples; ``keep`` what does not depend on the prior."""
+        """Return the regressions on some resamples; ``keep`` stores the parts that do not depend on the prior."""
         return Resampled(self, weights, keep)
 
     def alone(self, candidates: Candidates, gains: Probs, density: float) -> Probs:
-        """Return the probability of each candidate as the only one, at most its prior: for those screened out."""
+        """Return the probability of each candidate as the only one, at most its prior; for candidates screened out."""
         rows = candidates.num_rows(self.columns, torch.ones(len(self.columns.targets), dtype=DOUBLE)) / self.horizon
         channels = self.columns.targets.shape[2]
         likelihood = MarginalLikelihood(
@@ -57,7 +57,7 @@ class Regressions:
 
 @dataclass(frozen=True, eq=False)
 class Resampled:
-    """The regressions on some resamples, given as how often each row counts."""
+    """The regressions on some resamples, which are given as row weights."""
 
     regressions: Regressions
     weights: Resamples
@@ -68,7 +68,7 @@ class Resampled:
         return torch.cat([part.probs(density, self.regressions.generator) for part in self._parts], 1)
 
     def effects(self, believed: Bool[Tensor, "target candidate"]) -> Probs:
-        """Return the signed effect of each candidate beside those that are believed, on the first resample."""
+        """Return the signed effect of each candidate given the selected ones, on the first resample."""
         columns, candidates = self.regressions.columns, self.regressions.candidates
         if columns.products:
             return products.effects(columns, candidates, self.weights[0], believed)
@@ -98,7 +98,7 @@ class Resampled:
 
 @dataclass(eq=False)
 class _Part:
-    """Some targets, all resamples in one batch of chains; the targets of a resample are neighbours."""
+    """Some targets with all resamples as one batch of chains; the targets of a resample are adjacent."""
 
     columns: Columns
     candidates: Candidates
@@ -127,7 +127,7 @@ class _Part:
         of_source = moments[self.candidates.sources]
         size = torch.einsum("tcao,tcab,tcbo->tco", coefficients, of_source, coefficients).clamp_min(0).sqrt()
         size = size / self.columns.target_deviations[self.candidates.targets][:, None]
-        channel = size.argmax(2, keepdim=True)  # the one that the source moves most
+        channel = size.argmax(2, keepdim=True)  # the channel with the largest effect
         linear = coefficients[:, :, : self.columns.num_linear]  # a square has no sign
         linear = linear.gather(3, channel[:, :, None].expand(-1, -1, linear.shape[2], 1))[..., 0]
         sign = linear.gather(2, linear.abs().argmax(2, keepdim=True))[..., 0].sign()

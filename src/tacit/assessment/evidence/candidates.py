@@ -1,4 +1,4 @@
-"""The candidate parents of each target, those that are required, and the prior log odds of each."""
+"""The candidate and required parents of each target, and their prior log odds."""
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
@@ -11,7 +11,7 @@ from tacit.assessment.evidence.columns import DOUBLE, Columns
 from tacit.assessment.evidence.tableau import cross_products, orthonormal, quadratic_forms, without_columns
 from tacit.graph import EdgeRules
 
-BYTES_AT_ONCE = 4e6  # of columns: about what a cache holds
+BYTES_AT_ONCE = 4e6  # of columns: about the size of a cache
 Weights = Float[Tensor, " row"]
 Resamples = Float[Tensor, "resample row"]
 ResampledMatrices = Float[Tensor, "resample target column column"]
@@ -19,12 +19,12 @@ ResampledMatrices = Float[Tensor, "resample target column column"]
 
 @dataclass(frozen=True, eq=False)
 class Candidates:
-    """A row per target: ``sources`` it may read, padded; ``used`` says where a place is not padding.
+    """One row per target: its candidate ``sources``, padded; ``used`` is false for padding.
 
-    ``prior``     log odds that a user gave, NaN where none are given
-    ``required``  sources of each target that are always in
-    ``ages``      the newest and the oldest lag that each may have, counted from the newest input; None without limits,
-                  and so for ``required_ages``
+    ``prior``     prior log odds set by the user, NaN if not set
+    ``required``  sources of each target that are always included
+    ``ages``      the newest and the oldest allowed lag of each edge, counted from the newest input; None without
+                  limits; ``required_ages`` likewise
     """
 
     targets: Int[Tensor, " target"]
@@ -37,7 +37,7 @@ class Candidates:
 
     @classmethod
     def from_rules(cls, rules: EdgeRules, horizon: int = 1) -> "Candidates":
-        """Return the candidates between different nodes that the rules leave open."""
+        """Return the candidates between different nodes that the rules neither forbid nor require."""
         num_nodes = len(rules.nodes)
         source, target, given, is_required = rules.open_edges()
         between = source != target
@@ -61,7 +61,7 @@ class Candidates:
     def kept(
         cls, rules: EdgeRules, source: Int[Tensor, " edge"], target: Int[Tensor, " edge"], horizon: int = 1
     ) -> "Candidates":
-        """Return some edges as candidates, with the lags that the rules give them."""
+        """Return some edges as candidates, with the lags that the rules allow."""
         return cls.from_edges(source, target, len(rules.nodes), ages=_ages(rules, source, target, horizon))
 
     @classmethod
@@ -74,7 +74,7 @@ class Candidates:
         prior: Float[Tensor, " edge"] | None = None,
         ages: Int[Tensor, "edge 2"] | None = None,
     ) -> "Candidates":
-        """Return the candidates of a list of edges, by target and then source."""
+        """Return the candidates for a list of edges, sorted by target and then source."""
         order = (target * num_nodes + source).argsort()
         source, target = source[order], target[order]
         degree = torch.bincount(target, minlength=num_nodes)
@@ -94,25 +94,25 @@ class Candidates:
 
     @property
     def width(self) -> int:
-        """Candidates of a target, with padding."""
+        """Number of candidates per target, with padding."""
         return self.sources.shape[1]
 
     @property
     def fewest_lags(self) -> int:
-        """How many lags must be read so that each edge has at least one of its own."""
+        """The smallest number of lags such that each edge has at least one allowed lag."""
         if self.ages is None:
             return 1
         newest = [self.ages[self.used][:, 0], *(ages[:, 0] for ages in self.required_ages or ())]
         return 1 + int(torch.cat(newest).max()) if sum(map(len, newest)) else 1
 
     def own_columns(self, columns: Columns) -> Bool[Tensor, "target candidate column"]:
-        """Return which columns of a source belong to each edge: all, or those of the lags that it may have."""
+        """Return which columns of a source belong to each edge: all, or those of its allowed lags."""
         if self.ages is None:
             return torch.ones(*self.sources.shape, columns.group_size, dtype=torch.bool)
         return columns.within(self.ages)
 
     def sizes(self, columns: Columns) -> Float[Tensor, "target candidate"]:
-        """Return how many columns each candidate has."""
+        """Return the number of columns of each candidate."""
         return self.own_columns(columns).sum(2).to(DOUBLE)
 
     def chosen(self, rows: slice | Tensor) -> "Candidates":
@@ -125,36 +125,36 @@ class Candidates:
         return replace(self, **parts, required=required, required_ages=ages)
 
     def first_targets(self, most: int) -> "Candidates":
-        """Return evenly spread targets, at most so many."""
+        """Return evenly spaced targets, at most the given number."""
         count = len(self.targets)
         return self if count <= most else self.chosen(torch.linspace(0, count - 1, most).long())
 
     def screened(self, columns: Columns, most: int) -> "Candidates":
-        """Return for each target the ``most`` candidates that explain the largest share of it, each by itself."""
+        """Return, for each target, the ``most`` candidates that individually explain the largest share of it."""
         return self if self.width <= most else self.picked(self.best(self.single_gains(columns), most))
 
     def best(self, gains: Float[Tensor, "target candidate"], most: int) -> Int[Tensor, "target place"]:
-        """Return the places of the candidates with the largest gains, in their order; of equal ones the first."""
-        ranks = gains.masked_fill(~self.used, -1.0).round(decimals=9)  # the two of a product differ by rounding alone
+        """Return the positions of the candidates with the largest gains, sorted by position; ties go to the first."""
+        ranks = gains.masked_fill(~self.used, -1.0).round(decimals=9)  # factors of a product differ by rounding
         return ranks.sort(dim=1, descending=True, stable=True).indices[:, :most].sort(1).values
 
     def picked(self, places: Int[Tensor, "target place"]) -> "Candidates":
-        """Return the candidates at some places."""
+        """Return the candidates at given positions."""
         parts = {name: getattr(self, name).gather(1, places) for name in ("sources", "used", "prior")}
         if self.ages is not None:
             parts["ages"] = self.ages.gather(1, places[..., None].expand(-1, -1, 2))
         return replace(self, **parts)
 
     def num_always(self, columns: Columns) -> Float[Tensor, " target"]:
-        """Return how many columns are always in for each target, those of required parents among them."""
+        """Return the number of always included columns of each target, with those of required parents."""
         return columns.num_always + self._num_required(columns).to(DOUBLE)
 
     def num_rows(self, columns: Columns, weights: Weights) -> Float[Tensor, " target"]:
-        """Return how many rows count for each target."""
+        """Return the (weighted) number of rows of each target."""
         return weights @ columns.observed[:, self.targets]
 
     def compact(self) -> tuple[Int[Tensor, " node"], "Candidates"]:
-        """Return the nodes that are needed, and the candidates with numbers among these."""
+        """Return the nodes that occur, and the candidates renumbered among these."""
         nodes = torch.unique(torch.cat([self.targets, self.sources[self.used], *self.required]))
         sources = torch.searchsorted(nodes, self.sources).masked_fill(~self.used, 0)
         required = tuple(torch.searchsorted(nodes, one) for one in self.required)
@@ -162,21 +162,21 @@ class Candidates:
         return nodes, replace(self, targets=targets, sources=sources, required=required)
 
     def batches(self, columns: Columns, width: int) -> Iterator[Int[Tensor, " place"]]:
-        """Yield the places of targets with equally many columns of required parents, few enough for a cache."""
+        """Yield batches of targets with equally many columns of required parents, small enough for a cache."""
         counts = self._num_required(columns)
         at_once = max(1, int(BYTES_AT_ONCE / (8 * len(columns.targets) * width)))
         for count in torch.unique(counts):
             yield from torch.split((counts == count).nonzero()[:, 0], at_once)
 
     def always(self, columns: Columns, places: Int[Tensor, " place"]) -> Float[Tensor, "place column row"]:
-        """Return the columns that are always in: the target's own, the shared ones, those of required parents."""
+        """Return the always included columns: the target's own, the shared ones, those of required parents."""
         of_each = torch.stack([self._required_columns(columns, place) for place in places.tolist()])
         required = columns.sources.permute(1, 2, 0).flatten(0, 1)[of_each]
         own = columns.own.permute(1, 2, 0)[self.targets[places]]
         return torch.cat([own, columns.shared.mT.expand(len(own), -1, -1), required], 1)
 
     def _required_columns(self, columns: Columns, number: int) -> Int[Tensor, "_"]:
-        """Return the columns of the required parents of a target, counted over the groups of all nodes."""
+        """Return the column numbers of the required parents of a target, among the groups of all nodes."""
         found = self.required[number][:, None] * columns.group_size + torch.arange(columns.group_size)
         return found.flatten() if self.required_ages is None else found[columns.within(self.required_ages[number])]
 
@@ -186,7 +186,7 @@ class Candidates:
         return torch.tensor([int(columns.within(ages).sum()) for ages in self.required_ages])
 
     def matrices(self, columns: Columns, weights: Resamples) -> ResampledMatrices:
-        """Return the matrices of cross products; padding is a column of its own that explains nothing."""
+        """Return the matrices of cross products; padding is a separate column that explains nothing."""
         gone = ~(self.own_columns(columns) & self.used[..., None]).flatten(1)
         return self.matrices_of(columns, weights, gone, lambda places: columns.by_node(self.sources[places]))
 
@@ -197,7 +197,7 @@ class Candidates:
         gone: Bool[Tensor, "target parent"],
         parents: Callable[[Int[Tensor, " place"]], Float[Tensor, "place parent row"]],
     ) -> ResampledMatrices:
-        """Return the matrices of each resample and target with the columns that ``parents`` gives, less those gone."""
+        """Return the matrices of each resample and target for the columns from ``parents``, without those ``gone``."""
         channels = columns.targets.shape[2]
         width = gone.shape[1] + channels
         found = columns.targets.new_empty(len(weights), len(gone), width, width)
@@ -211,7 +211,7 @@ class Candidates:
         return without_columns(found, gone)
 
     def single_gains(self, columns: Columns) -> Float[Tensor, "target candidate"]:
-        """Return the share of its target that each candidate explains by itself, beside what is always in."""
+        """Return the share of its target that each candidate explains alone, given the always included columns."""
         found = columns.targets.new_empty(self.sources.shape)
         for places in self.batches(columns, self.width * columns.group_size):
             found[places] = self._single_gains(columns, places)
@@ -227,7 +227,7 @@ class Candidates:
         parents = columns.without_intercepts(columns.by_node(self.sources[places]), seen).mul_(known)
         if self.ages is not None:
             parents *= columns.within(self.ages[places]).flatten(1)[..., None]
-        within = parents @ basis  # what the columns share with those always in
+        within = parents @ basis  # projection on the always included columns
         cross = torch.unflatten(parents @ left.mT, 1, (-1, size))  # (target, candidate, column, channel)
         parents, within = (torch.unflatten(values, 1, (-1, size)) for values in (parents, within))
         block = parents @ parents.mT

@@ -1,9 +1,9 @@
-r"""The columns by which one node may explain another: its lags and their squares, as one group.
+r"""The regression columns of a source: its lags and their squares, as one group.
 
-With $x_{j,t-l}$ the scaled values of source $j$ and $\bar x_j$ their mean over the lags, a :class:`ColumnForm` says
-which of these form the group: each lag or only the mean, with or without $\bar x_j^2$. Squares let nonlinear effects
-count, a mean over lags averages measurement noise away. The own past of the target enters lag by lag and is always in.
-With products (:mod:`tacit.assessment.evidence.products`) a source sends one value, its newest or the mean.
+With $x_{j,t-l}$ the scaled values of source $j$ and $\bar x_j$ their mean over the lags, a :class:`ColumnForm` defines
+the group: each lag or only the mean, with or without $\bar x_j^2$. Squares allow nonlinear effects; a mean over lags
+reduces measurement noise. The target's own past enters lag by lag and is always included. With products
+(:mod:`tacit.assessment.evidence.products`) a source sends one value, its newest or the mean.
 """
 
 from dataclasses import dataclass
@@ -23,10 +23,10 @@ Grouped = Float[Tensor, "row node column"]
 
 @dataclass(frozen=True)
 class ColumnForm:
-    """``lags`` newest values of a source, each of them or their ``mean``, with ``squares`` or without.
+    """The form of the columns: the ``lags`` newest values of a source or their ``mean``, with or without ``squares``.
 
-    ``offsets``   an intercept per series, where there are several
-    ``products``  of the values of two parents count, and squares; of the lags only the newest or the mean is sent
+    ``offsets``   an intercept per series, if there are several
+    ``products``  include products of the values of two parents, and squares; a source sends its newest value or mean
     """
 
     lags: int = 1
@@ -36,7 +36,7 @@ class ColumnForm:
     products: bool = False
 
     def words(self) -> str:
-        """Return what an edge carries, in words."""
+        """Describe the columns of an edge as text."""
         what = "the last value" if self.lags == 1 else f"{'the mean of ' * self.mean}the last {self.lags} values"
         if self.products:
             what = what if self.mean else "the last value"
@@ -47,12 +47,15 @@ class ColumnForm:
 
 @dataclass(frozen=True, eq=False)
 class Columns:
-    """The regressions' columns over all rows, in double precision; in memory the rows of a column are neighbours.
+    """The columns of the regressions over all rows, in double precision; the rows of a column are contiguous in memory.
 
-    ``sources``  the group of each node as a source; ``own``  of each node as a target; ``shared``  of all targets;
-    ``targets``, ``observed``  scaled targets, and 1 where they are known; ``num_lags``  of a group, the oldest first
-    ``series``   the series of each row, where each has an intercept of its own
-    ``row_weights``  of each target's rows, where they are not equal
+    ``sources``      the group of each node as a source
+    ``own``          own columns of each node as a target
+    ``shared``       columns that all targets share
+    ``targets``, ``observed``  scaled targets, and 1 for observed ones
+    ``num_lags``     lags in a group, the oldest first
+    ``series``       the series of each row, if each series has its own intercept
+    ``row_weights``  row weights of each target, if they are not equal
     """
 
     sources: Grouped
@@ -68,31 +71,31 @@ class Columns:
 
     @property
     def weights(self) -> Float[Tensor, "row node"]:
-        """How much each row of a target counts in its regression; 0 where the target is not known."""
+        """Weight of each row in the regression of a target; 0 if the target is missing."""
         return self.observed if self.row_weights is None else self.observed * self.row_weights
 
     @property
     def num_linear(self) -> int:
-        """Columns of one source that are not squares; these come first."""
+        """Number of columns of one source that are not squares; these come first."""
         return self.group_size - self.num_squares
 
     @property
     def group_size(self) -> int:
-        """Columns of one source."""
+        """Number of columns of one source."""
         return self.sources.shape[2]
 
     @property
     def num_always(self) -> int:
-        """Columns that are always in, without those of required parents."""
+        """Number of always included columns, without those of required parents."""
         intercepts = 0 if self.series is None else len(torch.unique(self.series))
         return self.own.shape[2] + self.shared.shape[1] + intercepts
 
     def without_intercepts(
         self, values: Float[Tensor, "*leading column row"], weights: Float[Tensor, "*leading row"]
     ) -> Float[Tensor, "*leading column row"]:
-        r"""Return columns less their weighted mean in each series, where each has an intercept: $v - \bar v_s$.
+        r"""Subtract the weighted mean of each series from the columns if each has an intercept: $v - \bar v_s$.
 
-        The intercepts need no columns then: regressions on what is left equal those with a column per series.
+        Intercepts then require no columns: regressions on the centred columns equal those with a column per series.
         """
         if self.series is None:
             return values
@@ -104,14 +107,14 @@ class Columns:
         return values - (totals / masses.clamp_min(TINY))[..., series]
 
     def deviations(self, values: Float[Tensor, "*leading column row"]) -> Float[Tensor, "*leading column"]:
-        """Return the deviation of columns over all rows, within series where each has an intercept."""
+        """Return the standard deviation of columns over all rows, within series if each has an intercept."""
         weights = values.new_ones(*values.shape[:-2], values.shape[-1])
         rest = self.without_intercepts(values, weights) if self.series is not None else values - values.mean(-1, True)
         return rest.square().mean(-1).sqrt()
 
     @property
     def target_deviations(self) -> Float[Tensor, "node channel"]:
-        """The deviation of each target where it is known, within series where each has an intercept: 1 otherwise."""
+        """The standard deviation of each observed target, within series if each has an intercept; 1 otherwise."""
         if self.series is None:
             return self.targets.new_ones(self.targets.shape[1:])
         known = self.observed.mT  # (node, row)
@@ -119,14 +122,14 @@ class Columns:
         return (rest.square().sum(-1) / known.sum(-1, keepdim=True).clamp_min(1)).sqrt().clamp_min(TINY)
 
     def by_node(self, nodes: Int[Tensor, "target node"]) -> Float[Tensor, "target column row"]:
-        """Return the groups of some sources side by side, for many targets."""
+        """Return the concatenated groups of some sources, for many targets."""
         return self.sources.permute(1, 2, 0)[nodes].flatten(1, 2)
 
     def within(self, ages: Int[Tensor, "*edge 2"]) -> Bool[Tensor, "*edge column"]:
-        """Return which columns of a group are of lags from the newest to the oldest; only lag by lag."""
+        """Return which columns of a group belong to a range of lags; requires a group with one column per lag."""
         require(
             self.num_lags * (self.group_size // max(1, self.num_lags)) == self.group_size and not self.num_squares,
-            "lags can be limited where a group has each lag and nothing else; use another form of columns",
+            "lags can be limited only if a group has one column per lag and no others; use another form of columns",
         )
         age = torch.arange(self.num_lags).flip(0).repeat_interleave(self.group_size // self.num_lags)
         return (ages[..., :1] <= age) & (age <= ages[..., 1:])
@@ -139,9 +142,9 @@ def num_sent(layout: SeriesLayout) -> int:
 
 @dataclass(frozen=True, eq=False)
 class ScaledValues:
-    """What columns are made of, each with mean 0 and deviation 1: a node's numbers together, rows last.
+    """Standardised values from which columns are built; the values of a node are contiguous, rows are the last axis.
 
-    ``values``      the last lags of what sources send, the oldest first
+    ``values``      the last lags of the sent variables, the oldest first
     ``covariates``  flags and covariates of the newest step
     """
 
@@ -155,7 +158,7 @@ class ScaledValues:
     def of(
         cls, pairs: Pairs, layout: SeriesLayout, lags: int, nodes: slice | Int[Tensor, " node"] = slice(None)
     ) -> "ScaledValues":
-        """Return the values of some nodes; sources send the target variables, or all inputs where there is no time."""
+        """Return the values of some nodes; sources send the target variables, or all inputs for data without time."""
         require(
             lags <= layout.window,
             f"lags must be at most window={layout.window}, got {lags}; pass pairs with a longer window",
@@ -167,7 +170,7 @@ class ScaledValues:
         if pairs.observed is not None:
             known = _rows_last(pairs.observed[:, nodes]).amin(
                 1
-            )  # a row counts where all channels of the target are known
+            )  # a row counts if all channels of the target are observed
         values = _scaled(_rows_last(inputs[..., :sent]))
         return cls(values, _scaled(_rows_last(inputs[:, :, -1, sent:])), _scaled(targets, known[:, None]), known, pairs)
 
@@ -206,7 +209,7 @@ def _joined(parts: list[Float[Tensor, "node _ row"]]) -> Float[Tensor, "node col
 
 
 def _scaled(values: Float[Tensor, "*rest row"], known: Tensor | None = None) -> Float[Tensor, "*rest row"]:
-    """Return values with mean 0 and deviation 1 over the rows; constants become 0, unknown values too."""
+    """Standardise values over the rows; constants and missing values become 0."""
     count: Tensor | int = values.shape[-1]
     if known is None:
         values = values - values.mean(-1, keepdim=True)

@@ -1,4 +1,4 @@
-"""Limits of the evidence, as sentences: few rows, noisy values, effects within a step, resamples that disagree."""
+"""Sentences on the limits of the evidence: few rows, noisy values, effects within a step, unstable resamples."""
 
 import math
 from statistics import NormalDist
@@ -12,7 +12,7 @@ from tacit.assessment.evidence.columns import ColumnForm, Columns
 from tacit.assessment.evidence.products import design
 from tacit.assessment.evidence.tableau import orthonormal
 
-WEAK = 0.2  # share of a target's variation: if smaller effects cannot be found, that is said
+WEAK = 0.2  # share of a target's variance: a note is added if effects of this size cannot be detected
 STRONG_CORRELATION = 0.3  # of residuals within a step
 DISAGREE = 0.5
 NAMED = 3
@@ -33,7 +33,7 @@ UNSTABLE = (
 def residuals(
     columns: Columns, candidates: Candidates, believed: Bool[Tensor, "target candidate"]
 ) -> Float[Tensor, "row target"]:
-    """Return what the regressions on the believed parents leave of the first channel of each target."""
+    """Return the residuals of the first channel of each target on its selected parents."""
     left = []
     for row, target in enumerate(candidates.targets.tolist()):
         chosen = candidates.sources[row][believed[row]]
@@ -72,7 +72,8 @@ def notes(
 ) -> tuple[str, ...]:
     """Return the sentences that apply.
 
-    ``correlated``  what is said of residuals that are correlated within a step; None where the model has these effects
+    ``correlated``  the remark on residuals that are correlated within a step; None if the model has effects within a
+                    step
     """
     said = []
     known = float(columns.observed[:, candidates.targets].sum(0).min()) / horizon
@@ -96,7 +97,7 @@ def notes(
 def _common_drivers(
     left: Float[Tensor, "row node"], columns: Columns, names: tuple[str, ...], remark: str
 ) -> tuple[str, ...]:
-    """Name the pairs of nodes whose residuals are correlated within a step."""
+    """Return a sentence that names the pairs of nodes whose residuals are correlated within a step."""
     nodes = left.shape[1]
     both = columns.observed.mT @ columns.observed
     correlation = torch.corrcoef(left.mT).nan_to_num()

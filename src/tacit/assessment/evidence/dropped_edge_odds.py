@@ -1,14 +1,13 @@
-r"""Whether an edge that was dropped adds to what a fitted model predicts.
+r"""Whether a dropped edge improves the predictions of a fitted model.
 
-With the prediction of the model, the own past of target $i$ and all edges of the model always in, the log odds that
-candidate $j$ joins them are
+With the prediction of the model, the own past of target $i$ and all edges of the model always included, the log odds of
+adding candidate $j$ are
 
 $$\log \frac{\pi_j}{1 - \pi_j} + \ell(M \cup \{j\}) - \ell(M),$$
 
-$\ell$ the marginal likelihood of :mod:`tacit.assessment.evidence.averaging` and $M$ the edges of the model. A model
-that predicts
-better than the regressions leaves less noise, so that weaker edges show. Products of two parents are left out; their
-squares count.
+where $\ell$ is the marginal likelihood of :mod:`tacit.assessment.evidence.averaging` and $M$ the edges of the model. A
+model that predicts better than the regressions has smaller residuals, so that weaker edges are detectable. Products of
+two parents are excluded; squares are included.
 """
 
 from dataclasses import replace
@@ -38,7 +37,7 @@ def joining_log_odds(
     *,
     horizon: int = 1,
 ) -> Float[Tensor, "target candidate"]:
-    """Return the log odds of each candidate beside those ``included`` and what the model predicts of its target."""
+    """Return the log odds of each candidate given the ``included`` ones and the model's prediction of its target."""
     if form.products:
         form = replace(form, products=False, squares=True)
     columns = build_columns(pairs, layout, form)

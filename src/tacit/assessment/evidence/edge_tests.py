@@ -1,4 +1,4 @@
-"""The tests behind ``model_evidence``: screen, remove, insert; all on one set of pairs."""
+"""The tests of ``model_evidence``: screening, removal and insertion of edges, on one set of pairs."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -16,24 +16,24 @@ from tacit.randomness import generator_for
 from tacit.shapes import EdgeMask, EdgeProbs, UnitLoss
 from tacit.training import FitSettings, LatentGraphModel, Progress
 
-NEAR_ZERO = 0.05  # edges below are inserted, the others removed
-INSERTED_AT = 0.2  # probability at which an edge starts that is put back
+NEAR_ZERO = 0.05  # edges with a lower probability are tested by insertion, the others by removal
+INSERTED_AT = 0.2  # initial probability of an inserted edge
 NEEDED = 0.5
 SCREENED_PAIRS, SCREENED_GRAPHS, INSERTED_GRAPHS = 2048, 2, 2
-SCORED_PAIRS, SCORED_GRAPHS = 4096, 4  # at first: all pairs where these leave a doubt
-CLEAR = 0.01  # nearer than this to 0 or 1 there is none
-POSSIBLE = 0.5  # z above which an edge that is absent is tried out on all pairs
+SCORED_PAIRS, SCORED_GRAPHS = 4096, 4  # of the first pass; all pairs if the result is unclear
+CLEAR = 0.01  # a probability within this distance of 0 or 1 is clear
+POSSIBLE = 0.5  # z above which an absent edge is tested on all pairs
 REPLICAS_AT_ONCE = 64
 TINY = 1e-12
 
 
 @dataclass(frozen=True, eq=False)
 class EdgeTests:
-    """What the tests have in common.
+    """The tests of all edges of a model.
 
     ``train``       all training pairs
-    ``pairs``       those that tests begin with
-    ``validation``  looked at while training; nothing depends on it
+    ``pairs``       pairs of the first pass
+    ``validation``  monitored during training; the result does not depend on it
     """
 
     model: LatentGraphModel
@@ -58,7 +58,7 @@ class EdgeTests:
         removed, reduced = self._removals(self.model, missed, ~known & ~missed)
         needed = missed & (removed >= NEEDED)
         inserted = self._insertions(reduced, ~known & ~needed)
-        welcome = ~missed & (inserted >= NEEDED)  # several may stand for one that training had lost
+        welcome = ~missed & (inserted >= NEEDED)  # several may act as proxies of an edge that training had lost
         if welcome.any():
             others = ~known & ~needed & ~welcome
             again, reduced = self._removals(with_edges(reduced, welcome, INSERTED_AT), welcome, others)
@@ -69,7 +69,7 @@ class EdgeTests:
         return torch.where(known, (probs > 0).double(), torch.where(missed, replaceable, inserted))
 
     def _screen(self, present: EdgeMask) -> EdgeMask:
-        """Return which edges would be missed if no other made up for them."""
+        """Return the edges whose removal worsens the score if all other parameters are fixed."""
         places, found = places_of(present, symmetric=self.model.graph.symmetric), torch.zeros_like(self.prior)
         if len(places):
             pairs, generator = self.pairs[:SCREENED_PAIRS], self._generator("screen")
@@ -82,7 +82,7 @@ class EdgeTests:
     def _removals(
         self, model: LatentGraphModel, missed: EdgeMask, absent: EdgeMask
     ) -> tuple[EdgeProbs, LatentGraphModel]:
-        """Return whether each of the missed edges exists after training without it, and the model of those needed."""
+        """Retrain without each of these edges; return the probability that each exists, and the reduced model."""
         removed, groups = torch.zeros_like(self.prior), self._groups(missed)
         for start in range(0, len(groups), REPLICAS_AT_ONCE):
             some = groups[start : start + REPLICAS_AT_ONCE]
@@ -96,7 +96,7 @@ class EdgeTests:
         return removed, reduced
 
     def _missed(self, places: Edges, other: LatentGraphModel, own: dict[int, UnitLoss]) -> Tensor:
-        """Return whether edges exist that another model lacks, from some pairs if these decide it, else from all."""
+        """Return the probability that the edges missing in another model exist, from some pairs or, if unclear, all."""
         probs = self.model.graph.edge_probs.detach()[places[:, 0], places[:, 1]].clamp_min(INSERTED_AT)
         for count, losses in own.items():
             rise = self._losses(other, count) - losses  # (batch, unit)
@@ -108,7 +108,7 @@ class EdgeTests:
         return found
 
     def _insertions(self, reduced: LatentGraphModel, tried: EdgeMask) -> EdgeProbs:
-        """Return whether each absent edge exists, by the slope of the score at 0; from all pairs where some say so."""
+        """Return the probability that each absent edge exists, from the slope of the score at probability 0."""
         inserted = torch.zeros_like(self.prior)
         places = places_of(tried, symmetric=reduced.graph.symmetric)
         for pairs in (self.pairs, self.train):
@@ -125,7 +125,7 @@ class EdgeTests:
         return inserted
 
     def _groups(self, missed: EdgeMask) -> list[Edges]:
-        """Return edges that one training removes: one, or one of every node where nodes do not depend on each other."""
+        """Return the edges that one retraining removes: one, or one per node if nodes are independent of each other."""
         places, model = places_of(missed, symmetric=self.model.graph.symmetric), self.model
         apart = num_hops_of(model.predictor) == 1 and edge_parameters_of(model.predictor) and model.loss.scope == "node"
         if not apart or model.graph.symmetric:
@@ -155,7 +155,7 @@ class EdgeTests:
 
     @property
     def portions(self) -> list[int]:
-        """How many pairs to score by: some, then all."""
+        """Numbers of pairs to score: some, then all."""
         return sorted({min(SCORED_PAIRS, len(self.pairs)), len(self.pairs)})
 
     def _losses(self, model: LatentGraphModel, count: int) -> UnitLoss:
@@ -175,5 +175,5 @@ class EdgeTests:
 
 
 def places_of(mask: EdgeMask, *, symmetric: bool) -> Edges:
-    """Return the places of edges; of a symmetric graph one of each pair."""
+    """Return the positions of edges; for a symmetric graph one of each pair."""
     return (mask.triu() if symmetric else mask).nonzero()

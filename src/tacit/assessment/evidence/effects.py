@@ -1,11 +1,11 @@
-r"""Size and sign of an edge's effect in a model: what the target does with the edge that it does not do without it.
+r"""Size and sign of an edge's effect in a model: the change of the prediction when the edge is present.
 
 $$d_b = E_A\big[ f_i(x_b, A^{ij=1}) - f_i(x_b, A^{ij=0}) \big] \approx a + \sum_c w_c\, x_{b, jc}, \qquad
   \mathrm{effect}_{ij} = w_c\, \frac{\mathrm{sd}(x_{jc})}{\mathrm{sd}(y_i)}$$
 
-The change of the prediction of target $i$ is regressed on the inputs $c$ of source $j$, and the largest weight in
-absolute value is taken: weights of different channels may cancel in a sum. It is linear, as a sign has to be: a change
-that does not follow the source, up and down alike, counts as 0.
+The change of the prediction of target $i$ is regressed on the inputs $c$ of source $j$. The effect is the weight with
+the largest absolute value, because weights of different channels may cancel in a sum. It is linear, so a change that is
+symmetric in the source counts as 0.
 """
 
 import torch
@@ -21,7 +21,7 @@ NUM_PAIRS, NUM_GRAPHS, ENTRIES_AT_ONCE = 512, 8, 2**20
 
 @torch.no_grad()
 def signed_effects(model: LatentGraphModel, pairs: Pairs, edges: Edges, *, generator: Generator) -> EdgeProbs:
-    """Return the effects of some edges, in deviations of the target per deviation of the source; 0 elsewhere.
+    """Return the standardised effects of some edges; 0 elsewhere.
 
     >>> from tacit.graph import BernoulliGraph
     >>> from tacit.losses import EnergyScore
@@ -41,7 +41,7 @@ def signed_effects(model: LatentGraphModel, pairs: Pairs, edges: Edges, *, gener
     graphs = graph.sample(NUM_GRAPHS, generator=generator)
     effects = torch.zeros(graph.edge_shape, dtype=torch.float64)
     sources = some.inputs.double() - some.inputs.double().mean(0)  # (batch, node, in_channel)
-    sources = sources.cpu()  # a GPU has no driver for least squares of deficient rank
+    sources = sources.cpu()  # rank-deficient least squares is not available on a GPU
     deviations, spread = sources.std(0), _target_deviations(pairs).cpu()
     for group in torch.split(edges, max(1, ENTRIES_AT_ONCE // (graphs.shape[1] * graph.num_nodes * len(some)))):
         forms = without_and_with(graphs, group, symmetric=graph.symmetric)
@@ -61,7 +61,7 @@ def signed_effects(model: LatentGraphModel, pairs: Pairs, edges: Edges, *, gener
 
 
 def _target_deviations(pairs: Pairs) -> torch.Tensor:
-    """Return the deviation of each target, (node, channel), of those observed."""
+    """Return the standard deviation of each target over its observed values, (node, channel)."""
     values = pairs.targets.double()
     if pairs.observed is not None:
         seen = pairs.observed.double()

@@ -1,11 +1,10 @@
-r"""Do nodes differ in ways that a predictor shared by all of them cannot express?
+r"""A test of exchangeability: do nodes differ in ways that shared weights cannot express?
 
-Such a predictor can still serve nodes that differ, by giving each its own pattern of edges; the edges then say little
-about relations. What it cannot express shows in what it leaves: the residual of a node, $y_i - E_A f_i(x, A)$, is
-regressed on the node's own inputs and their squares, node by node. Where nodes are exchangeable, all of them alike up
-to the graph, nothing is left to be explained. A node differs if the share that is explained, $R^2_i$, is above 1% and
-$n R^2_i$ above what chance leaves in one of a hundred data sets: the quantile of $\chi^2_k$ with $k$ columns at
-$0.01 / N$.
+A predictor with shared weights can fit nodes that differ by giving each its own pattern of edges; the edges then say
+little about relations. Such differences remain in the residuals: the residual of a node, $y_i - E_A f_i(x, A)$, is
+regressed on the node's own inputs and their squares, node by node. If nodes are exchangeable, that is, equal up to the
+graph, these regressions explain nothing. A node differs if its explained share $R^2_i$ is above 1% and $n R^2_i$ is
+above the upper $0.01 / N$ quantile of $\chi^2_k$ with $k$ columns, a family-wise level of 1%.
 """
 
 import torch
@@ -19,12 +18,12 @@ from tacit.shapes import Targets
 from tacit.training import LatentGraphModel
 
 MOST_PAIRS, NUM_GRAPHS, AT_ONCE = 4096, 8, 256
-ROUNDING = 1e-8  # of the variance of the targets
+ROUNDING = 1e-8  # relative to the variance of the targets
 SHARE, CHANCE = 0.01, 0.01
 
 
 def shares_weights(model: LatentGraphModel) -> bool:
-    """Are there trained weights, none of which belongs to an edge?"""
+    """Return whether the predictor has trained weights, none of which belongs to a single edge."""
     trained = any(value.requires_grad for value in model.predictor.parameters())
     return trained and not edge_parameters_of(model.predictor)
 
@@ -53,7 +52,7 @@ def differing_nodes(model: LatentGraphModel, pairs: Pairs, *, generator: Generat
     inputs = some.inputs.double()
     own = torch.cat([inputs, inputs.square()], -1)  # (batch, node, column)
     least = ROUNDING * some.targets.double().var(0).nan_to_num()
-    shares = explained_shares(residuals.cpu(), own.cpu(), least.cpu())  # least squares of deficient rank: no GPU
+    shares = explained_shares(residuals.cpu(), own.cpu(), least.cpu())  # rank-deficient least squares: not on a GPU
     limit = stats.chi2.isf(CHANCE / len(shares), own.shape[-1]) / len(some)
     return shares > max(SHARE, float(limit))
 
@@ -63,7 +62,7 @@ def explained_shares(
     own: Float[Tensor, "batch node column"],
     least: Float[Tensor, "node channel"],
 ) -> Float[Tensor, " node"]:
-    """Return the largest share of a node's residual variance that its columns explain; 0 for one up to ``least``."""
+    """Return the largest share of a node's residual variance that its columns explain; 0 if it is at most ``least``."""
     centred, columns = residuals - residuals.mean(0), (own - own.mean(0)).transpose(0, 1)  # (node, batch, column)
     targets = centred.transpose(0, 1)  # (node, batch, channel)
     fitted = columns @ torch.linalg.lstsq(columns, targets, driver="gelsd").solution
@@ -72,7 +71,7 @@ def explained_shares(
 
 
 def _means(model: LatentGraphModel, pairs: Pairs, generator: Generator) -> Targets:
-    """Return the mean prediction, from graphs of its own for each pair: a set for all would err alike everywhere."""
+    """Return the mean prediction from independent graphs for each pair, so that errors are independent."""
     graph = model.graph_for(pairs.inputs, Context.of(pairs))
     graphs = graph.sample(NUM_GRAPHS, num_pairs=len(pairs), generator=generator)
     return model.observation.mean(model.describe(pairs.inputs, graph.as_operator(graphs))).mean(1)

@@ -1,17 +1,16 @@
-r"""The loss as a function of one edge's probability, everything else as it is.
+r"""The loss as a function of one edge's probability, with all other parameters fixed.
 
-The losses compare two graphs at a time, so that the expected loss of a pair is a parabola in the probability $q$ of an
-edge,
+The losses compare two graphs at a time, so the expected loss of a pair is a parabola in the probability $q$ of an edge,
 
 $$L(q) = L(0) + \beta q + \gamma q^2,$$
 
-known from three points. Every sampled graph is taken without the edge and with it: the first kind alone gives $L(0)$,
-the second $L(1)$, both together $L(\tfrac12)$; the two forms of one graph are not compared with each other. Each is an
-unbiased estimate, and their differences are free of what the forms have in common. Losses that do not compare graphs
-are linear in $q$, which is a parabola too.
+which three points determine. Every sampled graph is evaluated without and with the edge: graphs without it give $L(0)$,
+graphs with it $L(1)$, and both together $L(\tfrac12)$; the two forms of one graph are not compared with each other.
+Each is an unbiased estimate, and common noise cancels in their differences. Losses that do not compare graphs are
+linear in $q$, a special case.
 
-Where the other parameters are at their best without the edge, $-\beta$ is its score for being inserted, and $L(0) -
-L(q)$ what it costs at most to remove it: others may make up for it.
+If the other parameters are optimal without the edge, $-\beta$ is the score for its insertion. $L(0) - L(q)$ is an upper
+bound of the cost of its removal, because other edges may compensate for it.
 """
 
 from collections.abc import Iterator
@@ -27,7 +26,7 @@ from tacit.randomness import draw_uniforms
 from tacit.shapes import Graphs, Samples, TargetParams
 from tacit.training import LatentGraphModel
 
-Edges = Int[Tensor, "edge 2"]  # row and column: the node that receives, the node that sends
+Edges = Int[Tensor, "edge 2"]  # row and column: target and source
 PAIRS_AT_ONCE, ENTRIES_AT_ONCE = 256, 2**20
 
 
@@ -38,7 +37,7 @@ class Parabolas(NamedTuple):
     curvature: Float[Tensor, "edge batch"]
 
     def rise_without(self, probs: Float[Tensor, " edge"]) -> Float[Tensor, "edge batch"]:
-        """Return how much higher the loss of each pair is without the edge than at a probability."""
+        """Return the increase of the loss of each pair if an edge with the given probability is removed."""
         probs = probs.to(self.slope)[:, None]
         return -(self.slope + self.curvature * probs) * probs
 
@@ -86,7 +85,7 @@ def _three_points(
         both = (
             described.view(count, len(some), 2 * num_graphs, *described.shape[2:]).transpose(0, 1).flatten(0, 1)
         )  # (edge * batch, graph * form, ...)
-        if channels:  # the two forms of a graph have their noise in common
+        if channels:  # the two forms of a graph share their noise
             both = _noisy(model, both, noise.repeat_interleave(2, 1).repeat(len(some), 1, 1, 1))
         targets = pairs.targets.repeat(len(some), 1, 1)
         observed = None if pairs.observed is None else pairs.observed.repeat(len(some), 1, 1)
@@ -99,7 +98,7 @@ def _three_points(
 
 
 def without_and_with(graphs: Graphs, edges: Edges, *, symmetric: bool) -> Float[Tensor, "draw edge graph 2 row slot"]:
-    """Return every graph without each of the edges, and with it; both entries of a pair if symmetric."""
+    """Return every graph without and with each of the edges; both entries of a pair if symmetric."""
     forms = graphs[:, None, :, None].repeat(1, len(edges), 1, 2, 1, 1)
     number, (row, column) = torch.arange(len(edges), device=edges.device), edges.unbind(1)
     for form in (0, 1):

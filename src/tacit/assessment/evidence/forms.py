@@ -1,14 +1,14 @@
-r"""Which columns carry the effect of a source: chosen by the Bayesian information criterion, before any edge is judged.
+r"""Choice of the column form by the Bayesian information criterion, before edges are evaluated.
 
 For every form the parents of each target are added one by one while the criterion
 
 $$-\tfrac{n}{2} \log \mathrm{RSS}_M - \tfrac{q + k}{2} \log n - |M| \log \tfrac{1 - \pi}{\pi}$$
 
-grows ($q$ columns always in, $k$ of the parents, $\pi$ = .1). The form with the largest sum over targets is used. All
-forms are compared on the same rows. With many nodes or rows a part of them decides. Two parents whose product acts can
-each be useless alone, so with products the best of all sets counts, not the one that adding one by one finds. Products
-are used only if they gain at least ``WORTH`` per row and target: where rows depend on each other the criterion counts
-too many of them, and small gains of many columns are not to be trusted.
+increases ($q$ always included columns, $k$ columns of the parents, $\pi$ = .1). The form with the largest sum over
+targets is used. All forms are compared on the same rows; with many nodes or rows, on a subset of them. Two parents that
+act through their product may each have no effect alone, so with products the best of all sets is used instead of the
+greedy one. Products are used only if they gain at least ``WORTH`` per row and target: if rows depend on each other, the
+criterion overestimates their number, and small gains of many columns are unreliable.
 """
 
 import math
@@ -25,13 +25,13 @@ from tacit.predictors import SeriesLayout
 LAGS = (1, 2, 3, 4, 6, 8, 12)
 MOST_TARGETS, MOST_CANDIDATES, MOST_ROWS, MOST_PARENTS = 16, 24, 4000, 12
 PRIOR = math.log(9.0)
-EXACT = 1e-6  # of a target's variance: what is left below this counts as nothing
-ROWS_PER_COLUMN = 5  # fewer rows for each column cannot choose a form
-WORTH = 0.025  # of the criterion: about 5 % of what the other forms leave of a target's variance
+EXACT = 1e-6  # share of a target's variance below which a residual counts as 0
+ROWS_PER_COLUMN = 5  # fewer rows per column are not enough to choose a form
+WORTH = 0.025  # gain of the criterion: about 5 % of the residual variance of the other forms
 
 
 def possible_forms(pairs: Pairs, layout: SeriesLayout, candidates: Candidates | None = None) -> list[ColumnForm]:
-    """Return the forms that the window allows; with limits for lags those that have each lag and nothing else."""
+    """Return the forms that the window allows; with limited lags, those with one column per lag and no others."""
     kinds, limited = [(False, False), (True, False)] + [(False, True)] * (num_sent(layout) == 1), False
     counts = {count for count in LAGS if count <= layout.window}
     if candidates is not None and candidates.ages is not None:
@@ -47,7 +47,7 @@ def possible_forms(pairs: Pairs, layout: SeriesLayout, candidates: Candidates | 
 
 
 def simplest_form(pairs: Pairs, candidates: Candidates) -> ColumnForm:
-    """Return the form with the newest value only, or the fewest lags that edges may have; an intercept per series."""
+    """Return the form with the newest value only, or with the fewest allowed lags; an intercept per series."""
     return ColumnForm(candidates.fewest_lags, offsets=_several(pairs))
 
 
@@ -67,7 +67,7 @@ def choose_form(pairs: Pairs, layout: SeriesLayout, candidates: Candidates, hori
 
 
 def _some(pairs: Pairs) -> Pairs:
-    """Return enough pairs to choose by: evenly spread series as a whole where there are many, or evenly spread rows."""
+    """Return a subset of pairs for the choice: evenly spaced series if there are many, else evenly spaced rows."""
     step = math.ceil(len(pairs) / MOST_ROWS)
     if step <= 1:
         return pairs
@@ -85,7 +85,7 @@ def _criterion(columns: Columns, candidates: Candidates, horizon: int) -> float:
     tableau = Tableau.start(screened.matrices(columns, weights[None])[0], screened.width, columns.group_size, sizes)
     rows = screened.num_rows(columns, weights) / horizon  # (target,)
     sizes, always = sizes * tableau.residuals.shape[1], screened.num_always(columns)
-    least = (EXACT * rows)[:, None]  # a target without noise would decide for all others
+    least = (EXACT * rows)[:, None]  # otherwise a target without noise would dominate the sum
     score = (-rows / 2)[:, None] * tableau.residuals.clamp_min(least).log()
     total = score.sum() - (always / 2 * rows.log()).sum()
     if bool((rows < ROWS_PER_COLUMN * (always + columns.group_size)).any()):
@@ -105,7 +105,7 @@ def _criterion(columns: Columns, candidates: Candidates, horizon: int) -> float:
 
 
 def _best_sets(columns: Columns, candidates: Candidates, horizon: int) -> float:
-    """Return the criterion of the best set of each target, products included."""
+    """Return the criterion of the best set of each target, with products."""
     screened = products.screened(columns, candidates)
     weights = torch.ones(len(columns.targets), dtype=columns.targets.dtype)
     rows, always = screened.num_rows(columns, weights) / horizon, screened.num_always(columns)

@@ -1,13 +1,13 @@
-r"""At which lags an edge acts: the effect of each lag of a source, beside the parents that are believed.
+r"""Lag profiles: the effect of each lag of a source, given the selected parents.
 
 $$y_{i,t} = \text{own past} + \sum_{j \in M} \sum_l w_{ijl}\, x_{j,t-l} + e, \qquad
   \text{effect}_{ijl} = w_{ijl}\, \frac{\mathrm{sd}(x_{j,t-l})}{\mathrm{sd}(y_i)}$$
 
-$M$ are the believed parents of target $i$ and, where it is not one of them, the edge's own source. Every lag has a
-column, whatever form the evidence chose. It reads further back than that form where the rows allow it: a form with
-too few lags is good enough to say that an edge exists, but a lag beyond it looks like the oldest one inside. The
-dominant lag has the largest effect in absolute value. Neighbouring lags of a strongly autocorrelated source are hard to
-distinguish: the share of resamples of the data in which a lag is the largest says how sure it is.
+$M$ are the selected parents of target $i$ and, if it is not one of them, the edge's own source. Every lag has a column,
+independent of the form that the evidence uses. More lags than in that form are included if there are enough rows: a
+form with too few lags can show that an edge exists, but an effect at a longer lag appears at the oldest lag of the
+form. The dominant lag has the largest absolute effect. Neighbouring lags of a strongly autocorrelated source are hard
+to distinguish; the share of resamples in which a lag is dominant measures this uncertainty.
 """
 
 import math
@@ -27,19 +27,19 @@ from tacit.data import Pairs, resamplable
 from tacit.predictors import SeriesLayout
 from tacit.shapes import EdgeMask
 
-ROWS_TO_READ_MORE = 20  # for each column, to read further back than the form does
-ENOUGH_VALUES = 1e7  # of the inputs of all nodes: with more a part of the rows is read, evenly spaced, but
-MOST_VALUES = 5e7  # no fewer than MOST_ROWS; beyond this no lags beyond the form are read, and no resamples drawn
-MOST_WORK = 2e10  # multiplications of the resamples: with more none are drawn
+ROWS_TO_READ_MORE = 20  # rows per column that are required for more lags than in the form
+ENOUGH_VALUES = 1e7  # inputs of all nodes: with more, evenly spaced rows are used, at least MOST_ROWS
+MOST_VALUES = 5e7  # with more, only the lags of the form are used, without resamples
+MOST_WORK = 2e10  # multiplications of the resamples: with more, there are no resamples
 NO_LIMIT = 2**31
 Profiles = Float[Tensor, "target candidate lag"]
 
 
 @dataclass(frozen=True, eq=False)
 class LagProfiles:
-    """The effect of each lag, the newest first; NaN for lags that were not read, and where there are too few rows.
+    """The effect of each lag, the newest first; NaN for lags that were not used, or if there are too few rows.
 
-    ``shares``  of the resamples in which each lag has the largest effect; NaN where none were drawn
+    ``shares``  share of the resamples in which each lag has the largest effect; NaN without resamples
     """
 
     effects: Profiles
@@ -60,8 +60,8 @@ def lag_profiles(
 ) -> LagProfiles:
     """Return the profile of each candidate over as many lags as the rows of its target allow.
 
-    Where nodes send several variables or have several targets, it is that of the pair with the largest effect. With
-    ``within``, the edges that act within the step, profiles begin at lag 0: its column is $x_{j,t}$.
+    If nodes send several variables or have several targets, it is the profile of the pair with the largest effect. With
+    ``within``, the edges that act within the step, profiles start at lag 0, whose column is $x_{j,t}$.
     """
     if within is not None:
         candidates, form = _with_lag_0(candidates, within), replace(form, squares=False)
@@ -102,7 +102,7 @@ def lag_profiles(
 
 
 def _with_lag_0(candidates: Candidates, within: EdgeMask) -> Candidates:
-    """Return candidates whose ages count from lag 0, which only the edges within the step may have."""
+    """Return candidates with ages counted from lag 0, which is allowed only for edges within the step."""
     acts = within[candidates.targets[:, None].expand_as(candidates.sources), candidates.sources] & candidates.used
     newest, oldest = torch.zeros_like(candidates.sources), torch.full_like(candidates.sources, NO_LIMIT)
     if candidates.ages is not None:
@@ -113,7 +113,7 @@ def _with_lag_0(candidates: Candidates, within: EdgeMask) -> Candidates:
 def _has_rows(
     columns: Columns, candidates: Candidates, believed: Bool[Tensor, "target candidate"], horizon: int, *, more: bool
 ) -> Bool[Tensor, " target"]:
-    """Return the targets that have rows for the regression on their believed parents and one more."""
+    """Return the targets with enough rows for the regression on their selected parents and one more."""
     parents = torch.minimum(believed.sum(1) + 1, candidates.used.sum(1))
     read = candidates.num_always(columns) + columns.group_size * parents
     rows = candidates.num_rows(columns, torch.ones(len(columns.targets), dtype=DOUBLE)) / horizon
@@ -128,7 +128,7 @@ def _of_targets(
     sent: int,
     width: int,
 ) -> tuple[Profiles, Profiles]:
-    """Return effects and shares of targets with ``width`` candidates each, some at a time."""
+    """Return effects and shares of targets with ``width`` candidates each, in batches."""
     first: Int[Tensor, "target place"] = torch.arange(width).expand(len(believed), -1)
     candidates, believed = candidates.picked(first), believed[:, :width]
     size = width * columns.group_size + columns.targets.shape[2]
@@ -141,9 +141,7 @@ def _of_targets(
         tableau = Tableau.start(matrices, width, columns.group_size)
         tableau.include(believed[some].repeat(len(weights), 1))
         linear = tableau.coefficients()[:, :, : columns.num_linear]
-        if (
-            columns.series is not None
-        ):  # columns have deviation 1 over all rows, effects are in deviations within series
+        if columns.series is not None:  # columns are scaled over all rows, effects within series
             scales = source[candidates.sources[some]][..., None] / target[candidates.targets[some]][:, None, None]
             linear = linear * scales.repeat(len(weights), 1, 1, 1)
         by_lag = torch.unflatten(linear, 2, (-1, sent)).flatten(3)
@@ -152,7 +150,7 @@ def _of_targets(
 
 
 def _dominant(found: Float[Tensor, "resample target candidate lag channel"]) -> tuple[Profiles, Profiles]:
-    """Return the effects in the channel with the largest one, and how often each lag is the largest in resamples."""
+    """Return the effects in the channel with the largest one, and how often each lag is dominant in resamples."""
     best = found[0].abs().amax(2).argmax(-1)[None, :, :, None, None]
     effects = found.gather(4, best.expand(*found.shape[:4], 1))[..., 0]
     if len(effects) == 1:

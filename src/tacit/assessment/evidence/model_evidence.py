@@ -1,21 +1,21 @@
-r"""Evidence from the fitted model: is an edge missed when it is removed, or welcome when it is inserted?
+r"""Evidence from the fitted model: does removing an edge worsen the score, or inserting it improve the score?
 
-With several hops, or in a network that all nodes share, an edge has effects on nodes that it does not lead to, and
-which sources predict a node is not the question any more. There the model itself is asked, on some of the training
-pairs, always by the training score:
+With several hops, or in a network that all nodes share, an edge also affects nodes other than its target, so
+regressions of each node on its sources do not suffice. Instead the model itself is tested on some of the training
+pairs, with the training score:
 
-1. Edges that training drove near 0 are fixed there. Of the others it is looked at what the score loses without each,
-   the rest as it is; an edge whose removal costs next to nothing even so is not needed.
-2. One short training per edge that remains, from the present state, without that edge; and one with all of them, on the
-   same batches and random numbers. The loss per pair that the others cannot make up for gives $z$
+1. Edges that training drove near 0 are fixed at 0. For each other edge, the loss in score without it is computed with
+   everything else fixed; an edge whose removal costs almost nothing is not needed.
+2. For each remaining edge, one short training from the current state without that edge; and one with all edges, on the
+   same batches and random numbers. The loss per pair that other edges cannot compensate gives $z$
    (:mod:`tacit.assessment.evidence.bayes_factor`).
-3. Edges that were not missed are removed together and the rest is trained on. From there each edge that is absent is
-   tried out: the slope of the score at probability 0 in standard errors is its $z$.
-4. Absent edges that would be welcome are put in together, and tested as in step 2: several may stand for one that
-   training had lost.
+3. Edges that are not needed are removed together, and training continues. From this model each absent edge is tested:
+   the slope of the score at probability 0 in standard errors is its $z$.
+4. Absent edges that improve the score are inserted together and tested as in step 2: several may be proxies of one
+   edge that training had lost.
 
-An edge that is not missed when it is removed, but is welcome when others like it are removed with it, can be replaced:
-one of several edges exists, and the mean of the two probabilities says so.
+An edge that is not needed when it is removed alone, but improves the score when similar edges are removed with it, can
+be replaced: one of several edges exists. Its probability is the mean of the two.
 """
 
 from collections.abc import Callable, Sequence
@@ -39,7 +39,7 @@ DIFFERENT = (
     "The nodes {nodes} differ from the others in ways that weights shared by all nodes cannot express: the model may "
     "use edges to distinguish nodes, and an edge of the model is not necessarily a relation."
 )
-NAMED = 5  # nodes
+NAMED = 5  # nodes named in a sentence
 
 
 def model_evidence(
@@ -56,15 +56,15 @@ def model_evidence(
     compile: bool = True,
     on_progress: Callable[[Progress], None] | None = None,
 ) -> Evidence:
-    """Return whether each edge exists, of a trained model; fixed edges count as known.
+    """Return the probability that each edge of a trained model exists; fixed edges count as known.
 
-    ``settings``     those of the fit
-    ``prior``        probability that an edge exists, one for all or one for each
-    ``block``        neighbouring pairs that are not independent, in a series
-    ``num_weights``  weights that an edge has of its own
-    ``node_names``   for sentences
+    ``settings``     settings of the fit
+    ``prior``        prior probability that an edge exists, one for all or one for each
+    ``block``        number of neighbouring pairs in a series that are not independent
+    ``num_weights``  number of weights per edge
+    ``node_names``   names used in sentences
 
-    The model stays as it is.
+    The model is not changed.
     """
     model.graph.require_all_pairs("model_evidence")
     require_int("block", block)
@@ -105,7 +105,7 @@ def model_evidence(
 
 
 def _some(train: Pairs, block: int) -> Pairs:
-    """Return the pairs to judge by: all of them, or whole blocks spread over them."""
+    """Return the pairs for the tests: all of them, or evenly spread whole blocks."""
     if len(train) <= MOST_PAIRS:
         return train
     block = min(block, MOST_PAIRS)

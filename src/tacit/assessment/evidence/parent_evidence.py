@@ -1,17 +1,17 @@
 r"""Evidence from regressions: every node on its own past and on sets of parents, averaged over sets and resamples.
 
 1. The columns of a source are chosen (:mod:`tacit.assessment.evidence.forms`).
-2. The prior probability $\pi$ of an edge, one number for all edges without a prior of their own, is learned from all
-   targets together: $\pi = (a + \sum_{ij} P_{ij}) / (a + b + E)$ over $E$ candidates, the mean of a Beta$(a, b)$ prior
-   that has seen the expected number of edges (empirical Bayes).
+2. The prior probability $\pi$ of an edge, common to all edges without an individual prior, is learned from all targets:
+   $\pi = (a + \sum_{ij} P_{ij}) / (a + b + E)$ over $E$ candidates, the posterior mean of a Beta$(a, b)$ prior given
+   the expected number of edges (empirical Bayes).
 3. Model averaging (:mod:`tacit.assessment.evidence.averaging`) gives $P_{ij}$ on the data and $B_{ij}$, the mean over
-   resamples
-   (Huggins and Miller 2023). $P$ is calibrated where the regressions are the right model and overconfident where they
-   are not; $B$ claims no more than new data of the same kind would repeat. The answer is their mean
+   resamples (bagged posterior, Huggins and Miller 2023). $P$ is calibrated if the regressions are the right model and
+   overconfident if they are not; $B$ is more conservative. The result is their weighted mean
 
 $$\lambda P + (1 - \lambda) B, \qquad \lambda = \min\Big(1, \frac{\sum_{ij} P_{ij} B_{ij}}{\sum_{ij} P_{ij}^2}\Big)^6,$$
 
-   weighted by how far the resamples repeat what the data say. docs/concepts/theory.md has the measurements behind this choice.
+   with a weight that measures how well the resamples reproduce the full data. docs/concepts/theory.md has the
+   measurements behind this choice.
 """
 
 from dataclasses import dataclass, replace
@@ -33,9 +33,9 @@ from tacit.randomness import generator_for
 
 RESAMPLES = 16
 BETA = (1.0, 9.0)
-ROUNDS = 4  # of learning the prior probability
+ROUNDS = 4  # iterations for the prior probability
 AGREEMENT_POWER = 6
-MOST_CANDIDATES = 40  # of a target, whose sets are averaged
+MOST_CANDIDATES = 40  # candidates per target whose sets are averaged
 BELIEVED = 0.5
 
 
@@ -43,10 +43,10 @@ BELIEVED = 0.5
 class ParentEvidence:
     """The result of the regressions for the candidates of each target.
 
-    ``screened``   those whose sets were averaged; of the others each was judged by itself
-    ``believed``   those of the screened that are more likely than not
+    ``screened``   candidates whose sets were averaged; each of the others was evaluated alone
+    ``believed``   screened candidates with a probability above 1/2
     ``density``    the prior probability of an edge
-    ``resamples``  how many were drawn
+    ``resamples``  number of resamples
     ``agreement``  $\\lambda$
     """
 
@@ -79,9 +79,9 @@ def parent_evidence(
 ) -> ParentEvidence:
     """Return the probability that each candidate is a parent, and its effect.
 
-    ``density`` is the prior probability of an edge; it is learned when None. ``block`` neighbouring pairs are resampled
-    together. Targets ``horizon`` steps ahead overlap, so that the evidence of so many rows counts as that of one.
-    Targets that are not Gaussian have working responses (:mod:`tacit.assessment.evidence.working_responses`); effects
+    ``density`` is the prior probability of an edge; None to learn it. ``block`` neighbouring pairs are resampled
+    together. Targets ``horizon`` steps ahead overlap, so the evidence of ``horizon`` rows counts as that of one.
+    Targets that are not Gaussian use working responses (:mod:`tacit.assessment.evidence.working_responses`); effects
     are those of linear regressions.
     """
     form = choose_form(pairs, layout, candidates, horizon) if form is None else form
@@ -155,10 +155,10 @@ def likely_parents(
     observation: ObservationModel | None = None,
     believed: Bool[Tensor, "target candidate"] | None = None,
 ) -> BagProbs:
-    """Return the probability of each candidate on each resample, columns and prior given; all pairs are one resample.
+    """Return the probability of each candidate on each resample, for given columns and prior.
 
-    ``weights`` says how often each pair comes in each resample. Working responses of an ``observation`` model are those
-    at the ``believed`` parents.
+    ``weights`` is the number of times that each pair occurs in each resample. Working responses of an ``observation``
+    model are computed at the ``believed`` parents.
     """
     columns = build_columns(pairs, layout, form)
     if observation is not None:
@@ -170,7 +170,7 @@ def likely_parents(
 
 
 def resampled_weights(pairs: Pairs, block: int, resamples: int, seed: int) -> Resamples:
-    """Return how often each pair comes in each resample of blocks, or of whole series."""
+    """Return how often each pair occurs in each resample of blocks or of whole series."""
     generator = generator_for(seed, "evidence")
     series = None if pairs.series is None else pairs.series.cpu()
     rows = [bootstrap_rows(len(pairs), generator=generator, block=block, series=series) for _ in range(resamples)]

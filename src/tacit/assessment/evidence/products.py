@@ -1,13 +1,13 @@
-r"""Parents that act together: every set of few parents, with all products of two of them.
+r"""Interactions of parents: all sets of few parents, with all products of two of them.
 
-With $v_j$ the value that source $j$ sends and $v_i$ that of the target itself, the regression on a set $M$ has the
-columns
+With $v_j$ the value of source $j$ and $v_i$ that of the target itself, the regression on a set $M$ has the columns
 
 $$v_j, \quad v_j v_i, \quad v_j v_k \qquad (j, k \in M,\ j \le k).$$
 
-A product joins only with both of its parents, so a set of $s$ parents has $2 s + s (s + 1) / 2$ columns. No parent owns
-a product, so sets cannot be built up group by group: all sets of at most ``MOST_PARENTS`` are solved, by Cholesky
-factors of entries of one matrix of cross products per target. A required parent is always in, without products.
+A product requires both of its parents, so a set of $s$ parents has $2 s + s (s + 1) / 2$ columns. A product does not
+belong to a single parent, so sets cannot be built group by group: all sets of at most ``MOST_PARENTS`` are solved, by
+Cholesky factors of submatrices of one matrix of cross products per target. A required parent is always included,
+without products.
 """
 
 from functools import cache
@@ -24,13 +24,13 @@ from tacit.assessment.evidence.tableau import Matrices, orthonormal
 
 MOST_PARENTS = 5
 MOST_CANDIDATES = 12
-MOST_SETS = 800  # of a target: with more, one parent less
+MOST_SETS = 800  # per target: with more, the largest set has one parent fewer
 MOST_BYTES = 64e6
 Scores = Float[Tensor, "chain set"]
 
 
 def pairs_of(width: int) -> list[tuple[int, int]]:
-    """Return the products of a target and ``width`` candidates, by their places; 0 is the target itself."""
+    """Return the products of a target and ``width`` candidates as pairs of positions; 0 is the target itself."""
     return [pair for pair in combinations_with_replacement(range(width + 1), 2) if pair != (0, 0)]
 
 
@@ -40,7 +40,7 @@ def _pair_places(width: int) -> tuple[Int[Tensor, " pair"], Int[Tensor, " pair"]
 
 
 def sets_of(width: int) -> list[list[tuple[int, ...]]]:
-    """Return all sets of candidates, by size, up to the largest size that leaves few enough sets."""
+    """Return all sets of candidates by size, up to the largest size within ``MOST_SETS``."""
     found: list[list[tuple[int, ...]]] = []
     for size in range(min(MOST_PARENTS, width) + 1):
         more = list(combinations(range(width), size))
@@ -66,7 +66,7 @@ def design(columns: Columns, target: int, sources: Int[Tensor, " candidate"]) ->
 
 
 def product_matrices(columns: Columns, candidates: Candidates, weights: Resamples) -> ResampledMatrices:
-    """Return the cross products of each target; padding is a column of its own that explains nothing."""
+    """Return the cross products of each target; padding is a separate column that explains nothing."""
     first, second = _pair_places(candidates.width)
     padded = torch.nn.functional.pad(~candidates.used, (1, 0))
     gone = torch.cat([~candidates.used, padded[:, first] | padded[:, second]], 1)
@@ -91,7 +91,7 @@ def _all_sets(width: int) -> tuple[Bool[Tensor, "set candidate"], tuple[Int[Tens
 def set_residuals(
     matrices: Matrices, width: int
 ) -> tuple[Bool[Tensor, "set candidate"], Float[Tensor, "chain set channel"], Float[Tensor, " set"]]:
-    """Return all sets, what each leaves of the target columns, and how many columns each has."""
+    """Return all sets, their residual sums of squares of the target columns, and their numbers of columns."""
     first = width + len(pairs_of(width))  # of the target's columns
     totals = matrices.diagonal(dim1=1, dim2=2)[:, None, first:]
     members, by_size = _all_sets(width)
@@ -116,7 +116,7 @@ def _explained(matrices: Matrices, columns: Int[Tensor, "set place"], first: int
 def set_scores(
     matrices: Matrices, width: int, rows: Float[Tensor, " chain"], always: Float[Tensor, " chain"]
 ) -> tuple[Float[Tensor, "set candidate"], Scores]:
-    """Return all sets, as rows of 0 and 1, and the log marginal likelihood of each; too large ones have none."""
+    """Return all sets, as rows of 0 and 1, and the log marginal likelihood of each, -inf for too large sets."""
     members, left, sizes = set_residuals(matrices, width)
     likelihood = MarginalLikelihood(rows, always, left[:, 0])
     scores = likelihood(left, sizes.expand(len(rows), -1))
@@ -125,7 +125,7 @@ def set_scores(
 
 
 def product_gains(columns: Columns, candidates: Candidates) -> Float[Tensor, "target candidate"]:
-    """Return the largest share of its target that a candidate explains in a product with any other, or its own."""
+    """Return the largest share of its target that a candidate explains in a product with any other, or its square."""
     values = columns.sources[:, :, 0]
     found = []
     for row, target in enumerate(candidates.targets.tolist()):
@@ -145,7 +145,7 @@ def product_gains(columns: Columns, candidates: Candidates) -> Float[Tensor, "ta
 
 
 def screened(columns: Columns, candidates: Candidates) -> Candidates:
-    """Return for each target the candidates that explain most of it, in any product or by themselves."""
+    """Return, for each target, the candidates that explain most of it, in any product or alone."""
     if candidates.width <= MOST_CANDIDATES:
         return candidates
     gains = torch.maximum(product_gains(columns, candidates), candidates.single_gains(columns))
@@ -155,9 +155,9 @@ def screened(columns: Columns, candidates: Candidates) -> Candidates:
 def effects(
     columns: Columns, candidates: Candidates, weights: Weights, believed: Bool[Tensor, "target candidate"]
 ) -> Float[Tensor, "target candidate"]:
-    r"""Return the deviation of all terms in which a source takes part, beside the believed parents.
+    r"""Return the standard deviation of all terms that contain a source, given the selected parents.
 
-    Its sign is that of the coefficient of $v_j$: the mean slope, since values have mean 0.
+    Its sign is that of the coefficient of $v_j$, the mean slope, since values have mean 0.
     """
     found = torch.zeros(believed.shape, dtype=DOUBLE)
     for row, target in enumerate(candidates.targets.tolist()):

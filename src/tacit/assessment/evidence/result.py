@@ -1,4 +1,4 @@
-"""What the evidence stage finds about each edge: whether it exists, and how large its effect is."""
+"""The result of the evidence stage: the probability that each edge exists, and the size of its effect."""
 
 from dataclasses import dataclass, field
 
@@ -8,23 +8,23 @@ from torch import Tensor
 from tacit.shapes import EdgeMask
 
 KEEP = 0.1  # edges that exist with at least this probability are learned; the others are fixed at 0
-EdgeNumbers = Float[Tensor, "row slot"]  # (node, node), rows receive; over a table of candidates (row, slot)
+EdgeNumbers = Float[Tensor, "row slot"]  # (node, node), rows are targets; over a table of candidates (row, slot)
 
 
 def may_exist(exists: EdgeNumbers) -> EdgeMask:
-    """Return the edges that may exist: those of which nothing is known (NaN) among them."""
+    """Return the edges that may exist, including those with unknown probability (NaN)."""
     return ~(exists < KEEP)
 
 
 @dataclass(frozen=True, eq=False)
 class Evidence:
-    """The probability of each edge to exist, given the data.
+    """The probability that each edge exists, given the data.
 
     ``exists``  0 for a forbidden edge, 1 for a required one
-    ``effect``  signed, in deviations of the target per deviation of the source
+    ``effect``  signed and standardised: standard deviations of the target per standard deviation of the source
     ``prior``   the prior that was used, for the record
     ``method``  "regression" or "model"
-    ``notes``   what the user has to know about it, in sentences
+    ``notes``   sentences for the user
     """
 
     exists: EdgeNumbers

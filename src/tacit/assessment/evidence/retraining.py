@@ -1,7 +1,7 @@
-"""Short trainings from where a fit ended, each without some edges, and what they cost.
+"""Short trainings from the end of a fit, each without some edges, and their losses.
 
-All trainings see the same batches and the same random numbers: what is left of the randomness of training drops out of
-the difference between two of them.
+All trainings use the same batches and the same random numbers, so the randomness of training largely cancels in the
+difference between two of them.
 """
 
 import copy
@@ -19,27 +19,28 @@ from tacit.randomness import draw_uniforms, generator_for
 from tacit.shapes import EdgeMask, UnitLoss
 from tacit.training import CosineDecay, FitSettings, LatentGraphModel, Progress, fit
 
-AVERAGED = 0.5  # of the steps, the last ones
+AVERAGED = 0.5  # last share of the steps that is averaged
 
 
 class Course(NamedTuple):
-    """How a short training runs: its number of steps, and its first rate as a part of the fit's."""
+    """The course of a short training: number of steps, and initial rate relative to that of the fit."""
 
     steps: int
     rate: float
 
 
-# Without an edge the others have to find a new balance. Without those that do nothing they are nearly there, and the
-# randomness of training has to be small: on the 12-node system (28,000 pairs, edges at a rate of 0.05) the edge
-# probabilities were off by .0049 after 400 steps at half the rate, by .0035 at a fifth, by .0030 after 800.
+# After the removal of a needed edge the other parameters must be refitted. After the removal of edges without effect
+# they are nearly optimal, and the noise of training must be small: on the 12-node system (28,000 pairs, edges at a rate
+# of 0.05) the edge probabilities were off by .0049 after 400 steps at half the rate, by .0035 at a fifth, by .0030
+# after 800.
 SEARCH, SETTLE = Course(128, 0.5), Course(800, 0.2)
-COMPILE_FROM = 600  # steps of all replicas: compiling takes as long as some hundred
+COMPILE_FROM = 600  # steps of all replicas; compiling takes as long as a few hundred steps
 PAIRS_AT_ONCE = 128
 Removed = Bool[Tensor, "replica row slot"]
 
 
 def without_prior(model: LatentGraphModel) -> LatentGraphModel:
-    """Return a copy without a penalty on edges: evidence has its own price, and a loss is that of the data."""
+    """Return a copy without a penalty on edges: the evidence uses its own prior, and the loss is that of the data."""
     copied = copy.deepcopy(model)
     copied.prior = None
     return copied
@@ -57,7 +58,7 @@ def without_edges(model: LatentGraphModel, removed: EdgeMask) -> LatentGraphMode
 
 
 def with_edges(model: LatentGraphModel, inserted: EdgeMask, prob: float) -> LatentGraphModel:
-    """Return a copy of the model in which some edges are learned again, from a probability on."""
+    """Return a copy of the model in which some edges are learned again, starting at a given probability."""
     copied = copy.deepcopy(model)
     graph = copied.graph
     raw = torch.where(inserted, graph.link.raw(torch.full_like(graph.fixed_probs, prob)), graph.raw.detach())
@@ -77,7 +78,7 @@ def retrain_without(
     compile: bool = True,
     on_progress: Callable[[Progress], None] | None = None,
 ) -> list[LatentGraphModel]:
-    """Return a model for each set of edges, trained further from the present one with these edges fixed at 0."""
+    """Return a model for each set of edges, trained from the current one with these edges fixed at 0."""
     graph = model.graph
     removed = removed.to(graph.fixed.device)
     held = {
@@ -125,7 +126,7 @@ def keep_edges(
 
 
 def short(settings: FitSettings, num_pairs: int, course: Course) -> FitSettings:
-    """Return the settings of a short training, of two epochs at least."""
+    """Return the settings of a short training of at least two epochs."""
     per_epoch = max(1, num_pairs // min(settings.batch_size, num_pairs))
     return replace(
         settings,
@@ -139,7 +140,7 @@ def short(settings: FitSettings, num_pairs: int, course: Course) -> FitSettings:
 
 @torch.no_grad()
 def unit_losses(model: LatentGraphModel, pairs: Pairs, *, num_graphs: int, seed: int) -> UnitLoss:
-    """Return the loss of each pair and unit; models that are compared see the same random numbers."""
+    """Return the loss of each pair and unit; compared models use the same random numbers."""
     generator = generator_for(seed, "removal", pairs.inputs.device)
     loss, graph, channels = model.loss.with_baseline("none"), model.graph, model.noise_channels
     rows, columns = graph.uniforms_shape

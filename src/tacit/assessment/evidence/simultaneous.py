@@ -1,17 +1,16 @@
-r"""Evidence where edges may act within a step: a structural model whose graph within the step has no cycles.
+r"""Evidence if edges may act within a step: a structural model with an acyclic graph within the step.
 
 $$y_t = B_0\, y_t + \text{lagged part} + e_t$$
 
-1. Regressions on lagged parents alone give the columns of a lagged parent and first residuals, whose correlations give
+1. Regressions on lagged parents only give the columns of a lagged parent and first residuals, whose correlations give
    the candidates within the step (:mod:`tacit.assessment.evidence.within_candidates`).
 2. Every set of candidates of each target gets a score (:mod:`tacit.assessment.evidence.within_scores`).
-3. Graphs without cycles are sampled by these scores (:mod:`tacit.assessment.evidence.acyclic_graphs`). If a test
-   rejects Gaussian noise, its shape is a part of the scores: it gives directions that a Gaussian likelihood does not
-   know.
-4. The prior probabilities of edges within the step and of lagged edges are learned, as they are for lagged edges alone.
+3. Acyclic graphs are sampled by these scores (:mod:`tacit.assessment.evidence.acyclic_graphs`). If a test rejects
+   Gaussian noise, the scores include its shape, which identifies directions that a Gaussian likelihood does not.
+4. The prior probabilities of edges within the step and of lagged edges are learned, as in the lagged-only case.
 
-The direction of an edge within the step is *learned* if the shape of the noise decides it, *from lagged parents* if
-Gaussian scores decide it alone, and otherwise *open*.
+The direction of an edge within the step is *learned* if the shape of the noise determines it, *from lagged parents* if
+Gaussian scores determine it, and otherwise *open*.
 """
 
 import math
@@ -37,23 +36,23 @@ from tacit.errors import require
 from tacit.predictors import SeriesLayout
 
 MOST_NODES = 100
-MOST_LAGGED = 20  # candidates of a target at later lags
+MOST_LAGGED = 20  # lagged candidates of a target
 DECIDED = 0.9  # share of one direction in the probability of both
-CLEARLY_BETTER = 3.0  # log score of the best graph with an edge over the best with the other direction
-MOST_TESTED = 5000  # rows, evenly spaced, that the test of Gaussian noise looks at
-SHORT = (20, 20)  # sweeps, and those before, to learn the priors
-ROUNDS = 2  # of learning the priors
+CLEARLY_BETTER = 3.0  # log score of the best graph with an edge minus that of the best with the other direction
+MOST_TESTED = 5000  # evenly spaced rows in the test of Gaussian noise
+SHORT = (20, 20)  # sweeps, and burn-in sweeps, to learn the priors
+ROUNDS = 2  # iterations for the priors
 MOST_DENSITY = 0.3
 ROWS_PER_NODE = 2
-FEWEST_ROWS = 5  # for each column of the smallest regression
-LOWEST = -1e300  # in place of the score of a graph that was not seen
+FEWEST_ROWS = 5  # per column of the smallest regression
+LOWEST = -1e300  # score of a graph that was not sampled
 SAMPLER = 21  # its random numbers differ from those of other stages with the same seed
 Matrix = Float[Tensor, "node node"]
 
 
 @dataclass(frozen=True, eq=False)
 class SimultaneousEvidence:
-    """What is known of the edges, as matrices whose rows receive.
+    """The evidence for each edge, as matrices with targets as rows.
 
     ``exists``  at any lag; ``effect``  of all lags; ``lagged_density``, ``within_density``  learned priors
     """
@@ -77,10 +76,10 @@ def simultaneous_evidence(
     seed: int = 0,
     names: tuple[str, ...] = (),
 ) -> SimultaneousEvidence:
-    """Return the probability of each edge where those of ``may_act`` may act within the step, and ``required`` must.
+    """Return the probability of each edge; edges in ``may_act`` may act within the step, those ``required`` must.
 
-    ``first`` is the evidence of lagged parents alone; its columns are used. ``density`` is the prior probability of an
-    edge, lagged or within the step; both are learned when None. ``prior`` has that of single edges, NaN elsewhere.
+    ``first`` is the evidence of lagged parents only; its columns are used. ``density`` is the prior probability of an
+    edge, lagged or within the step; None to learn both. ``prior`` contains priors of single edges, NaN elsewhere.
     """
     names = names or tuple(map(str, range(pairs.num_nodes)))
     nodes = pairs.num_nodes
@@ -111,7 +110,7 @@ def simultaneous_evidence(
 
 
 def _many(capped: Bool[Tensor, "node node"]) -> tuple[str, ...]:
-    """Say how many pairs are left open because a node has more candidates than can be compared."""
+    """Return a sentence on pairs that are left open because a node has more candidates than can be compared."""
     pairs = int(capped.triu().sum())
     said = f"More than {MOST} nodes may act on one node within the step: the directions of {pairs} pairs are left open."
     return (said,) if pairs else ()
@@ -126,12 +125,12 @@ def _require_sizes(
     nodes, known = observed.shape[1], int(observed.sum(0).min())
     require(
         nodes <= MOST_NODES,
-        f"simultaneous in [graph] is for up to {MOST_NODES} nodes, got {nodes}; leave it out, or choose columns",
+        f"simultaneous in [graph] supports at most {MOST_NODES} nodes, got {nodes}; leave it out, or choose columns",
     )
     needed = ROWS_PER_NODE * (nodes + first.form.lags + 1)
     require(
         known >= needed,
-        f"simultaneous in [graph] requires at least {needed} known values of each node for {nodes} nodes, got {known}; "
+        f"simultaneous in [graph] requires at least {needed} observed values per node for {nodes} nodes, got {known}; "
         "leave it out, or pass more rows",
     )
     counts = required.sum(1)
@@ -156,7 +155,7 @@ class _Scores:
         for node, (one, members) in enumerate(zip(self.of_targets, search.members, strict=True)):
             numbers, must = np.arange(len(one.scores)), search.required[node].numpy()[members]
             inside = numbers[:, None] >> np.arange(len(members)) & 1
-            least = int((must << np.arange(len(members))).sum())  # the set of those that are required
+            least = int((must << np.arange(len(members))).sum())  # the set of the required parents
             scores = (one.scores + one.shapes * shapes).numpy() + inside @ prices[node, members]
             found.append(np.where(numbers & least == least, scores, -np.inf))
             start.append(least)
@@ -165,7 +164,7 @@ class _Scores:
 
 @dataclass(frozen=True, eq=False)
 class _Sampled:
-    """Means over sampled graphs; ``best`` is the one with the largest score, ``scores`` of the best with each edge."""
+    """Means over sampled graphs; ``best`` is the graph with the largest score, ``scores`` the best with each edge."""
 
     within: Matrix
     lagged: Matrix
@@ -176,9 +175,9 @@ class _Sampled:
 
     @property
     def decided(self) -> Bool[Tensor, "node node"]:
-        """The edges that have most of the probability of both directions, and a clearly better graph.
+        """The edges with most of the probability of both directions, and with a clearly better graph.
 
-        The share alone is not enough: in a class of equivalent graphs most may have the same direction of an edge.
+        The share alone is not sufficient: most graphs of an equivalence class may have the same direction of an edge.
         """
         shares = self.within >= DECIDED * (self.within + self.within.mT).clamp_min(1e-12)
         return shares & (self.scores - self.scores.mT >= CLEARLY_BETTER)
@@ -240,20 +239,20 @@ class _Search:
         )
 
     def require_rows(self, names: tuple[str, ...]) -> None:
-        """Refuse data with too few rows in which connected nodes are known together."""
+        """Raise an error if too few rows have observed values of all connected nodes."""
         known = self.columns.observed.sum(0)
         needed = FEWEST_ROWS * (self.columns.num_always + self.columns.group_size + 1)
         node = int(known.argmin())
         require(
             int(known[node]) >= needed,
-            f"simultaneous in [graph] requires at least {needed} rows in which a node is known together with all nodes "
-            f"that it may act on within the step, got {int(known[node])} for {names[node]}; leave it out, or fill "
-            "missing values",
+            f"simultaneous in [graph] requires at least {needed} rows in which a node and all nodes that it may act on "
+            f"within the step are observed, got {int(known[node])} for {names[node]}; leave it out, or fill missing "
+            "values",
         )
 
     @property
     def uses_shapes(self) -> bool:
-        """Is the noise not Gaussian, so that its shape says something?"""
+        """True if the noise is not Gaussian, so that its shape is informative."""
         return self.gaussian < NOT_GAUSSIAN
 
     def scores(self, density: float) -> _Scores:
@@ -294,14 +293,14 @@ class _Search:
         return _Sampled(within, lagged, exists, either, graph, scores_with)
 
     def directions(self, found: _Sampled, scores: _Scores, probs: Matrix, density: float) -> Int[Tensor, "node node"]:
-        """Return how the direction of each edge that acts within the step, rather than not, is known."""
+        """Return how the direction of each edge that probably acts within the step was determined."""
         directions = torch.full(probs.shape, TIME, dtype=torch.long)
         may = probs + probs.mT >= BELIEVED
         decided = found.decided & ~self.candidates.capped & self.candidates.chosen
         by_past = decided
         if self.uses_shapes:
             by_past = self.sample(scores, density, shapes=False).decided & decided
-        later = found.lagged >= DECIDED  # a later effect gives the direction
+        later = found.lagged >= DECIDED  # a lagged effect determines the direction
         directions[may & ~(decided | decided.mT) & ~(later | later.mT)] = OPEN
         directions[may & decided] = LEARNED
         directions[may & by_past] = LAGGED_PARENTS
@@ -310,7 +309,7 @@ class _Search:
 
 
 def gaussian_noise(residuals: Float[Tensor, "row node"], known: Float[Tensor, "row node"]) -> float:
-    """Return the p-value of the test that all nodes have Gaussian noise: the least of Shapiro and Wilk, times nodes."""
+    """Return the p-value for Gaussian noise at all nodes: Shapiro-Wilk with a Bonferroni correction."""
     from scipy import stats
 
     least = 1.0
@@ -325,7 +324,7 @@ def gaussian_noise(residuals: Float[Tensor, "row node"], known: Float[Tensor, "r
 def _later_candidates(first: ParentEvidence, within: WithinCandidates) -> Candidates:
     """Return the lagged candidates of each target: likely ones, and those of its candidates within the step.
 
-    Beside a child within the step the past of that child, and what leads to it, explains the target.
+    Given a child within the step, the past of that child and its parents help to explain the target.
     """
     candidates = first.candidates
     if candidates.width <= MOST_LAGGED:

@@ -1,13 +1,13 @@
 r"""Regressions of one target on every set of parents, by sweeping one matrix of cross products.
 
-For each target the columns of its $K$ candidate parents (a group of $k$ columns each) and its own target columns are
-residualised on what is always in: its own past, covariates, required parents. Their cross products are
+For each target the columns of its $K$ candidate parents (a group of $k$ columns each) and its target columns are
+residualised on the always included columns: its own past, covariates, required parents. Their cross products are
 
 $$T = \begin{pmatrix} X^\top X & X^\top y \\ y^\top X & y^\top y \end{pmatrix}.$$
 
-Sweeping the columns of a set $M$ turns $T$ into the regression on $M$: the lower right corner holds the residual sum of
-squares. For every group $j$ the number $q_j = T_{yj} T_{jj}^{-1} T_{jy}$ says how much that sum falls when $j$ joins
-$M$, or minus how much it grows when $j$ leaves $M$. So one sweep gives the scores of all sets that differ from $M$ in
+Sweeping the columns of a set $M$ turns $T$ into the regression on $M$: the lower right corner contains the residual sum
+of squares. For every group $j$, $q_j = T_{yj} T_{jj}^{-1} T_{jy}$ is the decrease of that sum when $j$ is added to $M$,
+or minus the increase when $j$ is removed from $M$. So one sweep gives the scores of all sets that differ from $M$ in
 one parent. All targets are one batch.
 """
 
@@ -19,7 +19,7 @@ from torch import Tensor
 
 Matrices = Float[Tensor, "chain column column"]
 FLOOR = 1e-4
-TINY = 1e-8  # of a column's sum of squares: what is left of a column that the own past explains
+TINY = 1e-8  # share of a column's sum of squares below which the own past fully explains it
 
 
 @dataclass
@@ -28,7 +28,7 @@ class Tableau:
 
     ``matrices``    $T$, with ``num_groups * group_size`` columns of parents and then the columns of the target
     ``included``    the set $M$ of each chain
-    ``sizes``       how many columns of each group count: others explain nothing
+    ``sizes``       number of used columns of each group; the others explain nothing
     """
 
     matrices: Matrices
@@ -44,14 +44,14 @@ class Tableau:
         group_size: int,
         sizes: Float[Tensor, "chain group"] | None = None,
     ) -> "Tableau":
-        """Return a tableau with no parent in the sets; the matrices are taken over and changed."""
+        """Return a tableau with empty sets; it uses the given matrices and changes them."""
         included = torch.zeros(len(matrices), num_groups, dtype=torch.bool)
         sizes = matrices.new_full(included.shape, group_size) if sizes is None else sizes
         return cls(matrices, included, group_size, sizes)
 
     @property
     def num_parents(self) -> int:
-        """Columns of parents."""
+        """Number of columns of parents."""
         return self.included.shape[1] * self.group_size
 
     @property
@@ -60,7 +60,7 @@ class Tableau:
         return self.matrices.diagonal(dim1=1, dim2=2)[:, self.num_parents :]
 
     def changes(self) -> Float[Tensor, "chain group channel"]:
-        """Return by how much each residual sum of squares falls when a group changes sides (negative: it grows)."""
+        """Return the decrease of each residual sum of squares when a group is added or removed (negative: increase)."""
         chains, groups = self.included.shape
         size, parents = self.group_size, self.num_parents
         rows = self.matrices[:, :parents].view(chains, groups, size, -1)
@@ -80,7 +80,7 @@ class Tableau:
         return torch.where(self.included[..., None, None], cross, joined)
 
     def flip(self, group: Int[Tensor, " chain"]) -> None:
-        """Let one group of each chain change sides."""
+        """Add or remove one group of each chain."""
         chains, width, size = len(group), self.matrices.shape[1], self.group_size
         columns = group[:, None] * size + torch.arange(size)  # (chain, size)
         starts = torch.arange(chains)[:, None] * width
@@ -93,20 +93,20 @@ class Tableau:
         swept = inverse * rows if size == 1 else inverse @ rows
         self.matrices.baddbmm_(rows.mT, swept, alpha=-1)
         was_in = self.included.gather(1, group[:, None])
-        swept *= 1.0 - 2.0 * was_in[:, :, None].to(swept)  # parents that leave come back with the other sign
+        swept *= 1.0 - 2.0 * was_in[:, :, None].to(swept)  # removal is a sweep with the opposite sign
         swept.scatter_(2, within, -inverse)
         all_rows.index_copy_(0, as_rows, swept.flatten(0, 1))
         self.matrices.view(-1).index_copy_(0, as_columns, swept.flatten())
         self.included.scatter_(1, group[:, None], ~was_in)
 
     def flip_in(self, chains: Bool[Tensor, " chain"], group: Int[Tensor, " chosen"]) -> None:
-        """Let one group of some chains change sides."""
+        """Add or remove one group of some chains."""
         part = Tableau(self.matrices[chains], self.included[chains], self.group_size, self.sizes[chains])
         part.flip(group)
         self.matrices[chains], self.included[chains] = part.matrices, part.included
 
     def include(self, members: Bool[Tensor, "chain group"]) -> None:
-        """Let the members of each chain's set change sides, one after the other."""
+        """Add or remove the members of each chain's set, one after the other."""
         counts, order = members.sum(1), members.int().argsort(dim=1, descending=True, stable=True)
         for place in range(int(counts.max())):
             chains = counts > place
@@ -136,14 +136,14 @@ def cross_products(
     weights: Float[Tensor, "chain row"],
     channels: int,
 ) -> Float[Tensor, "chain both both"]:
-    """Return $T$ of each target: weighted cross products, residualised on what is always in.
+    """Return $T$ of each target: weighted cross products, residualised on the always included columns.
 
     ``values``  the columns of the parents, then ``channels`` columns of the target
     """
     root = weights.sqrt()[:, None]
     values = values * root
     basis = orthonormal(always * root)
-    before = torch.linalg.vector_norm(values, dim=2).square() + FLOOR  # a constant column has no squares
+    before = torch.linalg.vector_norm(values, dim=2).square() + FLOOR  # a constant column has sum of squares 0
     before[:, -channels:] = 0
     values.baddbmm_(values @ basis, basis.mT, alpha=-1)
     products: Float[Tensor, "chain both both"] = values @ values.mT
@@ -152,10 +152,10 @@ def cross_products(
 
 
 def orthonormal(columns: Float[Tensor, "*chain column row"]) -> Float[Tensor, "*chain row column"]:
-    """Return an orthonormal basis of what the columns span; a column of zeros gives one of zeros."""
+    """Return an orthonormal basis of the span of the columns; a column of zeros gives a column of zeros."""
     sizes = torch.linalg.vector_norm(columns, dim=-1)
     empty = sizes <= TINY * sizes.amax(-1, keepdim=True)
-    order = empty.int().argsort(dim=-1, stable=True)  # at the end, where they take nothing from the others
+    order = empty.int().argsort(dim=-1, stable=True)  # at the end, where they do not affect the others
     some = bool(empty.any())
     basis: Tensor = torch.linalg.qr((columns.take_along_dim(order[..., None], -2) if some else columns).mT)[0]
     return basis if not some else basis * (~empty.gather(-1, order))[..., None, : basis.shape[-1]]
@@ -164,7 +164,7 @@ def orthonormal(columns: Float[Tensor, "*chain column row"]) -> Float[Tensor, "*
 def without_columns(
     matrices: Float[Tensor, "resample target column column"], gone: Bool[Tensor, "target parent"]
 ) -> Float[Tensor, "resample target column column"]:
-    """Return the matrices with some columns of parents replaced by ones that explain nothing; in place."""
+    """Replace some columns of parents in the matrices by columns that explain nothing, in place."""
     if gone.any():
         gone = torch.nn.functional.pad(gone, (0, matrices.shape[2] - gone.shape[1]))
         matrices.masked_fill_(gone[:, :, None] | gone[:, None], 0.0)

@@ -1,4 +1,4 @@
-"""What is one edge of a list: a direction, or a pair of nodes whose direction is open."""
+"""The units of an edge list: directed edges, and pairs of nodes whose direction is open."""
 
 from dataclasses import dataclass
 
@@ -8,7 +8,7 @@ from torch import Tensor
 
 from tacit.assessment.evidence.within_step import undirected_pairs
 
-SAME = 1e-5  # closer than this two directions are equally likely: files have six digits
+SAME = 1e-5  # difference below which two directions are equally likely: files have six digits
 Exists = Float[Tensor, "row slot"]
 
 
@@ -16,10 +16,10 @@ Exists = Float[Tensor, "row slot"]
 class EdgeUnits:
     """The edges that can be listed, each once.
 
-    ``values``      the probability that decides: ``exists``; for a pair without an arrow that of either direction, in
-                    one of its two entries, and 0 in the other
-    ``undirected``  the entry of each pair without an arrow: that with the smaller lag, else the more likely one
-    ``other``       the other entry of each of these pairs, which is no edge of its own
+    ``values``      the probability ``exists``; for an undirected pair that of either direction, in one of its two
+                    entries, and 0 in the other
+    ``undirected``  the entry that represents each undirected pair: the one with the smaller lag, else the likelier one
+    ``other``       the other entry of each of these pairs, which is not a separate edge
     """
 
     values: Exists
@@ -30,7 +30,7 @@ class EdgeUnits:
 def edge_units(
     exists: Exists, either: Exists | None, directions: Int[Tensor, "row slot"] | None, lag: Exists | None = None
 ) -> EdgeUnits:
-    """Return the edges of a fit; without effects within a step (None) every entry is one.
+    """Return the edges of a fit; without effects within a step (None) every entry is an edge.
 
     >>> exists, either = torch.tensor([[0.0, 0.5], [0.4, 0.0]]), torch.full((2, 2), 0.9)
     >>> units = edge_units(exists, either, torch.full((2, 2), 4))  # the direction is open

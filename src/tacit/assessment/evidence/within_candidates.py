@@ -1,11 +1,12 @@
-r"""Which pairs of nodes may act on each other within a step, from what lagged parents leave of them.
+r"""The pairs of nodes that may act on each other within a step, from the residuals given lagged parents.
 
 With $r_{ij \cdot Z}$ the correlation of two residuals given those of other nodes $Z$, a pair is a candidate if
 
 $$-\tfrac{n}{2} \log(1 - r^2) - \tfrac12 \log n + \log \tfrac{2 \pi_0}{1 - 2 \pi_0} > -4, \qquad
 r = \max\big( |r_{ij \cdot \text{all others}}|,\; \min_k |r_{ij \cdot k}|, \dots \big)$$
 
-An edge is seen given all others, unless a common child hides it; then it is seen given none or any single one.
+An edge shows in the correlation given all others, unless a common child hides it; then it shows given none or any
+single one.
 """
 
 import math
@@ -17,10 +18,10 @@ from torch import Tensor
 
 from tacit.errors import InputError
 
-MOST = 8  # candidates of a target within the step: so many give 256 sets
+MOST = 8  # candidates of a target within the step: 256 sets
 LEAST_ODDS = -4.0
-START_DENSITY = 0.05  # of an edge within the step, before it is learned
-EXACT = 1e-9  # share of a node's variance that others leave: below this it is a copy
+START_DENSITY = 0.05  # initial prior probability of an edge within the step
+EXACT = 1e-9  # unexplained share of a node's variance below which it is a copy of other nodes
 Matrix = Float[Tensor, "node node"]
 Edges = Bool[Tensor, "node node"]
 
@@ -30,7 +31,7 @@ class WithinCandidates:
     """The candidates of each row's node.
 
     ``strength``  the absolute correlation of each pair; ``may_act``  the edges that rules allow within the step
-    ``capped``    pairs of which a node with many candidates leaves out one direction: their direction stays open
+    ``capped``    pairs of which one direction is excluded because a node has too many candidates; they stay open
     """
 
     strength: Matrix
@@ -43,7 +44,7 @@ class WithinCandidates:
     def of(
         cls, residuals: Float[Tensor, "row node"], known: Float[Tensor, "row node"], may_act: Edges, required: Edges
     ) -> "WithinCandidates":
-        """Return the candidates among the edges that may act within the step, those that must among them."""
+        """Return the candidates among the edges that may act within the step, including those that must."""
         correlation, rows = _correlations(residuals, known)
         nodes = len(correlation)
         given_all = _given_all(correlation, nodes / (4 * rows))
@@ -59,12 +60,12 @@ class WithinCandidates:
         return cls(strength, may_act, chosen, capped, rows)
 
     def log_odds(self, density: float) -> Matrix:
-        """Return the log odds of an edge in one direction or the other, from the correlation alone."""
+        """Return the log odds of an edge in either direction, from the correlation only."""
         fit = -self.rows / 2 * torch.log1p(-self.strength.square()) - math.log(self.rows) / 2
         return fit + math.log(2 * density / (1 - 2 * density))
 
     def left_out(self, density: float) -> Matrix:
-        """Return the probability of each edge that is no candidate, shared by the directions that may act."""
+        """Return the probability of each edge that is not a candidate, split between the allowed directions."""
         both, may = self.chosen | self.chosen.mT, self.may_act.to(self.strength)
         shares = may / (may + may.mT).clamp_min(1.0)
         return (torch.sigmoid(self.log_odds(density)) * shares).masked_fill(both, 0.0).fill_diagonal_(0.0)
@@ -74,9 +75,9 @@ class WithinCandidates:
         return self.chosen[node].nonzero()[:, 0]
 
     def complete_rows(self, observed: Float[Tensor, "row node"]) -> Float[Tensor, "row node"]:
-        """Return 1 in the rows in which a node and all that candidates connect it with are known.
+        """Return 1 for the rows in which a node and all nodes connected to it by candidates are observed.
 
-        Scores of connected nodes are compared with each other, so that they must count the same rows.
+        Scores of connected nodes are compared with each other, so they must use the same rows.
         """
         reach = (self.chosen | self.chosen.mT).to(observed) + torch.eye(len(self.chosen)).to(observed)
         for _ in range(len(self.chosen).bit_length()):
@@ -87,30 +88,30 @@ class WithinCandidates:
 def require_distinct(
     values: Float[Tensor, "row node"], known: Float[Tensor, "row node"], names: tuple[str, ...]
 ) -> None:
-    """Refuse nodes that are copies of others: their effects within a step cannot be told apart."""
+    """Raise an error for nodes that are copies of others: their effects within a step are not identifiable."""
     correlation, rows = _correlations(values, known)
     alike = (correlation.abs() > 1 - EXACT).triu(1).nonzero()
     if len(alike):
         first, second = (names[node] for node in alike[0].tolist())
         raise InputError(
-            f"simultaneous in [graph] requires nodes that differ, got {first} and {second} with the same values up to "
-            "scale; drop one of them"
+            f"simultaneous in [graph] requires nodes with different values, got {first} and {second} with the same "
+            "values up to scale; drop one of them"
         )
     if rows > 2 * len(names) and bool(known.all()):
         sizes, vectors = torch.linalg.eigh(correlation)
         if float(sizes[0]) < EXACT:
             name = names[int(vectors[:, 0].abs().argmax())]
             raise InputError(
-                f"simultaneous in [graph] requires nodes that differ, got {name} as an exact combination of other "
-                "nodes in every row; drop it"
+                f"simultaneous in [graph] requires nodes with different values, got {name} as an exact linear "
+                "combination of other nodes; drop it"
             )
 
 
 def _correlations(values: Float[Tensor, "row node"], known: Float[Tensor, "row node"]) -> tuple[Matrix, float]:
-    """Return the correlations over the rows that both nodes have, and the fewest of these rows."""
+    """Return the correlations over the rows in which both nodes are observed, and the smallest number of such rows."""
     both = known.mT @ known
     values = values * known
-    mean = (values.mT @ known) / both.clamp_min(1)  # of the row's node, where the column's is known
+    mean = (values.mT @ known) / both.clamp_min(1)  # of the row's node, where the column's is observed
     cross = values.mT @ values / both.clamp_min(1) - mean * mean.mT
     square = values.square().mT @ known / both.clamp_min(1) - mean.square()
     found = cross / (square * square.mT).clamp_min(1e-300).sqrt()

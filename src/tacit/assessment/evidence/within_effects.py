@@ -1,10 +1,10 @@
-r"""The effect of each edge where edges may act within a step: of all its lags together, beside the believed parents.
+r"""The effect of each edge if edges may act within a step: of all its lags together, given the selected parents.
 
-$$y_i = \text{always in} + \sum_{j \in S} b_j\, y_j + \sum_{j \in L} w_j^\top x_j + e, \qquad
+$$y_i = \text{always included} + \sum_{j \in S} b_j\, y_j + \sum_{j \in L} w_j^\top x_j + e, \qquad
 \text{effect}_{ij} = \pm\, \frac{\mathrm{sd}(b_j\, y_j + w_j^\top x_j)}{\mathrm{sd}(y_i)}$$
 
-$S$ are the parents within the step of the fitted graph, $L$ the believed lagged parents. The sign is that of the
-largest coefficient. An edge in neither set is judged as one that joins $L$.
+$S$ are the parents within the step of the fitted graph, $L$ the selected lagged parents. The sign is that of the
+largest coefficient. An edge in neither set is evaluated as an addition to $L$.
 """
 
 import torch
@@ -41,7 +41,7 @@ def _of_target(
     by_now = solved[:, -1] - solved[:, :-1] @ kept.flatten()
     joined = (
         weights * (tableau.included[0] | ~acyclic[sources])[:, None]
-    )  # at lag 0 alone, where it is not believed later
+    )  # at lag 0 only, if it is not a selected lagged parent
     total, signs = weights.new_zeros(len(acyclic), len(columns.targets)), weights.new_zeros(len(acyclic))
     total[sources] = torch.einsum("sc,rsc->sr", joined, columns.sources[:, sources])
     total[now] += by_now[:, None] * columns.targets[:, now, 0].mT

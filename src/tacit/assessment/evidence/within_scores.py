@@ -1,15 +1,14 @@
-r"""The score of every set of parents within the step, for each target: lagged parents are chosen anew beside each set.
+r"""The score of every set of parents within the step, for each target; lagged parents are selected for each set.
 
 For target $i$ with the set $S$ of parents within the step and the set $L$ of lagged parents the score is
 
 $$s_i(S, L) = -\tfrac{n - q}{2} \log \frac{\mathrm{RSS}_{S, L}}{\mathrm{RSS}_\emptyset} - \tfrac{|S| + k |L|}{2}
   \log(1 + n) + |S| \log \tfrac{\pi_0}{1 - \pi_0} + |L| \log \tfrac{\pi}{1 - \pi}$$
 
-with $n$ rows, $q$ columns always in and $k$ columns of a lagged parent. Summed over targets that count the same
-rows it is the same for all graphs that have the same conditional independences (Markov equivalence), as a Gaussian
-likelihood must be. For every
-$S$ the best $L^*$ is found by single changes from no lagged parent and from all of them. The sum over all $L$ is taken
-as if the candidates were independent around it, with $o_j$ the log odds of candidate $j$ given $L^*$:
+with $n$ rows, $q$ always included columns and $k$ columns per lagged parent. Summed over targets with the same rows it
+is equal for all Markov equivalent graphs, as a Gaussian likelihood must be. For every $S$ the best $L^*$ is found by
+single changes, starting from no lagged parent and from all of them. The sum over all $L$ treats the candidates as
+independent around $L^*$, with $o_j$ the log odds of candidate $j$ given $L^*$:
 
 $$\log \sum_L e^{s(S, L)} \approx s(S, L^*) + \sum_j \log(1 + e^{-|o_j|})$$
 
@@ -35,12 +34,12 @@ from tacit.assessment.evidence.noise_shapes import shape_evidence
 from tacit.assessment.evidence.tableau import FLOOR, TINY, Tableau
 
 MOST_CHANGES = 60
-LOST = -1e9  # the score of a set whose regressions rounding has spoilt
+LOST = -1e9  # the score of a set whose regression is numerically invalid
 MOST_NUMBERS = 2**22  # of matrices or residuals at a time
 
 
 class SchwarzLikelihood(MarginalLikelihood):
-    """The Gaussian likelihood at its maximum, with the price of each column."""
+    """The maximised Gaussian likelihood with a penalty per column (Schwarz)."""
 
     def fit(self, residuals: Float[Tensor, "chain group channel"]) -> Float[Tensor, "chain group"]:
         """Return the part that does not depend on the number of columns."""
@@ -52,8 +51,8 @@ class SchwarzLikelihood(MarginalLikelihood):
 class TargetScores:
     """The scores of all sets of one target, in the order of their numbers.
 
-    ``shapes``  the log Bayes factor of the noise against a Gaussian, beside each set
-    ``lagged``  the probability of each lagged candidate beside each set
+    ``shapes``  the log Bayes factor of the noise against a Gaussian, given each set
+    ``lagged``  the probability of each lagged candidate, given each set
     """
 
     scores: Float[Tensor, " set"]
@@ -73,8 +72,8 @@ def target_scores(
 ) -> TargetScores:
     """Return the scores of one target, given its candidates ``now`` within the step.
 
-    ``candidates`` are the lagged ones, with the prior probability ``density``. Rows where the target or one of its
-    candidates within the step is missing do not count.
+    ``candidates`` are the lagged ones, with prior probability ``density``. Rows in which the target or one of its
+    candidates within the step is missing are excluded.
     """
     target = TargetColumns.of(columns, candidates.chosen(torch.tensor([place])), now, weights)
     prior = torch.where(target.prior.isnan(), torch.logit(torch.tensor(density, dtype=DOUBLE)), target.prior)
@@ -89,11 +88,11 @@ def target_scores(
 
 @dataclass(frozen=True, eq=False)
 class TargetColumns:
-    """The columns of one target less what is always in: those within the step, those of lagged groups, the target.
+    """The residualised columns of one target: those within the step, those of lagged groups, and the target.
 
-    ``products``  of all columns, rows weighted; columns of lags that an edge may not have explain nothing
-    ``sizes``     columns of each lagged group
-    ``used``      which places of the candidates these groups are
+    ``products``  weighted cross products of all columns; columns of lags that are not allowed explain nothing
+    ``sizes``     number of columns of each lagged group
+    ``used``      positions of these groups among the candidates
     """
 
     left: Float[Tensor, "column row"]
@@ -138,7 +137,7 @@ class TargetColumns:
     def given(
         self, members: Float[Tensor, "set member"]
     ) -> tuple[Float[Tensor, "set column column"], Float[Tensor, "set member column"]]:
-        """Return the products of the other columns given each set, and their regressions on the set."""
+        """Return the cross products of the other columns given each set, and their regressions on the set."""
         now = self.num_now
         inside = members[:, :, None] * members[:, None] * self.products[:now, :now] + torch.diag_embed(1 - members)
         cross = members[:, :, None] * self.products[:now, now:]
@@ -146,7 +145,7 @@ class TargetColumns:
         return self.products[now:, now:] - cross.mT @ solved, solved
 
     def tableau(self, products: Float[Tensor, "set column column"]) -> Tableau:
-        """Return the regressions on lagged groups, none of them in."""
+        """Return the tableau of regressions on lagged groups, with empty sets."""
         return Tableau.start(products, len(self.sources), self.group_size, self.sizes.expand(len(products), -1))
 
 
@@ -156,7 +155,7 @@ def _residualised(
     always: Float[Tensor, "fixed row"],
     weights: Float[Tensor, " row"],
 ) -> tuple[Float[Tensor, "column row"], Float[Tensor, "column column"]]:
-    """Return what the columns that are always in leave of the others, and its cross products."""
+    """Residualise the columns on the always included ones; return them and their cross products."""
     both = columns.without_intercepts(torch.cat([values, always]), weights)
     values, always = both[: len(values)], both[len(values) :]
     gram = (always * weights) @ always.mT
@@ -200,10 +199,10 @@ def _climb(
     *,
     full: bool,
 ) -> tuple[Float[Tensor, " set"], Float[Tensor, "set group"], Float[Tensor, "set lagged_column"]]:
-    """Change the lagged parents one at a time while the score grows, from none or from all of them.
+    """Change the lagged parents one at a time while the score increases, starting from none or from all of them.
 
-    Two sources may explain a target only together, so that both starts are needed. Return the score, the log odds of
-    each group at the end, and the coefficients.
+    Two sources may explain a target only together, so both starts are needed. Return the score, the log odds of each
+    group at the end, and the coefficients.
     """
     tableau, priors = target.tableau(products.clone()), prior.expand(len(members), -1)
     odds = priors

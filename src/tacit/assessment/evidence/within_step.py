@@ -1,4 +1,4 @@
-r"""What is found about effects within a step: which edges act at lag 0, and how their direction is known.
+r"""Effects within a step: the edges that act at lag 0, and how their direction was determined.
 
 $$y_t = B_0\, y_t + \text{lagged part} + e_t$$
 """
@@ -9,9 +9,9 @@ from jaxtyping import Bool, Float, Int
 from torch import Tensor
 
 DIRECTIONS = ("", "time", "learned", "lagged parents", "open", "rule")
-TIME = 1  # the edge acts after its step, if it exists: time gives the direction
+TIME = 1  # the edge acts at later lags, if it exists: time gives the direction
 LEARNED = 2  # from noise that is not Gaussian
-LAGGED_PARENTS = 3  # from what the past of both nodes explains
+LAGGED_PARENTS = 3  # from lagged parents of both nodes
 OPEN = 4  # either direction fits the data
 RULE = 5  # a rule requires the edge, or forbids the other direction within the step
 NOT_GAUSSIAN = 0.01  # level of the test of Gaussian noise
@@ -21,13 +21,13 @@ NOT_GAUSSIAN = 0.01  # level of the test of Gaussian noise
 class WithinStep:
     """Effects within a step; rows are targets, columns are sources.
 
-    ``probs``       the probability that each edge acts within the step; ``lagged``  that it acts later
-    ``either``      the probability that there is an edge in one direction or the other, at any lag; symmetric
-    ``directions``  how the direction of an edge that may act within the step is known, a place in ``DIRECTIONS``:
-                    ``OPEN`` for both directions of a pair, ``TIME`` where there is no such effect
-    ``acyclic``     the edges within the step of the model that is fitted: a most likely graph without cycles
+    ``probs``       the probability that each edge acts within the step; ``lagged``  that it acts at later lags
+    ``either``      the probability of an edge in either direction, at any lag; symmetric
+    ``directions``  how the direction of an edge within the step was determined, an index of ``DIRECTIONS``:
+                    ``OPEN`` for both directions of a pair, ``TIME`` if there is no such effect
+    ``acyclic``     the edges within the step of the fitted model: a most likely acyclic graph
     ``gaussian``    the p-value of the test that all noise is Gaussian
-    ``notes``       what the user has to know about it, in sentences
+    ``notes``       sentences for the user
     """
 
     probs: Float[Tensor, "node node"]
@@ -40,16 +40,16 @@ class WithinStep:
 
     @property
     def not_gaussian(self) -> bool:
-        """Does the test reject Gaussian noise, so that its shape says something about directions?"""
+        """True if the test rejects Gaussian noise, so that its shape is informative about directions."""
         return self.gaussian < NOT_GAUSSIAN
 
     def modelled(self, keep: float) -> Bool[Tensor, "node node"]:
-        """Return the edges of the model: those that may act later, and those within the step of its graph."""
+        """Return the edges of the model: those that may act at later lags, and those within the step of its graph."""
         return (self.lagged >= keep) | self.acyclic
 
     @property
     def undirected(self) -> Bool[Tensor, "node node"]:
-        """The pairs, once each above the diagonal, that are listed without an arrow: their direction is open."""
+        """The undirected pairs, whose direction is open; each once, above the diagonal."""
         return undirected_pairs(self.directions)
 
 

@@ -1,15 +1,16 @@
-r"""Regressions of counts, yes or no and other targets: each target is replaced by its working response.
+r"""Regressions of targets that are not Gaussian, such as counts: each target is replaced by its working response.
 
-The log likelihood of an observation model is quadratic near the output $\hat f$ of a generalised linear regression,
+The log likelihood of an observation model is approximately quadratic near the output $\hat f$ of a generalised linear
+regression,
 
 $$\log p(y \mid f) \approx \text{const} - \tfrac12 I\, (r - f)^2, \qquad
 r = \hat f + \frac{1}{I} \frac{\partial \log p}{\partial f}, \qquad
 I = E\Big[\Big(\frac{\partial \log p}{\partial f}\Big)^2\Big],$$
 
-so that a regression of $r$ with weights $I$ has the marginal likelihood of the generalised linear model in Laplace's
-approximation. $\hat f$ is that of the parents that are believed: an edge among them is judged by Wald's statistic, any
-other by the score test. The variance of $r$ is free: it is 1 for the right model, and larger where gates add to the
-spread of the targets, which a fixed variance would take for evidence.
+so a regression of $r$ with weights $I$ has the marginal likelihood of the generalised linear model in the Laplace
+approximation. $\hat f$ uses the selected parents: for these edges the test is Wald's, for the others the score test.
+The variance of $r$ is free: it is 1 for the right model, and larger if gates add variance to the targets, which would
+be mistaken for evidence if the variance were fixed.
 """
 
 from dataclasses import replace
@@ -25,7 +26,7 @@ from tacit.data import Pairs
 from tacit.observation import ObservationModel
 from tacit.training import GatedRegression
 
-LEAST_INFORMATION = 1e-6  # of its mean: a row with less says nothing
+LEAST_INFORMATION = 1e-6  # relative to its mean: rows with less are uninformative
 
 
 def with_responses(
@@ -51,7 +52,7 @@ def with_responses(
 def _parents(
     columns: Columns, candidates: Candidates, believed: Bool[Tensor, " candidate"], row: int
 ) -> Float[Tensor, "row column"]:
-    """Return the columns of the believed parents of a target."""
+    """Return the columns of the selected parents of a target."""
     chosen = candidates.sources[row][believed]
     if columns.products:
         return design(columns, int(candidates.targets[row]), chosen)
@@ -60,7 +61,7 @@ def _parents(
 
 
 def _intercepts(columns: Columns) -> Float[Tensor, "row series"]:
-    """Return a column per series, where each has an intercept of its own."""
+    """Return one column per series, if each series has its own intercept."""
     if columns.series is None:
         return columns.shared[:, :0]
     places = torch.unique(columns.series, return_inverse=True)[1]

@@ -1,7 +1,7 @@
 """Controls: the same model, trained with no graph and with the full graph.
 
-They show how much a learned graph improves the forecast: what the model loses when its edges are all taken away, or
-all put in. Entries that a rule of the user holds fixed stay as they are in both.
+They show how much a learned graph improves the forecast, compared with no edges and with all edges. Edges that a user's
+rule fixes are the same in both.
 """
 
 from collections.abc import Callable, Sequence
@@ -25,13 +25,13 @@ from tacit.training import (
 
 @dataclass(frozen=True)
 class GraphControls:
-    """Models like the one asked about: ``absent`` reads no edge, ``present`` reads every edge."""
+    """The control models: ``absent`` has no edge, ``present`` has every edge."""
 
     absent: LatentGraphModel
     present: LatentGraphModel
 
     def by_name(self) -> dict[str, LatentGraphModel]:
-        """Return the models under the names that tables use."""
+        """Return the models by the names used in tables."""
         return {"no graph": self.absent, "full graph": self.present}
 
 
@@ -48,12 +48,12 @@ def graph_controls(
     compile: bool = True,
     on_progress: Callable[[Progress], None] | None = None,
 ) -> GraphControls:
-    """Train the predictor of ``model`` again, from new starts, under no edge and under every edge.
+    """Train the predictor of ``model`` again, from new initial values, with no edge and with every edge.
 
-    The model itself is not touched. A predictor that is known, without anything to train, is taken as it is.
-    Pass the settings and seeds of the model's own fit, so that the comparison is fair. Edges that are fixed because the
-    data speak against them, not because of a rule, are ``dropped``: among every edge they are too.
-    With ``at_regression`` linear filters start where regressions point, and with ``closed_form`` they stay there.
+    The model itself is not changed. A predictor without trainable parameters is used unchanged. Pass the settings and
+    seeds of the model's own fit for a fair comparison. ``dropped`` are edges that were fixed because of the data, not
+    because of a rule; the control with every edge includes them.
+    With ``at_regression`` linear filters start at regressions, and with ``closed_form`` they are not trained further.
 
     >>> from tacit.graph import BernoulliGraph
     >>> from tacit.losses import EnergyScore

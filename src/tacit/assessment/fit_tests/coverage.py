@@ -1,7 +1,8 @@
 r"""Coverage of central intervals, from the ranks.
 
-The interval of level $l$ holds a target whose rank is one of the middle $S + 1 - 2m$ of the $S + 1$ there are,
-$m = (S + 1)(1 - l) / 2$ rounded: under the right model with probability exactly $(S + 1 - 2m) / (S + 1)$, atoms or not.
+The interval of level $l$ contains a target if its rank is one of the middle $S + 1 - 2m$ of $S + 1$ ranks, where
+$m = (S + 1)(1 - l) / 2$, rounded. Under the right model this has probability exactly $(S + 1 - 2m) / (S + 1)$, also for
+discrete distributions.
 """
 
 import math
@@ -18,11 +19,11 @@ from tacit.errors import InputError
 
 @dataclass(frozen=True)
 class Coverage:
-    """Shares of targets inside the central interval; ``nominal`` is what a right model would show.
+    """Shares of targets inside the central interval; ``nominal`` is the expected share under the right model.
 
-    ``by_number`` and ``p_by_number`` have an entry for each number that is predicted, None where it never was observed;
-    their p-values are exact (binomial). ``overall`` pools what one hidden graph has moved together, so that its
-    ``p_value`` takes the pairs as the independent parts (a normal test); with one number it is binomial and exact.
+    ``by_number`` and ``p_by_number`` have an entry for each predicted number, None if it was never observed; these
+    p-values are exact (binomial). ``overall`` pools numbers that are correlated through the hidden graph, so its
+    ``p_value`` treats pairs as the independent units (a normal test); with one number it is binomial and exact.
     """
 
     level: float
@@ -34,7 +35,7 @@ class Coverage:
 
     @property
     def gap(self) -> float:
-        """The overall share less the nominal one; 0 if nothing was observed."""
+        """The overall share minus the nominal one; 0 without observations."""
         return 0.0 if self.overall is None else self.overall - self.nominal
 
 
@@ -53,7 +54,7 @@ def coverage(ranks: Ranks, levels: Sequence[float] = LEVELS) -> tuple[Coverage, 
 
 
 def _at(ranks: Ranks, level: float) -> Coverage:
-    from scipy.stats import binomtest  # imported where it is needed: it takes a second
+    from scipy.stats import binomtest  # a local import, because it takes a second
 
     num_ranks = ranks.num_samples + 1
     outside = min(round(num_ranks * (1 - level) / 2), (num_ranks - 1) // 2)  # on each side
@@ -71,7 +72,7 @@ def _at(ranks: Ranks, level: float) -> Coverage:
 
 
 def _pooled(excess: Float[Tensor, "pair number"]) -> float:
-    r"""Return the p-value of $\sum_i e_i = 0$, $e_i$ the excess of pair $i$, with $\sum_i e_i^2$ as its variance."""
+    r"""Return the p-value of $\sum_i e_i = 0$ with variance $\sum_i e_i^2$, where $e_i$ is the excess of pair $i$."""
     from scipy.stats import norm
 
     by_pair = excess.sum(1)

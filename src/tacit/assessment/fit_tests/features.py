@@ -1,13 +1,14 @@
 r"""Random features of a predictive distribution and a value, for the kernel test.
 
-A value is written in the units of its own prediction, $u = (y - m) / s$, beside that prediction's mean $m$ and
-deviation $s$ in the units of all pairs. For two kernels that are Gaussian in $(m, s, u)$,
+A value is standardised by its own prediction, $u = (y - m) / s$, and combined with the prediction's mean $m$ and
+standard deviation $s$, scaled over all pairs. For two kernels that are Gaussian in $(m, s, u)$,
 
 $$k(v, v') \approx \frac{2}{D} \sum_d \cos(w_d \cdot v + b_d) \cos(w_d \cdot v' + b_d),
   \qquad w_d \sim N(0, \ell^{-2}), \quad b_d \sim U(0, 2\pi)$$
 
-(Rahimi and Recht, 2007). One takes the numbers of a single node, with the same $w$ at every node so that nodes can be
-added; one takes those of all nodes at once, wide in $(m, s)$ so that what nodes do together does not get thin.
+(Rahimi and Recht, 2007). One kernel uses the numbers of a single node, with the same $w$ at every node so that nodes
+can be added. The other uses all nodes at once, with a large width in $(m, s)$, to be sensitive to the dependence
+between nodes.
 """
 
 import math
@@ -20,9 +21,9 @@ from torch import Generator, Tensor
 from tacit.assessment.fit_tests.scales import Scales
 from tacit.shapes import Observed, Targets
 
-# On 12 nodes and 3,500 pairs these take 0.6 s of one core; twice as many find no smaller misfit (measured).
+# On 12 nodes and 3,500 pairs these take 0.6 s of one core; twice as many detect no smaller misfit (measured).
 NODE_FEATURES, JOINT_FEATURES = 16, 128
-JOINT_CONTEXT = 0.3  # width 1 / 0.3 in (m, s); width 1 misses half of what it sees of correlated noise (measured)
+JOINT_CONTEXT = 0.3  # width 1 / 0.3 in (m, s); width 1 has half the power against correlated noise (measured)
 
 Candidates = Float[Tensor, "batch candidate node channel"]
 NodeCosines = Float[Tensor, "batch candidate node feature"]
@@ -31,7 +32,7 @@ JointCosines = Float[Tensor, "batch candidate joint_feature"]
 
 @dataclass(frozen=True)
 class FourierFeatures:
-    """Frequencies for context (mean, deviation) and value, and phases; for nodes by themselves and for all at once."""
+    """Frequencies for context (mean, standard deviation) and value, and phases, for single nodes and for all nodes."""
 
     node_context: Float[Tensor, "context feature"]
     node_value: Float[Tensor, "channel feature"]
@@ -44,7 +45,7 @@ class FourierFeatures:
     def draw(
         cls, like: Targets, *, generator: Generator, num_node: int = NODE_FEATURES, num_joint: int = JOINT_FEATURES
     ) -> "FourierFeatures":
-        """Draw frequencies for targets like the given ones; a width is 1 in the root of the mean square of numbers."""
+        """Draw frequencies for targets like the given ones; widths are in units of the root mean square of numbers."""
         nodes, channels = like.shape[1:]
 
         def normals(numbers: int, features: int, width: float) -> Tensor:
@@ -71,8 +72,8 @@ class FourierFeatures:
     ) -> tuple[NodeCosines, JointCosines]:
         r"""Return $\cos(w_d \cdot v + b_d)$ for each candidate of each pair.
 
-        Mean and deviation are those of all candidates together, so that no candidate is special. What was not
-        observed is 0 for every candidate; then the candidates do not differ there, and it drops out of the test.
+        Mean and standard deviation are those of all candidates together, so that candidates are exchangeable. Missing
+        values are 0 for every candidate, so they do not affect the test.
         """
         mean, deviation = candidates.mean(1), candidates.std(1, correction=0)
         values = (candidates - mean[:, None]) / torch.maximum(deviation, _positive(scales.same))[:, None]
@@ -82,7 +83,7 @@ class FourierFeatures:
             mean, deviation, values = mean * observed, deviation * observed, values * observed[:, None]
         context = torch.cat([mean, deviation], -1)  # (batch, node, 2 channel)
         node = (context @ self.node_context + self.node_phase)[:, None]  # (batch, 1, node, feature)
-        for channel, frequencies in enumerate(self.node_value):  # one or few; faster than a product of thin matrices
+        for channel, frequencies in enumerate(self.node_value):  # few channels; faster than a product of thin matrices
             node = torch.addcmul(node, values[..., channel, None], frequencies)
         joint = (values.flatten(2) @ self.joint_value).add_(
             (context.flatten(1) @ self.joint_context + self.joint_phase)[:, None]

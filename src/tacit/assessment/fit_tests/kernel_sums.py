@@ -1,4 +1,4 @@
-"""The sums of the kernel test, added up chunk by chunk, and its outcome; :mod:`.kernel_test` says what they are."""
+"""The sums of the kernel test, accumulated over chunks, and its result; :mod:`.kernel_test` defines them."""
 
 from dataclasses import dataclass
 
@@ -13,7 +13,7 @@ from tacit.errors import InputError, require_int
 from tacit.shapes import Observed, Samples, Scalar, Targets
 
 PARTS = ("nodes", "pooled", "joint")
-# Deviations nearer than this are a tie, and count against rejection; a deviation of T below NO_SPREAD is rounding.
+# Statistics nearer than this are tied, which counts against rejection; a spread of T below NO_SPREAD is rounding.
 TIE = 1e-6
 NO_SPREAD = 1e-13
 
@@ -22,10 +22,10 @@ ByCandidate = Float[Tensor, "part candidate"]
 
 @dataclass(frozen=True)
 class KernelTest:
-    """The p-value of the test; ``skce`` (unbiased, may be below 0) and ``parts``, p-values of each kernel by itself.
+    """The p-value of the test; ``skce`` (unbiased, may be negative); and ``parts``, the p-values of each kernel.
 
-    The p-values of the parts say which kernel saw something; as a test of the model use ``p_value``, which counts that
-    there are three.
+    The p-values of the parts show which kernel detected a misfit; as a test of the model use ``p_value``, which is
+    corrected for three kernels.
     """
 
     p_value: float
@@ -35,7 +35,7 @@ class KernelTest:
 
 @dataclass
 class KernelSums:
-    """What the test needs of all pairs, added up chunk by chunk; the device is not waited for before the result."""
+    """The sums of the test over all pairs, accumulated over chunks without waiting for the device."""
 
     features: FourierFeatures
     scales: Scales
@@ -55,7 +55,7 @@ class KernelSums:
         node_features: int = NODE_FEATURES,
         joint_features: int = JOINT_FEATURES,
     ) -> "KernelSums":
-        """Draw the features, and begin at 0."""
+        """Draw the features, and start at 0."""
         require_int("node_features", node_features)
         require_int("joint_features", joint_features)
         targets, nodes = pairs.targets, pairs.num_nodes
@@ -65,12 +65,12 @@ class KernelSums:
         return cls(features, scales, node, joint, own)
 
     def add(self, samples: Samples, targets: Targets, observed: Observed | None = None) -> None:
-        """Take in some pairs; targets that equal a sample up to rounding are taken as that sample."""
+        """Add some pairs; targets that equal a sample up to rounding are replaced by that sample."""
         targets = snapped(targets, samples, self.scales.same)
         self.add_candidates(torch.cat([targets[:, None], samples], 1), observed)
 
     def add_candidates(self, candidates: Candidates, observed: Observed | None = None) -> None:
-        """Take in the candidates of some pairs, the target first."""
+        """Add the candidates of some pairs, the target first."""
         node, joint = self.features.cosines(candidates, observed, self.scales)
         self.node += node.sum(0)
         self.joint += joint.sum(0)
@@ -85,7 +85,7 @@ class KernelSums:
         return torch.stack(_sizes(node, joint))
 
     def result(self) -> KernelTest:
-        """Return the outcome; the SKCE leaves out the products of a pair with itself."""
+        """Return the result; the SKCE excludes the products of a pair with itself."""
         statistics = self.statistics()
         count = self.count
         unbiased = (count**2 * statistics[:, 0] - self._others**2 * self.own) / (count * (count - 1))
@@ -95,13 +95,13 @@ class KernelSums:
 
     @property
     def _others(self) -> float:
-        """(S + 1) / S: what turns the mean over all candidates into the mean over the others."""
+        """(S + 1) / S, the factor from the mean over all candidates to the mean over the others."""
         candidates = len(self.node)
         return candidates / (candidates - 1)
 
 
 def p_value(statistics: ByCandidate) -> Scalar:
-    """Return the share of candidates that lie as far out as the first one, itself included.
+    """Return the share of candidates with a statistic at least as large as the first one, including itself.
 
     >>> p_value(torch.tensor([[3.0, 1.0, 2.0, 3.0]])).item()
     0.5

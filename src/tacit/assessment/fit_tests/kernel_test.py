@@ -5,18 +5,19 @@ The squared kernel calibration error (Widmann, Lindsten, Zachariah, "Calibration
 
 $$\mathrm{SKCE} = \Big\| E\big[ \phi(P, y) - E_{Z \sim P}\, \phi(P, Z) \big] \Big\|^2$$
 
-It is 0 if $y \sim P$ given $P$. Here for three kernels: ``nodes``, the mean of one per node; ``pooled``, which adds the
-nodes up and so sees what is a little wrong everywhere; ``joint``, over all nodes at once, which sees how they depend.
+It is 0 if $y \sim P$ given $P$. There are three kernels: ``nodes``, the mean of one kernel per node; ``pooled``, which
+sums over nodes and so detects small errors at all nodes; and ``joint``, over all nodes at once, which detects a wrong
+dependence between nodes.
 
-**The p-value** needs no limit theorem. Pair $i$ has candidates $c = 0 \ldots S$: $y_i$ and $S$ samples. If the model is
-right they can be swapped. So take candidate $c$ of every pair as observed and the mean over the others as expected,
+**The p-value** requires no limit theorem. Pair $i$ has candidates $c = 0 \ldots S$: $y_i$ and $S$ samples. If the model
+is right they are exchangeable. So use candidate $c$ of every pair as observed and the mean over the others as expected,
 
 $$T_c = \Big\| \frac1n \sum_i \big( \phi_{ic} - \tfrac1S \sum_{b \ne c} \phi_{ib} \big) \Big\|^2,
   \qquad p = \frac{1 + \#\{c \ge 1 : T_c \ge T_0\}}{S + 1}$$
 
-and $P(p \le \alpha) \le \alpha$ for any number of independent pairs, ties included. With three kernels $T_c$
-is the largest of three, each in units of its deviation over the candidates. Pairs of a series are not independent given
-all inputs, as a target is an input later: there the level is approximate.
+and $P(p \le \alpha) \le \alpha$ for any number of independent pairs, also with ties. With three kernels $T_c$ is the
+largest of three statistics, each standardised over the candidates. Pairs of a series are not independent given all
+inputs, because a target is an input later: for series the level is approximate.
 """
 
 import torch
@@ -41,7 +42,7 @@ def kernel_test(
     node_features: int = NODE_FEATURES,
     joint_features: int = JOINT_FEATURES,
 ) -> KernelTest:
-    """Test whether ``pairs`` could have come from the model; on forecasts that overlap, every ``stride``-th of them.
+    """Test whether the model could have generated ``pairs``; use ``stride`` for forecasts that overlap.
 
     >>> from tacit.graph import BernoulliGraph
     >>> from tacit.losses import EnergyScore

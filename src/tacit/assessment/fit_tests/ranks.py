@@ -1,10 +1,10 @@
-r"""Ranks: where a target stands among samples of its own prediction.
+r"""Ranks of targets among samples of their predictions.
 
 $$r_i = \#\{s : z_{is} < y_i\} + U_i, \qquad U_i \text{ uniform on } 0 \ldots \#\{s : z_{is} = y_i\}$$
 
-If the model is right, $y_i$ is one more sample, and $r_i$ is uniform on $0 \ldots S$: exactly, whatever the
-distribution. Without noise it has atoms, and ties are common; they are broken at random, and numbers nearer than
-1e-3 of a node's spread count as one there, 1e-5 with noise.
+If the model is right, $y_i$ is one more sample, and $r_i$ is exactly uniform on $0 \ldots S$ for any distribution.
+Without noise the distribution is discrete, and ties are common; they are broken at random. Numbers are tied if they
+differ by less than 1e-3 of a node's standard deviation without noise, and 1e-5 with noise.
 """
 
 from dataclasses import dataclass
@@ -20,7 +20,7 @@ from tacit.shapes import Samples, Targets
 
 @dataclass(frozen=True)
 class Ranks:
-    """The rank of each target among ``num_samples`` samples; it means nothing where ``observed`` is false.
+    """The rank of each target among ``num_samples`` samples; undefined if ``observed`` is false.
 
     >>> Ranks(torch.tensor([[[0]], [[3]]]), torch.tensor([[[True]], [[False]]]), 3).by_number()
     [tensor([0])]
@@ -31,7 +31,7 @@ class Ranks:
     num_samples: int
 
     def by_number(self) -> list[Int[Tensor, " _"]]:
-        """Return the ranks of what was observed, for each number that is predicted: nodes, and channels within."""
+        """Return the ranks of the observed targets for each predicted number: by node, then by channel."""
         columns = zip(self.values.flatten(1).unbind(1), self.observed.flatten(1).unbind(1), strict=True)
         return [values[seen] for values, seen in columns]
 
@@ -53,7 +53,7 @@ def rank_of(
 
 
 def gathered_ranks(parts: list[Int[Tensor, "_ node channel"]], pairs: Pairs, num_samples: int) -> Ranks:
-    """Put the ranks of all chunks together, on the CPU."""
+    """Concatenate the ranks of all chunks on the CPU."""
     values = torch.cat(parts).cpu()
     observed = torch.ones_like(values, dtype=torch.bool) if pairs.observed is None else pairs.observed.cpu() > 0
     return Ranks(values, observed, num_samples)

@@ -1,11 +1,11 @@
-r"""Samples of what a model says about each pair, every pair with graphs and noise of its own.
+r"""Samples of the predictive distribution of each pair, with independent graphs and noise for every pair.
 
 $$z_{is} = f_\psi(x_i, A_{is}) \; [+ \; \sigma\, e_{is}], \qquad A_{is} \sim P_\theta$$
 
 with graphs that are independent over pairs $i$ and samples $s$.
 
-:meth:`LatentGraphModel.sample` shares its graphs over the pairs, which is right for a mean and wrong for a test: there
-the samples of one pair must say nothing about those of another.
+:meth:`LatentGraphModel.sample` shares its graphs between pairs, which is sufficient for a mean but not for a test,
+where samples of different pairs must be independent.
 """
 
 from collections.abc import Iterator
@@ -20,8 +20,8 @@ from tacit.shapes import Inputs, Samples
 from tacit.training import LatentGraphModel
 
 NUM_SAMPLES = 199  # with the target 200 candidates: p-values in steps of .005, and whole ranks at 50, 80 and 95%
-# Numbers at once, by device; a sample is taken to need num_nodes x (num_nodes, or WIDTH if that is more) of them, or
-# over a table of candidates rows x (candidates, or WIDTH if that is more).
+# Numbers in memory at once, by device. A sample uses num_nodes x max(num_nodes, WIDTH) of them, or over a table of
+# candidates rows x max(candidates, WIDTH).
 CHUNK_NUMBERS = {"cuda": 2**26}
 CHUNK_NUMBERS_ELSEWHERE = 2**22
 WIDTH = 64
@@ -31,7 +31,7 @@ WIDTH = 64
 def own_samples(
     model: LatentGraphModel, inputs: Inputs, num_samples: int, *, generator: Generator, context: Context | None = None
 ) -> Samples:
-    """Return ``num_samples`` of what each pair would show, graphs and noise drawn for every one of them.
+    """Return ``num_samples`` samples of each pair, with independent graphs and noise.
 
     >>> from tacit.graph import BernoulliGraph
     >>> from tacit.losses import EnergyScore
@@ -49,7 +49,7 @@ def own_samples(
 def sample_chunks(
     model: LatentGraphModel, pairs: Pairs, num_samples: int, *, generator: Generator
 ) -> Iterator[tuple[slice, Samples]]:
-    """Yield rows and their samples until all rows had theirs; memory stays bounded, and nothing waits for the device.
+    """Yield chunks of rows with their samples, in bounded memory and without waiting for the device.
 
     >>> list(chunk_rows(5, 2))
     [slice(0, 2, None), slice(2, 4, None), slice(4, 5, None)]
@@ -61,7 +61,7 @@ def sample_chunks(
 
 
 def chunk_rows(count: int, size: int) -> Iterator[slice]:
-    """Yield slices of ``size`` rows that cover ``count`` of them."""
+    """Yield slices of ``size`` rows that cover ``count`` rows."""
     for start in range(0, count, size):
         yield slice(start, min(start + size, count))
 
@@ -69,8 +69,8 @@ def chunk_rows(count: int, size: int) -> Iterator[slice]:
 def thinned(pairs: Pairs, stride: int) -> Pairs:
     """Return every ``stride``-th pair.
 
-    Forecasts ``h`` steps ahead overlap: the errors of neighbours share ``h - 1`` steps, while every test here takes the
-    pairs as independent, given their inputs. ``stride=h`` keeps those that do not overlap.
+    Forecasts ``h`` steps ahead overlap: the errors of neighbours share ``h - 1`` steps, while every test assumes that
+    pairs are independent given their inputs. ``stride=h`` keeps pairs that do not overlap.
 
     >>> thinned(Pairs(torch.zeros(10, 1, 1), torch.arange(10.0).view(10, 1, 1)), 4).targets.flatten().tolist()
     [0.0, 4.0, 8.0]
@@ -80,7 +80,7 @@ def thinned(pairs: Pairs, stride: int) -> Pairs:
 
 
 def require_comparable(model: LatentGraphModel, pairs: Pairs, num_samples: int, generator: Generator) -> None:
-    """Raise :class:`InputError` unless model, pairs and generator are of one kind and there is enough to compare."""
+    """Raise :class:`InputError` unless model, pairs and generator are compatible and there are at least two pairs."""
     for name, value, kind in (("model", model, LatentGraphModel), ("pairs", pairs, Pairs)):
         require(isinstance(value, kind), f"{name} must be a {kind.__name__}, got {type(value).__name__}; build one")
     require_int("num_samples", num_samples, 2)

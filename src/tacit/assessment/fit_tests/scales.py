@@ -1,6 +1,6 @@
-"""How large things are: units for the kernel test, and how near two numbers are one.
+"""Scales for the kernel test, and the tolerance within which two numbers are equal.
 
-They come from samples of their own that never meet a target, so that no test can be bent by them.
+They come from separate samples, independent of the targets, so that the tests remain valid.
 """
 
 from dataclasses import dataclass
@@ -14,11 +14,12 @@ from tacit.data import Pairs
 from tacit.shapes import Samples, Targets
 from tacit.training import LatentGraphModel
 
-PILOT_PAIRS, PILOT_SAMPLES = 256, 32  # units need no more: an error of 5% in them changes no p-value's validity
-# Of a node's spread: numbers nearer than this are one. A target of a model without noise equals samples up to rounding,
-# about 1e-7 in float32, where the predictor is known. A learned one is off by some 1e-4: where few graphs make large
-# atoms, as in rows that come together, a smaller number would call any learned predictor wrong (seen: p = 1e-169 with
-# weights right to 4 digits). With noise there are no atoms, and a larger one would tie what is different.
+PILOT_PAIRS, PILOT_SAMPLES = 256, 32  # enough for scales: their errors do not affect the validity of a p-value
+# Share of a node's standard deviation within which numbers are equal. Without noise and with a known predictor, a
+# target equals samples up to rounding, about 1e-7 in float32. A learned predictor has errors of about 1e-4: if few
+# graphs have large probability, as with edges that are correlated within rows, a smaller tolerance would reject any
+# learned predictor (measured: p = 1e-169 with weights right to 4 digits). With noise the distribution is continuous,
+# and a larger tolerance would tie different values.
 SAME, ROUNDED = 1e-3, 1e-5
 
 ByNumber = Float[Tensor, "node channel"]
@@ -26,7 +27,7 @@ ByNumber = Float[Tensor, "node channel"]
 
 @dataclass(frozen=True)
 class Scales:
-    """Centre and spread over pairs of the predicted mean and of the predicted deviation; ``same`` as above."""
+    """Mean and spread over pairs of the predicted mean and standard deviation; ``same`` is the tolerance for ties."""
 
     mean_centre: ByNumber
     mean_spread: ByNumber
@@ -37,9 +38,9 @@ class Scales:
 
 @torch.no_grad()
 def pilot_scales(model: LatentGraphModel, pairs: Pairs, *, generator: Generator) -> Scales:
-    """Draw a few samples for some of the pairs, evenly spaced, and return the scales that they show.
+    """Draw a few samples for some evenly spaced pairs, and return their scales.
 
-    A spread of 0, of something that never changes, is given as 1.
+    A spread of 0 is replaced by 1.
     """
     some = pairs[:: max(1, len(pairs) // PILOT_PAIRS)]
     parts = [samples for _, samples in sample_chunks(model, some, PILOT_SAMPLES, generator=generator)]
@@ -47,7 +48,7 @@ def pilot_scales(model: LatentGraphModel, pairs: Pairs, *, generator: Generator)
 
 
 def scales_of(samples: Samples, share: float = SAME) -> Scales:
-    """Return the scales of given samples; numbers nearer than a ``share`` of the spread are one.
+    """Return the scales of given samples; numbers that differ by less than a ``share`` of the spread are equal.
 
     >>> two_pairs = torch.tensor([[0.0, 2.0], [4.0, 6.0]]).view(2, 2, 1, 1)
     >>> scales = scales_of(two_pairs)
@@ -62,7 +63,7 @@ def scales_of(samples: Samples, share: float = SAME) -> Scales:
 
 
 def snapped(targets: Targets, samples: Samples, same: ByNumber) -> Targets:
-    """Return the targets, each moved onto the nearest sample of its pair where the two are one up to rounding.
+    """Return the targets, each replaced by the nearest sample of its pair if the two are equal up to the tolerance.
 
     >>> snapped(torch.tensor([[[1.001]]]), torch.tensor([0.0, 1.0]).view(1, 2, 1, 1), torch.tensor([[0.01]])).item()
     1.0

@@ -1,10 +1,9 @@
-r"""Are ranks uniform, and if not, what does their histogram look like?
+r"""A chi-square test of the uniformity of ranks, and the shape of their histogram.
 
 $$\chi^2 = \sum_k \frac{(n_k - n q_k)^2}{n q_k}$$
 
-$n_k$ of $n$ ranks fall into bin $k$, which holds a share $q_k$ of the $S + 1$ ranks there are: exact also where the
-bins do not divide them. One test per number that is predicted; Holm's correction makes the smallest of many p-values
-honest.
+$n_k$ of $n$ ranks fall into bin $k$, which contains a share $q_k$ of the $S + 1$ possible ranks; the bins need not
+divide them evenly. There is one test per predicted number, with Holm's correction for multiple tests.
 """
 
 from collections.abc import Sequence
@@ -19,10 +18,10 @@ from tacit.assessment.fit_tests.ranks import Ranks
 from tacit.errors import require_int
 
 NUM_BINS = 20
-PER_BIN = 5  # expected in each on average, or there are fewer bins: the usual rule for the chi-square distribution
+PER_BIN = 5  # expected count per bin, else there are fewer bins: the usual rule for the chi-square distribution
 FEWEST_PAIRS = 20  # four bins; fewer pairs are not tested
-CLEAR = 3.0  # standard errors that make a slant or a bend worth a word
-LIKELY = 0.05  # p-values above it come with the word "uniform", unless slant or bend are clear
+CLEAR = 3.0  # standard errors from which slope or curvature are reported
+LIKELY = 0.05  # above this p-value the shape is "uniform", unless slope or curvature are clear
 
 U_SHAPED, HUMP = "U-shaped: overconfident", "hump-shaped: underconfident"
 TOO_LOW, TOO_HIGH = "slanted: predictions too low", "slanted: predictions too high"
@@ -31,10 +30,10 @@ UNEVEN, UNIFORM, UNTESTED = "uneven", "uniform", "too few pairs"
 
 @dataclass(frozen=True)
 class Uniformity:
-    """The histogram of the ranks of one number, beside what is expected, and the test.
+    """The histogram of the ranks of one number with its expected counts, and the test.
 
-    ``p_value`` is for this number alone, ``adjusted`` holds over all of them; None where there were too few pairs.
-    ``shape`` is what the histogram leans to, clear or not; read it where ``adjusted`` is small.
+    ``p_value`` is for this number only, ``adjusted`` is corrected for all numbers; None if there are too few pairs.
+    ``shape`` is the most likely shape of the histogram; it is meaningful only if ``adjusted`` is small.
     """
 
     counts: tuple[int, ...]
@@ -45,7 +44,7 @@ class Uniformity:
 
     @property
     def above_median(self) -> float:
-        """The share of targets in the upper half of their prediction, 1/2 if it is right (or nothing was seen)."""
+        """The share of targets above the predicted median; 1/2 for a right model or without observations."""
         half, seen, share = sum(self.expected) / 2, 0.0, 0.0
         for count, expected in zip(self.counts, self.expected, strict=True):
             inside = min(max(seen + expected - half, 0.0), expected)
@@ -55,7 +54,7 @@ class Uniformity:
 
 
 def uniformity(ranks: Ranks, num_bins: int = NUM_BINS) -> tuple[Uniformity, ...]:
-    """Test the ranks of every number that is predicted.
+    """Test the ranks of every predicted number.
 
     >>> ranks = Ranks(torch.arange(100).view(100, 1, 1) % 10, torch.ones(100, 1, 1, dtype=torch.bool), 9)
     >>> uniformity(ranks)[0].p_value, uniformity(ranks)[0].shape
@@ -71,7 +70,7 @@ def uniformity(ranks: Ranks, num_bins: int = NUM_BINS) -> tuple[Uniformity, ...]
 
 
 def holm(p_values: Sequence[float]) -> list[float]:
-    """Return the p-values corrected for their number: at most a share alpha of families has one below alpha by chance.
+    """Return Holm-adjusted p-values, which control the family-wise error rate.
 
     >>> holm([0.01, 0.04, 0.03])
     [0.03, 0.06, 0.06]
@@ -85,7 +84,7 @@ def holm(p_values: Sequence[float]) -> list[float]:
 
 
 def _test(values: Int[Tensor, " seen"], num_ranks: int, num_bins: int) -> Uniformity:
-    from scipy.stats import chi2  # imported where it is needed: it takes a second
+    from scipy.stats import chi2  # a local import, because it takes a second
 
     seen = len(values)
     bins = max(1, min(num_bins, num_ranks, seen // PER_BIN))
@@ -102,9 +101,9 @@ def _test(values: Int[Tensor, " seen"], num_ranks: int, num_bins: int) -> Unifor
 
 
 def shape_of(counts: np.ndarray, shares: np.ndarray) -> str:
-    r"""Return the word for a histogram: its slant or its bend, whichever is more standard errors from 0.
+    r"""Return the shape of a histogram: by its slope or its curvature, whichever is more standard errors from 0.
 
-    The slant is the mean of the bins' middles $m$, the bend that of $m^2$ with the slant's part taken out.
+    The slope is the mean of the bins' middles $m$, the curvature the mean of $m^2$, orthogonalised to the slope.
 
     >>> shape_of(np.array([40, 10, 10, 40]), np.full(4, 0.25)), shape_of(np.array([10, 20, 30, 40]), np.full(4, 0.25))
     ('U-shaped: overconfident', 'slanted: predictions too low')
@@ -114,7 +113,7 @@ def shape_of(counts: np.ndarray, shares: np.ndarray) -> str:
     bend = middles**2 - shares @ middles**2
     bend = bend - (shares @ (bend * line)) / (shares @ line**2) * line
     slant, curve = (float(counts @ c / np.sqrt(counts.sum() * (shares @ c**2))) for c in (line, bend))
-    curve = curve if len(counts) > 2 else 0.0  # two bins have no bend
+    curve = curve if len(counts) > 2 else 0.0  # two bins have no curvature
     if max(abs(slant), abs(curve)) < CLEAR:
         return UNEVEN
     if abs(slant) > abs(curve):

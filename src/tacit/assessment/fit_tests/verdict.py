@@ -1,7 +1,7 @@
-r"""The verdict: does the model fit, where not, by how much, and what to try.
+r"""The verdict: whether the model fits, where and by how much it does not, and what to try.
 
-Two tests decide, each at half the level: the kernel test (the whole distribution) and the ranks (each number by itself,
-after Holm's correction). So a right model is called wrong in at most a share ``level`` of all data sets.
+It combines two tests, each at half the level: the kernel test (the whole distribution) and the ranks (each number
+separately, with Holm's correction). So a right model is rejected in at most a share ``level`` of all data sets.
 """
 
 from dataclasses import asdict, dataclass
@@ -27,11 +27,11 @@ from tacit.training import LatentGraphModel
 class Goodness:
     """The result of the tests, with a verdict as sentences.
 
-    ``names``      of the numbers that are predicted: nodes, or nodes and channels
-    ``no_spread``  for each number: were all samples one number, at every pair?
-    ``noise``      of the model: "none", "node", "input" (sigma follows the input), "joint" (of all nodes), "mixed" (one
-                   kind per node), or which values a target can have, such as "counts"
-    ``wider``      the observation model to try where targets vary more than it says; empty if there is none
+    ``names``      names of the predicted numbers: nodes, or nodes and channels
+    ``no_spread``  for each number, whether all samples of every pair were equal
+    ``noise``      kind of noise: "none", "node", "input" (sigma depends on the input), "joint" (of all nodes), "mixed"
+                   (one kind per node), or the support of the targets, such as "counts"
+    ``wider``      the observation model to try if targets vary more than the model; empty if there is none
     """
 
     num_pairs: int
@@ -53,34 +53,34 @@ class Goodness:
 
     @property
     def p_value(self) -> float:
-        """The p-value of the verdict: twice the smaller of the two tests', or the kernel test's if it is alone."""
+        """The p-value of the verdict: twice the smaller of the two tests, or that of the kernel test if it is alone."""
         ranks = self.ranks_p_value
         return self.kernel.p_value if ranks is None else min(1.0, 2 * min(self.kernel.p_value, ranks))
 
     @property
     def fits(self) -> bool | None:
-        """False if the model is rejected; else true, or None where there were too few pairs to say."""
+        """False if the model is rejected, else true; None if there were too few pairs."""
         if self.p_value <= self.level:
             return False
         return None if self.num_pairs < FEWEST_PAIRS or self.ranks_p_value is None else True
 
     @property
     def coverage_gap(self) -> float:
-        """The largest distance, over the levels, of the overall coverage from the nominal one."""
+        """The largest difference, over the levels, between overall and nominal coverage."""
         return max(abs(one.gap) for one in self.coverage)
 
     def sentences(self) -> list[str]:
-        """Return the verdict in words: whether it fits, what is wrong and how much, and what to try."""
+        """Return the verdict as sentences: whether the model fits, what is wrong and by how much, and what to try."""
         return [headline(self), *findings(self), *advice(self)]
 
     def to_dict(self) -> dict[str, Any]:
-        """Return plain numbers, words, lists and None, for a record in JSON."""
+        """Return numbers, strings, lists and None, for a record in JSON."""
         verdict = {"fits": self.fits, "p_value": self.p_value, "sentences": self.sentences()}
         return _plain(asdict(self) | verdict)  # type: ignore[no-any-return]
 
     @classmethod
     def from_dict(cls, stored: dict[str, Any]) -> "Goodness":
-        """Return what :meth:`to_dict` stored; the verdict is worked out again."""
+        """Build the result from :meth:`to_dict`; the verdict is computed again."""
         return cls(
             **{name: stored[name] for name in ("num_pairs", "num_samples", "stride", "level", "noise")},
             names=tuple(stored["names"]),
@@ -103,7 +103,7 @@ def goodness_of_fit(
     level: float = 0.05,
     node_names: list[str] | None = None,
 ) -> Goodness:
-    """Compare a model with pairs that it was not trained on; all tests take the same samples.
+    """Compare a model with pairs that it was not trained on; all tests use the same samples.
 
     ``stride`` keeps every ``stride``-th pair: for forecasts ``h`` steps ahead, which overlap, pass ``h``.
 

@@ -1,4 +1,4 @@
-"""A verdict in words: whether the model fits, what is wrong and how much, and what to try."""
+"""The verdict as sentences: whether the model fits, what is wrong and by how much, and what to try."""
 
 import math
 from collections.abc import Sequence
@@ -10,11 +10,11 @@ from tacit.assessment.fit_tests.uniformity import HUMP, TOO_HIGH, TOO_LOW, U_SHA
 if TYPE_CHECKING:
     from tacit.assessment.fit_tests.verdict import Goodness
 
-SMALL = 0.02  # of coverage: below two points a misfit is called small
-HEAVY = 0.015  # of coverage: tails that miss less are not called heavy
+SMALL = 0.02  # coverage gap below which a misfit is called small
+HEAVY = 0.015  # coverage gap from which tails are called heavy
 MOST_NAMES = 6
-REAL = ("none", "node", "input", "joint")  # noise of numbers that may be scaled in any way
-WIDER = {  # what the other observation model is for, by the values of the targets
+REAL = ("none", "node", "input", "joint")  # noise of real numbers, which may be transformed
+WIDER = {  # purpose of the suggested observation model, by the values of the targets
     "counts": "counts that vary more than their mean",
     "node": "noise with heavier tails",
     "input": "noise with heavier tails",
@@ -29,7 +29,7 @@ MEANING = {
 
 
 def headline(found: "Goodness") -> str:
-    """Say whether the model fits, and by which tests; each p-value is to be compared with the level that is named."""
+    """Return whether the model fits, with the p-values of the tests; compare each with the named level."""
     ranks, level = found.ranks_p_value, found.level
     if ranks is None:
         tests = f"kernel test {say_p(found.kernel.p_value, level)}, ranks not tested, {found.num_pairs} pairs"
@@ -44,7 +44,7 @@ def headline(found: "Goodness") -> str:
 
 
 def findings(found: "Goodness") -> list[str]:
-    """Say where ranks and intervals are off and by how much, and which predictions have no spread."""
+    """Return where ranks and intervals are wrong and by how much, and which predictions have no spread."""
     said = []
     above = {name: one.above_median for name, one in zip(found.names, found.ranks, strict=True)}
     for shape, names in shapes_seen(found).items():
@@ -65,7 +65,7 @@ def findings(found: "Goodness") -> list[str]:
 
 
 def advice(found: "Goodness") -> list[str]:
-    """Say what to try against what was seen; nothing if nothing was."""
+    """Return suggestions for the misfits that were found; empty if there are none."""
     if found.fits is not False:
         return []
     seen = shapes_seen(found)
@@ -104,24 +104,24 @@ def advice(found: "Goodness") -> list[str]:
         tries.append("another or a more flexible predictor, a longer window, or more epochs")
     if any(found.no_spread):
         tries.append("a check of edge probabilities at exactly 0 or 1: such edges have no spread")
-    if found.noise == "joint":  # regressions gave the fit: no other predictor or training goes with it
+    if found.noise == "joint":  # fitted by regressions: no other predictor or training applies
         tries = [one for one in tries if "epochs" not in one and "predictor" not in one and "loss" not in one]
     return ["try: " + "; ".join(tries)] if tries else []
 
 
 def tails_missed(found: "Goodness") -> float:
-    r"""Return how much the widest intervals miss beyond what their width explains and chance allows; above 0 is heavy.
+    r"""Return the coverage gap of the widest intervals beyond their width and chance; positive for heavy tails.
 
-    A normal distribution whose narrowest intervals, of level $l$, contain a share $q$ is too wide by the factor
-    $\Phi^{-1}((1 + q) / 2) / \Phi^{-1}((1 + l) / 2)$; its widest ones contain what this factor makes of their level.
-    Where already the narrowest miss too much, all intervals are too narrow, and tails are not the matter.
+    If the narrowest intervals of a normal distribution, of level $l$, contain a share $q$, it is too wide by the factor
+    $\Phi^{-1}((1 + q) / 2) / \Phi^{-1}((1 + l) / 2)$, which predicts the coverage of the widest intervals. If already
+    the narrowest intervals contain too few targets, all intervals are too narrow, and the tails are not the cause.
     """
     ordered, normal = sorted(found.coverage, key=lambda one: one.nominal), NormalDist()
     narrow, wide = ordered[0], ordered[-1]
     share, seen = (min(max(one.overall or one.nominal, 1e-6), 1 - 1e-6) for one in (narrow, wide))
     width = normal.inv_cdf((1 + share) / 2) / normal.inv_cdf((1 + narrow.nominal) / 2)
     expected = 2 * normal.cdf(width * normal.inv_cdf((1 + wide.nominal) / 2)) - 1
-    if found.noise == "counts":  # their variance has no scale of its own
+    if found.noise == "counts":  # their variance is not a free parameter
         expected = wide.nominal
     elif narrow.gap < -SMALL:
         expected = 0.0
@@ -130,7 +130,7 @@ def tails_missed(found: "Goodness") -> float:
 
 
 def shapes_seen(found: "Goodness") -> dict[str, list[str]]:
-    """Return the names at which ranks are not uniform at the level of the verdict's half, by the shape they have."""
+    """Return the names with ranks that are not uniform at half the level of the verdict, by shape."""
     seen: dict[str, list[str]] = {}
     for name, one in zip(found.names, found.ranks, strict=True):
         if one.adjusted is not None and one.adjusted <= found.level / 2:
@@ -139,7 +139,7 @@ def shapes_seen(found: "Goodness") -> dict[str, list[str]]:
 
 
 def say_p(value: float, level: float = 0.05) -> str:
-    """Return a p-value in words, on the side of the level on which it is.
+    """Format a p-value so that rounding does not move it across the level.
 
     >>> say_p(0.0321), say_p(1e-9), say_p(0.0501), say_p(0.05)
     ('p = 0.032', 'p < 0.001', 'p = 0.0501', 'p = 0.050')
@@ -151,7 +151,7 @@ def say_p(value: float, level: float = 0.05) -> str:
 
 
 def _size(found: "Goodness") -> str:
-    """Say how far coverage is off, to distinguish what is significant from what is important."""
+    """Return the size of the coverage gap, to distinguish significance from importance."""
     worst = max(found.coverage, key=lambda one: abs(one.gap))
     gaps = [
         (abs(share - one.nominal) - 2 * math.sqrt(one.nominal * (1 - one.nominal) / found.num_pairs), name, one, share)

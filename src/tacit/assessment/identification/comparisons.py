@@ -1,4 +1,4 @@
-"""Pairs of graphs to compare, and how far apart their predictions are; used by ``injectivity``."""
+"""Pairs of graphs to compare, and the distances between their predictions; used by ``injectivity``."""
 
 from collections.abc import Callable, Iterator
 
@@ -29,7 +29,7 @@ def all_choices(num_edges: int, device: torch.device) -> Choices:
 
 
 def with_edges(graphs: Contexts, places: Edges, values: Tensor, *, symmetric: bool) -> Contexts:
-    """Return the graphs with ``values`` (graph, edge) at some places, in both places of a pair if symmetric."""
+    """Return the graphs with ``values`` (graph, edge) at given entries; in both entries of a pair if symmetric."""
     changed = graphs.clone()
     changed[:, places[:, 0], places[:, 1]] = values.to(changed.dtype)
     if symmetric:
@@ -38,7 +38,7 @@ def with_edges(graphs: Contexts, places: Edges, values: Tensor, *, symmetric: bo
 
 
 def closest_of_all(outputs: Float[Tensor, "batch graph number"]) -> Float[Tensor, " batch"]:
-    """Return the smallest distance between the outputs of any two graphs, for each input: the largest difference.
+    """Return the smallest distance between the outputs of any two graphs, for each input, in the maximum norm.
 
     >>> closest_of_all(torch.tensor([[[0.0, 0.0], [5.0, 1.0], [5.0, 4.0]]])).tolist()
     [3.0]
@@ -57,10 +57,10 @@ def closest_of_all(outputs: Float[Tensor, "batch graph number"]) -> Float[Tensor
 def closest_of_sampled(
     predict: Predict, bases: Contexts, others: Others, places: Edges, *, symmetric: bool, generator: Generator
 ) -> tuple[Float[Tensor, " batch"], int]:
-    """Return the smallest distance of sampled pairs of graphs for each input, and the number of pairs.
+    """Return the smallest distance between sampled pairs of graphs for each input, and the number of pairs.
 
-    The first graph of a pair is one of the ``bases``, the second is the same with some edges flipped, so that it is
-    always another graph; the last pairs are flipped into ``others``.
+    The first graph of a pair is one of the ``bases``; the second is the same graph with some edges flipped, so the two
+    always differ. In the last pairs the second graph is one of ``others``.
     """
     before = predict(bases)  # (batch, base, number)
     closest, pairs = before.new_full((len(before),), torch.inf), 0
@@ -79,7 +79,7 @@ def closest_of_sampled(
 def _turns(
     places: Edges, present: Bool[Tensor, "base edge"], towards: Bool[Tensor, "other edge"], generator: Generator
 ) -> Iterator[Turns]:
-    """Yield sets of edges to flip: each edge alone; two; some of those into one node; and towards other graphs."""
+    """Yield sets of edges to flip: single edges; two; several edges into one node; differences to other graphs."""
     count, device = len(places), places.device
     order = torch.randperm(count, generator=generator, device=generator.device)[:SINGLES].to(device)
     for part in torch.split(order, SAMPLED):
@@ -93,10 +93,10 @@ def _turns(
     yield _smallest(keys + ~same_row, size.to(device)) & same_row
     base = torch.arange(len(towards), device=device) % len(present)
     turns = towards ^ present[base]
-    turns[:, 0] |= ~turns.any(1)  # no graph is compared with itself
+    turns[:, 0] |= ~turns.any(1)  # flip at least one edge
     yield turns
 
 
 def _smallest(keys: Float[Tensor, "pair edge"], size: int | Int[Tensor, "pair 1"]) -> Turns:
-    """Return where each row has its ``size`` smallest keys."""
+    """Return a mask of the ``size`` smallest keys of each row."""
     return keys.argsort(1).argsort(1) < size

@@ -1,12 +1,12 @@
-r"""Where an edge is tried out: the other edges around it.
+r"""The graphs in which the effect of an edge is evaluated.
 
-Half of the graphs come from $P_\theta$. The others are pulled towards a fair coin for every free edge,
+Half of the graphs come from $P_\theta$. For the others the probability of every free edge is moved towards 1/2,
 
 $$\theta^{(w)} = (1 - w)\,\theta + w / 2, \qquad 0 < w < 1,$$
 
-because the present $\theta$ can hide an edge: with two hops the edge $k \to j$ reaches node $i$ only where $j \to i$ is
-present. What cannot be learned must be so whatever $\theta$ is. The first half covers graphs of the present density,
-where fair coins would saturate the predictor. Fixed edges stay as they are.
+because the current $\theta$ can hide an edge: with two hops the edge $k \to j$ affects node $i$ only if $j \to i$ is
+present. An edge is not identifiable only if this is so for any $\theta$. The first half covers graphs of the current
+density, because probabilities of 1/2 could saturate the predictor. Fixed edges do not change.
 """
 
 import torch
@@ -17,12 +17,12 @@ from tacit.errors import require_int
 from tacit.graph import GraphDistribution
 
 Contexts = Float[Tensor, "graph node node"]
-Edges = Int[Tensor, "edge 2"]  # row and column: the node that receives, the node that sends
+Edges = Int[Tensor, "edge 2"]  # row and column: target and source
 PULLED_SHARE = 0.5
 
 
 def free_edges(graph: GraphDistribution) -> Edges:
-    """Return the places of all edges that are learned; of a symmetric graph those with i <= j, one for each pair.
+    """Return the positions of all learned edges; for a symmetric graph those with i <= j, one for each pair.
 
     >>> from tacit.graph import BernoulliGraph
     >>> free_edges(BernoulliGraph(torch.full((2, 2), 0.5), fixed=torch.eye(2, dtype=torch.bool))).tolist()
@@ -34,7 +34,7 @@ def free_edges(graph: GraphDistribution) -> Edges:
 
 @torch.no_grad()
 def draw_contexts(graph: GraphDistribution, num_graphs: int, *, generator: Generator, pulled: bool = True) -> Contexts:
-    """Draw graphs of which the later half is pulled towards fair coins, each by another weight; or none of them.
+    """Draw graphs; the second half with probabilities moved towards 1/2, each with another weight (optional).
 
     >>> from tacit.graph import BernoulliGraph
     >>> graph = BernoulliGraph(torch.zeros(2, 2), fixed=torch.eye(2, dtype=torch.bool))
@@ -53,7 +53,7 @@ def draw_contexts(graph: GraphDistribution, num_graphs: int, *, generator: Gener
 
 
 def flipped(contexts: Contexts, edges: Edges, *, symmetric: bool) -> Float[Tensor, "edge graph node node"]:
-    """Return every graph with one edge turned over, for each of the edges; both entries of a pair if symmetric.
+    """Return every graph with one edge flipped, for each of the edges; both entries of a pair if symmetric.
 
     >>> flipped(torch.zeros(1, 2, 2), torch.tensor([[0, 1]]), symmetric=True).tolist()
     [[[[0.0, 1.0], [1.0, 0.0]]]]

@@ -1,14 +1,13 @@
-r"""The effect of an edge: what flipping it alone does to the predictions.
+r"""The effect of an edge: the change of the predictions when only this edge is flipped.
 
 $$d_a(x, A) = f(x, A^{a=1}) - f(x, A^{a=0}), \qquad
   \mathrm{effect}_a = \max_{i, c} \frac{\sqrt{E_{x, A}\, d_{a, ic}(x, A)^2}}{s_{ic}}$$
 
-$s_{ic}$ is the spread of what output $c$ of node $i$ should predict (:mod:`tacit.assessment.identification.spread`).
-The maximum
-over nodes is taken and not the mean, because an edge changes few of them: a mean over 120 nodes would dilute any edge
-by a factor of ten. An effect of 1 moves a prediction by as much as its target varies; an effect of 0 means that no data
-at all can tell whether the edge is there. The graphs around it are those of
-:mod:`tacit.assessment.identification.contexts`.
+$s_{ic}$ is the standard deviation of the target of output $c$ of node $i$
+(:mod:`tacit.assessment.identification.spread`). The effect is the maximum over nodes and not the mean, because an edge
+affects few nodes: a mean over 120 nodes would dilute any effect by a factor of ten. An effect of 1 changes a prediction
+by one standard deviation of its target; with an effect of 0, no data can show whether the edge is present. The graphs
+$A$ are those of :mod:`tacit.assessment.identification.contexts`.
 """
 
 import math
@@ -25,17 +24,17 @@ from tacit.errors import require
 from tacit.shapes import EdgeProbs, Inputs, Observed, Targets
 from tacit.training import LatentGraphModel
 
-# Up to so many edges are looked at together, so that any two can be compared; beyond, those of one target node are.
+# Up to this many edges are evaluated together, so that any two can be compared; with more, those of one target node.
 TOGETHER = 1024
 # Outputs computed for all flips, and the fewest and most inputs and graphs: 64 and 32 at 12 nodes, 4 and 4 at 120.
 OUTPUTS = 2**24
 INPUTS, GRAPHS = (4, 64), (4, 32)
-# Numbers held at once by one call of the predictor, whose hidden layers are taken as this many times its output.
+# Numbers in memory for one call of the predictor, whose hidden layers are assumed to be this many times its output.
 NUMBERS_AT_ONCE, HIDDEN = 2**21, 8
 
 
 class Flips(NamedTuple):
-    """What flipping each of some edges does: ``differences`` $d_a$, and in which contexts the edge was present."""
+    """The effects of flipping some edges: ``differences`` $d_a$, and the contexts in which the edge was present."""
 
     edges: Edges
     present: Float[Tensor, "edge graph"]
@@ -43,7 +42,7 @@ class Flips(NamedTuple):
 
 
 class Trials(NamedTuple):
-    """What edges are tried out on: inputs, graphs around them, and the spread that a change is measured against."""
+    """Inputs and graphs on which effects are evaluated, and the spread to which they are relative."""
 
     inputs: Inputs
     contexts: Contexts
@@ -60,9 +59,9 @@ def prepare_trials(
     contexts: Contexts | None = None,
     edges: Edges | None = None,
 ) -> Trials:
-    """Choose inputs and graphs, as many as the number of edges allows, and the spread to compare with.
+    """Choose inputs and graphs, as many as the number of edges allows, and compute the spread.
 
-    ``edges`` are those to be tried out, by default all that are learned. With given ``contexts`` all inputs are taken.
+    ``edges`` are the edges to evaluate, by default all learned edges. With given ``contexts`` all inputs are used.
     """
     _require_fitting(model, inputs, targets)
     if contexts is None:
@@ -83,7 +82,7 @@ def prepare_trials(
 
 
 def flip_edges(model: LatentGraphModel, trials: Trials, edges: Edges | None = None) -> Iterator[Flips]:
-    """Yield the flips of all learned edges or of some: all at once if they are few, else node by node."""
+    """Yield the flips of all learned edges, or of given edges: all at once if there are few, else node by node."""
     edges = free_edges(model.graph) if edges is None else edges
     rows = range(model.graph.num_nodes)
     groups = [edges] if len(edges) <= TOGETHER else [edges[edges[:, 0] == row] for row in rows]
@@ -104,7 +103,7 @@ def place_effects(
     symmetric: bool,
     weights: Float[Tensor, " graph"] | None = None,
 ) -> None:
-    """Write the effects of some edges to their places; in both places of a pair if the graph is symmetric."""
+    """Write the effects of some edges to their entries; to both entries of a pair if the graph is symmetric."""
     squares = flips.differences.square().mean(1)  # (edge, graph, node, output)
     counts = torch.ones_like(flips.present[0]) if weights is None else weights
     mean = torch.einsum("egno,g->eno", squares, counts / counts.sum())

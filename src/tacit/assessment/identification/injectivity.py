@@ -1,15 +1,15 @@
 r"""The condition of the paper's theorem: is there an input $x$ at which $A \mapsto f(x, A)$ is injective?
 
-If there is, a proper loss has no other minimum than the true $\theta$ (for a known predictor). Compared are graphs that
-differ in learned edges with an effect; all others are held at what they mostly are. Two graphs differ at $x$ when
+If there is, the true $\theta$ is the only minimum of a proper loss (for a known predictor). The compared graphs differ
+in learned edges with an effect; all other edges are fixed at their more likely value. Two graphs differ at $x$ if
 
 $$\max_{i, c} |f_{ic}(x, A) - f_{ic}(x, A')| / s_{ic} > 10^{-9},$$
 
-computed in float64; $s$ is the spread of the predictions. With at most 12 edges every graph is compared with every
-other, and the answer is exact for the inputs that were looked at. With more, pairs of graphs are sampled: all flips of
-one edge (at most 4,096), some of two, some of three to eight edges into one node (those are nearest to each other), and
-independent graphs. Then a pair with equal predictions disproves injectivity at $x$, but different predictions of all
-pairs prove nothing.
+computed in float64; $s$ is the spread of the predictions. With at most 12 edges all graphs are compared with each
+other, and the result is exact for the tested inputs. With more edges, pairs of graphs are sampled: all flips of one
+edge (at most 4,096), some of two, some of three to eight edges into one node (these predictions are closest to each
+other), and independent graphs. Then a pair with equal predictions disproves injectivity at $x$, but different
+predictions of all pairs do not prove it.
 """
 
 import copy
@@ -35,14 +35,14 @@ from tacit.training import LatentGraphModel
 
 ENUMERATED_EDGES = 12
 DISTINCT = 1e-9
-# Comparisons by enumeration decide how many inputs are looked at: 4 for 4,096 graphs, at most 32.
+# The number of comparisons determines the number of tested inputs: 4 for 4,096 graphs, at most 32.
 COMPARISONS, MOST_INPUTS = 2**26, 32
 SAMPLED_INPUTS, BASES = 8, 8
 
 
 @dataclass(frozen=True)
 class Injectivity:
-    """What was found.
+    """The result of the injectivity check.
 
     ``share``    the share of the inputs at which all compared graphs gave different predictions
     ``closest``  the smallest relative distance of two graphs' outputs, at the input where it is largest
@@ -57,11 +57,11 @@ class Injectivity:
 
     @property
     def holds(self) -> bool:
-        """Was there an input at which all compared graphs gave different predictions?"""
+        """True if there was an input at which all compared graphs gave different predictions."""
         return self.share > 0
 
     def sentence(self) -> str:
-        """Say it, and how far it is proven."""
+        """The result as a sentence, proven or sampled."""
         if self.num_edges == 0:
             return "No learned edge is identifiable from the predictions."
         edges = f"the {self.num_edges} learned edges that have an effect"
@@ -82,7 +82,7 @@ class Injectivity:
 def check_injectivity(
     model: LatentGraphModel, inputs: Inputs, *, generator: Generator, edges: EdgeMask | None = None
 ) -> Injectivity:
-    """Compare graphs that differ in ``edges``, by default all learned ones, at some of the inputs.
+    """Compare graphs that differ in ``edges``, by default all learned edges, at some of the inputs.
 
     >>> from tacit.graph import BernoulliGraph
     >>> from tacit.losses import EnergyScore
@@ -121,7 +121,7 @@ def check_injectivity(
 
 
 def _predict_with(model: LatentGraphModel, inputs: Inputs, bases: Contexts) -> Predict:
-    """Return a function from graphs to their predictions in units of the spread, a part of them at a time."""
+    """Return a function from graphs to their predictions in units of the spread, computed in chunks."""
     spread = predictive_spread(model.describe(inputs, bases[None]), model.observation)
     nodes = bases.shape[-1]
     at_once = max(1, NUMBERS_AT_ONCE // (nodes * (nodes + len(inputs))))

@@ -1,7 +1,7 @@
 """Comparison of the replicas of a fit: other graphs that predict as well, and poor local minima.
 
-Every replica is a search for the best answer from a start of its own. Where two of them end with the same validation
-loss and different graphs, the data do not choose between the graphs.
+Every replica is an optimisation from different initial values. If two replicas end with the same validation loss and
+different graphs, the data do not distinguish between the graphs.
 """
 
 from dataclasses import dataclass
@@ -17,7 +17,7 @@ from tacit.shapes import EdgeMask, EdgeProbs
 from tacit.training import FitResult
 
 Relation = Literal["same", "complement", "diagonal", "other"]
-# A loss this near to the best, as a part of its size, is as good: good starts of one problem differ by 1% (METHOD.md).
+# Relative difference from the best loss within which a loss is as good: good starts of a problem differ by 1%.
 TOLERANCE = 0.01
 # Mean difference of probabilities below which two replicas found the same graph, and correlation with a complement.
 SAME_MEAN, CORRELATED = 0.05, 0.8
@@ -30,7 +30,7 @@ WORDS = {
 
 @dataclass(frozen=True)
 class ReplicaGraph:
-    """One replica beside the best: its number and seed, what its graph is, and whether it predicts as well."""
+    """One replica compared with the best: number, seed, relation of its graph, and whether it predicts as well."""
 
     replica: int
     seed: int
@@ -47,10 +47,10 @@ class ReplicaGraph:
 
 @torch.no_grad()
 def compare_replicas(result: FitResult, *, tolerance: float = TOLERANCE) -> list[ReplicaGraph]:
-    """Return those replicas that are as good as the best with another graph, and bad ones with its complement.
+    """Return the replicas that are as good as the best with another graph, and poor ones with its complement.
 
-    Losses are taken as equal up to ``tolerance`` times the size of the best. Nothing is returned where the predictor is
-    known, or where there is one replica.
+    Losses are equal up to ``tolerance`` times the absolute best loss. The result is empty if the predictor is known or
+    if there is only one replica.
     """
     require(
         isinstance(result, FitResult),
@@ -76,7 +76,7 @@ def compare_replicas(result: FitResult, *, tolerance: float = TOLERANCE) -> list
 
 
 def graph_relation(probs: EdgeProbs, best: EdgeProbs, learned: EdgeMask) -> Relation:
-    """Return what a graph is beside the best one, by the edges that are learned.
+    """Return the relation of a graph to the best one, by the learned edges.
 
     >>> best = torch.tensor([[0.9, 0.9, 0.1], [0.1, 0.9, 0.8], [0.1, 0.1, 0.9]])
     >>> everything = torch.ones(3, 3, dtype=torch.bool)
@@ -96,7 +96,7 @@ def graph_relation(probs: EdgeProbs, best: EdgeProbs, learned: EdgeMask) -> Rela
 
 
 def correlation(one: Float[Tensor, " edge"], other: Float[Tensor, " edge"]) -> float:
-    """Return Pearson's correlation, 0 where one of the two does not vary."""
+    """Return Pearson's correlation, 0 if one of the two is constant."""
     first, second = one.double() - one.double().mean(), other.double() - other.double().mean()
     size = first.norm() * second.norm()
     return (first @ second / size).item() if size > 1e-12 else 0.0

@@ -1,16 +1,16 @@
-r"""Other answers of the same quality: with a learned predictor, another graph may predict as well.
+r"""Equivalent solutions: with a learned predictor, another graph may predict as well.
 
-The data show $(\theta, \psi)$ only through the distribution of $f_\psi(x, A)$. A predictor that is learned can undo a
-change of the graph: $\sum_j (1 - A_{ij}) x_j = \sum_j x_j - \sum_j A_{ij} x_j$, so that the complement graph with the
-sign of a weight turned predicts the same, if the predictor can add $\sum_j x_j$; and a weight on a node's own value can
-stand for a self-loop. For each such graph $\theta'$ the predictor alone is trained, from its present parameters and
-from fresh ones, for complements also with the sign of one tensor turned, and the best is compared with the present
-answer. It is
-equivalent unless its validation loss is higher both by more than two standard errors of the paired difference and by
-more than 0.5% of what the predictions are worth, that is, of the loss with the targets of other pairs minus the loss.
+The data depend on $(\theta, \psi)$ only through the distribution of $f_\psi(x, A)$. A learned predictor can compensate
+a change of the graph: $\sum_j (1 - A_{ij}) x_j = \sum_j x_j - \sum_j A_{ij} x_j$, so the complement graph with a
+flipped sign of a weight predicts the same, if the predictor can add $\sum_j x_j$; and a weight of a node's own value
+can replace a self-loop. For each such graph $\theta'$ only the predictor is trained, from its current parameters and
+from random ones, for complements also with a flipped sign of one tensor, and the best result is compared with the
+current solution. It is equivalent unless its validation loss is higher both by more than two standard errors of the
+paired difference and by more than 0.5% of the skill of the predictions, that is, of the loss with the targets of other
+pairs minus the loss.
 
-Not finding one proves nothing: the search is short, and there are other changes than these. The best start is chosen
-by the same validation pairs, which favours the other graph by a little.
+Not finding an equivalent graph proves nothing: the search is short, and there are other changes than these. The best
+start is chosen on the same validation pairs, which slightly favours the other graph.
 """
 
 from collections.abc import Callable, Collection
@@ -40,19 +40,19 @@ from tacit.training import (
 
 Start = dict[str, Tensor]
 SETTINGS = FitSettings(epochs=10, schedule=CosineDecay(0.05))
-# Training pairs, tensors whose sign is turned, the largest first, and fresh starts: some seconds on two cores.
+# Training pairs, tensors with a flipped sign (the largest first), and random starts: some seconds on two cores.
 MOST_PAIRS, MOST_SIGNS, FRESH_STARTS = 4096, 6, 2
-# Of what the predictions are worth: a short training ends that near. On the paper's system, where self-loops are coins
-# of 0.75, switching them on costs 1.4%.
+# Share of the skill of the predictions: the accuracy of a short training. On the paper's system, where self-loops have
+# probability 0.75, switching them on costs 1.4%.
 STANDARD_ERRORS, TOLERANCE = 2.0, 0.005
 
 
 @dataclass(frozen=True)
 class Representation:
-    """Another graph, the predictor that was trained for it, and how it compares with the present answer.
+    """Another graph, the predictor that was trained for it, and its comparison with the current solution.
 
-    ``difference``  validation loss minus that of the present answer, with its standard error
-    ``tolerance``   a difference below this does not count
+    ``difference``  validation loss minus that of the current solution, with its standard error
+    ``tolerance``   differences below this are ignored
     """
 
     name: str
@@ -63,7 +63,7 @@ class Representation:
 
     @property
     def equivalent(self) -> bool:
-        """Does it predict as well, as far as these pairs can tell?"""
+        """True if it predicts as well within the accuracy of the comparison."""
         return self.difference.mean <= max(STANDARD_ERRORS * self.difference.std_error, self.tolerance)
 
     def sentence(self) -> str:
@@ -86,12 +86,11 @@ def find_representations(
     compile: bool = True,
     on_progress: Callable[[Progress], None] | None = None,
 ) -> list[Representation]:
-    """Look for other graphs with which a retrained predictor does as well; the model itself is left as it is.
+    """Search for other graphs with which a retrained predictor predicts as well; the model itself is not changed.
 
-    Returns one for each graph that was tried, equivalent or not, and none where the predictor is known. ``names`` says
-    which of :func:`~tacit.assessment.identification.transforms.other_graphs` to try, all of them when left out.
-    ``settings``,
-    ``lift``, ``compile`` and ``on_progress`` are those of :func:`tacit.training.fit`.
+    Returns one result for each tested graph, equivalent or not; empty if the predictor is known. ``names`` selects from
+    :func:`~tacit.assessment.identification.transforms.other_graphs`, by default all. ``settings``, ``lift``,
+    ``compile`` and ``on_progress`` are those of :func:`tacit.training.fit`.
     """
     model.graph.require_all_pairs("find_representations")
     for name, pairs in (("train", train), ("validation", validation)):
@@ -128,7 +127,7 @@ def find_representations(
 
 
 def predictor_starts(model: LatentGraphModel, generator: Generator, *, signs: bool = True) -> list[Start]:
-    """Return where to start the predictor: as it is, with the sign of a tensor turned, and fresh; none if known."""
+    """Return initial predictor parameters: current, with the sign of a tensor flipped, and random; none if known."""
     named = model.named_parameters()
     present = {name: value.detach() for name, value in named if value.requires_grad and not name.startswith("graph.")}
     if not present:
@@ -156,7 +155,7 @@ def _train(
     compile: bool,
     on_progress: Callable[[Progress], None] | None,
 ) -> dict[str, Start]:
-    """Return for each graph the best predictor's parameters; every graph and start is a replica of one fit."""
+    """Return the best predictor's parameters for each graph; every graph and start is a replica of one fit."""
     names = [name for name in graphs for _ in starts[name]]
     every = [start for name in graphs for start in starts[name]]
     seeds = range(len(names))

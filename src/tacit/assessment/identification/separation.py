@@ -1,4 +1,4 @@
-r"""Can the data separate how often an edge acts from how strongly?
+r"""Identifiability of how often an edge acts, if its strength is learned too.
 
 With a learned predictor both $\theta_a$ and the strength of edge $a$ are free. Under the model a target has the density
 $P(y) = E_A\, p(y \mid f(x, A))$, and with $d_a = f(x, A^{a=1}) - f(x, A^{a=0})$ the derivatives of $\log P(y)$ are
@@ -6,12 +6,12 @@ $P(y) = E_A\, p(y \mid f(x, A))$, and with $d_a = f(x, A^{a=1}) - f(x, A^{a=0})$
 $$\frac{E[p \mid A_a = 1] - E[p \mid A_a = 0]}{P(y)} \quad (\theta_a), \qquad
   \frac{E[p'\, A_a\, d_a]}{P(y)} \quad (\text{strength}), \qquad \frac{E[p']}{P(y)} \quad (\text{intercept}),$$
 
-with $p' = \partial p / \partial f$; beside them those of the node's own inputs and of its noise parameters.
-Their products, summed over the pairs, for all edges into a node together, are the information $I$; the standard error
-of $\theta_a$ with all others learned is $\sqrt{(I^{-1})_{aa}}$. For yes or no $P(y = 1) = E_A\, \sigma(f)$: where
-effects are small $P \approx \sigma(f_0) + \sigma'(f_0)\, \theta_a d_a$, only the product is
-identifiable, and the standard error is large. Counts are separated by their overdispersion, as long as no dispersion is
-learned beside it.
+with $p' = \partial p / \partial f$; in addition there are those for the node's own inputs and its noise parameters. The
+products of these derivatives, summed over the pairs, for all edges into a node together, are the information $I$; the
+standard error of $\theta_a$ with all other parameters learned is $\sqrt{(I^{-1})_{aa}}$. For binary targets
+$P(y = 1) = E_A\, \sigma(f)$: for small effects $P \approx \sigma(f_0) + \sigma'(f_0)\, \theta_a d_a$, only the product
+is identifiable, and the standard error is large. For counts the two are identifiable by overdispersion, unless a
+dispersion parameter is learned too.
 """
 
 from collections.abc import Iterator
@@ -28,13 +28,13 @@ from tacit.shapes import EdgeProbs, Inputs, Observed, Samples, Targets
 from tacit.training import LatentGraphModel
 
 GRAPHS, PAIRS, MOST_OWN = 128, 2048, 24  # of the own inputs of a node, the oldest first
-STEP = 1e-3  # of noise parameters, which are numbers around 1
-SMALLEST = 1e-9  # part of the largest information below which a direction has none
+STEP = 1e-3  # finite-difference step of noise parameters, which are of order 1
+SMALLEST = 1e-9  # share of the largest information below which a direction has none
 Scores = Float[Tensor, "pair node channel"]
 
 
 def can_separate(model: LatentGraphModel) -> bool:
-    """Can standard errors be computed: does an edge change its target alone, and are targets more than their mean?"""
+    """Return whether standard errors can be computed: an edge affects only its target, and targets are random."""
     local = num_hops_of(model.predictor) == 1 and model.graph.candidates is None
     supports = model.observation.supports or (model.observation.support,)
     return local and model.observation.random and any(support != "real" for support in supports)
@@ -50,9 +50,9 @@ def separation_errors(
     observed: Observed | None = None,
     num_pairs: int | None = None,
 ) -> EdgeProbs:
-    """Return the standard error of the probability of each learned edge with its strength learned too.
+    """Return the standard error of the probability of each learned edge, with its strength learned too.
 
-    It is that of ``num_pairs`` pairs, by default those given; NaN for fixed edges, infinite where nothing separates.
+    It is for ``num_pairs`` pairs, by default the given ones; NaN for fixed edges, infinite if not identifiable.
     """
     order = torch.randperm(len(inputs), generator=generator, device=generator.device)[:PAIRS].to(inputs.device)
     some, known = inputs[order], targets[order]
@@ -72,7 +72,7 @@ def separation_errors(
 
 
 def _sources(graph: GraphDistribution) -> Int[Tensor, "node place"]:
-    """Return the sources of the learned edges into each node, -1 behind the last one."""
+    """Return the sources of the learned edges into each node, padded with -1."""
     learned = graph.learned
     most = int(learned.sum(1).max())
     order = learned.to(torch.uint8).argsort(dim=1, descending=True, stable=True)[:, :most]
@@ -123,7 +123,7 @@ def _logs_and_slopes(
 
 
 def _moved_noise(model: LatentGraphModel) -> Iterator[dict[str, Tensor]]:
-    """Yield the noise parameters with one number of every node moved by a step."""
+    """Yield the noise parameters with one parameter of every node changed by a step."""
     present = {f"observation.{name}": value.detach() for name, value in model.observation.named_parameters()}
     for name, value in present.items():
         flat = value.flatten(2) if value.ndim > 2 else value[..., None]
@@ -145,7 +145,7 @@ class _LogProb(torch.nn.Module):
 
 
 def _inverse_diagonal(information: Float[Tensor, "d d"]) -> Float[Tensor, " d"]:
-    """Return the diagonal of the inverse; infinite in directions without information, and along those with none."""
+    """Return the diagonal of the inverse; infinite for parameters with a component without information."""
     scale = information.diagonal().clamp_min(0).sqrt()
     has = scale > 0
     found = torch.full_like(scale, torch.inf)

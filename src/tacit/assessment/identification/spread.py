@@ -1,8 +1,8 @@
-r"""What a change of an output is measured against: the spread of what it should predict.
+r"""The spread of targets, the unit of relative effects.
 
 $s_{ic}$ is the standard deviation of the targets of node $i$, channel $c$, over the pairs; without targets, that of the
-predictions, $\sqrt{\mathrm{Var}\,\mu + E\,\sigma^2}$ over inputs and graphs. What a change of each parameter of the
-observation model is measured against, its ``scales`` say: means and sigmas share the spread of the target.
+predictions, $\sqrt{\mathrm{Var}\,\mu + E\,\sigma^2}$ over inputs and graphs. ``scales`` of the observation model
+converts it to a unit for each distribution parameter: means and sigmas use the spread of the target.
 """
 
 from typing import NamedTuple
@@ -15,12 +15,12 @@ from tacit.errors import require
 from tacit.observation import NoNoise, ObservationModel
 from tacit.shapes import Observed, TargetParams, Targets
 
-# Below this part of its own size, a deviation is rounding.
+# A standard deviation below this share of the magnitude is rounding.
 CONSTANT = 1e-6
 
 
 class Spread(NamedTuple):
-    """A positive number for each parameter of a target, and the nodes that do not vary, for which it is borrowed."""
+    """A positive unit for each distribution parameter of a target, and the nodes with constant targets."""
 
     values: Float[Tensor, "node output"]
     constant: Bool[Tensor, " node"]
@@ -29,11 +29,10 @@ class Spread(NamedTuple):
 def target_spread(
     targets: Targets, observed: Observed | None = None, *, observation: ObservationModel | None = None
 ) -> Spread:
-    """Return the spread of targets; missing ones are left out.
+    """Return the spread of targets, without missing values.
 
-    A target that never varies has no spread of its own. It takes the root mean square of the others, or 1 where none
-    varies, and its node is named in ``constant``. One that was never observed has an infinite spread: nothing that
-    happens to it can be seen.
+    The spread of a constant target is replaced by the root mean square of the others, or by 1 if all are constant, and
+    its node is marked in ``constant``. A target that was never observed has an infinite spread, so effects on it are 0.
 
     >>> spread = target_spread(torch.tensor([[[1.0], [3.0]], [[1.0], [5.0]]]))
     >>> spread.values.tolist(), spread.constant.tolist()
@@ -55,7 +54,7 @@ def target_spread(
 
 
 def predictive_spread(described: TargetParams, observation: ObservationModel) -> Spread:
-    """Return the spread of predictions over pairs and graphs, with that of the noise if there is noise."""
+    """Return the spread of predictions over pairs and graphs, including the noise."""
     means = observation.mean(described)
     variance = means.var((0, 1), correction=0) + observation.variance(described).mean((0, 1))  # (node, channel)
     values, constant = _filled(variance.sqrt(), means.mean((0, 1)).abs())

@@ -1,4 +1,4 @@
-"""Other graphs that could stand for the same: where a predictor that is learned too might make up for the change."""
+"""Other graphs that may be equivalent: a learned predictor might compensate for the change of the graph."""
 
 import torch
 
@@ -11,16 +11,16 @@ LOOPS_OFF = "the graph with self-loops off"
 LOOPS_ON = "the graph with self-loops on"
 CERTAIN = "the deterministic graph of the edges above 0.5"
 COMPLEMENTS = (COMPLEMENT, WHOLE_COMPLEMENT)
-# Probabilities nearer than this everywhere are the same graph.
+# Graphs are equal if all of their probabilities differ by less than this.
 SAME_GRAPH = 0.05
 
 
 def other_graphs(graph: GraphDistribution) -> dict[str, EdgeProbs]:
-    r"""Return named changes of the edges that are learned; those that change nothing are left out.
+    r"""Return named changes of the learned edges; changes without an effect are left out.
 
-    The complement, $1 - \theta$, of a predictor that can count what is not there; self-loops switched off or on, where
-    a node's own path can take their place; and the graph without chance, where a smaller weight of an edge that is
-    always there looks like an edge that is there at times.
+    They are the complement, $1 - \theta$, which a predictor can compensate by sums over all nodes; self-loops switched
+    off or on, which a node's own path can replace; and the deterministic graph, because an edge that is always present
+    with a smaller weight resembles an edge that acts at times.
 
     >>> from tacit.graph import BernoulliGraph
     >>> graph = BernoulliGraph(torch.tensor([[0.0, 0.25], [1.0, 0.0]]), fixed=torch.eye(2, dtype=torch.bool))
@@ -44,5 +44,5 @@ def other_graphs(graph: GraphDistribution) -> dict[str, EdgeProbs]:
 
 
 def same_graph(one: EdgeProbs, other: EdgeProbs, edges: EdgeMask) -> bool:
-    """Return whether no probability of some edges differs by more than a little."""
+    """Return whether the probabilities of some edges are equal up to a tolerance."""
     return not bool(((one - other).abs() > SAME_GRAPH)[edges].any())

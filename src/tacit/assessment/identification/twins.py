@@ -1,17 +1,17 @@
-r"""Twins: two edges with the same effect, so that only how many of them are present can be seen, not which.
+r"""Twins: two edges with the same effect, so that only the number of present edges is identifiable, not which.
 
-Edges $a$ and $b$ are twins when exchanging them changes nothing, $f(x, a{=}1, b{=}0) = f(x, a{=}0, b{=}1)$, as when two
-nodes always send the same. In a graph where both are present, or both absent, that is $d_a(x, A) = d_b(x, A)$; where
-they differ the effects are those of a first and of a second edge and need not be equal (tanh). So the two vectors of
-effects over inputs, outputs and those graphs $g$ in which $A_a = A_b$ are compared:
+Edges $a$ and $b$ are twins if exchanging them changes nothing, $f(x, a{=}1, b{=}0) = f(x, a{=}0, b{=}1)$, for example
+if two nodes always send equal values. In a graph with both or neither of them, this means $d_a(x, A) = d_b(x, A)$; in a
+graph with one of them, the effects are those of a first and of a second edge and need not be equal (tanh). So the two
+vectors of effects over inputs, outputs and the graphs $g$ with $A_a = A_b$ are compared:
 
 $$\cos = \frac{\langle d_a, d_b \rangle_{ab}}{|d_a|_{ab}\, |d_b|_{ab}} > 1 - 10^{-4}, \qquad
   \Big| \frac{|d_a|_{ab}}{|d_b|_{ab}} - 1 \Big| < 0.01,
   \qquad \langle u, v \rangle_{ab} = \sum_{g: A_a = A_b} u_g \cdot v_g$$
 
-Edges of opposite effect are no twins, and neither are edges without one. In large graphs only edges into the same node
-are compared. There a few inputs and graphs must do at first, and a million pairs of short vectors hold some that agree
-by chance: those that agreed are tried out once more, on other inputs and graphs, of which few edges allow many.
+Edges with opposite effects are not twins, and neither are edges without an effect. In large graphs only edges into the
+same node are compared. They use few inputs and graphs at first, and among a million pairs of short vectors some agree
+by chance: pairs that agree are tested again on other inputs and graphs, which can be many because few edges remain.
 """
 
 import torch
@@ -23,9 +23,9 @@ from tacit.assessment.identification.spread import Spread
 from tacit.shapes import Inputs, Observed, Targets
 from tacit.training import LatentGraphModel
 
-Place = tuple[int, int]  # row and column: the node that receives, the node that sends
+Place = tuple[int, int]  # row and column: target and source
 COSINE, LENGTH = 1e-4, 0.01
-# A relative effect below this is none: float32 rounds at a thousandth of it.
+# A smaller relative effect counts as none: float32 rounds at a thousandth of it.
 NEGLIGIBLE = 1e-4
 
 
@@ -38,7 +38,7 @@ def confirmed_twins(
     generator: Generator,
     observed: Observed | None = None,
 ) -> list[tuple[Place, Place]]:
-    """Return those pairs of edges that are twins on fresh inputs and graphs too."""
+    """Return the pairs of edges that are also twins on new inputs and graphs."""
     if not candidates:
         return []
     places = sorted({place for pair in candidates for place in pair})

@@ -1,15 +1,16 @@
 r"""Identifiability of edges, with reasons.
 
-An edge is not identifiable when
+An edge is not identifiable if
 
 - its relative effect is below $10^{-4}$: flipping it changes no prediction;
-- with ``num_pairs`` $= n$ given, $\mathrm{effect} \cdot \sqrt n < 2$: too weak for so many pairs. From one output of
-  spread $s$, $\theta_a$ has a standard error of about $s / (d_a \sqrt n) = 1 / (\mathrm{effect} \cdot \sqrt n)$; above
-  1/2 an edge that is always there is within two standard errors of one that never is;
-- it has a twin (:mod:`tacit.assessment.identification.twins`): how many of them are present can be seen, not which.
+- with ``num_pairs`` $= n$ given, $\mathrm{effect} \cdot \sqrt n < 2$: its effect is too weak for $n$ pairs. From one
+  output of spread $s$, $\theta_a$ has a standard error of about
+  $s / (d_a \sqrt n) = 1 / (\mathrm{effect} \cdot \sqrt n)$; above 1/2, probabilities 0 and 1 are within two standard
+  errors of each other;
+- it has a twin (:mod:`tacit.assessment.identification.twins`): the number of present edges is identifiable, not which.
 
-In large graphs an edge is tried out on few inputs and graphs. Those that then seem to have no effect, or a weak one,
-are tried out once more: being few, on many.
+In large graphs an edge is evaluated on few inputs and graphs. Edges that then seem to have no effect, or a weak one,
+are evaluated again on many inputs and graphs.
 """
 
 from collections.abc import Sequence
@@ -33,26 +34,26 @@ from tacit.shapes import EdgeMask, EdgeProbs, Inputs, Observed, Targets
 from tacit.training import LatentGraphModel
 
 Flag = Literal["", "yes", "no"]
-INSEPARABLE = 0.25  # standard error from which a 95% interval holds every probability
+INSEPARABLE = 0.25  # standard error from which a 95% interval contains every probability
 YES_NO = (
-    "For yes-or-no targets only the shape of the response separates how often an edge acts from how strongly; where "
-    "effects are small, the data give their product."
+    "For yes-or-no targets only the shape of the response separates how often an edge acts from how strongly; if "
+    "effects are small, the data determine only their product."
 )
-FLAGS: tuple[Flag, ...] = ("", "yes", "no")  # can an edge be identified? Nothing is said of one that is fixed.
+FLAGS: tuple[Flag, ...] = ("", "yes", "no")  # whether an edge is identifiable; empty for fixed edges
 
 
 @dataclass(frozen=True)
 class Identifiability:
     """The identifiable edges. In matrices, rows are targets and columns are sources.
 
-    ``effects``       relative effect of flipping each edge; 0 where it is fixed
+    ``effects``       relative effect of flipping each edge; 0 for fixed edges
     ``learned``       edges that are not fixed
-    ``without_effect``, ``too_weak``, ``twins``  what is wrong with those that are not ``identifiable``
-    ``injectivity``   the condition of the theorem, or None if it was not looked at
-    ``constant``      nodes whose targets never vary
-    ``errors``        standard error of each probability where the strengths of edges are learned too; None where it was
-                      not computed (:mod:`tacit.assessment.identification.separation`)
-    ``yes_no``        some targets are yes or no
+    ``without_effect``, ``too_weak``, ``twins``  why edges are not ``identifiable``
+    ``injectivity``   the condition of the theorem, or None if it was not tested
+    ``constant``      nodes with constant targets
+    ``errors``        standard error of each probability if the strengths of edges are learned too; None if it was not
+                      computed (:mod:`tacit.assessment.identification.separation`)
+    ``yes_no``        whether some targets are binary
     """
 
     effects: EdgeProbs
@@ -69,26 +70,26 @@ class Identifiability:
 
     @property
     def inseparable(self) -> EdgeMask:
-        """True for each identifiable edge of which the data cannot separate how often it acts from how strongly."""
+        """Mask of identifiable edges for which how often they act cannot be separated from how strongly."""
         return self.identifiable & (self.errors >= INSEPARABLE) if self.errors is not None else self.learned & False
 
     @property
     def identifiable(self) -> EdgeMask:
-        """True for each learned edge that can be identified."""
+        """Mask of the learned edges that are identifiable."""
         return self.learned & ~self.without_effect & ~self.too_weak & ~self._with_twin
 
     def flag(self, i: int, j: int) -> Flag:
-        """Return whether the edge from node j to node i can be learned; nothing for one that is fixed."""
+        """Return whether the edge from node j to node i is identifiable; empty for a fixed edge."""
         return FLAGS[int(self.flags()[i, j])]
 
     def flags(self) -> UInt8[Tensor, "node node"]:
-        """Return the flags of all edges as places in ``FLAGS``."""
+        """Return the flags of all edges as indices of ``FLAGS``."""
         codes = torch.where(self.identifiable, FLAGS.index("yes"), FLAGS.index("no"))
         return torch.where(self.learned, codes, FLAGS.index("")).to("cpu", torch.uint8)
 
     @property
     def reasons(self) -> list[str]:
-        """One sentence for each reason why some edges cannot be learned; none if all can."""
+        """One sentence for each reason why some edges are not identifiable; empty if all are."""
         lines = []
         if self.without_effect.any():
             lines.append(self._line(self.without_effect, "flipping {} changes no prediction"))
@@ -102,7 +103,7 @@ class Identifiability:
         return lines
 
     def sentences(self) -> list[str]:
-        """Return all that was found, in words."""
+        """Return all results as sentences."""
         total = count_edges(self.learned, symmetric=self.nodes.symmetric)
         good = count_edges(self.identifiable, symmetric=self.nodes.symmetric)
         every = "The learned edge" if total == 1 else f"All {total:,} learned edges"
@@ -116,7 +117,7 @@ class Identifiability:
         return lines if self.injectivity is None else [*lines, self.injectivity.sentence()]
 
     def _separation(self) -> list[str]:
-        """Say of which edges the probability depends on a strength that is learned beside it."""
+        """Return a sentence on the edges whose probability cannot be separated from their strength."""
         if self.errors is None or not self.identifiable.any():
             return []
         lines = [YES_NO] if self.yes_no else []
@@ -128,7 +129,7 @@ class Identifiability:
             edges = listed([self.nodes.edge(column, row) for row, column in mask.nonzero().tolist()])
             lines.append(
                 f"How often {acts} cannot be separated from how strongly{pairs}: the standard error of the probability "
-                f"is {INSEPARABLE:g} or more where the strength is learned too ({edges})."
+                f"is {INSEPARABLE:g} or more if the strength is learned too ({edges})."
             )
         return lines
 
@@ -159,11 +160,11 @@ def identify(
     nodes: Sequence[str] | None = None,
     injectivity: bool = True,
 ) -> Identifiability:
-    """Try every learned edge out on some of the inputs, and say which can be learned.
+    """Evaluate every learned edge on some of the inputs, and return which edges are identifiable.
 
-    ``num_pairs``    how many pairs there are to learn from; without it no edge is called too weak
+    ``num_pairs``    number of training pairs; without it no edge is called too weak
     ``nodes``        the names of the nodes, by default their numbers
-    ``injectivity``  whether to look at the condition of the theorem too
+    ``injectivity``  whether to test the condition of the theorem too
 
     >>> from tacit.graph import BernoulliGraph
     >>> from tacit.losses import EnergyScore

@@ -1,4 +1,4 @@
-"""Edges in words: groups that have a name are named, and of the others the first few are listed."""
+"""Descriptions of edges as text: groups such as all edges into a node are named, other edges are listed."""
 
 from collections.abc import Callable, Sequence
 
@@ -9,7 +9,7 @@ LISTED = 5
 
 
 def count_of(number: int, thing: str) -> str:
-    """Return a number and its noun.
+    """Format a number with its noun.
 
     >>> count_of(1, "edge"), count_of(1200, "edge")
     ('1 edge', '1,200 edges')
@@ -18,7 +18,7 @@ def count_of(number: int, thing: str) -> str:
 
 
 def listed(words: Sequence[str]) -> str:
-    """Return some words with commas, and how many more there are.
+    """Join some words with commas, and add how many more there are.
 
     >>> listed(["a", "b"]), listed(list("abcdefgh"))
     ('a and b', 'a, b, c, d, e and 3 more')
@@ -31,12 +31,12 @@ def listed(words: Sequence[str]) -> str:
 
 
 def count_edges(mask: EdgeMask, *, symmetric: bool) -> int:
-    """Return how many edges a mask has, those of a symmetric one counted once."""
+    """Return the number of edges in a mask; pairs of a symmetric mask are counted once."""
     return int((mask.triu() if symmetric else mask).sum())
 
 
 def describe_edges(mask: EdgeMask, learned: EdgeMask, nodes: NamedNodes) -> str:
-    """Say which edges a mask has: the whole diagonal, all into a node, all out of a node, and the rest one by one.
+    """Describe the edges of a mask: the whole diagonal, all into a node, all out of a node, and the rest one by one.
 
     >>> import torch
     >>> learned = torch.ones(3, 3, dtype=torch.bool)
@@ -68,7 +68,7 @@ def describe_edges(mask: EdgeMask, learned: EdgeMask, nodes: NamedNodes) -> str:
 
 
 def _whole_lines(left: EdgeMask, learned: EdgeMask, nodes: NamedNodes, phrase: Callable[[str], str]) -> list[str]:
-    """Name the rows of which every learned edge is in the mask, and take them out of both."""
+    """Name the rows whose learned edges are all in the mask, and remove them from the mask."""
     whole = (learned.sum(1) > 1) & ((left & learned) == learned).all(1) & left.any(1)
     numbers: list[int] = whole.nonzero().flatten().tolist()
     for row in numbers:

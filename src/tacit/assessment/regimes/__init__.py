@@ -1,4 +1,4 @@
-"""Regimes of a graph: how many there are, how often each holds, and which one holds for each observation."""
+"""Regimes of a graph: their number, their weights, and the regime of each observation."""
 
 from tacit.assessment.regimes.fitted import Estimate, RegimeFit, RegimeStep
 from tacit.assessment.regimes.fitting import MOST_REGIMES, fit_regimes

@@ -1,4 +1,4 @@
-"""Probabilities of regimes at 0 and 1, which training approaches ever slower."""
+"""Edge probabilities of regimes at 0 and 1, which training approaches slowly."""
 
 import copy
 import math
@@ -10,9 +10,9 @@ from tacit.data import Pairs
 from tacit.graph import GraphDistribution, MixtureGraph
 from tacit.training import LatentGraphModel
 
-NEAR = (0.05, 0.03, 0.02, 0.01)  # distances from 0 and 1 that are tried, the largest first
+NEAR = (0.05, 0.03, 0.02, 0.01)  # tested distances from 0 and 1, the largest first
 RISE = 2.0  # standard errors by which the validation loss may rise
-BOUNDARY = 1e-6  # edges that were held at 0 or 1 are put so near to it
+BOUNDARY = 1e-6  # distance from 0 or 1 of edges that were fixed there
 
 
 @torch.no_grad()
@@ -39,7 +39,7 @@ def put_at_boundary(model: LatentGraphModel, validation: Pairs) -> LatentGraphMo
 
 
 def released(graph: MixtureGraph, constant: GraphDistribution) -> MixtureGraph:
-    """Return the graph with the fixed edges of the constant fit: edges held at 0 or 1 are put next to it."""
+    """Return the graph with the fixed edges of the constant fit; other edges fixed at 0 or 1 are moved next to it."""
     free = copy.deepcopy(graph)
     held = (graph.fixed & ~constant.fixed).expand_as(graph.edge_logits)
     nearest = math.log((1 - BOUNDARY) / BOUNDARY)

@@ -1,4 +1,4 @@
-"""What a fit of regimes gives: how many there are, their edge probabilities and weights, with errors."""
+"""The result of a fit of regimes: their number, edge probabilities and weights, with standard errors."""
 
 from dataclasses import dataclass
 from typing import NamedTuple
@@ -11,7 +11,7 @@ from tacit.training import Difference, LatentGraphModel
 
 
 class Estimate(NamedTuple):
-    """Values with standard errors and 95% intervals within 0 and 1; NaN where there were no replicas."""
+    """Values with standard errors and 95% intervals within 0 and 1; NaN without replicas."""
 
     value: Float[Tensor, "*any"]
     std_error: Float[Tensor, "*any"]
@@ -20,7 +20,7 @@ class Estimate(NamedTuple):
 
 
 class RegimeStep(NamedTuple):
-    """One more regime: how much higher the validation loss is with ``num_regimes`` than with one less."""
+    """The change of the validation loss from ``num_regimes - 1`` to ``num_regimes`` regimes."""
 
     num_regimes: int
     difference: Difference
@@ -29,14 +29,14 @@ class RegimeStep(NamedTuple):
 
 @dataclass(frozen=True, eq=False)
 class RegimeFit:
-    """The regimes that were found; regimes of a block are in the order of their weights, the largest first.
+    """The fitted regimes; regimes of a block are sorted by weight, the largest first.
 
-    ``model``         the fit with regimes; None where one regime is enough
-    ``num_regimes``   1 where the model is None
+    ``model``         the fit with regimes; None if one regime is enough
+    ``num_regimes``   1 if the model is None
     ``regime_probs``  (regime, row, slot): the edge probabilities of each regime
-    ``weights``       (block, regime): how often each holds
-    ``marginals``     (row, slot): how often each edge acts, over the regimes
-    ``steps``         the comparisons by which the number of regimes was chosen; empty where it was given
+    ``weights``       (block, regime): the share of observations in each regime
+    ``marginals``     (row, slot): how often each edge acts, over all regimes
+    ``steps``         the comparisons by which the number of regimes was chosen; empty if it was given
     """
 
     model: LatentGraphModel | None

@@ -1,23 +1,23 @@
-r"""Fit a graph with regimes, and choose how many there are.
+r"""Fit of a graph with regimes, and choice of their number.
 
 Each number of regimes $K$ is trained from several starts around the constant fit, with the predictor if it is learned;
-the start with the lowest validation loss is taken. $K + 1$ regimes are preferred to $K$ where the validation loss falls
-by more than ``PRICE`` = 2 paired standard errors: that is the price of a regime. $K = 1$ is trained like the others, so
-that what is compared differs in the number of regimes alone, and not in how long it was trained. Where it is preferred
-the constant fit stands as it was.
+the start with the lowest validation loss is used. $K + 1$ regimes are preferred to $K$ if the validation loss decreases
+by more than ``PRICE`` = 2 paired standard errors. $K = 1$ is trained like the others, so that the compared models
+differ only in the number of regimes, and not in the length of training. If $K = 1$ is preferred, the constant fit is
+kept unchanged.
 
-Regimes of the rows (``blocks="rows"``) are trained with the loss of the model: its rows are independent blocks, so that
-a loss of node scope sees all of it, with credit by receptive field. Regimes of the whole graph (``blocks="all"``) are
-trained and compared with another loss, MMD at joint scope, whatever the model's own: a loss of node scope does not see
-which regimes of different rows belong together, and the energy score at joint scope sees it less sharply. The kernel
-is rational quadratic, its scale a tenth of what the model leaves. What joint scope finds is noisy, because every edge
-answers for all nodes. Where the model's own loss has node scope, two short trainings follow, of each node given the
-regime that the other nodes show (:mod:`tacit.assessment.regimes.given`). They are kept unless the validation loss at
-joint scope rises by more than ``PRICE`` standard errors. The weights of the regimes are then the mean of their
-probabilities over the training pairs.
+Regimes of the rows (``blocks="rows"``) are trained with the loss of the model: the rows are independent blocks, so a
+loss of node scope is sufficient, with credit by receptive field. Regimes of the whole graph (``blocks="all"``) are
+trained and compared with MMD at joint scope, instead of the model's own loss: a loss of node scope does not depend on
+how regimes of different rows are combined, and the energy score at joint scope is less sensitive to it. The kernel is
+rational quadratic, with a scale of a tenth of the residual standard deviation. Estimates at joint scope are noisy,
+because every edge gets credit for all nodes. If the model's own loss has node scope, two short trainings follow, of
+each node given the regime inferred from the other nodes (:mod:`tacit.assessment.regimes.given`). They are kept unless
+the validation loss at joint scope increases by more than ``PRICE`` standard errors. The weights of the regimes are then
+the mean of their posterior probabilities over the training pairs.
 
-Errors are those of bootstrap replicas: short trainings on resampled pairs that start at the fit, their regimes matched
-to those of the fit. Their spread contains the randomness of training.
+Standard errors come from bootstrap replicas: short trainings on resampled pairs that start at the fit, with regimes
+matched to those of the fit. They include the randomness of training.
 """
 
 import copy
@@ -61,11 +61,11 @@ MOST_REGIMES = 4
 STARTS = 4
 REPLICAS = 16
 PRICE = 2.0  # standard errors by which one more regime must lower the validation loss
-# Per pair. Measured on two regimes of 12 nodes (28,000 pairs, 10 epochs): with 16 at joint scope probabilities err by
-# .045, with 48 by .031, in little more time.
+# Graphs per pair. Measured on two regimes of 12 nodes (28,000 pairs, 10 epochs): at joint scope the error of the
+# probabilities is .045 with 16 graphs and .031 with 48, in little more time.
 FEWEST_GRAPHS, JOINT_GRAPHS = 16, 48
-KERNEL_SHARE = 0.1  # scale of the kernel, of the deviation that the model leaves
-JUDGED_GRAPHS = 64  # per pair, where losses are compared
+KERNEL_SHARE = 0.1  # scale of the kernel, relative to the residual standard deviation
+JUDGED_GRAPHS = 64  # per pair, when losses are compared
 LEVEL = 0.95  # of the intervals
 
 OnProgress = Callable[[Progress], None] | None
@@ -85,13 +85,13 @@ def fit_regimes(
     block: int = 1,
     on_progress: OnProgress = None,
 ) -> RegimeFit:
-    """Return the regimes of a graph around a constant fit; see the module's text.
+    """Fit regimes of a graph around a constant fit; the method is in the module docstring.
 
-    ``model``        a fit with constant edges; it stays as it is
-    ``settings``     those of the fit
+    ``model``        a fit with constant edges; it is not changed
+    ``settings``     settings of the fit
     ``num_regimes``  a number, or "auto": chosen by the validation loss, at most ``MOST_REGIMES``
-    ``replicas``     of the bootstrap; 0 for no standard errors
-    ``block``        number of neighbouring pairs that may hang together, above 1 for a series
+    ``replicas``     bootstrap replicas; 0 for no standard errors
+    ``block``        number of neighbouring pairs that may be correlated, above 1 for a series
     """
     require(
         isinstance(model.graph, BernoulliGraph) and model.graph.has_edge_probs,
@@ -122,7 +122,7 @@ def fit_regimes(
 def _chosen(
     trained: Callable[[int], LatentGraphModel], validation: Pairs, seed: int, block: int
 ) -> tuple[LatentGraphModel, tuple[RegimeStep, ...]]:
-    """Return the fit up to the last regime that is worth its price, and the comparisons; all are trained alike."""
+    """Return the fit with the last regime that improves the validation loss, and the comparisons."""
     best, steps = trained(1), list[RegimeStep]()
     for count in range(2, MOST_REGIMES + 1):
         richer = trained(count)
@@ -143,7 +143,7 @@ def _sharper(
     block: int,
     on_progress: OnProgress,
 ) -> Fitted:
-    """Return the fit after trainings of each node given the others, or as it was where the joint loss rises."""
+    """Return the fit after trainings of each node given the others, or the original fit if the joint loss rises."""
     sharper = sharpened(
         fitted.model,
         constant.loss,
@@ -175,7 +175,7 @@ def _trained(
     compile: bool,
     on_progress: OnProgress,
 ) -> LatentGraphModel:
-    """Return the best of several starts, its regimes ordered by weight."""
+    """Return the best of several starts, with regimes sorted by weight."""
     graph = held.graph
     start = BernoulliGraph(
         graph.edge_probs.detach(), graph.fixed, symmetric=graph.symmetric, candidates=graph.candidates
@@ -212,7 +212,7 @@ def _mixture_of(model: LatentGraphModel) -> MixtureGraph:
 
 @torch.no_grad()
 def _difference(richer: LatentGraphModel, poorer: LatentGraphModel, pairs: Pairs, seed: int, block: int) -> Difference:
-    """Return how much higher the loss of one model is, over blocks of neighbouring pairs where they hang together."""
+    """Return the loss of ``richer`` minus that of ``poorer``, with blocks of neighbouring pairs if ``block`` > 1."""
     (one, weights), (other, _) = (_losses(model, pairs, seed) for model in (richer, poorer))
     if block > 1 and len(one) >= 2 * block:
         one, other, weights = (_in_blocks(values, block) for values in (one, other, weights))
@@ -241,7 +241,7 @@ def _errors(
     block: int,
     on_progress: OnProgress,
 ) -> tuple[Estimate, Estimate, Estimate]:
-    """Return probabilities, weights and marginals with the errors that replicas on resampled pairs show."""
+    """Return probabilities, weights and marginals with standard errors from replicas on resampled pairs."""
     graph, train = _mixture_of(fitted.model), fitted.train
     probs, weights, marginals = graph.regime_probs.detach(), graph.regime_weights.detach(), graph.edge_probs.detach()
     if replicas < 2:
@@ -269,7 +269,7 @@ def _errors(
         if fitted.posterior is None:
             one.load_state_dict(one.permuted(match_regimes(graph, probs, one.regime_probs.detach())), strict=False)
             all_weights.append(one.regime_weights.detach())
-        else:  # regimes are given, and keep their numbers
+        else:  # regimes are given, and their order does not change
             all_weights.append(fitted.posterior[rows[place].to(fitted.posterior.device)].mean(0))
         all_probs.append(one.regime_probs.detach())
         all_marginals.append(torch.einsum("rk,krs->rs", all_weights[-1][graph.block_of_row], all_probs[-1]))
@@ -281,13 +281,13 @@ def _errors(
 
 
 def _without_errors(values: Tensor) -> Estimate:
-    """Return values whose errors are not known."""
+    """Return values without standard errors."""
     unknown = torch.full_like(values, torch.nan)
     return Estimate(values, unknown, unknown, unknown)
 
 
 def _estimate(value: Tensor, replicas: Tensor, learned: Tensor, num_pairs: int) -> Estimate:
-    """Return errors and intervals; near 0 and 1 an error is no less than is usual inside."""
+    """Return standard errors and intervals; near 0 and 1 an error is at least as large as is typical elsewhere."""
     from scipy.stats import t as student_t
 
     flat = value.flatten(0, -2)
@@ -301,7 +301,7 @@ def _estimate(value: Tensor, replicas: Tensor, learned: Tensor, num_pairs: int) 
 def _by_weight(
     model: LatentGraphModel, probs: Estimate, weights: Estimate, marginals: Estimate
 ) -> tuple[Estimate, Estimate, Estimate]:
-    """Put the regimes of the model in the order of their weights, the largest first; return the estimates in it."""
+    """Sort the regimes of the model by weight, the largest first; return the estimates in this order."""
     graph = _mixture_of(model)
     order = graph.regime_weights.detach().argsort(-1, descending=True)
     graph.load_state_dict(graph.permuted(order), strict=False)
@@ -314,7 +314,7 @@ def _by_weight(
 
 
 def _constant(model: LatentGraphModel, blocks: Blocks, steps: tuple[RegimeStep, ...]) -> RegimeFit:
-    """Return the answer that one regime is enough."""
+    """Return the result for a single regime."""
     probs = model.graph.edge_probs.detach()[None]
     weights = probs.new_ones(model.graph.num_nodes if blocks == "rows" else 1, 1)
     return RegimeFit(

@@ -1,11 +1,11 @@
-r"""Rows of a graph given what the other nodes show of the regime.
+r"""Rows of a graph given the regime inferred from the other nodes.
 
 $$P(A_i \mid x, y_{-i}) = \sum_k r_{ik} \prod_j \theta_{kij}^{A_{ij}} (1 - \theta_{kij})^{1 - A_{ij}}, \qquad
 r_{ik} = P(k \mid x, y_{-i})$$
 
-A node-scope loss of such graphs scores the forecast of each node given all other nodes, as a pseudo-likelihood does
-(Besag 1975). It is least at the true probabilities of the regimes, and credit goes by receptive field, with far less
-noise than a loss of joint scope has. The numbers $\log r$ travel as the last covariates of the pairs.
+A node-scope loss of such graphs scores the forecast of each node given all other nodes, like a pseudo-likelihood (Besag
+1975). It is minimal at the true probabilities of the regimes, and credit by receptive field has far less noise than a
+loss of joint scope. The numbers $\log r$ are stored as the last covariates of the pairs.
 """
 
 from dataclasses import replace
@@ -22,7 +22,7 @@ LogWeights = Float[Tensor, "pair node regime"]
 
 
 class GivenRegimes(MixtureGraph):
-    """Regimes of the rows with weights of their own in each pair, which are read from its covariates."""
+    """Regimes of the rows with separate weights for each pair, which are read from its covariates."""
 
     def __init__(self, start: BernoulliGraph, num_regimes: int) -> None:
         super().__init__(start, num_regimes, "rows")
@@ -38,11 +38,11 @@ class GivenRegimes(MixtureGraph):
 
 
 class RowsOfPairs(GraphDistribution):
-    """Independent rows, the weights of their regimes given for each pair."""
+    """Independent rows, with given weights of their regimes for each pair."""
 
     def __init__(self, mixture: GivenRegimes, log_weights: LogWeights) -> None:
         super().__init__()
-        self._mixture = (mixture,)  # no part of this module: its parameters are the mixture's own
+        self._mixture = (mixture,)  # a tuple, so that it is not registered as a submodule
         self.log_weights, self.candidates = log_weights[:, None], mixture.candidates  # (pair, 1, node, regime)
 
     @property
@@ -52,17 +52,17 @@ class RowsOfPairs(GraphDistribution):
 
     @property
     def independent_rows(self) -> bool:
-        """They are, given the pair."""
+        """True: rows are independent given the pair."""
         return True
 
     @property
     def edge_shape(self) -> tuple[int, int]:
-        """Rows and columns of the tensors of edges."""
+        """Shape of a tensor with one entry per edge."""
         return self.mixture.edge_shape
 
     @property
     def uniforms_shape(self) -> tuple[int, int]:
-        """Those of the mixture."""
+        """Shape of the uniforms of the mixture."""
         return self.mixture.uniforms_shape
 
     @property
@@ -77,7 +77,7 @@ class RowsOfPairs(GraphDistribution):
         return torch.einsum("rk,krs->rs", weights, self.mixture.regime_probs)
 
     def sample_from(self, uniforms: Uniforms) -> Graphs:
-        """Return the graphs that given uniforms make."""
+        """Return the graphs of given uniforms."""
         return self.mixture.drawn(uniforms, self.log_weights.exp())
 
     def log_prob(self, graphs: Graphs) -> LogProb:
@@ -85,11 +85,11 @@ class RowsOfPairs(GraphDistribution):
         return self.mixture.block_log_prob(graphs, self.log_weights).sum(-1)
 
     def weighted_log_prob(self, weights: EdgeWeights, graphs: Graphs) -> Scalar:
-        """Return the mean over graphs, each row with a weight of its own."""
+        """Return the weighted mean over graphs, with a separate weight for each row."""
         return self.mixture.weighted_log_prob(weights, graphs, self.log_weights)
 
     def initial_parameters(self, generator: Generator) -> dict[str, Tensor]:
-        """Return nothing: what is learned is the mixture's."""
+        """Return no parameters: the learned parameters belong to the mixture."""
         del generator
         return {}
 

@@ -1,8 +1,8 @@
-r"""Which regime of one fit is which of another: the numbering of regimes is arbitrary.
+r"""Matching of the regimes of two fits, because the numbering of regimes is arbitrary.
 
 $$\min_\sigma \sum_k \sum_{ij \in B} |\theta_{kij} - \theta'_{\sigma(k)ij}|$$
 
-for each block $B$ by itself, by the assignment of least total distance.
+for each block $B$ separately, by the assignment with the smallest total distance.
 """
 
 import torch
@@ -15,7 +15,7 @@ RegimeProbs = Float[Tensor, "regime row slot"]
 
 
 def match_regimes(graph: MixtureGraph, reference: RegimeProbs, other: RegimeProbs) -> Int[Tensor, "block regime"]:
-    """Return, for each block and regime of ``reference``, the number of the regime of ``other`` that is most like it.
+    """Return, for each block and regime of ``reference``, the number of the matching regime of ``other``.
 
     >>> from tacit.graph import BernoulliGraph
     >>> graph = MixtureGraph(BernoulliGraph(torch.full((1, 1), 0.5)), 2)

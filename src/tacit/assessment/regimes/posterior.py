@@ -1,17 +1,17 @@
-r"""Which regime holds for each observation.
+r"""Posterior probability of each regime for each observation.
 
 $$P(k \mid x, y) \propto \pi_k \prod_i \frac1S \sum_s p\big(y_i \mid x, A_s^{(k)}\big)$$
 
 $A_s^{(k)}$ are graphs of regime $k$, shared by all pairs. The product runs over the nodes of the block: all of them, or
-one where each node has regimes of its own. Given the regime the rows are independent, so that this is exact for one
-hop up to the number of graphs. With more hops nodes share edges, which the product leaves out.
+one if each node has its own regimes. Given the regime the rows are independent, so for one hop this is exact in the
+limit of many graphs. With more hops nodes share edges, which the product ignores.
 
-$p$ is the density of the observation model. Without noise, or where it has none, it is a Gaussian kernel of width
+$p$ is the density of the observation model. Without noise, or without a density, it is a Gaussian kernel of width
 
 $$h_i = 0.1\, d_i + 0.01\, \sqrt{\mathrm{mean}_j\, d_j^2}, \qquad d_i = \mathrm{sd}_s(\hat y_{si})$$
 
-with a small probability of anything else, so that one odd node does not decide alone. $\hat y_s$ is the output under
-graph $s$, so that the width depends on the pair and the model alone. Missing targets count nothing.
+with a small probability of an outlier, so that a single node cannot dominate. $\hat y_s$ is the output under graph $s$,
+so the width depends only on the pair and the model. Missing targets are ignored.
 """
 
 import math
@@ -29,9 +29,9 @@ from tacit.shapes import Graphs, Samples, TargetParams, Targets
 from tacit.training import LatentGraphModel
 
 NUM_GRAPHS = 256
-WIDTH, FLOOR = 0.1, 0.01  # of the kernel: share of the spread over graphs, of the node and of all
-FEWEST = 16  # graphs of each regime of a node, where regimes are drawn
-ODD = 1e-3  # probability of something else, per target
+WIDTH, FLOOR = 0.1, 0.01  # of the kernel: share of the spread over graphs, of the node and of all nodes
+FEWEST = 16  # graphs of each regime of a node, if regimes are sampled
+ODD = 1e-3  # probability of an outlier, per target
 CHUNK_NUMBERS = 2**23  # outputs at once
 
 RegimeProbability = Float[Tensor, "pair block regime"]
@@ -71,10 +71,10 @@ def node_logs(
 def _graphs(
     graph: MixtureGraph, num_graphs: int, one_hop: bool, generator: Generator
 ) -> tuple[Graphs, Int[Tensor, "graph node"]]:
-    """Return graphs and the regime that each node is judged at in them, -1 for none.
+    """Return graphs and the regime for which each node is evaluated in them, -1 for none.
 
-    With regimes of the whole graph, or where a node depends on its own row alone, all rows of a graph have one regime.
-    Otherwise the regimes of the rows are drawn: those of a node are compared with others at any.
+    With regimes of the whole graph, or if a node depends only on its own row, all rows of a graph have the same regime.
+    Otherwise the regimes of the rows are sampled, and those of a node are averaged over the regimes of other nodes.
     """
     like = graph.raw
     if graph.blocks == "all" or one_hop:
@@ -92,10 +92,10 @@ def _graphs(
 def _drawn_regimes(
     graph: MixtureGraph, num_graphs: int, generator: Generator
 ) -> tuple[Int[Tensor, "graph block"], Int[Tensor, "graph block"]]:
-    """Return regimes drawn at their weights, and those at which each block is judged, -1 for none.
+    """Return regimes sampled by their weights, and those for which each block is evaluated, -1 for none.
 
-    A regime that a block shows in fewer than ``FEWEST`` graphs has so many more of its own, in which other blocks are
-    drawn and not judged.
+    If a regime of a block occurs in fewer than ``FEWEST`` graphs, as many graphs are added for it, in which the other
+    blocks are sampled but not evaluated.
     """
     weights, fewest = graph.regime_weights.detach().to(generator.device), min(FEWEST, num_graphs)
     drawn = torch.multinomial(weights, num_graphs * graph.num_regimes, True, generator=generator).mT

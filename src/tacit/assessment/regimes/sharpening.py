@@ -1,4 +1,4 @@
-"""Sharpen regimes of the whole graph: each node is trained given the regime that the other nodes show."""
+"""Refinement of regimes of the whole graph: each node is trained given the regime inferred from the other nodes."""
 
 import copy
 from collections.abc import Callable
@@ -17,15 +17,15 @@ from tacit.randomness import generator_for
 from tacit.training import FitSettings, LatentGraphModel, Progress, fit, with_graph
 
 ROUNDS = 2
-LEAST_LOG = -50.0  # of a weight
+LEAST_LOG = -50.0  # lower bound of a log weight
 
 
 class Fitted(NamedTuple):
-    """A fit with regimes, and what its replicas train.
+    """A fit with regimes, and the model that its replicas train.
 
-    ``model``      with its regimes
-    ``trained``    what was trained last, on ``train`` and ``validation``: the model itself, or one of given regimes
-    ``posterior``  (pair, block, regime): the regimes of the training pairs, where they are given
+    ``model``      the model with regimes
+    ``trained``    the model trained last, on ``train`` and ``validation``: the model itself, or one with given regimes
+    ``posterior``  (pair, block, regime): posterior of the regimes of the training pairs, if they are given
     """
 
     model: LatentGraphModel
@@ -36,7 +36,7 @@ class Fitted(NamedTuple):
 
 
 def can_sharpen(model: LatentGraphModel, loss: Loss) -> bool:
-    """Say whether each node has a loss and a row of its own."""
+    """Return whether each node has a separate loss that depends only on its own row."""
     return loss.scope == "node" and not model.graph.symmetric
 
 
@@ -51,9 +51,9 @@ def sharpened(
     compile: bool,
     on_progress: Callable[[Progress], None] | None,
 ) -> Fitted:
-    """Return the fit after some rounds: the regimes that other nodes show, then a training of each node given them.
+    """Return the fit after some rounds: infer the regimes from the other nodes, then train each node given them.
 
-    ``loss``  of node scope, of ``num_graphs`` graphs for each pair
+    ``loss``  a loss of node scope, with ``num_graphs`` graphs for each pair
     """
     current, trained, given, posterior = model, model, (train, validation), None
     for number in range(ROUNDS):

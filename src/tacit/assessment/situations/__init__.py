@@ -1,4 +1,4 @@
-"""Edges that depend on the situation: which ones, and how often they act in each."""
+"""Edges that depend on the situation, and how often they act in each situation."""
 
 from tacit.assessment.situations.likelihood import vary_by_likelihood
 from tacit.assessment.situations.trained import conditional_model, vary_by_training

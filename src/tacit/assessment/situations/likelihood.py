@@ -1,17 +1,17 @@
-r"""Which edges of a linear filter depend on the situation, by the exact likelihood of each node.
+r"""A likelihood-ratio test of which edges of a linear filter depend on the situation.
 
-Every edge of ``tested`` may have slopes $b$ for the features of the situation. It varies if the likelihood with them is
-significantly larger than without, the slopes of all other tested edges free,
+Every edge of ``tested`` may have slopes $b$ for the features of the situation. It varies if the exact likelihood of its
+target is significantly larger with them than without, with the slopes of all other tested edges free:
 
 $$\frac{n - p}{n}\, \frac{2\, (\ell_{\text{all}} - \ell_{b = 0})}{k} \sim F_{k, n - p}$$
 
-with $k$ features, $n$ rows and $p$ numbers of the fit: for many rows that is $\chi^2_k$, for few it is what linear
-regression has. Slopes are shrunk towards 0 (``PRIOR_DEVIATION`` of
-:mod:`tacit.graph.conditional`), so that the ratio is rather too small than too large. Edges are called at a false
-discovery rate. In the answer only they have slopes, and only nodes that have such an edge are fitted again.
+with $k$ features, $n$ rows and $p$ parameters of the fit: for many rows this is $\chi^2_k$, for few rows it is the test
+of linear regression. Slopes are shrunk towards 0 (``PRIOR_DEVIATION`` of :mod:`tacit.graph.conditional`), so the test
+is conservative. Edges are selected at a false discovery rate. In the result only these edges have slopes, and only
+nodes with such an edge are fitted again.
 
-All states of the gates of a node are summed, so that at most ``MOST_GATES`` gates are random: tested edges first, those
-that gain most by a gate before others.
+The likelihood is a sum over all states of the gates of a node, so at most ``MOST_GATES`` gates are random: tested edges
+first, in the order of their gain from a gate.
 """
 
 import copy
@@ -39,16 +39,17 @@ from tacit.training import (
     has_likelihood,
 )
 
-ROUNDS = 3  # of fits with all slopes, each from a better start
-SAME = 1e-3  # of a log likelihood
+ROUNDS = 3  # of fits with all slopes, each from better initial values
+SAME = 1e-3  # tolerance of a log likelihood
 MANY_GATES = (
-    "not tested because a node has more than {most} edges that act at times: {edges}, those that gain least by a gate"
+    "not tested because a node has more than {most} edges that act at times: {edges} (those with the smallest gain "
+    "from a gate)"
 )
 
 
 @dataclass(frozen=True, eq=False)
 class _Node:
-    """One node: its data, its fit with the slopes of all tested edges, and the p-values of these."""
+    """The data of one node, its fit with the slopes of all tested edges, and their p-values."""
 
     number: int
     data: GatedRegression
@@ -64,7 +65,7 @@ def vary_by_likelihood(
     tested: EdgeMask,
     fdr: float = FDR,
 ) -> VaryingEdges:
-    """Return which of the ``tested`` edges depend on the variables; the model, a constant fit, stays as it is."""
+    """Return which of the ``tested`` edges depend on the variables; the model, a constant fit, is not changed."""
     require(
         has_likelihood(model) and isinstance(model.graph, BernoulliGraph),
         "vary_by_likelihood requires a linear filter with noise that has a likelihood, one target per node and no "
@@ -120,17 +121,17 @@ def _test_node(
 
 
 def _without_each(data: GatedRegression, full: GatedFit, asked: Bool[Tensor, " source"]) -> dict[int, GatedFit]:
-    """Return the fits in which one of the edges that may vary is constant."""
+    """Return the fits in which one of the varying edges is constant."""
     return {source: _fit(data, full, _less(asked, source)) for source in asked.nonzero()[:, 0].tolist()}
 
 
 def _fit(data: GatedRegression, start: GatedFit, varying: Bool[Tensor, " source"]) -> GatedFit:
-    """Return the fit in which exactly these edges vary."""
+    """Return the fit in which only these edges vary."""
     return ScoredFit(data, start.with_slopes(varying, _num_features(data))).fit()
 
 
 def _final(node: _Node, varies: Bool[Tensor, " source"]) -> tuple[GatedFit, Float[Tensor, "edge number number"]]:
-    """Return the fit in which only the edges that vary do, and the covariances of their logits and slopes."""
+    """Return the final fit, in which only the selected edges vary, and the covariances of their logits and slopes."""
     fit = _fit(node.data, node.fit, varies)
     return fit, ScoredFit(node.data, fit).edge_covariances()
 
@@ -138,7 +139,7 @@ def _final(node: _Node, varies: Bool[Tensor, " source"]) -> tuple[GatedFit, Floa
 def _with_few_gates(
     data: GatedRegression, start: GatedFit, asked: Bool[Tensor, " source"]
 ) -> tuple[GatedFit, Bool[Tensor, " source"]]:
-    """Return a start with at most ``MOST_GATES`` gates, and those of the edges that can be tested then."""
+    """Return initial values with at most ``MOST_GATES`` gates, and the edges that can be tested."""
     if int(start.gated.sum()) <= MOST_GATES:
         return start, asked
     gates = start.gated.nonzero()[:, 0].tolist()
@@ -168,7 +169,7 @@ def _of_node(features: Features, node: int, sources: Tensor) -> Float[Tensor, "p
 def _with_fits(
     model: LatentGraphModel, graph: ConditionalBernoulliGraph, data: NodeRegressions, fits: dict[int, GatedFit]
 ) -> LatentGraphModel:
-    """Return a copy of the model with another graph, the nodes of ``fits`` at these."""
+    """Return a copy of the model with another graph and the parameters of ``fits``."""
     count = len(data.present)
     every = [fits.get(node, data.start(model, node)) for node in range(count)]
     refitted = torch.tensor([node in fits for node in range(count)])

@@ -1,13 +1,13 @@
-r"""Edges that depend on the situation, found by training.
+r"""A Wald test of edges that depend on the situation, for models that are trained by gradients.
 
 Three steps, from a fit in which every edge is constant:
 
 1. All tested edges get weights, $\mathrm{logit}\,\theta_{ij}(c) = a_{ij} + b_{ij} \cdot \phi(c)$, and are trained, with
-   the predictor if it is learned. Edges that are not tested stay where they are.
-2. A Wald test for each edge (:mod:`tacit.assessment.situations.wald`), then the false discovery rate.
+   the predictor if it is learned. Edges that are not tested are fixed.
+2. A Wald test for each edge (:mod:`tacit.assessment.situations.wald`), with a false discovery rate.
 3. The edges that vary keep their weights, those of the others are 0, and a shorter training follows.
 
-The answer of step 3 is moved by the step of Newton that the errors belong to, unless the validation loss rises.
+The result of step 3 is updated by the Newton step to which the standard errors refer, unless the validation loss rises.
 """
 
 import copy
@@ -28,10 +28,10 @@ from tacit.randomness import generator_for
 from tacit.shapes import EdgeMask
 from tacit.training import FitSettings, LatentGraphModel, Progress, fit, with_graph
 
-LONGEST = 1.0  # of the Newton step of a logit: farther it is not believed
+LONGEST = 1.0  # largest Newton step of a logit; longer steps are unreliable
 SPLIT = (
-    "there are too many edges and features to test all edges at once: edges were tested in groups of nodes, the "
-    "others taken as known, so that their errors may be somewhat too small"
+    "there are too many edges and features to test all edges at once: edges were tested in groups of nodes, with the "
+    "other edges fixed, so that standard errors may be slightly too small"
 )
 
 
@@ -51,12 +51,12 @@ def vary_by_training(
 ) -> VaryingEdges:
     """Return which of the tested edges depend on the variables, and a model in which they do.
 
-    ``model``     a fit with constant edges, any predictor and a loss that compares graphs; it stays as it is
-    ``settings``  those of the fit
+    ``model``     a fit with constant edges, any predictor and a loss that compares graphs; it is not changed
+    ``settings``  settings of the fit
     ``tested``    edges that exist and act at times
-    ``block``     number of neighbouring pairs that may hang together, above 1 for a series
+    ``block``     number of neighbouring pairs that may be correlated, above 1 for a series
 
-    A prior for the edges has no part in it: tested edges exist.
+    A prior for the edges is not used, because tested edges exist.
     """
     _require_fitting(model)
     tested = tested.to(model.graph.raw.device) & model.graph.learned
@@ -86,7 +86,7 @@ def vary_by_training(
 def conditional_model(
     model: LatentGraphModel, variables: Sequence[ContextVariable], train: Pairs, tested: EdgeMask, *, seed: int = 0
 ) -> LatentGraphModel:
-    """Return a model that starts at a constant fit: tested edges may depend on the variables, others stay."""
+    """Return a model that starts at a constant fit: tested edges may depend on the variables, others are fixed."""
     probs, graph = model.graph.edge_probs.detach(), model.graph
     start = BernoulliGraph(probs, ~tested, symmetric=graph.symmetric, candidates=graph.candidates)
     sigma = residual_deviation(model, train, seed)
@@ -125,7 +125,7 @@ def _with_varying(model: LatentGraphModel, varies: EdgeMask) -> LatentGraphModel
 
 @torch.no_grad()
 def _moved(model: LatentGraphModel, numbers: EdgeNumbers, edges: EdgeMask, validation: Pairs) -> LatentGraphModel:
-    """Return the model after the step of Newton, or as it is where the validation loss rises by it."""
+    """Return the model after the Newton step, or unchanged if the validation loss rises."""
     graph = _graph_of(model)
     logits, weights = graph.raw.detach().clone(), graph.context_weights.detach().clone()
     before = torch.cat([logits[edges][:, None], weights[edges]], 1).double()
@@ -153,7 +153,7 @@ def _covariances(model: LatentGraphModel, numbers: EdgeNumbers, edges: EdgeMask,
 
 
 def _as_before(model: LatentGraphModel, constant: LatentGraphModel) -> LatentGraphModel:
-    """Return the model with the fixed edges of the constant fit: others were held while the tested ones trained."""
+    """Return the model with the fixed edges of the constant fit: others were fixed only during this training."""
     graph = _graph_of(model)
     probs = graph.edge_probs.detach()
     held = graph.fixed & ~constant.graph.fixed
@@ -170,7 +170,7 @@ def _counted(model: LatentGraphModel, tested: EdgeMask) -> EdgeMask:
 
 
 def _both_ends(model: LatentGraphModel, values: Tensor) -> Tensor:
-    """Return what is known of i <= j in both places of a pair, if the graph is symmetric."""
+    """Copy the values of i <= j to both entries of a pair if the graph is symmetric."""
     if not model.graph.symmetric:
         return values
     return torch.where(torch.ones_like(values, dtype=torch.bool).triu(), values, values.mT)

@@ -1,10 +1,10 @@
-r"""Which edges depend on the situation, and how often each acts in it.
+r"""Edges that depend on the situation, and how often each acts in a situation.
 
 $$\hat\theta(c) = \sigma(z), \qquad z = a + b \cdot \phi(c), \qquad
 \mathrm{se}(z)^2 = (1, \phi)\, C\, (1, \phi)^\top$$
 
-$C$ is the covariance of the estimates of $(a, b)$. Intervals are those of the logit, so that they stay within 0 and 1.
-Several variables add up: a table of one has the others at their average, $\phi = 0$.
+$C$ is the covariance of the estimates of $(a, b)$. Intervals are computed for the logit, so they stay within 0 and 1.
+Several variables are additive: in the table of one variable the others are at their average, $\phi = 0$.
 """
 
 from dataclasses import dataclass
@@ -18,13 +18,13 @@ from tacit.graph import ConditionalBernoulliGraph, ContextVariable
 from tacit.shapes import EdgeMask
 from tacit.training import LatentGraphModel
 
-FDR = 0.1  # the share of edges called varying that may be constant
-ANY = 0.05  # the chance that any edge is called where none varies
-QUANTILE = 1.959964  # of a normal number, two-sided
+FDR = 0.1  # expected share of constant edges among those called varying
+ANY = 0.05  # probability that any edge is called varying if none is
+QUANTILE = 1.959964  # two-sided normal quantile
 
 
 class SituationProbs(NamedTuple):
-    """How often edges act at each place of a variable's grid, with standard errors and intervals."""
+    """How often edges act at each value of a variable's grid, with standard errors and intervals."""
 
     probability: Float[Tensor, "edge place"]
     std_error: Float[Tensor, "edge place"]
@@ -34,13 +34,13 @@ class SituationProbs(NamedTuple):
 
 @dataclass(frozen=True, eq=False)
 class VaryingEdges:
-    r"""What was found of the edges that may depend on the situation.
+    r"""The result of the tests of edges that may depend on the situation.
 
-    ``model``        the fit in which the edges of ``varies`` depend on it; None where none does
-    ``tested``       the edges that exist and act at times: others are not asked
-    ``p_values``     of the tests, NaN elsewhere
-    ``covariances``  of $(a, b)$ of the edges of ``varies``, in the order of ``varies.nonzero()``
-    ``notes``        what limits the answer
+    ``model``        the fit in which the edges of ``varies`` depend on it; None if there are none
+    ``tested``       the edges that exist and act at times; others are not tested
+    ``p_values``     p-values of the tests, NaN elsewhere
+    ``covariances``  covariances of $(a, b)$ of the edges of ``varies``, in the order of ``varies.nonzero()``
+    ``notes``        sentences on the limits of the result
     """
 
     model: LatentGraphModel | None
@@ -58,7 +58,7 @@ class VaryingEdges:
         return self.model.graph
 
     def by_situation(self, variable: ContextVariable) -> SituationProbs:
-        """Return how often the edges of ``varies`` act at the places of a variable's grid."""
+        """Return how often the edges of ``varies`` act at the values of a variable's grid."""
         graph, chosen = self.graph, self.graph.feature_slice(variable)
         return situation_probs(
             graph.symmetrize(graph.raw.detach())[self.varies],
@@ -74,7 +74,7 @@ def situation_probs(
     covariances: Float[Tensor, "edge number number"],
     features: Float[Tensor, "place feature"],
 ) -> SituationProbs:
-    """Return probabilities and intervals from logits and weights; ``covariances`` are those of both together.
+    """Return probabilities and intervals from logits and weights; ``covariances`` are joint for both.
 
     >>> places = torch.tensor([[0.0], [1.0]])
     >>> found = situation_probs(torch.zeros(1), torch.ones(1, 1), 0.01 * torch.eye(2)[None], places)
@@ -92,9 +92,9 @@ def situation_probs(
 def called_varying(p_values: Float[Tensor, "row slot"], fdr: float = FDR) -> EdgeMask:
     r"""Return the edges whose tests are rejected at a false discovery rate, if any edge varies at all.
 
-    With $p_{(1)} \le \dots \le p_{(m)}$ edges are called up to the largest $k$ with $p_{(k)} \le k / m$ times ``fdr``
-    (Benjamini and Hochberg 1995). None is called unless $\min_k m\, p_{(k)} / k \le$ ``ANY`` = .05 (Simes 1986): where
-    no edge varies, some edge is called in 5% of data sets instead of 10%.
+    With $p_{(1)} \le \dots \le p_{(m)}$ edges are selected up to the largest $k$ with $p_{(k)} \le k / m$ times ``fdr``
+    (Benjamini and Hochberg 1995). None is selected unless $\min_k m\, p_{(k)} / k \le$ ``ANY`` = .05 (Simes 1986): if
+    no edge varies, some edge is selected in 5% of data sets instead of 10%.
 
     >>> called_varying(torch.tensor([[0.001, 0.04], [0.5, torch.nan]])).tolist()
     [[True, True], [False, False]]

@@ -1,18 +1,18 @@
-r"""Do the weights of an edge differ from 0? A Wald test, with the sandwich as the covariance of a trained graph.
+r"""A Wald test that the weights of an edge are 0, with the sandwich as covariance of a trained graph.
 
-The numbers $\beta$ of an edge are its logit $a$ and its weights $b$. Training ends near the minimum of the loss, not at
-it. One step of Newton from there has the error of the minimum itself,
+The parameters $\beta$ of an edge are its logit $a$ and its weights $b$. Training ends near the minimum of the loss, not
+at it. One Newton step from there has the same asymptotic error as the minimum itself,
 
 $$\tilde\beta = \hat\beta - H^{-1} \bar g, \qquad V = \frac1n\, H^{-1}\, \mathrm{Cov}(g)\, H^{-1}, \qquad
 W = \tilde b^\top V_{bb}^{-1}\, \tilde b \sim \chi^2_K$$
 
 $g$ is the gradient of one pair, $\bar g$ its mean over all $n$ training pairs and $H$ the curvature, with that of the
 penalty (:mod:`tacit.assessment.uncertainty.curvature`), all for the tested edges and the predictor's parameters
-together. $g$ is known under ``NUM_GRAPHS`` graphs only. What they add to its spread is in $\mathrm{Cov}(g)$, so that it
-counts as an error. In a series covariances of neighbouring gradients count too.
+together. $g$ is estimated from ``NUM_GRAPHS`` graphs; the additional variance is part of $\mathrm{Cov}(g)$ and so of
+the standard errors. For a series, covariances of neighbouring gradients are included.
 
-Under the null hypothesis the estimate is not shrunk towards anything else, so that the test has its level. Nothing is
-known of edges in directions in which the loss hardly bends: their p-value is 1.
+Under the null hypothesis the weights are shrunk towards their true value 0, so the test keeps its level. Edges in
+directions with almost no curvature are not identifiable: their p-value is 1.
 """
 
 from typing import NamedTuple
@@ -34,22 +34,22 @@ from tacit.graph import ConditionalBernoulliGraph, Context
 from tacit.shapes import EdgeMask
 from tacit.training import LatentGraphModel
 
-NUM_GRAPHS = 32  # per pair, of which gradients are means
+NUM_GRAPHS = 32  # per pair, over which gradients are averaged
 CURVED_PAIRS = 8192  # for the curvature
 KEPT_PAIRS = 32768  # for the covariance of gradients
 PART = 4096  # pairs at once
-FLATTEST = 1e-3  # of the curvature of a number by itself: below, a direction is taken to bend so much
-UNKNOWN = 1e3  # variance of a logit of which nothing is known
+FLATTEST = 1e-3  # smallest curvature of a direction, relative to those of single parameters
+UNKNOWN = 1e3  # variance of a logit that is not identifiable
 
 Numbers = Float[Tensor, "edge number"]
 
 
 class EdgeNumbers(NamedTuple):
-    """Logit and weights of edges after the step, in the order of ``edges.nonzero()``.
+    """Logit and weights of edges after the Newton step, in the order of ``edges.nonzero()``.
 
-    ``free``         which numbers are estimated: the logits, and the weights of edges that vary
-    ``covariances``  of the numbers of each edge
-    ``p_values``     of the hypothesis that all weights of an edge are 0; NaN where it has none
+    ``free``         mask of the estimated parameters: the logits, and the weights of edges that vary
+    ``covariances``  covariances of the parameters of each edge
+    ``p_values``     p-values of the hypothesis that all weights of an edge are 0; NaN for edges without weights
     ``predictor``    the parameters of predictor and noise after the step, by name
     """
 
@@ -63,12 +63,12 @@ class EdgeNumbers(NamedTuple):
 def edge_numbers(
     model: LatentGraphModel, train: Pairs, edges: EdgeMask, *, generator: Generator, block: int = 1
 ) -> EdgeNumbers:
-    """Return the numbers of the marked edges of a trained model, one step nearer to the minimum, with their errors.
+    """Return the parameters of the marked edges of a trained model after one Newton step, with their covariances.
 
-    All other edges are taken as known. ``block`` is the number of neighbouring pairs that may hang together. Where
-    there are more than ``MOST_PARAMETERS`` numbers, edges are taken in groups of neighbouring rows: other groups, and a
-    predictor that has more parameters than half of that, count as known. With one hop and a known predictor nothing is
-    lost by it, since the loss of a node depends on the edges of its row alone. Otherwise errors come out somewhat too
+    All other edges are treated as known. ``block`` is the number of neighbouring pairs that may be correlated. If there
+    are more than ``MOST_PARAMETERS`` parameters, edges are processed in groups of neighbouring rows: other groups, and
+    a predictor with more than half as many parameters, are treated as known. With one hop and a known predictor this is
+    exact, since the loss of a node depends only on the edges of its row. Otherwise standard errors are slightly too
     small.
     """
     graph = model.graph
@@ -87,7 +87,7 @@ def edge_numbers(
 
 
 def is_split(model: LatentGraphModel, edges: EdgeMask) -> bool:
-    """Say whether some of the numbers are taken as known while others are estimated, as there are too many."""
+    """Return whether there are too many parameters, so that groups are estimated with the others treated as known."""
     graph = model.graph
     assert isinstance(graph, ConditionalBernoulliGraph)
     numbers, predictor = int(edges.sum()) * (1 + graph.num_features), _num_predictor(model)
@@ -99,7 +99,7 @@ def _num_predictor(model: LatentGraphModel) -> int:
 
 
 def _groups(edges: EdgeMask, num_numbers: int, most: int) -> list[EdgeMask]:
-    """Return masks of some rows each, with at most so many numbers unless one row has more."""
+    """Return masks of groups of rows, each with a limited number of parameters unless a single row has more."""
     per_row = (edges.sum(1) * num_numbers).tolist()
     bounds, count = [0], 0
     for row, size in enumerate(per_row):
@@ -128,7 +128,7 @@ def _group(
 
     view = PairGradients(model, names, of_edges, generator, NUM_GRAPHS)
     mean, spread = _moments(view, train, block)
-    some = some_pairs(train, CURVED_PAIRS, 1)  # a mean: it needs every situation, and no neighbours
+    some = some_pairs(train, CURVED_PAIRS, 1)  # a mean: pairs are spread over all situations
     top = logit_curvature(
         model, some, edges, generator=generator, design=lambda part: design_of(graph, part, edges), num_numbers=size
     )
@@ -150,7 +150,7 @@ def _assembled(
     variance: Float[Tensor, "parameter parameter"],
     flat: Bool[Tensor, " parameter"],
 ) -> EdgeNumbers:
-    """Return the numbers of each edge from one vector of all parameters."""
+    """Return the parameters of each edge from one vector of all parameters."""
     graph, count = model.graph, int(free.sum())
     assert isinstance(graph, ConditionalBernoulliGraph)
     present = torch.cat([graph.raw[edges][:, None], graph.weights()[edges]], 1).detach().double()
@@ -195,7 +195,7 @@ def design_of(graph: ConditionalBernoulliGraph, pairs: Pairs, edges: EdgeMask) -
 def _moments(
     view: PairGradients, train: Pairs, block: int
 ) -> tuple[Float[Tensor, " parameter"], Float[Tensor, "parameter parameter"]]:
-    """Return the mean gradient over all pairs, and the covariance from every so many parts of neighbours."""
+    """Return the mean gradient over all pairs, and the covariance from evenly spaced chunks of neighbours."""
     total, observed, kept = torch.zeros(()), torch.zeros(()), []
     every = -(-len(train) // KEPT_PAIRS)
     for number, start in enumerate(range(0, len(train), PART)):
@@ -203,20 +203,20 @@ def _moments(
         total, observed = total.to(gradients) + gradients.sum(0), observed.to(weights) + weights.sum()
         if number % every == 0:
             kept.append(gradients)
-    rows = torch.cat(kept) * (len(train) / observed)  # a pair counts by what was observed of it
+    rows = torch.cat(kept) * (len(train) / observed)  # pairs are weighted by their observed targets
     return total / observed, long_run_covariance(rows, rows, block)
 
 
 def _inverse(
     bend: Float[Tensor, "parameter parameter"], count: int
 ) -> tuple[Float[Tensor, "parameter parameter"], Bool[Tensor, " parameter"]]:
-    """Return the inverse, and which parameters are left out of it, because the loss hardly bends in them.
+    """Return the inverse, and the parameters that are excluded from it because the curvature is too small.
 
-    The curvature is estimated, and that of an edge that is nearly never or always there is next to nothing: it may come
-    out negative, and would spoil the inverse for all others. The first ``count`` numbers, those of the graph, are
-    compared with each other, and those of the predictor with each other, since they have other units. Directions are
-    measured against the curvature of each number by itself; of one that hardly bends, the number with the largest part
-    in it is left out.
+    The curvature is estimated. For an edge that is almost never or almost always present it is close to 0, so its
+    estimate may be negative and would make the inverse invalid for all parameters. The first ``count`` parameters,
+    those of the graph, are compared with each other, and those of the predictor with each other, since their units
+    differ. The curvature of a direction is relative to those of the single parameters. For each direction with too
+    little curvature, the parameter with the largest component is excluded.
     """
     sizes, tiny = bend.diagonal(), torch.finfo(bend.dtype).tiny
     parts = [part for part in (sizes[:count], sizes[count:]) if len(part)]

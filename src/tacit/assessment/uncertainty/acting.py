@@ -1,18 +1,18 @@
-r"""How often each edge acts, given that it is there: always, or at times.
+r"""How often each existing edge acts: always, or at times.
 
-For models whose edges are weights times gates (:func:`has_moment_estimate`) mean and variance of the targets give the
-answer node by node (:mod:`tacit.assessment.uncertainty.moments`), without any training, so that it depends on no start.
-*Always* is the answer, $\theta = 1$, unless a one-sided score test rejects it at 2.5%
-(:mod:`tacit.assessment.uncertainty.moment_errors`), and for
-edges whose mean effect is not significantly different from 0: their intervals are wide.
+For models whose edges are weights times gates (:func:`has_moment_estimate`), mean and variance of the targets determine
+this node by node (:mod:`tacit.assessment.uncertainty.moments`), without training, so the result does not depend on
+initial values. The result is *always*, $\theta = 1$, unless a one-sided score test rejects it at 2.5%
+(:mod:`tacit.assessment.uncertainty.moment_errors`). It is also *always*, with a wide interval, for edges whose mean
+effect is not significantly different from 0.
 
-Intervals come from two sources. The sandwich of the regressions gives each edge its error; it is steady, but takes the
-set of edges as known. Resamples of the data, with a new selection of edges on each (``kept``), give the size of
-all errors: the median over edges of their spread relative to the sandwich, shrunk towards 1 for few edges, and not
-below it. An edge whose resamples spread twice as far gets the error that they show.
+Intervals come from two sources. The sandwich of the regressions gives the error of each edge; it is stable, but treats
+the set of edges as known. Resamples of the data, with a new selection of edges on each (``kept``), scale all errors by
+one factor: the median over edges of their spread relative to the sandwich, shrunk towards 1 for few edges, and at least
+1. An edge whose spread over resamples is more than twice its error gets that spread as its error.
 
-A node with few pairs for its many coefficients, those of a long window for example, is left as it is: nothing is known
-of how often its edges act.
+A node with too few pairs for its coefficients, for example those of a long window, is left unchanged: how often its
+edges act is not estimated.
 """
 
 import math
@@ -39,14 +39,17 @@ from tacit.shapes import EdgeMask, EdgeProbs
 from tacit.training import LatentGraphModel
 
 TEST_LEVEL = 0.025  # of the test of "always", one-sided: that of a 95% interval
-ROWS_PER_COLUMN = 2  # fewer pairs than this for each coefficient of a node say nothing about its variance
+ROWS_PER_COLUMN = 2  # fewer pairs per coefficient are not enough to estimate the variance of a node
 MOST_COLUMNS = 512  # coefficients of a node: time grows with their square, and weights of so many lags are noise
-USUAL_SPREAD = 0.1  # of the log of the inflation, between data sets
+USUAL_SPREAD = 0.1  # standard deviation of the log inflation between data sets
 MUCH_WIDER = 2.0  # spread of one edge over resamples, in units of its error
-NORMAL_MAD, MAD_EFFICIENCY = 1.4826, 0.37  # the deviation of a normal over its median absolute deviation
+NORMAL_MAD, MAD_EFFICIENCY = (
+    1.4826,
+    0.37,
+)  # standard deviation over MAD of a normal; efficiency
 REPLICA_ROUNDS = 2
 MOST_NUMBERS = 2**24  # of the weighted designs of replicas that are fitted at once: 128 MiB
-LEAST_NOISE = 0.05  # of the variance around the mean
+LEAST_NOISE = 0.05  # smallest share of the noise in the variance around the mean
 UNKNOWN_SCALE = 0.25  # relative variance of an edge's scale: its mean effect is within two standard errors of 0
 FEW_ROWS = "{rows} training pairs are too few to estimate how often edges into {nodes} of the nodes act"
 MANY_COLUMNS = (
@@ -57,13 +60,13 @@ MANY_COLUMNS = (
 
 @dataclass(frozen=True, eq=False)
 class Acting:
-    r"""How often edges act: ``edge_probs``, 1 where ``always``.
+    r"""How often edges act: ``edge_probs``, 1 for edges in ``always``.
 
-    ``ratios``      of the learned edges, in the order of ``learned.nonzero()``, with their errors
-    ``inflation``   of these errors, from the spread over resamples
-    ``wide``        learned edges of which nothing is known
-    ``resampled``   probabilities on each resample, 0 where it does not keep the edge
-    ``parameters``  of the model with this answer, by name
+    ``ratios``      ratios of the learned edges, in the order of ``learned.nonzero()``, with their errors
+    ``inflation``   factor of these errors, from the spread over resamples
+    ``wide``        learned edges whose probability could not be estimated
+    ``resampled``   probabilities on each resample, 0 if it does not keep the edge
+    ``parameters``  parameters of the model with this result, by name
     """
 
     edge_probs: EdgeProbs
@@ -80,7 +83,7 @@ class Acting:
 
     @property
     def std_errors(self) -> EdgeProbs:
-        r"""Standard errors of the probabilities, $\theta^2$ times those of the ratios; 0 where nothing is learned."""
+        r"""Standard errors of the probabilities, $\theta^2$ times those of the ratios; 0 for edges not learned."""
         errors = torch.zeros_like(self.edge_probs)
         found = self.edge_probs[self.learned].square() * (self.ratios.std_errors() * self.inflation).to(errors)
         errors[self.learned] = found.clamp_max(NOTHING_KNOWN)
@@ -89,13 +92,13 @@ class Acting:
 
     @property
     def bagged(self) -> EdgeProbs:
-        """Mean over the resamples that keep an edge; the answer where there are none."""
+        """Mean over the resamples that keep an edge; the estimate itself if there are none."""
         count = self.kept.sum(0)
         mean = self.resampled.sum(0) / count.clamp_min(1).to(self.resampled)
         return torch.where(self.learned & (count > 0), mean, self.edge_probs)
 
     def intervals(self, level: float = 0.95) -> EdgeIntervals:
-        """Return intervals that hold the true probability with chance ``level``."""
+        """Return confidence intervals of the given ``level``."""
         from scipy import stats
 
         quantile = float(stats.t.isf((1 - level) / 2, self.degrees))
@@ -116,11 +119,10 @@ def acting(
     seed: int = 0,
     kept: Kept | None = None,
 ) -> Acting:
-    """Return how often the learned edges of a model act, from its training pairs; the model stays as it is.
+    """Return how often the learned edges of a model act, from its training pairs; the model is not changed.
 
-    ``replicas`` resamples are drawn as by :func:`~tacit.assessment.uncertainty.bootstrap`, 0 for none. ``kept``
-                 returns the edges
-    that may be there given the rows of a resample: others are left out of its regressions.
+    ``replicas`` is the number of resamples, drawn as in :func:`~tacit.assessment.uncertainty.bootstrap`. ``kept``
+    returns the edges that may exist given the rows of a resample: others are excluded from its regressions.
     """
     require(
         has_moment_estimate(model),
@@ -174,7 +176,7 @@ FIELDS = ("ratios", "slope", "upper", "both", "scale", "statistics")
 
 @dataclass(frozen=True, eq=False)
 class _Node:
-    """What was found of one node: errors of its learned edges, and rows over all sources.
+    """The result of one node: errors of its learned edges, and rows over all sources.
 
     ``leftover`` is the variance around the mean, and ``sizes`` are the mean squares of the contributions.
     """
@@ -221,9 +223,9 @@ def _one_node(
 
 
 def _sigmas(edge_probs: EdgeProbs, nodes: list[_Node]) -> Float[Tensor, " node"]:
-    r"""Return the deviation of the noise: what the gates leave of the variance, $\sigma^2 = v - \sum_j r_j\, m_j^2$.
+    r"""Return the standard deviation of the noise, $\sigma^2 = v - \sum_j r_j\, m_j^2$.
 
-    $r_j = (1 - \theta_j) / \theta_j$ are the ratios of the answer, so that noise and gates add up to the variance.
+    $r_j = (1 - \theta_j) / \theta_j$ are the estimated ratios, so that noise and gates add up to the variance $v$.
     """
     leftover, sizes = (torch.stack([getattr(one, name) for one in nodes]) for name in ("leftover", "sizes"))
     ratios = torch.where(edge_probs > 0, (1 - edge_probs) / edge_probs, 0.0)
@@ -231,7 +233,7 @@ def _sigmas(edge_probs: EdgeProbs, nodes: list[_Node]) -> Float[Tensor, " node"]
 
 
 def _unknown(data: MomentData, weights: Float[Tensor, "replica pair"], nodes: int, edges: int) -> _Node:
-    """Return a node without regressions; its errors are as wide as those of any edge whose effect may be 0."""
+    """Return a node without regressions; its errors are as wide as those of an edge whose effect may be 0."""
     one, zero = weights.new_ones(edges), weights.new_zeros(edges)
     return _Node(
         RatioErrors(zero, one, one, zero, one, zero),
@@ -247,7 +249,7 @@ def _unknown(data: MomentData, weights: Float[Tensor, "replica pair"], nodes: in
 def _resamples(
     train: Pairs, present: EdgeMask, replicas: int, block: int, seed: int, kept: Kept | None
 ) -> tuple[Float[Tensor, "replica pair"], EdgeMasks]:
-    """Return how often each resample holds each pair, and the edges that it keeps."""
+    """Return how often each resample contains each pair, and the edges that it keeps."""
     if not replicas:
         return train.inputs.new_zeros(0, len(train), dtype=torch.float64), present.new_zeros(0, *present.shape)
     rows = resample_rows(train, replica_seeds(seed, replicas), block)
@@ -258,7 +260,7 @@ def _resamples(
 def _inflation(
     ratios: RatioErrors, resampled: Float[Tensor, "replica edge"], masks: Bool[Tensor, "replica edge"]
 ) -> Float[Tensor, " edge"]:
-    """Return by how much the spread over resamples exceeds the errors: one number, but for edges that spread wide."""
+    """Return the ratio of the spread over resamples to the errors: one factor, except for edges with a wide spread."""
     errors, count = ratios.std_errors(), masks.sum(0)
     seen = (count >= FEWEST_KEEPING) & (ratios.scale < UNKNOWN_SCALE)
     if not len(resampled) or not seen.any():

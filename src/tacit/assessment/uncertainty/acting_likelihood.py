@@ -1,4 +1,4 @@
-"""How often each edge acts, by the exact likelihood: for observation models whose mean and variance do not say it."""
+"""How often each edge acts, by the exact likelihood, for observation models without a moment estimate."""
 
 from dataclasses import dataclass
 
@@ -15,13 +15,13 @@ from tacit.errors import require
 from tacit.shapes import EdgeMask, EdgeProbs
 from tacit.training import LatentGraphModel, NodeRegressions, fitted_by_likelihood
 
-ROWS_PER_COLUMN = 2  # fewer pairs than this for each coefficient of a node say nothing about its gates
+ROWS_PER_COLUMN = 2  # fewer pairs per coefficient are not enough to estimate the gates of a node
 FEW_ROWS = "{rows} training pairs are too few to estimate how often edges into {nodes} of the nodes act"
 
 
 @dataclass(frozen=True, eq=False)
 class LikelihoodActing:
-    """How often edges act: ``edge_probs``, 1 where ``always``; see :class:`~tacit.assessment.uncertainty.Acting`."""
+    """How often edges act: ``edge_probs``, 1 if ``always``; see :class:`~tacit.assessment.uncertainty.Acting`."""
 
     edge_probs: EdgeProbs
     always: EdgeMask
@@ -34,16 +34,16 @@ class LikelihoodActing:
 
     @property
     def inflation(self) -> Float[Tensor, " edge"]:
-        """The errors come from the likelihood alone."""
+        """1: the errors come from the likelihood only."""
         return self.edge_probs.new_ones(1)
 
     @property
     def bagged(self) -> EdgeProbs:
-        """The answer: there are no resamples."""
+        """The estimate itself, because there are no resamples."""
         return self.edge_probs
 
     def intervals(self, level: float = LEVEL) -> EdgeIntervals:
-        """Return intervals that hold the true probability with chance ``level``."""
+        """Return confidence intervals of the given ``level``."""
         require(level == LEVEL, f"level must be {LEVEL} for intervals of the likelihood, got {level}; use {LEVEL}")
         return EdgeIntervals(self.low, self.high, level, simultaneous=False)
 
@@ -51,9 +51,9 @@ class LikelihoodActing:
 def acting_by_likelihood(
     model: LatentGraphModel, train: Pairs, *, block: int = 1, intervals: bool = True
 ) -> LikelihoodActing:
-    """Return how often the learned edges of a model act, from its training pairs; the model stays as it is.
+    """Return how often the learned edges of a model act, from its training pairs; the model is not changed.
 
-    Without ``intervals`` nothing is said about errors, in a third of the time.
+    Without ``intervals`` no errors are computed, which takes a third of the time.
     """
     data, graph = NodeRegressions.of(model, train), model.graph
     learned, present = graph.learned.cpu(), graph.edge_probs.detach()

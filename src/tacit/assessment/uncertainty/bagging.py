@@ -1,4 +1,4 @@
-"""An answer that did not come from the training, taken unless it predicts worse."""
+"""Adoption of other parameters than the trained ones, unless they predict worse."""
 
 import torch
 from torch import Tensor
@@ -12,10 +12,10 @@ WORSE = 2.0  # standard errors by which the validation loss may rise by chance
 
 
 def adopt_bagged(model: LatentGraphModel, found: EdgeUncertainty, validation: Pairs) -> bool:
-    """Give the model the means over replicas, edges and predictor alike, and say whether that was done.
+    """Set the model to the means over replicas, for edges and predictor; return whether this was done.
 
-    Replicas that start where the fit ended stay in its basin, so that their mean is a model of the same kind; it errs
-    less than one short training does. Where the validation loss says otherwise, the model stays as it is.
+    Replicas that start at the fit stay near the same minimum, so their mean is a valid model with a smaller error than
+    a single short training. If the validation loss rises, the model is not changed.
     """
     return adopt(model, found.parameters, validation)
 
@@ -29,9 +29,9 @@ def adopt(
     worse: float = WORSE,
     tolerance: float = 0.0,
 ) -> bool:
-    """Give the model these parameters unless its validation loss rises, and say whether that was done.
+    """Set the model to these parameters unless its validation loss rises; return whether this was done.
 
-    It rises if it does by more than ``worse`` standard errors and by more than a share ``tolerance`` of itself.
+    A rise must exceed both ``worse`` standard errors and a share ``tolerance`` of the loss.
     """
     before = {name: value.clone() for name, value in model.state_dict().items()}
     model.load_state_dict(parameters, strict=False)

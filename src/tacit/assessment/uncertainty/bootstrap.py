@@ -1,30 +1,29 @@
 r"""Standard errors of edge probabilities by a bootstrap: replicas on resampled data, started at the fit.
 
-A replica that trains on a resample of the pairs differs from the fit by what other data would have changed, and by the
-randomness of a short training (graphs drawn, order of batches). A few replicas train on the data as it is: they differ
-by the second alone. So
+A replica that trains on a resample of the pairs differs from the fit because of the other data, and because of the
+randomness of a short training (sampled graphs, order of batches). A few replicas train on the original data: they
+differ only because of the second. So
 
 $$V_\mathrm{data} = (1 - \rho)\, V_\mathrm{resampled}, \qquad
 \rho = \frac{\sum_{ij} V_\mathrm{same}}{\sum_{ij} V_\mathrm{resampled}}$$
 
-with $V$ the variance of $\theta_{ij}$ over replicas; the share $\rho$ is one number for all edges, because the variance
-of few replicas is a poor estimate for one edge and a good one for many. Where the sandwich can be computed $1 - \rho$
-is taken from it instead (:mod:`tacit.assessment.uncertainty.replica_spread`). The mean over all $R = R_r + R_s$
-replicas, the
-*bagged* estimate, averages the randomness of training away. Its standard error is
+with $V$ the variance of $\theta_{ij}$ over replicas. The share $\rho$ is one number for all edges, because the variance
+over few replicas is a poor estimate for a single edge and a good one for many. If the sandwich can be computed,
+$1 - \rho$ comes from it instead (:mod:`tacit.assessment.uncertainty.replica_spread`). The mean over all
+$R = R_r + R_s$ replicas, the *bagged* estimate, averages over the randomness of training. Its standard error is
 
 $$s^2 = V_\mathrm{data} \Big(1 + \frac{R_r}{R^2}\Big) + \frac{\rho\, V_\mathrm{resampled}}{R}$$
 
-Each resample may select its own edges (``kept``): the others are 0 in its replica, and the error of an edge is that
-over the replicas that keep it, given that it is there.
+Each resample may select its own edges (``kept``): the others are 0 in its replica, and the error of an edge is computed
+over the replicas that keep it, conditional on its existence.
 
-Further fits take *another start*: the whole training, from other initial values, on the data as it is. With $D_{ij}$
-the mean squared distance between the bagged estimate and the starts that predict as well,
+Further fits use *other starts*: the whole training, from other initial values, on the original data. With $D_{ij}$ the
+mean squared distance between the bagged estimate and the starts that predict as well,
 
 $$s^2 \leftarrow s^2 + \max\Big(D_{ij},\; s^2\, \frac{\operatorname{median} D}{\operatorname{median} s^2}\Big)$$
 
-so that intervals contain the results of other starts: the second term is the usual distance, since two or three starts
-say little about one edge. What every replica and start gets wrong alike, a bias, does not show.
+so that intervals contain the results of other starts: the second term is the typical distance, since two or three
+starts are not enough for a single edge. A bias that all replicas and starts share is not included.
 """
 
 import copy
@@ -50,10 +49,10 @@ from tacit.shapes import EdgeMask, EdgeProbs
 from tacit.training import CosineDecay, FitResult, FitSettings, LatentGraphModel, Progress, fit
 
 REPLICAS = 32
-SAME_SHARE = 0.25  # of the replicas, which train on the data as it is
+SAME_SHARE = 0.25  # share of the replicas that train on the original data
 # Measured on the 12-node system (28,000 pairs, fit of 10 epochs at a rate of 0.1, three data sets, 32 replicas): from 2
-# to 30 epochs V_data came out the same, .0069-.0071 squared; 3 epochs at a fifth of the rate left rho = .55 at a cost
-# of 1.6 fits on a GPU, 10 epochs rho = .35 at 5 fits.
+# to 30 epochs V_data was the same, .0069-.0071 squared; 3 epochs at a fifth of the rate gave rho = .55 at a cost of 1.6
+# fits on a GPU, 10 epochs rho = .35 at 5 fits.
 EPOCHS_SHARE, RATE_SHARE, AVERAGED = 0.3, 0.2, 0.5
 FEWEST_REPLICAS = 4
 # Distance between fit and bagged estimate in standard errors, root mean square over edges; 1 for the fit above.
@@ -63,23 +62,25 @@ UNSETTLED = (
     "{size:.1f} standard errors, which are added to the errors; train for more epochs"
 )
 STARTS = 2  # full fits from other starts; each costs a fit
-# Standard errors and share of the validation loss: a start that ended so much worse found no other answer.
+# Standard errors, and share of the validation loss: a start that is worse by more is not an equivalent solution.
 WORSE, MUCH_LOSS = 2.0, 0.01
-QUICK_SANDWICH = 300  # edges and parameters; on two cores a sandwich of so many takes no longer than the fit
+QUICK_SANDWICH = 300  # edges and parameters; up to this number a sandwich takes no longer than the fit on two cores
 SELDOM_KEPT = "fewer than {fewest} of {replicas} resamples keep {edges} of the edges: their errors are wide"
-OTHER_STARTS = 500  # added to seeds of replicas, of which there are fewer
-NEVER = 1e-6  # edges that were held at 0 are put here: an edge at 0 could not return in a later training
+OTHER_STARTS = 500  # offset of the seeds of other starts; there are fewer replicas
+NEVER = 1e-6  # new value of edges that were fixed at 0: an edge at 0 could not change in a later training
 
 StartProbs = Float[Tensor, "start row slot"]
 
 
 @dataclass(frozen=True, eq=False)
 class EdgeUncertainty:
-    """The bagged estimate of each edge probability and how far it may be off.
+    """The bagged estimate of each edge probability, and its standard error.
 
-    ``parameters``  means over all replicas, by name; ``rho``  the share of the replicas' variance that is due to
-    training; ``learned``  edges that are not fixed: others have no error; ``degrees``  of freedom of the
-    standard errors; ``resampled``  the probabilities of each replica on a resample.
+    ``parameters``  means over all replicas, by name
+    ``rho``         share of the replicas' variance that is due to training
+    ``learned``     edges that are not fixed; others have no error
+    ``degrees``     degrees of freedom of the standard errors
+    ``resampled``   the probabilities of each replica on a resample
     """
 
     edge_probs: EdgeProbs
@@ -94,7 +95,7 @@ class EdgeUncertainty:
     warnings: list[str]
 
     def intervals(self, level: float = 0.95, *, simultaneous: bool = False) -> EdgeIntervals:
-        """Return intervals that hold the true probability with chance ``level``, of each edge or of all at once."""
+        """Return confidence intervals of the given ``level``, for each edge or simultaneous for all edges."""
         return intervals_around(
             self.edge_probs,
             self.std_errors,
@@ -122,16 +123,16 @@ def bootstrap(
     sandwich_limit: int = QUICK_SANDWICH,
     on_progress: Callable[[Progress], None] | None = None,
 ) -> EdgeUncertainty:
-    """Return the uncertainty of a trained model, from ``replicas`` short trainings that start where it ended.
+    """Return the uncertainty of a trained model, from ``replicas`` short trainings that start at its parameters.
 
-    ``settings`` are those of the fit; the replicas take part of its epochs at part of its rate. ``starts`` further fits
-    take all of them, from other initial values of ``untrained``, the model before its training; without it there are
+    ``settings`` are those of the fit; the replicas use fewer epochs and a lower rate. ``starts`` is the number of full
+    fits from other initial values of ``untrained``, the model before its training; without ``untrained`` there are
     none, and errors are those around the solution that was found.
-    ``block`` is the number of neighbouring pairs that are drawn together, above 1 for pairs of a series; see
-    :func:`usual_block`. Pairs of several series are drawn by whole series; see :mod:`tacit.data.resampling`.
-    ``kept`` returns the edges that may be there given the rows of a resample; others are 0 in its replica.
+    ``block`` is the number of neighbouring pairs that are resampled together, above 1 for pairs of a series; see
+    :func:`usual_block`. Pairs of several series are resampled by whole series; see :mod:`tacit.data.resampling`.
+    ``kept`` returns the edges that may exist given the rows of a resample; others are 0 in its replica.
     ``sandwich_limit`` is the number of edges and parameters up to which a sandwich is computed.
-    The model stays as it is. Ctrl-C stops it with nothing lost but the standard errors.
+    The model is not changed. Ctrl-C stops the bootstrap; only the standard errors are lost.
     """
     model.graph.require_all_pairs("bootstrap")
     require_int("replicas", replicas, FEWEST_REPLICAS)
@@ -163,13 +164,13 @@ def bootstrap(
 
 
 def _without(graph: GraphDistribution, masks: EdgeMasks) -> dict[str, Tensor]:
-    """Return where replicas start: at the graph, edges that they do not keep at exactly 0, from where none returns."""
+    """Return the initial values of replicas: those of the graph, with exactly 0 for edges that they do not keep."""
     probs = torch.where(masks, graph.link.probs(graph.raw.detach()), 0.0)
     return {f"graph.{graph.link.parameter}": graph.link.raw(probs)}
 
 
 def _sandwich_of(model: LatentGraphModel, train: Pairs, block: int, seed: int, limit: int) -> EdgeProbs | None:
-    """Return the sandwich's standard errors of at most so many edges and parameters."""
+    """Return the sandwich's standard errors, if there are not too many edges and parameters."""
     if not model.loss.compares or not model.graph.has_edge_probs or refusal(model, limit) is not None:
         return None
     generator = generator_for(seed, "sandwich", train.inputs.device)
@@ -187,7 +188,7 @@ def _other_starts(
     compile: bool,
     on_progress: Callable[[Progress], None] | None,
 ) -> StartProbs | None:
-    """Return the answers of fits from other starts that predict as well as the model."""
+    """Return the results of fits from other starts that predict as well as the model."""
     if untrained is None or not starts:
         return None
     seeds = [s + OTHER_STARTS for s in replica_seeds(seed, starts)]
@@ -213,7 +214,7 @@ def _other_starts(
 
 
 def short(settings: FitSettings) -> FitSettings:
-    """Return the settings of the replicas: fewer epochs, a lower rate, and an average over the latter half."""
+    """Return the settings of the replicas: fewer epochs, a lower rate, and an average over the second half."""
     epochs, predictor = max(1, round(EPOCHS_SHARE * settings.epochs)), settings.predictor_learning_rate
     return FitSettings(
         epochs=epochs,
@@ -235,7 +236,7 @@ def _summary(
     reference: EdgeProbs | None = None,
     others: StartProbs | None = None,
 ) -> EdgeUncertainty:
-    """Return what the replicas show, the first ``same`` of which had the data as it is."""
+    """Summarise the replicas, the first ``same`` of which were trained on the original data."""
     graph, learned = result.model.graph, ~fitted.fixed
     raw_name = f"graph.{graph.link.parameter}"
     replicas = graph.probs_from(result.parameters[raw_name]).detach()
@@ -249,7 +250,7 @@ def _summary(
     factor = share * (1 + resampled / count**2) + rho / count
     bagged = fitted.symmetrize(kept_mean(replicas, kept))
     errors = torch.where(learned, fitted.symmetrize((of_both * factor).sqrt()), 0.0).to(bagged)
-    errors[learned & (errors == 0) & interior_edges(bagged)] = NOTHING_KNOWN  # no gradient ever moved it
+    errors[learned & (errors == 0) & interior_edges(bagged)] = NOTHING_KNOWN  # it never had a gradient
     errors = with_usual_errors(bagged, errors, seen, num_pairs)
     errors, warnings = _with_drift(bagged, errors, fitted.edge_probs.detach(), seen)
     errors = with_other_starts(bagged, errors, learned, others)
@@ -273,7 +274,7 @@ def _summary(
 
 
 def with_other_starts(bagged: EdgeProbs, errors: EdgeProbs, learned: EdgeMask, others: StartProbs | None) -> EdgeProbs:
-    """Return the errors, with the distance of other starts added: of the edge itself or the usual one, if larger.
+    """Return the errors with the distance of other starts added: that of the edge or the typical one, if larger.
 
     >>> one, error, learned = torch.tensor([[0.5, 0.5, 0.5]]), torch.full((1, 3), 0.1), torch.ones(1, 3) > 0
     >>> with_other_starts(one, error, learned, torch.tensor([[[0.55, 0.55, 0.9]]])).round(decimals=2)
@@ -287,7 +288,7 @@ def with_other_starts(bagged: EdgeProbs, errors: EdgeProbs, learned: EdgeMask, o
 
 
 def _with_drift(bagged: EdgeProbs, errors: EdgeProbs, fitted: EdgeProbs, seen: EdgeMask) -> tuple[EdgeProbs, list[str]]:
-    """Return the errors, with the distance from the fit added where replicas all move away from it, and a warning."""
+    """Return the errors and a warning; if all replicas drift away from the fit, the distance is added to the errors."""
     gap, moved = bagged - fitted, seen & (errors > 0) & (errors < NOTHING_KNOWN)
     size = (gap[moved] / errors[moved]).square().mean().sqrt() if moved.any() else torch.zeros(())
     if size <= SETTLED:

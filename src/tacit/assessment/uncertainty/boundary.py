@@ -1,10 +1,11 @@
 r"""Edges at the boundary: probabilities that are nearly 0 or 1.
 
-A fit drives the probability of an edge that is not there towards 0, ever slower, and ends a little above; so do the
-replicas of a bootstrap, all alike. Two things follow. What is left of many such edges, however little of each, bends
-the others: those nearly at 0 or 1 that the validation pairs do not miss are put there, and held while the replicas
-train. And the spread of replicas says nothing about them: they get the error that is usual inside the boundary, which
-is about what it would be there, as neither curvature nor the spread of gradients vanishes at 0.
+A fit slowly drives the probability of an absent edge towards 0 and ends slightly above 0, and so do all replicas of a
+bootstrap. This has two consequences. The remaining small probabilities of many absent edges bias the other edges.
+Therefore probabilities near 0 or 1 are set to 0 or 1 and fixed during the replicas' training, unless the validation
+loss rises. And the spread of replicas is not informative about these edges. Therefore they get the typical error of
+edges inside the boundary, which is about right because neither the curvature nor the variance of gradients vanishes at
+0.
 """
 
 import copy
@@ -16,9 +17,9 @@ from tacit.data import Pairs
 from tacit.shapes import EdgeMask, EdgeProbs
 from tacit.training import LatentGraphModel
 
-NEARLY = 0.01  # this near to 0 or 1 an edge is put there, unless the data contradict it
+NEARLY = 0.01  # distance from 0 or 1 within which an edge is set to it, unless the data contradict it
 INTERIOR = 0.03  # a probability nearer to 0 or 1 than this is at the boundary
-NOTHING_KNOWN = 0.5  # no probability has a larger deviation
+NOTHING_KNOWN = 0.5  # the largest possible standard deviation of a probability
 MISSED = 2.0  # standard errors by which the validation loss rises
 
 
@@ -28,9 +29,9 @@ def interior_edges(edge_probs: EdgeProbs) -> EdgeMask:
 
 
 def with_usual_errors(edge_probs: EdgeProbs, std_errors: EdgeProbs, learned: EdgeMask, num_pairs: int) -> EdgeProbs:
-    r"""Return the errors, at the boundary no less than the median of those inside.
+    r"""Return the errors; at the boundary at least the median of those inside.
 
-    Where no edge is inside, no less than that of someone who sees every graph, $\sqrt{\theta (1 - \theta) / n}$, with
+    If no edge is inside, at least the error of an observer of every graph, $\sqrt{\theta (1 - \theta) / n}$, with
     $\theta$ at the boundary.
 
     >>> probs, errors = torch.tensor([[0.5, 0.001], [0.4, 0.0]]), torch.tensor([[0.1, 0.001], [0.3, 0.0]])
@@ -46,7 +47,7 @@ def with_usual_errors(edge_probs: EdgeProbs, std_errors: EdgeProbs, learned: Edg
 
 @torch.no_grad()
 def rounded_at_boundary(model: LatentGraphModel, validation: Pairs) -> LatentGraphModel:
-    """Return a copy of the model whose edges nearly at 0 or 1 are fixed there, unless the validation loss rises."""
+    """Return a copy of the model in which edges near 0 or 1 are fixed there, unless the validation loss rises."""
     graph, copied = model.graph, copy.deepcopy(model)
     probs = graph.edge_probs
     near = ~graph.fixed & ((probs < NEARLY) | (probs > 1 - NEARLY))

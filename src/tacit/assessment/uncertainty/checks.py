@@ -14,7 +14,7 @@ ROUNDING = 1e-6
 
 
 def learned_edges(edge_probs: ReplicaProbs | EdgeProbs, learned: EdgeMask | None) -> EdgeMask:
-    """Return ``learned``, or without one a mask of all edges."""
+    """Return ``learned``, or a mask of all edges if it is None."""
     shape = tuple(edge_probs.shape[-2:])
     if learned is None:
         return torch.ones(shape, dtype=torch.bool, device=edge_probs.device)
@@ -23,7 +23,7 @@ def learned_edges(edge_probs: ReplicaProbs | EdgeProbs, learned: EdgeMask | None
 
 
 def distinct_edges(name: str, edge_probs: EdgeProbs, learned: EdgeMask | None, symmetric: bool) -> EdgeMask:
-    """Return the learned edges, those of i > j left out in a symmetric graph; ``name`` is what an error is about."""
+    """Return the learned edges, in a symmetric graph without those of i > j; ``name`` is used in error messages."""
     mask = learned_edges(edge_probs, learned)
     if not symmetric:
         return mask
@@ -38,7 +38,7 @@ def distinct_edges(name: str, edge_probs: EdgeProbs, learned: EdgeMask | None, s
 
 
 def checked_errors(std_errors: EdgeProbs, edge_probs: EdgeProbs, places: EdgeMask) -> Tensor:
-    """Return the standard errors of the edges at ``places``; infinite is allowed, and says that nothing is known."""
+    """Return the standard errors of the edges at ``places``; infinite values are allowed and mean unknown."""
     require(
         isinstance(std_errors, Tensor) and std_errors.shape == edge_probs.shape,
         f"std_errors must have the shape of edge_probs, {tuple(edge_probs.shape)}, got "
@@ -55,7 +55,7 @@ def checked_errors(std_errors: EdgeProbs, edge_probs: EdgeProbs, places: EdgeMas
 
 
 def require_share(name: str, value: object, example: float) -> None:
-    """Raise :class:`InputError` unless ``value`` is a number between 0 and 1, without the ends."""
+    """Raise :class:`InputError` unless ``value`` is a number strictly between 0 and 1."""
     require(
         isinstance(value, int | float) and 0 < value < 1,
         f"{name} must be a number between 0 and 1, got {value!r}; pass for example {example}",

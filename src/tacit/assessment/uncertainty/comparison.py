@@ -1,4 +1,4 @@
-"""Is one set of parameters better than another? Losses of the same pairs under the same random numbers."""
+"""Paired comparison of two sets of parameters: losses of the same pairs with the same random numbers."""
 
 import copy
 
@@ -14,11 +14,10 @@ State = dict[str, Tensor]
 
 @torch.no_grad()
 def loss_difference(model: LatentGraphModel, pairs: Pairs, one: State, other: State) -> Difference:
-    """Return how much higher the mean loss of ``pairs`` is with one state than with the other, and its standard error.
+    """Return the mean loss of ``pairs`` with state ``one`` minus that with ``other``, and its standard error.
 
-    States are parameters and buffers of the model by name; what they lack is taken from the model. The data alone
-    decides: a prior's penalty, which leaves out fixed edges, does not count; the shrinkage of a graph does. Every pair
-    has graphs of its own.
+    States are parameters and buffers of the model by name; missing ones are those of the model. The penalty of a prior,
+    which excludes fixed edges, is not included; the shrinkage of a graph is. Every pair has separate graphs.
     """
     (first, weights), (second, _) = (_losses(model, pairs, state) for state in (one, other))
     return paired_difference(first, second, weights)
@@ -26,7 +25,7 @@ def loss_difference(model: LatentGraphModel, pairs: Pairs, one: State, other: St
 
 @torch.no_grad()
 def mean_loss(model: LatentGraphModel, pairs: Pairs, state: State) -> float:
-    """Return the mean loss of ``pairs`` with a state, as :func:`loss_difference` counts it."""
+    """Return the mean loss of ``pairs`` with a state, as in :func:`loss_difference`."""
     losses, weights = _losses(model, pairs, state)
     return float(losses.sum() / weights.sum())
 

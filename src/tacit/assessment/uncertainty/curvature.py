@@ -1,20 +1,20 @@
-r"""How sharply the expected loss bends around its minimum, for edge probabilities and the predictor's parameters.
+r"""The curvature of the expected loss at its minimum, for edge probabilities and the predictor's parameters.
 
-A loss that compares graphs is $L(\eta) = E\,h(Y_\eta, Y'_\eta) - 2 E\,h(Y_\eta, y)$. Where the model is right, $y$ is
-distributed as $Y_\eta$, and the second derivative is that of the cross term alone,
+A loss that compares graphs is $L(\eta) = E\,h(Y_\eta, Y'_\eta) - 2 E\,h(Y_\eta, y)$. If the model is right, $y$ is
+distributed as $Y_\eta$, and the second derivative is that of the cross term only,
 
 $$H = 2\, \partial_\eta\, \partial_{\eta'} \, E\,h(Y_\eta, Y'_{\eta'})$$
 
 For edges both derivatives are scores, $s_a(A) = (A_a - \theta_a) / \theta_a (1 - \theta_a)$ with respect to
-$\theta_a$, so that graphs drawn once give all of it:
+$\theta_a$, so one set of sampled graphs is sufficient:
 
 $$H_{ab} = \frac{2}{S (S - 1)} \sum_{s \neq t} \tilde h_{st}\, s_a(A_s)\, s_b(A_t)$$
 
-$\tilde h_{st}$ is $h(y_s, y_t)$ less the means of its row and column over all other graphs, which changes nothing in
-expectation. With credit by receptive field a node counts only scores of edges that it can feel. For the predictor's
-parameters the gradient is differenced, under the same graphs.
+$\tilde h_{st}$ is $h(y_s, y_t)$ minus the means of its row and column over all other graphs, which does not change the
+expectation. With credit by receptive field, a node uses only the scores of edges that can affect it. For the
+predictor's parameters finite differences of the gradient are used, with the same graphs.
 
-Logits that depend on the situation, $z_{ba} = \sum_k d_{bak}\, \beta_{ak}$, have the numbers $\beta$. Scores are
+Logits that depend on the situation, $z_{ba} = \sum_k d_{bak}\, \beta_{ak}$, have parameters $\beta$. Scores are
 $A_a - \theta_{ba}$ times the design $d$, and $H_{(ak)(cl)}$ is the mean over pairs of $d_{bak}\, d_{bcl}$ times the
 curvature of the two logits.
 """
@@ -35,7 +35,7 @@ EdgeCurvature = Float[Tensor, "edge edge"]
 EdgeScores = Float[Tensor, "batch graph edge"]
 Design = Callable[[Pairs], Float[Tensor, "batch edge number"]]
 NUM_GRAPHS = 24
-MOST_NUMBERS = 2**24  # of the scores of a chunk: 64 MiB
+MOST_NUMBERS = 2**24  # scores in a chunk: 64 MiB
 
 
 def edge_curvature(
@@ -46,12 +46,12 @@ def edge_curvature(
     generator: Generator,
     num_graphs: int = NUM_GRAPHS,
 ) -> EdgeCurvature:
-    r"""Return $H_{ab}$ for the marked edges, in the order of ``edges.nonzero()``; their probability is not 0 or 1."""
+    r"""Return $H_{ab}$ for the marked edges, in the order of ``edges.nonzero()``; probabilities must not be 0 or 1."""
     model.graph.require_edge_probs("edge_curvature")
     model.loss.require_compares("edge_curvature")
     found = logit_curvature(model, pairs, edges, generator=generator, num_graphs=num_graphs)
     probs = model.graph.edge_probs.detach()[edges].double()
-    slope = probs * (1 - probs)  # of a probability in its logit
+    slope = probs * (1 - probs)  # derivative of a probability by its logit
     return found / (slope[:, None] * slope)
 
 
@@ -66,9 +66,9 @@ def logit_curvature(
     design: Design | None = None,
     num_numbers: int = 1,
 ) -> EdgeCurvature:
-    """Return the curvature of the logits of the marked edges, or of the ``num_numbers`` of each that a design has.
+    """Return the curvature of the logits of the marked edges, or of the ``num_numbers`` parameters of each logit.
 
-    Numbers of an edge stand side by side. ``design`` returns the derivative of each logit by them for some pairs.
+    The parameters of an edge are adjacent. ``design`` returns the derivative of each logit by them for some pairs.
     """
     loss = model.loss
     require_int("num_graphs", num_graphs, 4)
@@ -92,12 +92,12 @@ def logit_curvature(
             weight += float(counted.sum())
         else:
             weight += len(part) * units
-        bend = _own_rows(model, graph, graphs, edges, costs) if local else _felt(model, graph, graphs, edges, costs)
+        found = (_own_rows if local else _all_rows)(model, graph, graphs, edges, costs)
         if design is None:
-            total += bend.double().sum(0)
+            total += found.double().sum(0)
         else:
             numbers = design(part)
-            total += torch.einsum("bef,bek,bfl->ekfl", bend, numbers, numbers).reshape(size, size).double()
+            total += torch.einsum("bef,bek,bfl->ekfl", found, numbers, numbers).reshape(size, size).double()
     return 2 * (total + total.mT) / 2 / (num_graphs * (num_graphs - 1) * weight)
 
 
@@ -114,7 +114,7 @@ def centred(costs: PairCosts) -> PairCosts:
 
 
 def _is_own_row(model: LatentGraphModel, units: int) -> bool:
-    """Can an edge change the node alone that reads by it?"""
+    """Return whether an edge affects only its own target node."""
     credit = model.estimator.credit
     return units > 1 and credit is not None and credit.num_hops == 1 and not model.graph.symmetric
 
@@ -122,34 +122,34 @@ def _is_own_row(model: LatentGraphModel, units: int) -> bool:
 def _own_rows(
     model: LatentGraphModel, graph: GraphDistribution, graphs: Graphs, edges: EdgeMask, costs: PairCosts
 ) -> Float[Tensor, "batch edge edge"]:
-    """Return the curvature of each pair where an edge changes one node alone: 0 for edges of different nodes."""
+    """Return the curvature of each pair if an edge affects only its target: 0 for edges into different nodes."""
     scores, (target, _) = _scores(graph, graphs, edges), _ends(model.graph, edges)
     received = torch.einsum("bste,bse->bte", costs[..., target], scores)
     return torch.einsum("bte,btf->bef", received, scores) * (target[:, None] == target)
 
 
-def _felt(
+def _all_rows(
     model: LatentGraphModel, graph: GraphDistribution, graphs: Graphs, edges: EdgeMask, costs: PairCosts
 ) -> Float[Tensor, "batch edge edge"]:
     """Return the curvature of each pair."""
-    scores = _felt_scores(model, graph, graphs, edges, costs.shape[-1])
+    scores = _unit_scores(model, graph, graphs, edges, costs.shape[-1])
     received = torch.einsum("bstu,bsue->btue", costs, scores)
     return torch.einsum("btue,btuf->bef", received, scores)
 
 
-def _felt_scores(
+def _unit_scores(
     model: LatentGraphModel, graph: GraphDistribution, graphs: Graphs, edges: EdgeMask, units: int
 ) -> Float[Tensor, "batch graph unit edge"]:
-    """Return the score of each marked edge, for each unit those that it can feel."""
+    """Return the score of each marked edge for each unit, 0 if the edge cannot affect the unit."""
     scores, (target, source) = _scores(graph, graphs, edges)[:, :, None], _ends(model.graph, edges)
     credit = model.estimator.credit
     if units == 1 or credit is None or credit.num_hops is None:
         return scores.expand(-1, -1, units, -1)
     reached = reachability(_over_all_pairs(graphs, model.graph), credit.num_hops - 1)  # from unit to node
-    felt = reached[..., target]
+    affected = reached[..., target]
     if model.graph.symmetric:
-        felt = torch.maximum(felt, reached[..., source])
-    return scores * felt
+        affected = torch.maximum(affected, reached[..., source])
+    return scores * affected
 
 
 def _scores(graph: GraphDistribution, graphs: Graphs, edges: EdgeMask) -> EdgeScores:
@@ -160,7 +160,7 @@ def _scores(graph: GraphDistribution, graphs: Graphs, edges: EdgeMask) -> EdgeSc
 
 
 def _ends(graph: GraphDistribution, edges: EdgeMask) -> tuple[Tensor, Tensor]:
-    """Return the nodes that receive and send by the marked edges."""
+    """Return the target and source nodes of the marked edges."""
     row, slot = edges.nonzero().unbind(1)
     if graph.candidates is None:
         return row, slot

@@ -1,13 +1,14 @@
 """The choice of the edges to list, with a limit on false discoveries.
 
-Three questions, three answers. Does the edge exist? ``exists`` says so: :func:`listed_edges` and
-:func:`false_discoveries`. Is the edge there in a given observation? Its probability says so:
-:func:`expected_wrong_edges`. Is the probability itself above a level, or is that the luck of the data? Its standard
-error says so: :func:`significant_edges`.
+There are three questions:
 
-In all of them ``learned`` is false where an edge is fixed: it is known, so it is neither chosen nor counted.
-``identifiable`` is false where the data cannot tell the edge: it is never chosen. In a ``symmetric`` graph the two
-entries of a pair are one edge.
+- Does the edge exist? ``exists`` is used by :func:`listed_edges` and :func:`false_discoveries`.
+- Is the edge present in a given observation? Its probability is used by :func:`expected_wrong_edges`.
+- Is the probability significantly above a level? Its standard error is used by :func:`significant_edges`.
+
+In all functions ``learned`` is false for fixed edges: they are known, so they are neither chosen nor counted.
+``identifiable`` is false for edges that are not identifiable from the data: they are never chosen. In a ``symmetric``
+graph the two entries of a pair are one edge.
 """
 
 from typing import Literal, NamedTuple
@@ -26,10 +27,10 @@ from tacit.assessment.uncertainty.checks import (
 from tacit.errors import InputError, require, require_positive
 from tacit.shapes import EdgeMask, EdgeProbs
 
-# Probabilities are stored in single precision: 1 - 0.95 is not quite 0.05, and is meant to be.
+# Probabilities are stored in single precision: 1 - 0.95 is not exactly 0.05, but should count as such.
 ROUNDING = 1e-7
-FDR = 0.1  # the share of listed edges that may be false
-LISTED_FROM = 0.5  # no list has edges that more likely do not exist
+FDR = 0.1  # expected share of false edges among the listed ones
+LISTED_FROM = 0.5  # edges with a lower probability are never listed
 
 Exists = Float[Tensor, "row column"]
 Shown = Bool[Tensor, "row column"]
@@ -37,14 +38,14 @@ Dependence = Literal["positive", "any"]
 
 
 class EdgeTests(NamedTuple):
-    """The edges found, and the p-value of every edge; NaN where none was tested."""
+    """The significant edges, and the p-value of every edge; NaN for edges that were not tested."""
 
     chosen: EdgeMask
     p_values: EdgeProbs
 
 
 class WrongEdges(NamedTuple):
-    """Expected numbers: edges shown but absent, edges there but not shown, and both together."""
+    """Expected numbers of edges: shown but absent, present but not shown, and both together."""
 
     false: float
     missed: float
@@ -52,13 +53,13 @@ class WrongEdges(NamedTuple):
 
 
 def listed_edges(exists: Exists, fdr: float = FDR, learned: Shown | None = None, *, symmetric: bool = False) -> Shown:
-    r"""Return the largest list of edges that more likely exist than not, with at most a share ``fdr`` false.
+    r"""Return the largest list of edges with $e \ge 1/2$ and an expected share of false edges of at most ``fdr``.
 
-    $$\{ij : e_{ij} \ge t\} \quad\text{with the least } t \ge \tfrac12 \text{ for which}\quad
+    $$\{ij : e_{ij} \ge t\} \quad\text{with the smallest } t \ge \tfrac12 \text{ for which}\quad
     \operatorname{mean}_{e_{ij} \ge t} (1 - e_{ij}) \le \text{fdr}$$
 
-    $e$ is the probability that an edge exists, in a matrix or a table of candidates; NaN where it was not computed.
-    Edges of equal $e$ are in the list together or not at all; the list can be empty.
+    $e$ is the probability that an edge exists, in a matrix or a table of candidates; NaN if it was not computed. Edges
+    with equal $e$ are listed together or not at all; the list can be empty.
 
     >>> listed_edges(torch.tensor([[1.0, 0.9], [0.8, 0.6]]), 0.1)
     tensor([[ True,  True],
@@ -74,13 +75,13 @@ def listed_edges(exists: Exists, fdr: float = FDR, learned: Shown | None = None,
         places = distinct_edges("exists", exists.nan_to_num(0.0), places, symmetric)
     false = 1 - exists.detach().double()[places]
     ranked = false.sort().values
-    so_many = torch.searchsorted(ranked, false, right=True)  # edges at least as likely as each, itself among them
+    so_many = torch.searchsorted(ranked, false, right=True)  # edges at least as likely as each, including itself
     share = ranked.cumsum(0)[so_many - 1] / so_many
     return _placed(share <= fdr + ROUNDING, places, symmetric)
 
 
 def false_discoveries(exists: Exists, listed: Shown) -> float:
-    r"""Return how many edges of a list are expected to be false: $\sum_{\text{listed}} (1 - e_{ij})$.
+    r"""Return the expected number of false edges in a list: $\sum_{\text{listed}} (1 - e_{ij})$.
 
     >>> exists = torch.tensor([[1.0, 0.75], [0.75, 0.25]])
     >>> false_discoveries(exists, listed_edges(exists, 0.2))
@@ -103,18 +104,19 @@ def significant_edges(
     identifiable: EdgeMask | None = None,
     symmetric: bool = False,
 ) -> EdgeTests:
-    r"""Return the edges whose probability is above a level, at most a share ``rate`` of them by the luck of the data.
+    r"""Return the edges whose probability is significantly above a level, at a false discovery rate ``rate``.
 
-    One test per edge of $H_0: \theta_{ij} \le$ ``above``, with $p_{ij} = P(T > (\theta_{ij} - \text{above}) / s_{ij})$,
-    $T$ Student's t with ``degrees`` (one less than the replicas behind $s$) or without them normal; at $s = 0$ it is 0
-    or 1. Then the step-up rule: all $m$ p-values up to the largest $p_{(k)}$ with
+    There is one test per edge of $H_0: \theta_{ij} \le$ ``above``, with
+    $p_{ij} = P(T > (\theta_{ij} - \text{above}) / s_{ij})$, where $T$ is Student's t with ``degrees`` of freedom (one
+    less than the number of replicas), or normal without ``degrees``; at $s = 0$ the p-value is 0 or 1. The step-up rule
+    selects all p-values up to the largest $p_{(k)}$ of $m$ with
 
     $$p_{(k)} \le \frac{k}{m\,c} \cdot \text{rate}$$
 
-    The share of false findings is at most ``rate`` on average with $c = 1$ (Benjamini and Hochberg 1995) if the tests
-    are independent or positively dependent. Edges into one node share its data and often compete for it, which makes
-    them negatively dependent; ``dependence="any"`` holds for every kind, with $c = \sum_{i \le m} 1/i$ (Benjamini and
-    Yekutieli 2001), and finds less. Both want normal estimates: keep ``above`` off 0, where they are skew.
+    With $c = 1$ (Benjamini and Hochberg 1995) the expected share of false findings is at most ``rate`` if the tests are
+    independent or positively dependent. Edges into one node share its data and are often negatively dependent;
+    ``dependence="any"`` is valid for every kind, with $c = \sum_{i \le m} 1/i$ (Benjamini and Yekutieli 2001), and has
+    less power. Both assume normal estimates: choose ``above`` not too close to 0, where estimates are skewed.
 
     >>> found = significant_edges(torch.tensor([[0.9, 0.3], [0.06, 0.0]]), torch.full((2, 2), 0.1))
     >>> found.chosen
@@ -136,7 +138,7 @@ def significant_edges(
     places = _candidates(edge_probs, learned, identifiable, symmetric)
     error = checked_errors(std_errors, edge_probs, places)
     excess = edge_probs.detach().double()[places] - above
-    certain = torch.where(edge_probs.detach()[places] > above, torch.inf, -torch.inf)  # in the precision it comes in
+    certain = torch.where(edge_probs.detach()[places] > above, torch.inf, -torch.inf)  # in the original precision
     ratio = torch.where(error > 0, excess / error, certain).cpu().numpy()
     p_values = stats.norm.sf(ratio) if degrees is None else stats.t.sf(ratio, degrees)
     adjusted = stats.false_discovery_control(p_values, method="bh" if dependence == "positive" else "by")
@@ -156,12 +158,12 @@ def expected_wrong_edges(
     identifiable: EdgeMask | None = None,
     symmetric: bool = False,
 ) -> WrongEdges:
-    r"""Return how many edges a picture of those above ``threshold`` is expected to get wrong in a given observation.
+    r"""Return the expected number of wrong edges in one observation, if edges above ``threshold`` are shown.
 
     $$\sum_{\text{shown}} (1 - \theta_{ij}) + \sum_{\text{not shown}} \theta_{ij}$$
 
-    False ones first, then missed ones; 0.5 has the least total. An edge that is not ``identifiable`` is not shown, and
-    counts as missed with the probability it has.
+    The first sum is the number of false edges, the second that of missed edges; a threshold of 0.5 minimises the total.
+    An edge that is not ``identifiable`` is not shown, and counts as missed with its probability.
 
     >>> expected_wrong_edges(torch.tensor([[0.75, 0.5], [1.0, 0.125]]), 0.5)
     WrongEdges(false=0.25, missed=0.625, total=0.875)
@@ -188,7 +190,7 @@ def _candidates(
 
 
 def _placed(chosen: Tensor, places: EdgeMask, symmetric: bool) -> EdgeMask:
-    """Return a mask of the chosen among ``places``, in both entries of a pair without directions."""
+    """Return a mask of the chosen edges among ``places``, in both entries of an undirected pair."""
     mask = torch.zeros_like(places)
     mask[places] = chosen
     return mask | mask.mT if symmetric else mask

@@ -2,8 +2,8 @@ r"""Variances of sums over pairs that depend on their neighbours.
 
 $$\mathrm{Var}\Big[\sum_t a_t\Big] \approx \sum_{|l| < b} \Big(1 - \frac{|l|}{b}\Big) \sum_t a_t\, a_{t + l}$$
 
-with blocks of $b$ neighbours (Newey and West); 1 for independent pairs. Products never cross from one series into
-another. With enough series, whole series are the independent units: the sums of the series are squared instead.
+with blocks of $b$ neighbours (Newey and West); $b = 1$ for independent pairs. Products are only within a series. With
+enough series, whole series are the independent units: the sums of the series are squared instead.
 """
 
 from dataclasses import dataclass
@@ -19,7 +19,7 @@ Terms = Float[Tensor, "pair edge"]
 
 @dataclass(frozen=True, eq=False)
 class Dependence:
-    """Which pairs depend on each other: ``block`` neighbours, or the pairs of one series where there are enough.
+    """The dependence between pairs: ``block`` neighbours, or all pairs of a series if there are enough series.
 
     >>> terms = torch.tensor([[1.0], [2.0], [-1.0], [0.0]])
     >>> Dependence(1).covariance(terms, terms), Dependence(2).covariance(terms, terms)  # 1 + 4 + 1; + 2 - 2
@@ -31,11 +31,11 @@ class Dependence:
 
     @property
     def by_series(self) -> bool:
-        """Are whole series the independent units?"""
+        """True if whole series are the independent units."""
         return self.series is not None and len(torch.unique(self.series)) >= FEWEST_SERIES
 
     def degrees(self, num_pairs: int) -> float:
-        """Return the degrees of freedom of a variance: independent units less one."""
+        """Return the degrees of freedom of a variance: the number of independent units minus one."""
         units = len(torch.unique(self.series)) if self.by_series and self.series is not None else num_pairs / self.block
         return max(1.0, units - 1)
 

@@ -1,4 +1,4 @@
-"""How often each edge acts without any training: by mean and variance, or else by the exact likelihood."""
+"""Estimates of how often each edge acts, without training: by mean and variance, or by the exact likelihood."""
 
 from tacit.assessment.uncertainty.acting import Acting, acting
 from tacit.assessment.uncertainty.acting_likelihood import LikelihoodActing, acting_by_likelihood
@@ -9,7 +9,7 @@ from tacit.training import LatentGraphModel, has_likelihood
 
 
 def has_direct_estimate(model: LatentGraphModel) -> bool:
-    """Can it be estimated how often edges act, without any training?"""
+    """Return whether it can be estimated without training how often edges act."""
     return has_moment_estimate(model) or (has_likelihood(model) and not model.observation.by_moments)
 
 
@@ -25,7 +25,7 @@ def estimate_acting(
 ) -> Acting | LikelihoodActing:
     """Return how often the learned edges act; see :func:`acting` and :func:`acting_by_likelihood`.
 
-    Resamples scale the errors of mean and variance. Without ``intervals`` the likelihood says nothing about errors.
+    Resamples scale the errors of the moment estimate. Without ``intervals`` the likelihood estimate has no errors.
     """
     if has_moment_estimate(model):
         return acting(model, train, replicas=replicas, block=block, seed=seed, kept=kept)

@@ -1,15 +1,15 @@
-r"""Which edges of a node act at times, by likelihood ratios, and how often.
+r"""Likelihood-ratio tests of which edges of a node act at times, and how often.
 
 An edge *always acts* unless the likelihood with a random gate is significantly larger,
 
 $$2\, (\ell_{\text{gate}} - \ell_{\text{always}}) > q^2, \qquad q = \Phi^{-1}(.975),$$
 
-a one-sided test at 2.5%, because $\theta = 1$ lies on the boundary. Each gate is tested alone, those that pass are
-fitted together, and gates that are then no longer needed are removed.
+a one-sided test at 2.5%, because $\theta = 1$ is on the boundary. Each gate is tested alone, significant gates are
+fitted together, and gates that are then no longer significant are removed.
 
-The interval of an edge holds the probabilities at which its profile likelihood is at most $q^2 / 2$ below the maximum.
-There all gates are free that may be random: those that make the likelihood larger at all. Otherwise an interval would
-take for certain what the test could not decide.
+The interval of an edge contains the probabilities at which its profile likelihood is at most $q^2 / 2$ below the
+maximum. All other gates that increase the likelihood, significantly or not, are free in the profile, so that the
+interval includes the uncertainty about them.
 """
 
 import math
@@ -23,13 +23,13 @@ from torch import Tensor
 from tacit.training import MOST_LOGIT, GatedFit, GatedRegression
 
 LEVEL = 0.95
-QUANTILE = 1.959964  # of a normal number, two-sided
-STARTS = (0.8, 0.4)  # of a probability
-MOST_GATES = 8  # of a node, that are random at once: the time grows with 2 to their power
-MOST_FREE = 4  # of them, beside the edge whose interval is computed
+QUANTILE = 1.959964  # two-sided normal quantile
+STARTS = (0.8, 0.4)  # initial values of a probability
+MOST_GATES = 8  # random gates of a node: time grows with 2 to their power
+MOST_FREE = 4  # free gates beside that of the edge whose interval is computed
 MAY_GATE = 0.2  # likelihood ratio from which a gate may be random
-LOWEST = 0.01  # an interval that begins below it begins at 0
-CLOSE = 0.1  # of the root of the likelihood ratio: where the search for an end stops
+LOWEST = 0.01  # a lower end below this is set to 0
+CLOSE = 0.1  # tolerance of the root of the likelihood ratio in the search for an end
 MOST_TRIES = 8
 
 
@@ -44,7 +44,7 @@ class NodeGates:
 
 @dataclass(frozen=True, eq=False)
 class _Chosen:
-    """The fit with the gates that are needed, that of each gate alone, and all sources by how much a gate gains."""
+    """The fit with the needed gates, the fit with each single gate, and all sources sorted by the gain of a gate."""
 
     fit: GatedFit
     alone: dict[int, GatedFit]
@@ -52,12 +52,12 @@ class _Chosen:
 
 
 def choose_gates(data: GatedRegression, may_gate: Bool[Tensor, " source"]) -> GatedFit:
-    """Return the fit in which those of the edges that ``may_gate`` have a gate that need one."""
+    """Return the fit in which the edges of ``may_gate`` that need a gate have one."""
     return _choose(data, may_gate).fit
 
 
 def judge_gates(data: GatedRegression, may_gate: Bool[Tensor, " source"], *, intervals: bool = True) -> NodeGates:
-    """Return which of the edges that ``may_gate`` act at times, how often, and the intervals of that."""
+    """Return which edges of ``may_gate`` act at times, how often they act, and the intervals."""
     chosen = _choose(data, may_gate)
     if not intervals:
         everywhere = torch.where(may_gate, 1.0, chosen.fit.edge_probs)
@@ -100,7 +100,7 @@ def _ratio(more: GatedFit, less: GatedFit) -> float:
 
 
 def _without_needless(data: GatedRegression, fit: GatedFit) -> GatedFit:
-    """Remove gates one by one, the one that is needed least first."""
+    """Remove gates one by one, starting with the least needed."""
     while fit.gated.any():
         fewer = [data.fit(fit.without_gate(source)) for source in fit.gated.nonzero()[:, 0].tolist()]
         best = max(fewer, key=lambda one: one.log_likelihood)
@@ -111,7 +111,7 @@ def _without_needless(data: GatedRegression, fit: GatedFit) -> GatedFit:
 
 
 def _interval(data: GatedRegression, widest: GatedFit, alone: GatedFit, source: int) -> tuple[float, float]:
-    """Return the ends of the interval of one edge, the gates of ``widest`` free beside its own."""
+    """Return the ends of the interval of one edge, with its own gate and those of ``widest`` free."""
     always = data.fit(widest.without_gate(source)) if bool(widest.gated[source]) else widest
     best = widest
     if not widest.gated[source]:
@@ -119,7 +119,7 @@ def _interval(data: GatedRegression, widest: GatedFit, alone: GatedFit, source: 
     top = max(best.log_likelihood, always.log_likelihood)
 
     def root(logit: float) -> float:
-        """The root of the likelihood ratio at a probability, the others as they fit best."""
+        """The root of the profile likelihood ratio at a probability."""
         nonlocal top
         held = data.fit(best.with_gate(source, 1 / (1 + math.exp(-logit))), fixed=source)
         top = max(top, held.log_likelihood)
@@ -135,7 +135,7 @@ def _interval(data: GatedRegression, widest: GatedFit, alone: GatedFit, source: 
 
 
 def _end(root: Callable[[float], float], middle: float, limit: float, step: float) -> float:
-    """Return the logit on one side of the maximum where the root reaches the quantile, or the limit before that."""
+    """Return the logit on one side of the maximum at which the root reaches the quantile, or the limit."""
     inside, outside, at, found = (middle, 0.0), None, middle + step, 0.0
     for _ in range(MOST_TRIES):
         at = max(at, limit) if step < 0 else min(at, limit)

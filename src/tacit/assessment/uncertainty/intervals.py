@@ -1,7 +1,7 @@
 r"""Confidence intervals of edge probabilities from the replicas of a bootstrap.
 
-$\theta^{(r)}$, $r = 1 \dots R$, are fits of data drawn anew; they differ as fits of fresh data would. What a fit gets
-wrong in every replica alike, its bias, does not show in them.
+$\theta^{(r)}$, $r = 1 \dots R$, are fits of resampled data; their differences approximate those between fits of new
+data. A bias that is common to all replicas is not included.
 """
 
 import math
@@ -23,7 +23,7 @@ from tacit.shapes import EdgeMask, EdgeProbs
 
 @dataclass(frozen=True)
 class EdgeIntervals:
-    """From ``low`` to ``high`` for each edge; ``simultaneous``: the level holds for all edges at once."""
+    """Intervals from ``low`` to ``high`` for each edge; ``simultaneous``: the level is joint for all edges."""
 
     low: EdgeProbs
     high: EdgeProbs
@@ -32,7 +32,7 @@ class EdgeIntervals:
 
 
 def bagged_edge_probs(replicas: ReplicaProbs) -> EdgeProbs:
-    r"""Return the mean over replicas, $\bar\theta = \frac1R \sum_r \theta^{(r)}$; equal replicas give exactly theirs.
+    r"""Return the mean over replicas, $\bar\theta = \frac1R \sum_r \theta^{(r)}$; exact for equal replicas.
 
     >>> bagged_edge_probs(torch.tensor([[[0.25]], [[0.75]]]))
     tensor([[0.5000]])
@@ -45,7 +45,7 @@ def bagged_edge_probs(replicas: ReplicaProbs) -> EdgeProbs:
 def std_errors(replicas: ReplicaProbs, learned: EdgeMask | None = None) -> EdgeProbs:
     r"""Return the standard error of each edge probability, $s = \sqrt{\sum_r (\theta^{(r)} - \bar\theta)^2 / (R - 1)}$.
 
-    It is the error of one fit. Where ``learned`` is false the edge is fixed and the error is 0.
+    It is the error of one fit. If ``learned`` is false, the edge is fixed and the error is 0.
 
     >>> std_errors(torch.tensor([[[0.25]], [[0.75]]]))
     tensor([[0.3536]])
@@ -65,14 +65,14 @@ def intervals_around(
     learned: EdgeMask | None = None,
     symmetric: bool = False,
 ) -> EdgeIntervals:
-    r"""Return $\theta \pm q\,s$, kept within [0, 1], which holds the true probability with chance ``level``.
+    r"""Return confidence intervals $\theta \pm q\,s$ of a given ``level``, clipped to [0, 1].
 
-    $s$ are the standard errors and $q$ a quantile of Student's t with ``degrees`` of freedom, at level $l$ that of
-    $(1 + l) / 2$. With ``simultaneous`` the chance is that of all $m$ learned edges together and the quantile that of
-    $(1 + l^{1/m}) / 2$ (Sidak): exact if edges err independently, on the safe side for normal errors of any
-    correlation (up to the noise in $s$). In a ``symmetric`` graph a pair is one edge of the $m$.
+    $s$ are the standard errors and $q$ is the $(1 + l) / 2$ quantile of Student's t with ``degrees`` of freedom, for
+    level $l$. With ``simultaneous`` the level is joint for all $m$ learned edges, and the quantile is that of
+    $(1 + l^{1/m}) / 2$ (Sidak): exact if the errors of edges are independent, conservative for normal errors of any
+    correlation (up to the noise in $s$). In a ``symmetric`` graph a pair counts as one of the $m$ edges.
 
-    Where ``learned`` is false, and where the error is 0, the interval is the probability itself.
+    If ``learned`` is false, or if the error is 0, the interval is the probability itself.
 
     >>> intervals = intervals_around(torch.tensor([[0.5]]), torch.tensor([[0.1]]), degrees=9)
     >>> intervals.low, intervals.high

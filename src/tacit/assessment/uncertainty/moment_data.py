@@ -1,4 +1,4 @@
-"""From a model and its pairs to the regressions of each node: which models have them, and where results go."""
+"""Conversion between a model with its pairs and the moment regressions of each node."""
 
 from dataclasses import dataclass
 
@@ -14,19 +14,19 @@ from tacit.training import LatentGraphModel, has_gated_weights
 
 
 def has_moment_estimate(model: LatentGraphModel) -> bool:
-    """Do mean and variance of the targets tell how often edges act?
+    """Return whether mean and variance of the targets determine how often edges act.
 
-    They do for gated weights and noise that is added to the output, with a size of its own.
+    They do for gated weights and additive noise with its own variance.
     """
     return has_gated_weights(model) and model.observation.by_moments
 
 
 @dataclass(frozen=True, eq=False)
 class MomentData:
-    """The pairs as the regressions see them, which edges can act, and with which inputs; None is all of them.
+    """The data of the regressions, the possible edges, and the inputs that they may use (None for all).
 
-    Where edges act within a step, the target of a source is one more input, and a pair counts for a node where the
-    targets of all its sources within the step are known. ``always`` are edges that are taken to act always.
+    If edges act within a step, the target of a source is one more input, and a pair counts for a node if the targets of
+    all its sources within the step are observed. ``always`` are edges that are assumed to act always.
     """
 
     parts: LinearParts
@@ -39,7 +39,7 @@ class MomentData:
 
     @classmethod
     def of(cls, model: LatentGraphModel, pairs: Pairs) -> "MomentData":
-        """Return the data of a model that :func:`has_moment_estimate`."""
+        """Return the data of a model for which :func:`has_moment_estimate` is true."""
         graph, predictor = model.graph, model.predictor
         assert isinstance(predictor, GraphFilter)
         observed = torch.ones_like(pairs.targets) if pairs.observed is None else pairs.observed
@@ -61,7 +61,7 @@ class MomentData:
         return self.present[node].nonzero()[:, 0]
 
     def columns(self, node: int) -> int:
-        """Return how many coefficients the mean and the variance of a node have."""
+        """Return the numbers of coefficients of the mean and of the variance of a node."""
         own, lags, sources = self.parts.own.shape[2], self.parts.sent.shape[2], len(self.sources(node))
         return own + 1 + sources * (lags + 1) + (4 if self.follows_input else 2)
 
@@ -87,10 +87,10 @@ def fitted_parameters(
     sigmas: Float[Tensor, " node"],
     fitted: Bool[Tensor, " node"],
 ) -> dict[str, Tensor]:
-    r"""Return the parameters of the model with these regressions, by name: an edge's weight is its mean over $\theta$.
+    r"""Return the parameters of the model from these regressions, by name: an edge's weight is its mean over $\theta$.
 
-    What the regressions say of the mean is then what the model predicts in the mean. Nodes that are not ``fitted`` keep
-    the parameters they have.
+    The mean prediction of the model then equals that of the regressions. The parameters of nodes that are not
+    ``fitted`` do not change.
     """
     predictor, graph = model.predictor, model.graph
     assert isinstance(predictor, GraphFilter)

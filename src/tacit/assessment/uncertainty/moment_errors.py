@@ -1,21 +1,21 @@
-r"""Errors of the regressions of one node, and the test whether an edge always acts.
+r"""Errors of the regressions of one node, and the test of whether an edge always acts.
 
-To first order the slope $r_j$ errs by a sum over pairs, and so does the scale $M_j$ of the contribution $c_j$, by which
-it is divided. With their variances $a$ and $c$ and their covariance $b$, a true ratio $r$ passes where
+To first order, the errors of the slope $r_j$ and of the scale $M_j$ of the contribution $c_j$, by which it is divided,
+are sums over pairs. With their variances $a$ and $c$ and covariance $b$, the interval contains all ratios $r$ with
 
 $$(\hat r - r)^2 \le q^2 (a - 2 r\, b + r^2 c)$$
 
-(Fieller's interval; $q$ is a quantile). It stays right where a weak edge is divided by little. For the upper end $a$ is
-that of a larger ratio, two standard errors up, under which the targets vary more.
+(Fieller's interval; $q$ is a quantile). It remains valid for weak edges, where the denominator is small. For the upper
+end, $a$ is that of a ratio two standard errors larger, under which the targets vary more.
 
-The *score test* of "always" (Breusch and Pagan; Koenker's form, for noise of any shape): with $r_j = 0$ the squared
-residuals less what the other terms explain, $\varepsilon$, do not follow $c_j^2$ less what the other terms explain,
-$u_j$:
+The *score test* of "always" (Breusch and Pagan; Koenker's form, for noise of any shape): if $r_j = 0$, the squared
+residuals and the squared contributions $c_j^2$, both residualised on the other terms ($\varepsilon$ and $u_j$), are
+uncorrelated:
 
 $$T_j = \frac{S_j}{\sqrt{\mathrm{Var}\, S_j}}, \qquad S_j = \sum_t \omega_t\, u_{tj}\, \varepsilon_t, \qquad
 \omega_t = v_t^{-2}$$
 
-with $v$ the variance that the regressions give. It is one-sided: an edge that acts at times adds variance.
+with $v$ the variance from the regressions. It is one-sided: an edge that acts at times adds variance.
 """
 
 from dataclasses import dataclass, replace
@@ -49,7 +49,7 @@ class RatioErrors:
         return (self.slope - 2 * ratios * self.both + ratios.square() * self.scale).clamp_min(TINY)
 
     def interval(self, quantile: float | Tensor, inflation: float | PerEdge = 1.0) -> tuple[PerEdge, PerEdge]:
-        """Return the lowest and the highest ratio that passes, at least 0; ``inflation`` multiplies the errors."""
+        """Return the lowest and the highest ratio of the interval, at least 0; ``inflation`` multiplies the errors."""
         square = torch.as_tensor(quantile * inflation).to(self.ratios).square()
         low, _ = self._roots(self.ratios, self.slope, square)
         _, high = self._roots(self.ratios.clamp_min(0), self.upper, square)  # a slope below 0 does not rule out 0
@@ -98,7 +98,7 @@ def score_tests(
     first: int,
     dependence: Dependence,
 ) -> PerEdge:
-    """Return the statistic of each term from ``first`` on: standard normal where its slope is 0, larger where above."""
+    """Return the statistic of each term from ``first`` on: standard normal if its slope is 0, larger if positive."""
     statistics = []
     for place in range(first, spread.shape[1]):
         others = torch.cat([spread[:, :place], spread[:, place + 1 :]], 1)
@@ -116,9 +116,9 @@ def score_tests(
 def _influence(
     design: Float[Tensor, "pair column"], residuals: Float[Tensor, " pair"], weights: Float[Tensor, " pair"]
 ) -> Float[Tensor, "pair column"]:
-    """Return what each pair adds to the error of each coefficient of a weighted regression.
+    """Return the contribution of each pair to the error of each coefficient of a weighted regression.
 
-    A residual is divided by one less its leverage, the size it would have without its own pull (HC3).
+    A residual is divided by one minus its leverage, which gives its leave-one-out value (HC3).
     """
     squares = (weights[:, None] * design.square()).sum(0)
     sizes = torch.where(squares > TINY, squares.clamp_min(TINY).rsqrt(), 0.0)  # a column of zeros has no error

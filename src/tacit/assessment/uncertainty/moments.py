@@ -6,19 +6,18 @@ $A_j \sim \mathrm{Bernoulli}(\theta_j)$, has
 $$E[y \mid x] = X_0 \beta_0 + \sum_j c_j, \qquad c_j = \theta_j\, w_j x_j, \qquad
 \mathrm{Var}[y \mid x] = Z_0 \gamma_0 + \sum_j r_j\, c_j^2, \qquad r_j = \frac{1 - \theta_j}{\theta_j}$$
 
-An edge that always acts adds nothing to the variance: $r_j = 0$. So $\theta_j = 1 / (1 + r_j)$ is a slope in the
-regression of squared residuals on squared contributions. Both regressions are weighted by the variance and repeated
-until they agree: the maximum of the normal pseudo-likelihood. It needs two moments of the noise, not its shape.
-$Z_0$ is what the noise itself may depend on: a constant and the size of the node's own input. Residuals for the
-variance are those of a mean that may also bend (squares and cubes of each contribution, a line with knots in their
-sum), because a mean that is taken for straight and is not leaves residuals that grow with the source.
+An edge that always acts adds nothing to the variance: $r_j = 0$. So $\theta_j = 1 / (1 + r_j)$ follows from a slope in
+the regression of squared residuals on squared contributions. Both regressions are weighted by the inverse variance and
+iterated, which maximises the normal pseudo-likelihood. It requires two moments of the noise, not its shape. The noise
+itself may depend on $Z_0$: a constant and the size of the node's own input. Residuals for the variance are those of a
+nonlinear mean (squares and cubes of each contribution, a piecewise linear function of their sum), because a nonlinear
+mean that is fitted by a straight line leaves residuals that grow with the source.
 
-Two corrections matter where an edge has many lags. A regression follows its own targets, so that a squared residual is
-divided by one less the leverage of its pair. And the error of the weights adds to the squared contribution, by which
-the slope is divided: the ratio is raised by $M / (M - m)$, with $M$ the mean of $c_j^2$ and $m$ the part of it that is
-error.
+Two corrections matter for edges with many lags. A regression overfits its own targets, so a squared residual is divided
+by one minus the leverage of its pair. And the error of the weights adds to the squared contribution, by which the slope
+is divided: the ratio is multiplied by $M / (M - m)$, with $M$ the mean of $c_j^2$ and $m$ the part of it that is error.
 
-The weights of the pairs come with an axis of replicas, so that all resamples are fitted at once.
+The weights of the pairs have a replica axis, so that all resamples are fitted at once.
 """
 
 from dataclasses import dataclass
@@ -28,12 +27,12 @@ from jaxtyping import Bool, Float
 from torch import Tensor
 
 ROUNDS = 8
-LOWEST_VARIANCE = 0.05  # of the mean squared residual: no pair weighs more than one over this
-SMALLEST_RIDGE = 1e-9  # of each diagonal entry: columns may be equal
-KNOTS = (-1.6, -0.8, -0.4, 0.0, 0.4, 0.8, 1.6)  # deviations of the sum of contributions from its mean
+LOWEST_VARIANCE = 0.05  # relative to the mean squared residual: bounds the weight of a pair
+SMALLEST_RIDGE = 1e-9  # relative to each diagonal entry: columns may be equal
+KNOTS = (-1.6, -0.8, -0.4, 0.0, 0.4, 0.8, 1.6)  # of the standardised sum of contributions
 MOST_LEVERAGE, MOST_CORRECTION = 0.9, 2.0
 TINY = torch.finfo(torch.float64).tiny
-SMALLEST_VARIANCE = 1e-60  # of a target without noise: its square is a number too
+SMALLEST_VARIANCE = 1e-60  # of a target without noise; its square does not underflow
 
 Rows = Float[Tensor, "replica pair"]
 
@@ -42,9 +41,9 @@ Rows = Float[Tensor, "replica pair"]
 class NodeData:
     """One node: its targets and what they are regressed on, in double precision.
 
-    ``own``     (pair, column): what is always read, the constant included
-    ``sent``    (source, pair, lag): what each source sends
-    ``spread``  (pair, term): $Z_0$, what the variance of the noise is regressed on
+    ``own``     (pair, column): own inputs, including the constant
+    ``sent``    (source, pair, lag): inputs from each source
+    ``spread``  (pair, term): $Z_0$, regressors of the variance of the noise
     """
 
     target: Float[Tensor, " pair"]
@@ -54,7 +53,7 @@ class NodeData:
 
     @property
     def design(self) -> Float[Tensor, "pair column"]:
-        """Own columns, then the lags of each source."""
+        """The design matrix: own columns, then the lags of each source."""
         return torch.cat([self.own, *self.sent], 1)
 
 
@@ -62,9 +61,9 @@ class NodeData:
 class NodeMoments:
     r"""The two regressions of one node, for each replica.
 
-    ``own`` and ``edges`` are $\beta$, ``noise`` is $\gamma_0$ and ``ratios`` are $r$, which may come out below 0;
-    ``slopes`` are the ratios before their ``corrections``. ``residuals`` are those of the straight mean, ``bends`` the
-    part of them that a mean which may bend takes off, and ``leverages`` those of that mean.
+    ``own`` and ``edges`` are $\beta$, ``noise`` is $\gamma_0$ and ``ratios`` are $r$, which may be negative; ``slopes``
+    are the ratios before their ``corrections``. ``residuals`` are those of the linear mean, ``bends`` the part of them
+    that the nonlinear mean explains, and ``leverages`` those of the nonlinear mean.
     """
 
     own: Float[Tensor, "replica column"]
@@ -80,12 +79,12 @@ class NodeMoments:
 
     @property
     def ratios(self) -> Float[Tensor, "replica source"]:
-        """The ratios, corrected."""
+        """The corrected ratios."""
         return self.slopes * self.corrections
 
     @property
     def squares(self) -> Rows:
-        """Squared residuals of the mean that may bend, as large as if they had no pull on it."""
+        """Squared residuals of the nonlinear mean, corrected for their leverages."""
         return (self.residuals - self.bends).square() / (1 - self.leverages)
 
 
@@ -96,9 +95,10 @@ def fit_moments(
     rounds: int = ROUNDS,
     start: NodeMoments | None = None,
 ) -> NodeMoments:
-    """Return the regressions under each replica's weights of the pairs, with the sources that it keeps.
+    """Return the regressions for each replica's weights of the pairs, with the sources that it keeps.
 
-    With a ``start``, that of all pairs, fewer rounds do: its variances are the first; bends and corrections stay.
+    With a ``start``, the fit of all pairs, fewer iterations suffice: its variances are the initial values, and the
+    nonlinear part and the corrections are reused.
     """
     design, (sources, _, lags) = node.design, node.sent.shape
     own = node.own.shape[1]
@@ -118,7 +118,7 @@ def fit_moments(
         spread = torch.cat([node.spread.expand(len(weights), -1, -1), contributions.square()], 2)
         gamma = regress(spread, squares, weights / variances.square(), terms)
         mean = (weights * squares).sum(1, keepdim=True) / weights.sum(1, keepdim=True)
-        explained = torch.einsum("rnt,rt->rn", spread, _no_less_than_none(gamma, node.spread.shape[1]))
+        explained = torch.einsum("rnt,rt->rn", spread, _nonnegative_for_edges(gamma, node.spread.shape[1]))
         variances = torch.maximum(explained, LOWEST_VARIANCE * mean).clamp_min(SMALLEST_VARIANCE)
     split = node.spread.shape[1]
     corrections = _corrections(node, contributions, weights, variances, columns) if start is None else start.corrections
@@ -144,9 +144,9 @@ def _bends(
     variances: Rows,
     columns: Bool[Tensor, "replica column"],
 ) -> tuple[Rows, Rows]:
-    """Return what curves explain of the residuals, and the leverages of the regression.
+    """Return the part of the residuals that nonlinear terms explain, and the leverages of the regression.
 
-    Curves are squares and cubes of the contributions, and a line with knots in their sum.
+    The terms are squares and cubes of the contributions, and a piecewise linear function of their sum.
     """
     if not contributions.shape[2]:
         return torch.zeros_like(residuals), torch.zeros_like(residuals)
@@ -178,7 +178,7 @@ def _corrections(
     variances: Rows,
     columns: Bool[Tensor, "replica column"],
 ) -> Float[Tensor, "replica source"]:
-    """Return by how much each ratio is too low because the error of the weights counts as contribution."""
+    """Return the correction factor of each ratio for the error of the weights in the contributions."""
     sources, _, lags = node.sent.shape
     first = node.own.shape[1]
     errors = _inverse(node.design.expand(len(weights), -1, -1), weights / variances, columns)[:, first:, first:]
@@ -218,7 +218,7 @@ def _scaled_moments(
     weighted: Float[Tensor, "replica pair column"],
     columns: Bool[Tensor, "replica column"],
 ) -> tuple[Float[Tensor, "replica column column"], Float[Tensor, "replica column"]]:
-    """Return second moments of columns of size 1, with a tiny ridge, and the factors that make them so."""
+    """Return second moments of the normalised columns, with a tiny ridge, and the normalising factors."""
     used = columns.to(design.dtype)
     gram = (weighted.mT @ design) * used[:, :, None] * used[:, None]
     diagonal = gram.diagonal(dim1=1, dim2=2)
@@ -227,6 +227,6 @@ def _scaled_moments(
     return gram * sizes[:, :, None] * sizes[:, None] + torch.diag_embed(ridge), sizes
 
 
-def _no_less_than_none(gamma: Float[Tensor, "replica term"], split: int) -> Float[Tensor, "replica term"]:
-    """Return slopes with which no edge lowers the variance; the terms of the noise may have any sign."""
+def _nonnegative_for_edges(gamma: Float[Tensor, "replica term"], split: int) -> Float[Tensor, "replica term"]:
+    """Return slopes with nonnegative terms for edges; the terms of the noise may have any sign."""
     return torch.cat([gamma[:, :split], gamma[:, split:].clamp_min(0)], 1)

@@ -1,4 +1,4 @@
-"""The gradient of each training pair by itself, and how the mean gradient changes with the predictor's parameters."""
+"""The gradient of each training pair, and the derivative of the mean gradient by the predictor's parameters."""
 
 import copy
 from collections.abc import Callable
@@ -16,14 +16,14 @@ Gradients = Float[Tensor, "pair parameter"]
 Square = Float[Tensor, "parameter parameter"]
 OfEdges = Callable[[dict[str, Tensor]], Gradients]  # from the gradients of all parameters to those of chosen edges
 CHUNK = 128
-DIFFERENCED_PAIRS = 2048  # for the predictor's columns, where the same graphs serve both ends of a difference
-STEP = 0.02  # of a parameter of the predictor, relative to the size of its tensor
+DIFFERENCED_PAIRS = 2048  # for the predictor's columns; both ends of a difference use the same graphs
+STEP = 0.02  # finite-difference step of a parameter of the predictor, relative to the size of its tensor
 
 
 class PairGradients:
-    """A model as a function of numbers of the graph, then the parameters ``names`` of the predictor and the noise.
+    """A model as a function of the graph's parameters, then the parameters ``names`` of the predictor and the noise.
 
-    ``of_edges``  picks the gradients of the graph's numbers out of those of all parameters by name
+    ``of_edges``  selects the gradients of the graph's parameters from those of all parameters by name
     """
 
     def __init__(
@@ -39,12 +39,12 @@ class PairGradients:
         self.gradient = gradient_of_one(self.model)
 
     def __call__(self, pairs: Pairs) -> Gradients:
-        """Return the gradient of each pair, under graphs drawn for it; a pair counts by what was observed of it."""
+        """Return the gradient of each pair, with separate graphs; pairs are weighted by their observed targets."""
         gradients, weights = self.weighted(pairs)
         return gradients / weights.mean()
 
     def weighted(self, pairs: Pairs) -> tuple[Gradients, Float[Tensor, " pair"]]:
-        """Return the gradient of each pair times its weight, and the weights: shares of the targets that are known."""
+        """Return the gradient of each pair times its weight, and the weights: shares of observed targets."""
         parts = [self._each(pairs[start : start + CHUNK]) for start in range(0, len(pairs), CHUNK)]
         gradients, weights = (torch.cat(part).double() for part in zip(*parts, strict=True))
         return gradients * weights[:, None], weights
@@ -66,9 +66,9 @@ class PairGradients:
         return torch.cat([self.of_edges(by_name), *rest], 1), weights[:, 0]
 
     def with_predictor(self, top: Float[Tensor, "edge edge"], pairs: Pairs) -> Square:
-        """Return the curvature of all numbers: ``top`` is that of the graph's, the rest are differences of gradients.
+        """Return the curvature of all parameters: ``top`` for the graph's, differences of gradients for the rest.
 
-        ``pairs`` are taken every so many, at most about ``DIFFERENCED_PAIRS``.
+        ``pairs`` are thinned to about ``DIFFERENCED_PAIRS``.
         """
         fewer = pairs[:: max(1, len(pairs) // DIFFERENCED_PAIRS)]
         columns = [column for name in self.names for column in self._columns(name, fewer)]
@@ -81,7 +81,7 @@ class PairGradients:
         return torch.cat([upper, lower])
 
     def _columns(self, name: str, pairs: Pairs) -> list[Tensor]:
-        """Return the derivative of the mean gradient by each number of one parameter."""
+        """Return the derivative of the mean gradient by each entry of one parameter."""
         value = self.parameters[name]
         step = STEP * float(value.square().mean().sqrt().clamp_min(torch.finfo(value.dtype).eps ** 0.5))
         state, columns = self.generator.get_state(), []
@@ -104,7 +104,7 @@ def predictor_names(model: LatentGraphModel) -> list[str]:
 
 
 def some_pairs(train: Pairs, num_pairs: int, block: int) -> Pairs:
-    """Return some of the pairs: spread over all, or neighbours where they hang together."""
+    """Return some of the pairs: evenly spread, or neighbours if they are correlated."""
     if len(train) <= num_pairs:
         return train
     if block > 1:
@@ -114,7 +114,7 @@ def some_pairs(train: Pairs, num_pairs: int, block: int) -> Pairs:
 
 
 def long_run_covariance(first: Gradients, second: Gradients, block: int) -> Square:
-    """Return the covariance of two gradients of the same pairs; neighbours up to ``block`` count with falling weight.
+    """Return the covariance of two gradients of the same pairs, with neighbours up to ``block`` (Newey and West).
 
     >>> gradients = torch.tensor([[1.0], [-1.0], [1.0], [-1.0]])
     >>> long_run_covariance(gradients, gradients, 1).item(), long_run_covariance(gradients, gradients, 2).item()

@@ -1,6 +1,6 @@
-r"""Do edges said to be there with chance 0.3 occur in three of ten? The data of a reliability diagram.
+r"""The data of a reliability diagram: do edges with probability 0.3 occur in three of ten cases?
 
-It needs a truth: a 0/1 graph, or the true probabilities of a system that is known.
+It requires the truth: a 0/1 graph, or the true probabilities of a known system.
 """
 
 from dataclasses import dataclass
@@ -13,12 +13,12 @@ from tacit.assessment.uncertainty.checks import learned_edges, require_probabili
 from tacit.errors import require, require_int
 from tacit.shapes import EdgeMask, EdgeProbs
 
-NUM_BINS = 10  # as in Guo et al. 2017 and in most diagrams since
+NUM_BINS = 10  # as in Guo et al. 2017
 
 
 @dataclass(frozen=True)
 class Reliability:
-    """One entry per bin that holds an edge: mean probability, mean truth, number of edges; and the error over all."""
+    """Mean probability, mean truth and number of edges of each nonempty bin, and the overall calibration error."""
 
     predicted: Float[Tensor, " bin"]
     true: Float[Tensor, " bin"]
@@ -33,13 +33,13 @@ def reliability(
     num_bins: int = NUM_BINS,
     learned: EdgeMask | None = None,
 ) -> Reliability:
-    r"""Return mean predicted and mean true probability of edges of like probability, and how far they are apart.
+    r"""Return mean predicted and mean true probability of edges in bins of probability, and the calibration error.
 
     $$\mathrm{ECE} = \sum_b \frac{n_b}{n} \, \Big| \operatorname{mean}_{ij \in b} \theta_{ij}
     - \operatorname{mean}_{ij \in b} \theta^*_{ij} \Big|$$
 
-    Bin $b$ of $B$ holds the $n_b$ of $n$ edges with $(b - 1) / B < \theta_{ij} \le b / B$, the first one 0 too. Errors
-    of opposite sign within a bin cancel. Edges that are not ``learned`` are left out.
+    Bin $b$ of $B$ contains the $n_b$ of $n$ edges with $(b - 1) / B < \theta_{ij} \le b / B$; the first bin includes 0.
+    Errors of opposite sign within a bin cancel. Edges that are not ``learned`` are excluded.
 
     >>> truth = torch.tensor([[1.0, 0.0], [1.0, 1.0]])
     >>> reliability(torch.tensor([[0.25, 0.25], [0.75, 1.0]]), truth, num_bins=2)
@@ -60,7 +60,7 @@ def reliability(
 
 
 def _pairs_of_numbers(edge_probs: EdgeProbs, truth: EdgeProbs, learned: EdgeMask | None) -> tuple[Tensor, Tensor]:
-    """Return predicted and true probability of each edge that counts."""
+    """Return predicted and true probability of each compared edge."""
     require_probabilities("edge_probs", edge_probs)
     require_probabilities("truth", truth)
     require(

@@ -1,15 +1,15 @@
-r"""What the spread of replicas says: of those that keep an edge, and which part of it is due to the data.
+r"""Mean and variance over the replicas that keep an edge, and the share of the variance that is due to the data.
 
-$\rho$, the share of the variance over resamples that is due to training, is one number for all edges. Few replicas
-give a poor one: .49 to .73 on nine data sets of one law, which moves standard errors by 28%. Where the sandwich can be
-computed it gives a steadier one. The variance of an edge that is due to the data is then $V_\mathrm{sandwich}$, and the
-share $1 - \rho$ that is due to the data
+$\rho$, the share of the variance over resamples that is due to training, is one number for all edges. The estimate from
+few replicas is noisy: .49 to .73 on nine data sets of one distribution, which changes standard errors by 28%. If the
+sandwich can be computed, it gives a more stable estimate. The variance of an edge that is due to the data is then
+$V_\mathrm{sandwich}$, and the share $1 - \rho$ that is due to the data is
 
 $$\lambda = m \, \exp \operatorname{median}_{ij} \log \frac{V_\mathrm{sandwich}}{V_\mathrm{resampled}}$$
 
-over edges well inside (0, 1), with $m$ the median of a variance estimate of so many replicas relative to the truth. It
-may be above 1: short trainings may end before they have moved as far as the data ask. Where standard errors by $\rho$
-and by $\lambda$ differ by a factor above 1.5, an assumption of one of them fails, and the larger share is taken.
+over edges well inside (0, 1), with $m$ the median of a variance estimate from that many replicas relative to the truth.
+It may exceed 1, because short trainings may end before they reach the new minimum. If the standard errors by $\rho$ and
+by $\lambda$ differ by a factor above 1.5, an assumption of one of them is violated, and the larger share is used.
 """
 
 import math
@@ -22,23 +22,23 @@ from tacit.assessment.uncertainty.checks import ReplicaProbs
 from tacit.assessment.uncertainty.moments import TINY
 from tacit.shapes import EdgeMask, EdgeProbs
 
-MOST_RHO = 0.9  # training may seem to explain all of the variance by chance
-FEWEST_KEEPING = 4  # replicas that keep an edge, to see its spread
-FEWEST_EDGES = 5  # well inside (0, 1), to compare variances over
-FARTHEST = 1.5  # standard errors from rho and from the sandwich, as a factor: farther apart, one is wrong
+MOST_RHO = 0.9  # upper bound: by chance, training may seem to explain all of the variance
+FEWEST_KEEPING = 4  # replicas that must keep an edge to estimate its spread
+FEWEST_EDGES = 5  # edges well inside (0, 1) that are required to compare variances
+FARTHEST = 1.5  # ratio of the standard errors from rho and from the sandwich above which one is wrong
 
 Masks = Float[Tensor, "replica node node"]
 
 
 def kept_mean(replicas: ReplicaProbs, kept: Masks) -> EdgeProbs:
-    """Return the mean over replicas that keep an edge; equal replicas give exactly theirs. The first keeps all."""
+    """Return the mean over replicas that keep an edge, exact for equal replicas; the first replica keeps all."""
     first = replicas[0].detach().double()
     away = ((replicas.detach().double() - first) * kept).sum(0) / kept.sum(0)
     return (first + away).to(replicas.dtype)
 
 
 def kept_variance(replicas: ReplicaProbs, kept: Masks) -> EdgeProbs:
-    """Return the variance over replicas that keep an edge, in double precision; 0 where fewer than two do.
+    """Return the variance over replicas that keep an edge, in double precision; 0 if fewer than two do.
 
     >>> import torch
     >>> replicas = torch.tensor([[[0.2]], [[0.4]], [[0.0]]])

@@ -12,11 +12,11 @@ from tacit.randomness import generator_for
 from tacit.shapes import EdgeMask
 
 EdgeMasks = Bool[Tensor, "replica row slot"]
-Kept = Callable[[Int[Tensor, "replica pair"]], EdgeMasks]  # from the rows of resamples to the edges that may be there
+Kept = Callable[[Int[Tensor, "replica pair"]], EdgeMasks]  # from the rows of resamples to the edges that may exist
 
 
 def resample_rows(train: Pairs, seeds: Sequence[int], block: int) -> Int[Tensor, "replica pair"]:
-    """Return the places of the pairs of each resample, one for each seed."""
+    """Return the row numbers of each resample, one resample for each seed."""
     require_resamplable(len(train), block, train.series)
     return torch.stack(
         [
@@ -27,7 +27,7 @@ def resample_rows(train: Pairs, seeds: Sequence[int], block: int) -> Int[Tensor,
 
 
 def kept_edges(rows: Int[Tensor, "replica pair"], present: EdgeMask, kept: Kept | None) -> EdgeMasks:
-    """Return the edges that are ``present`` and kept by each resample; all of them without ``kept``."""
+    """Return the edges that are ``present`` and kept by each resample; all present edges without ``kept``."""
     if kept is None:
         return present.expand(len(rows), *present.shape)
     masks, shape = kept(rows), (len(rows), *present.shape)

@@ -1,4 +1,4 @@
-"""How far targets are from the mean that a model predicts."""
+"""The residual standard deviation of a model."""
 
 import torch
 

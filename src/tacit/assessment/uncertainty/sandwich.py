@@ -1,16 +1,16 @@
-r"""Standard errors without another training: the sandwich of curvature and the spread of gradients.
+r"""Standard errors without another training: the sandwich of curvature and covariance of gradients.
 
-The estimate is where the mean gradient over the pairs is zero, so that to first order it errs by
+At the estimate the mean gradient over the pairs is zero, so to first order its covariance is
 
 $$V = \frac1n\, H^{-1}\, \Sigma\, H^{-1}, \qquad \Sigma = \mathrm{Cov}_{(x, y)}\big[ E_A\, g(x, y) \big]$$
 
-with $g$ the gradient of one pair and $H$ the curvature. $E_A\,g$ is never seen, only $g$ under some graphs; but two
-estimates of it under independent graphs have the covariance of what they have in common, so that
-$\Sigma = \mathrm{Cov}(g^{(1)}, g^{(2)})$ without the randomness of graphs. In a series neighbouring gradients are
-correlated; their covariances up to a lag are added with falling weights (Newey and West).
+with $g$ the gradient of one pair and $H$ the curvature. $E_A\,g$ can only be estimated from some graphs; two estimates
+from independent graphs have the covariance of their common part, so $\Sigma = \mathrm{Cov}(g^{(1)}, g^{(2)})$ does not
+include the randomness of graphs. In a series neighbouring gradients are correlated; their covariances up to a lag are
+added with decreasing weights (Newey and West).
 
-It holds for edges well inside (0, 1), of a model that is right and trained to its minimum; edges at the boundary are
-taken as known. It needs no training, and is refused where there are more than some hundred edges and parameters.
+It is valid for edges well inside (0, 1), of a model that is right and trained to its minimum; edges at the boundary are
+treated as known. It requires no training, and is limited to a number of edges and parameters.
 """
 
 from dataclasses import dataclass
@@ -32,16 +32,16 @@ from tacit.errors import InputError
 from tacit.shapes import EdgeMask, EdgeProbs
 from tacit.training import LatentGraphModel
 
-MOST_PARAMETERS = 1500  # the matrix of all pairs of them is inverted
-MOST_PAIRS = 8192  # to estimate from: 1.5% of a covariance
-FLATTEST = 1e-3  # of the median curvature: below, a direction is taken to bend so much
+MOST_PARAMETERS = 1500  # size of the matrix that is inverted
+MOST_PAIRS = 8192  # training pairs that are used: an error of 1.5% of a covariance
+FLATTEST = 1e-3  # smallest curvature of a direction, relative to the median
 
 
 @dataclass(frozen=True, eq=False)
 class Sandwich:
-    """Standard errors of the edges marked in ``interior``; others are taken as known, and have 0.
+    """Standard errors of the edges marked in ``interior``; others are treated as known and have error 0.
 
-    Where the loss hardly bends the error is 0.5: nothing is known.
+    The error is 0.5 (unknown) for edges with almost no curvature.
     """
 
     std_errors: EdgeProbs
@@ -53,7 +53,7 @@ def sandwich(
 ) -> Sandwich:
     """Return standard errors of a trained model from at most ``num_pairs`` of its training pairs.
 
-    ``block``  is the number of neighbouring pairs that may hang together, above 1 for a series.
+    ``block``  is the number of neighbouring pairs that may be correlated, above 1 for a series.
     """
     model.graph.require_all_pairs("sandwich")
     model.loss.require_compares("a sandwich")
@@ -76,7 +76,7 @@ def sandwich(
     inverse = vectors @ torch.diag(1 / values.clamp_min(floor)) @ vectors.mT
     count = int(edges.sum())
     variance = (inverse @ spread @ inverse).diagonal()[:count] / len(train)
-    flat = vectors[:count, values <= floor].square().sum(1) > 0.5  # mostly in directions that hardly bend
+    flat = vectors[:count, values <= floor].square().sum(1) > 0.5  # mostly in directions with almost no curvature
     found = torch.where(flat | (variance <= 0), NOTHING_KNOWN, variance.clamp_min(0).sqrt().clamp_max(NOTHING_KNOWN))
     errors = torch.zeros_like(probs)
     errors[edges] = found.to(probs)
@@ -84,7 +84,7 @@ def sandwich(
 
 
 def refusal(model: LatentGraphModel, most: int) -> str | None:
-    """Return why a sandwich of a model over all pairs, with a loss that compares, cannot be; None if it can."""
+    """Return why a sandwich of a model over all pairs, with a loss that compares, is not possible; None if it is."""
     estimator = model.estimator
     if estimator.group_size != 1 or not estimator.takes_credit:
         return f"a sandwich requires the estimator ScoreFunction, got {type(estimator).__name__}; use the bootstrap"
@@ -108,11 +108,11 @@ class _View:
     def __init__(self, model: LatentGraphModel, edges: EdgeMask, names: list[str], generator: Generator) -> None:
         raw_name, raw = f"graph.{model.graph.link.parameter}", model.graph.raw.detach().clone().requires_grad_()
         (slopes,) = torch.autograd.grad(model.graph.link.probs(raw).sum(), raw)
-        slope = slopes[edges]  # of a probability in what is stored
+        slope = slopes[edges]  # derivative of a probability by the stored number
         self.model, self.edges, self.generator = model, edges, generator
         self.gradients = PairGradients(model, names, lambda given: given[raw_name][:, edges] / slope, generator)
 
     def curvature(self, pairs: Pairs) -> Square:
-        """Return the curvature: of edges from scores, of the predictor's parameters from differences of gradients."""
+        """Return the curvature: for edges from scores, for the predictor from finite differences of gradients."""
         top = edge_curvature(self.model, pairs, self.edges, generator=self.generator)
         return self.gradients.with_predictor(top, pairs)
