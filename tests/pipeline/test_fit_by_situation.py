@@ -307,7 +307,7 @@ def test_series_without_names_cannot_be_found_again(several):
 @pytest.mark.parametrize(
     ("change", "said"),
     [
-        (lambda t: t.drop(columns="season"), "names the column 'season', which does not exist"),
+        (lambda t: t.drop(columns="season"), "depends_on names the column 'season', which does not exist; known are"),
         (lambda t: t.assign(season=t.season.where(t.index != 7)), "column 'season' must have a name in every row"),
         (
             lambda t: t.assign(season=t.season.where(t.index != 7, "flood")),
@@ -367,7 +367,7 @@ def test_pairs_have_covariates_in_files_and_in_memory(tmp_path):
     source = read_new(read, [str(tmp_path / "pairs.csv")])
     pd.testing.assert_frame_equal(forecast_table(fitted[1], source), forecast_table(read, source))
     pd.DataFrame(columns).to_csv(tmp_path / "without.csv", index=False)
-    with pytest.raises(InputError, match="names the column 'gate', which does not exist"):
+    with pytest.raises(InputError, match="depends_on names the column 'gate', which does not exist"):
         read_new(read, [str(tmp_path / "without.csv")])
     unused = override_pairs(names=[]).model_copy(update={"data": DataOptions(covariates=["gate"])})
     source = read_source(str(tmp_path / "pairs.npz"), unused.data)

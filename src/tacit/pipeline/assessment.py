@@ -95,10 +95,14 @@ def _errors_from(fit: AssessmentInputs) -> str:
     return f"{fit.config.assessment.replicas} replicas on resampled data"
 
 
-def fit_test(model: LatentGraphModel, pairs: Pairs, preparation: Preparation, seed: int) -> Goodness | None:
-    """Return how a model fits pairs that it has not seen; None where fewer than two of them have targets.
+def fit_test(
+    model: LatentGraphModel, pairs: Pairs, preparation: Preparation, seed: int, *, trained: bool = True
+) -> Goodness | None:
+    """Test how a model fits pairs that it was not fitted on; None if fewer than two of them have targets.
 
-    Forecasts further ahead than one step overlap: pairs are left out so that they do not.
+    Forecasts further ahead than one step overlap, so some pairs are left out.
+
+    ``trained``  false for a fit in closed form
     """
     pairs = pairs.with_targets()
     horizon, numbers = preparation.horizon, pairs.targets[0].numel()
@@ -107,7 +111,8 @@ def fit_test(model: LatentGraphModel, pairs: Pairs, preparation: Preparation, se
     if -(-len(pairs) // stride) < 2:
         return None
     generator = generator_for(seed, "goodness", pairs.inputs.device)
-    return goodness_of_fit(model, pairs, generator=generator, stride=stride, node_names=list(preparation.nodes))
+    names = list(preparation.nodes)
+    return goodness_of_fit(model, pairs, generator=generator, stride=stride, node_names=names, trained=trained)
 
 
 def _errors(answer: Assessment, fit: AssessmentInputs) -> None:
@@ -186,7 +191,8 @@ def _flags(answer: Assessment, fit: AssessmentInputs) -> None:
 
 def _goodness(answer: Assessment, fit: AssessmentInputs) -> None:
     pairs = fit.split.test if fit.levelled is None else fit.levelled.to(fit.split.test.inputs.device)
-    found = fit_test(answer.model or fit.result.model, pairs, fit.preparation, fit.seed)
+    model = answer.model or fit.result.model
+    found = fit_test(model, pairs, fit.preparation, fit.seed, trained=not fit.closed_form)
     said = [TOO_FEW] if found is None else found.sentences()
     answer.goodness = {} if found is None else found.to_dict()
     answer.findings = [*said, *answer.findings]  # the verdict comes first

@@ -27,6 +27,7 @@ from tacit.pipeline.group_scores import group_scores
 from tacit.pipeline.observation_kinds import require_new_values, supports_of
 from tacit.pipeline.regime_columns import regime_columns
 from tacit.pipeline.series_numbers import needs_series, training_names, training_series
+from tacit.pipeline.situation_options import about_depends_on
 from tacit.pipeline.sources import Source, read_sources
 from tacit.randomness import generator_for
 
@@ -42,7 +43,8 @@ def read_new(fitted: Fitted, sources: Sequence[str]) -> Source:
     """Read new data of the kind that a fit learned from; pairs may lack their targets."""
     preparation = fitted.preparation
     channels = None if preparation.is_series else preparation.sizes.out_channels
-    source = read_sources(sources, fitted.config.data, piece=True, out_channels=channels, nodes=fitted.nodes)
+    with about_depends_on(fitted.config):
+        source = read_sources(sources, fitted.config.data, piece=True, out_channels=channels, nodes=fitted.nodes)
     files = data_files(sources)
     return preparation.completed(source, series_labels(files)[0] if len(files) == 1 else None)
 
@@ -147,7 +149,7 @@ def evaluate(fitted: Fitted, source: Source | None, *, seed: int = 0) -> dict[st
         series_names = training_names(fitted)
     generator = generator_for(seed, "score", device)
     scores = forecast_scores(fitted.model, known, generator=generator, spread=preparation.spread(known))
-    goodness = fit_test(fitted.model, known, preparation, seed)
+    goodness = fit_test(fitted.model, known, preparation, seed, trained=bool(fitted.history))
     return {
         "data": source.name,
         "pairs": len(known),

@@ -148,5 +148,5 @@ def goodness_on(fitted: Fitted, pairs: Pairs, **options: Any) -> Goodness:
     device = fitted.model.graph.raw.device
     pairs = pairs.with_targets()
     generator = generator_for(fitted.record.seed, "goodness", device)
-    names = list(fitted.nodes)
-    return goodness_of_fit(fitted.model, pairs.to(device), generator=generator, node_names=names, **options)
+    options |= {"node_names": list(fitted.nodes), "trained": bool(fitted.history)}
+    return goodness_of_fit(fitted.model, pairs.to(device), generator=generator, **options)

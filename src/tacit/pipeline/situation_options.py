@@ -99,7 +99,7 @@ def settle_own_inputs(config: FitConfig) -> tuple[FitConfig, list[str]]:
 
 @contextmanager
 def about_depends_on(config: FitConfig) -> Iterator[None]:
-    """Let errors of a reader speak of ``depends_on`` where it names the column."""
+    """Change the errors of a reader so that they name ``depends_on``, if the user named the column there."""
     try:
         yield
     except InputError as error:
@@ -117,7 +117,7 @@ def about_depends_on(config: FitConfig) -> Iterator[None]:
 
 
 def _nearer(text: str, name: str) -> str:
-    """Suggest a part of the date, or another name that is no column, where one is near."""
+    """Suggest a similar part of the date, or another name that is not a column."""
     near = get_close_matches(name, [*PHASES, *SPECIAL], n=1)
     head, known, _ = text.partition("; known are ")
-    return f"{head}; did you mean '{near[0]}'?" if near and known else text
+    return f"{head}; did you mean '{near[0]}'?" if near and known and near[0] != name else text

@@ -247,7 +247,8 @@ class LatentGraphForecaster(LatentGraphEstimator):
             with about_depends_on(config):
                 return read_table(X, config.data)
         fitted = self._ready()
-        source = read_table(X, fitted.config.data, piece=True, nodes=fitted.nodes)
+        with about_depends_on(fitted.config):
+            source = read_table(X, fitted.config.data, piece=True, nodes=fitted.nodes)
         return fitted.preparation.completed(source)
 
     def _columns(self) -> Any:
