@@ -38,7 +38,7 @@ def test_edges_of_a_season_are_those_that_act_in_it(frame):
     assert edges(everywhere) == [("a", "b"), ("c", "d")]
     summer = LatentGraphForecaster(window=1, assessment=OFF, data=DataOptions(where="month in (6, 7, 8)")).fit(plain)
     assert edges(summer) == [("a", "b")]
-    assert "where month in (6, 7, 8): 276 of 1,199 targets are in the season" in summer.record_.warnings
+    assert "where month in (6, 7, 8): 276 of 1,199 targets are used" in summer.record_.warnings
     dry = LatentGraphForecaster(window=1, assessment=OFF, data=DataOptions(where="regime != 'wet'")).fit(frame)
     assert edges(dry) == [("c", "d")]
     assert set(dry.predict(frame).index.month) == {1, 2, 3, 4, 5, 9, 10, 11, 12}
