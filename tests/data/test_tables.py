@@ -171,7 +171,7 @@ TEXTS = {
     "time,a,b\n0,1,\n1,2,\n": r"two nodes or more must remain, got 1; left out: 'b' \(empty\)",
     "time,a,b\n0,1,3\n1,2,3\n": r"two nodes or more must remain, got 1; left out: 'b' \(constant\)",
     "time,a\n0,1\n1,2\n2,3\n9999,4\n": "times must form a regular grid with few gaps, got 9997 steps of 1 between",
-    "node,v\na,1\nb,0\n": "a column must be called time, date or similar, or contain dates, got none; set time to the column",
+    "node,v\na,1\nb,0\n": "a column must be called time, date or similar, or contain dates, got none; set time",
     "time\n0\n1\n": "a wide table must have a column per node besides 'time', got none",
     "time,node,v\n0,a,1\n1,a,2\n1,a,3\n": ".*1 comes twice for node 'a', in rows 2 and 3",
     "time,node,v\n0,a,1\n1,b,2\n1,a,2\n0,b,3\n": ".*0 in row 4 comes before that of row 2 for node 'b'; sort the rows",
