@@ -134,7 +134,7 @@ def test_tables_that_cannot_be(graph, message, folder, tmp_path):
 def test_nodes_without_candidates_are_said_and_still_predicted(folder, tmp_path):
     graph = {"candidates": SOME[:2], "layout": "table"}
     made, _ = learn(folder / "wide.csv", tmp_path / "run", graph=graph)
-    said = "no candidate leads to or from 1 of 4 nodes ('west'): predicted only from their own inputs"
+    said = "nodes without candidate edges are predicted only from their own inputs: 1 of 4 nodes ('west')"
     assert said in made.run.record.warnings
     both, _ = learn(folder / "wide.csv", tmp_path / "both", graph={"candidates": SOME[:2], "symmetric": True})
     assert said in both.run.record.warnings

@@ -81,8 +81,8 @@ class EdgeFindings(BaseModel):
     Rows are targets and columns are sources; with a table of candidates ``exists``, ``effect`` and ``lag`` have the
     shape of the table. ``probability`` is set if it differs from that of the graph: it is NaN for an edge whose
     frequency is not identifiable, for which the graph has 1. Unknown numbers are NaN. ``identifiable`` is an index in
-    ``FLAGS``, ``direction`` in ``DIRECTIONS``, ``varies`` in ``VARIES``. ``lags`` has the effect at each lag, and ``by``
-    how often edges act in each situation. JSON has nested lists.
+    ``FLAGS``, ``direction`` in ``DIRECTIONS``, ``varies`` in ``VARIES``. ``lags`` has the effect at each lag and
+    ``by`` how often edges act in each situation. JSON has nested lists.
 
     >>> EdgeFindings(exists=[[0.5, None]]).exists
     tensor([[0.5000,    nan]], dtype=torch.float64)
