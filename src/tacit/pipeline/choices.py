@@ -29,7 +29,7 @@ LONG_ERRORS = "they take several times as long as the fit; set bootstrap_replica
 LONG_CONTROLS = "they require training two more models; set controls to true to run them"
 LARGE = f"it requires all pairs of nodes, and there are more than {MOST_EXPANDED} nodes"
 NO_NOISE, PLAIN_NOISE = "none", "gaussian"
-OFF = "enabled in [assessment] is false"
+OFF = "the assessment is off"
 
 
 class _Open:
@@ -179,7 +179,8 @@ def _choose_assessment(chosen: _Open, dataset: Dataset, *, quick: bool, large: b
             errors, reason, quick = 0, why, False
     errors = chosen.choose("assessment", "bootstrap_replicas", errors, reason)
     chosen.choose("assessment", "starts", starts if errors else 0, None)
-    why = "how much the graph improves the forecast" if quick else reason if reason in (LARGE, OFF) else LONG_CONTROLS
+    gain = "they measure how much the graph improves the forecast"
+    why = gain if quick else reason if reason in (LARGE, OFF) else LONG_CONTROLS
     chosen.choose("assessment", "controls", quick, why)
 
 
