@@ -261,7 +261,7 @@ def test_fifteen_hundred_nodes_from_the_command(tmp_path, capsys, monkeypatch):
     assert len(skipped) == 1  # which edges are identifiable; errors and controls were not chosen, for the same reason
     chosen = [choice for choice in record["choices"] if "there are more than 400 nodes" in choice]
     assert [choice.split(" = ")[0] for choice in chosen] == ["bootstrap_replicas", "controls"]
-    assert all("there are more than 400 nodes; fit fewer nodes" in finding for finding in skipped)
+    assert all("there are more than 400 nodes; fit only the nodes" in finding for finding in skipped)
     assert record["goodness"]["num_pairs"] == 8
     assert set(record["references"]) == {"the last value"}
     edges = pd.read_csv(run / "edges.csv")

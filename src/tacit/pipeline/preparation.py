@@ -48,7 +48,7 @@ class SeriesPreparation:
 
     @property
     def sizes(self) -> Sizes:
-        """What a predictor is built for."""
+        """Sizes that a predictor is built with."""
         return Sizes(len(self.nodes), self.windows.window, self.scaling.num_features, self.scaling.out_channels)
 
     @property
@@ -85,7 +85,7 @@ class SeriesPreparation:
         return self.scaling.to_units(values)
 
     def has_units_of(self, other: "Preparation") -> bool:
-        """Are nodes, means and deviations those of another preparation, up to rounding?"""
+        """Return whether nodes, means and deviations equal those of another preparation, up to rounding."""
         if not isinstance(other, SeriesPreparation) or self.nodes != other.nodes:
             return False
         ours, theirs = self.scaling, other.scaling
@@ -144,7 +144,7 @@ class PairsPreparation:
 
     @property
     def sizes(self) -> Sizes:
-        """What a predictor is built for: a window of one step."""
+        """Sizes that a predictor is built with; the window is one step."""
         return Sizes(len(self.nodes), 1, self.in_channels + len(self.flags), len(self.target_units.mean))
 
     @property
@@ -206,7 +206,7 @@ class PairsPreparation:
         return torch.from_numpy(self.target_units.restored(values.double().cpu().numpy())).to(values)
 
     def has_units_of(self, other: "Preparation") -> bool:
-        """Are nodes, means and deviations those of another preparation, up to rounding?"""
+        """Return whether nodes, means and deviations equal those of another preparation, up to rounding."""
         if not isinstance(other, PairsPreparation) or self.nodes != other.nodes:
             return False
         both = (self.input_units, other.input_units), (self.target_units, other.target_units)
@@ -306,7 +306,7 @@ def require_inputs(named: NamedPairs) -> None:
 
 
 def _known_targets(pairs: Pairs) -> Float[np.ndarray, "pair node channel"]:
-    """Return targets, NaN where one is missing."""
+    """Return targets, with NaN for missing ones."""
     targets = pairs.targets.double().numpy()
     return targets if pairs.observed is None else np.where(pairs.observed.numpy() > 0, targets, np.nan)
 
