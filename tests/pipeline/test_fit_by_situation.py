@@ -288,7 +288,10 @@ def test_a_variable_that_cannot_be_is_refused(table, names, change, said):
         ({"graph": {"depends_on": ["hour", "hour"]}}, "names 'hour' twice"),
         ({"graph": {"blocks": "all"}}, "blocks in [graph] requires regimes"),
         ({"graph": {"regimes": 2, "symmetric": True}}, 'requires blocks = "all" with regimes'),
-        ({"graph": {"depends_on": ["source"]}, "predictor": {"kind": "feedforward"}}, "got 'feedforward', which could"),
+        (
+            {"graph": {"depends_on": ["source"]}, "predictor": {"kind": "feedforward"}},
+            "(filter, hops), got 'feedforward'",
+        ),
         ({"graph": {"depends_on": ["hour"]}, "model": {"link": "sine_squared"}}, "requires link = 'sigmoid'"),
     ],
 )

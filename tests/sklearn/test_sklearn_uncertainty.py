@@ -203,7 +203,7 @@ def test_nothing_is_there_before_it_was_asked_for_nor_after_another_fit(known, t
     known.fit(*tables)
     assert known.edges_.columns.tolist() == ["source", "target", "probability"]
     for name in ASKED:
-        with pytest.raises(AttributeError, match=r"is not computed; call (identify|estimate_std_errors), or "):
+        with pytest.raises(AttributeError, match=r"was not computed; call (identify|estimate_std_errors), or "):
             getattr(known, name)
         assert not hasattr(known, name)
         assert not hasattr(LatentGraphRegressor(), name)

@@ -26,8 +26,8 @@ DataFiles = Annotated[
     list[str] | None,
     typer.Argument(
         metavar="DATA",
-        help="Table (.csv, .tsv, .parquet, .feather, .xlsx), .npz file, or beijing-air, an example that tacit "
-        "includes. Several files, or a folder, are several series.",
+        help="Table (.csv, .tsv, .parquet, .feather, .xlsx) or .npz file. Several files, or a folder, are several "
+        "series. beijing-air is an included example.",
         show_default=False,
     ),
 ]

@@ -81,7 +81,7 @@ class LearnedGraph:
         """True for each edge that is identifiable from the data; false for fixed edges."""
         identifiable = self._edges().identifiable
         if identifiable is None:
-            raise AttributeError("edge_identifiable_ is not computed; call identify, or leave the assessment enabled")
+            raise AttributeError("edge_identifiable_ was not computed; call identify, or leave the assessment enabled")
         return identifiable.numpy()
 
     @property
