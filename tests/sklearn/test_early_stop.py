@@ -27,7 +27,7 @@ def test_nothing_says_how_sure_the_edges_are(early):
         in early.findings_
     )
     for ask in (early.significant_edges, early.edge_intervals, lambda: early.edge_std_errors_, lambda: early.exists_):
-        with pytest.raises(AttributeError, match="is not computed"):
+        with pytest.raises(AttributeError, match="was not computed"):
             ask()
     with pytest.raises(InputError, match="standard errors require a converged fit"):
         early.estimate_std_errors(*random_pairs(60))
